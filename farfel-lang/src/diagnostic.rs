@@ -1,0 +1,185 @@
+//! Faults as data. Rendering is the business of whoever shows them.
+
+use crate::source::Span;
+
+/// How bad a diagnostic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; the build goes on.
+    Warning,
+    /// The program is wrong; nothing is generated.
+    Error,
+}
+
+/// A kind of fault: its stable code, its name and what it is about.
+///
+/// All rules stand in [`rules`], with the text that `farfel explain CODE` prints.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Stable code, `F` and four digits.
+    pub code: &'static str,
+    /// Name in kebab case.
+    pub name: &'static str,
+    /// What the fault is, why it is one, and what to do.
+    pub explanation: &'static str,
+}
+
+/// A fault at a place, with all that a person needs to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Which kind of fault.
+    pub rule: &'static Rule,
+    /// How bad.
+    pub severity: Severity,
+    /// The headline: what is wrong, in one sentence without full stop.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What to write under the marked place; may be empty.
+    pub label: String,
+    /// Other places that matter, each with what to say about it.
+    pub related: Vec<(Span, String)>,
+    /// What to do about it, where that is known.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error of kind `rule` at `span`.
+    pub fn error(rule: &'static Rule, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            rule,
+            severity: Severity::Error,
+            message: message.into(),
+            span,
+            label: String::new(),
+            related: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// A warning of kind `rule` at `span`.
+    pub fn warning(rule: &'static Rule, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Self::error(rule, span, message)
+        }
+    }
+
+    /// Adds the text under the marked place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds another place that matters.
+    #[must_use]
+    pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.related.push((span, text.into()));
+        self
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// True for errors.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// True when there is an error among the diagnostics.
+pub fn any_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(Diagnostic::is_error)
+}
+
+/// Every kind of fault that Farfel reports.
+///
+/// Codes are never reused. F00xx: text and syntax. F01xx: names and types.
+/// F02xx: nested subprograms and lowering. F03xx: AD. F04xx: building.
+pub mod rules {
+    use super::Rule;
+
+    macro_rules! rules {
+        ($($(#[$doc:meta])* $id:ident = $code:literal, $name:literal, $text:literal;)*) => {
+            $($(#[$doc])* #[doc = $text] pub static $id: Rule = Rule { code: $code, name: $name, explanation: $text };)*
+            /// All rules, in the order of their codes.
+            pub static ALL: &[&Rule] = &[$(&$id),*];
+        };
+    }
+
+    rules! {
+        SYNTAX = "F0001", "syntax",
+            "The statement is not written as Fortran or Farfel writes it. The mark stands where reading stopped.";
+        UNKNOWN_STATEMENT = "F0002", "unknown-statement",
+            "The line starts no statement that Farfel knows, and it is no assignment either. In fixed form statements stand in columns 7 to 72, and a character in column 6 continues the line before.";
+        UNCLOSED_BLOCK = "F0003", "unclosed-block",
+            "An IF, DO, ADF or ADR block, or a program unit, is opened and not closed, or closed and not opened, or closed by the END of another kind.";
+        BAD_LABEL = "F0004", "bad-label",
+            "A statement label is a number from 1 to 99999 in columns 1 to 5, defined once in its program unit, and everything that refers to it must find it.";
+        BAD_CHARACTER = "F0005", "bad-character",
+            "The character has no meaning in Fortran outside of character constants and comments.";
+        INCLUDE_FAILED = "F0006", "include-failed",
+            "The file named by INCLUDE could not be read, or it includes itself.";
+        MISPLACED_STATEMENT = "F0007", "misplaced-statement",
+            "The statement may not stand here: specification statements come first, then nested subprograms and statement functions, then executable statements.";
+        UNSUPPORTED = "F0008", "unsupported",
+            "The statement is right, but this version of Farfel does not handle it yet.";
+        UNDECLARED = "F0101", "undeclared",
+            "Under IMPLICIT NONE every name needs a declaration.";
+        CONFLICTING_DECLARATION = "F0102", "conflicting-declaration",
+            "A name is declared twice in ways that exclude each other.";
+        ARGUMENT_MISMATCH = "F0103", "argument-mismatch",
+            "A call does not fit the subprogram it calls: the number of arguments, a type, an array where a scalar is wanted, or a procedure where data is wanted.";
+        TYPE_MISMATCH = "F0104", "type-mismatch",
+            "Operands, or the two sides of an assignment, are of types that do not go together.";
+        DUPLICATE_UNIT = "F0105", "duplicate-unit",
+            "Two program units have the same name.";
+        NOT_ASSIGNABLE = "F0106", "not-assignable",
+            "Only variables, array elements, substrings and the function's own result can be assigned.";
+        UNKNOWN_PROCEDURE = "F0107", "unknown-procedure",
+            "No program unit, nested subprogram, intrinsic function or declared array has this name.";
+        NOT_A_PROCEDURE = "F0108", "not-a-procedure",
+            "The name is called like a procedure but it is a variable.";
+        RANK_MISMATCH = "F0109", "rank-mismatch",
+            "An array is used with a number of subscripts that differs from its declaration.";
+        ESCAPING_CLOSURE = "F0201", "escaping-closure",
+            "A nested subprogram is used where its surroundings cannot follow it.";
+        UNRESOLVED_DUMMY = "F0202", "unresolved-dummy",
+            "A nested subprogram is passed to a procedure whose text is not known, so that no copy can be made that takes its surroundings along.";
+        ENDLESS_SPECIALIZATION = "F0203", "endless-specialization",
+            "A procedure passes itself on in ever larger closures, so that the copies would never end.";
+        AD_NOT_DIFFERENTIABLE = "F0301", "not-differentiable",
+            "Only REAL, DOUBLE PRECISION and COMPLEX variables have tangents and cotangents.";
+        AD_NOT_COMPUTED = "F0302", "not-computed",
+            "The closing of an AD block names a variable that the block does not compute.";
+        AD_JUMP = "F0303", "ad-jump",
+            "An AD block is entered at its top and left at its bottom; GOTO into or out of it, RETURN, ENTRY and alternate returns are not allowed.";
+        AD_UNKNOWN_PROCEDURE = "F0304", "ad-unknown-procedure",
+            "A derivative needs the text of a procedure that is not known here.";
+        AD_UNSUPPORTED = "F0305", "ad-unsupported",
+            "The chosen AD tool cannot differentiate this construct yet.";
+        AD_RECURSION = "F0306", "ad-recursion",
+            "A derivative would be needed to generate itself.";
+        AD_LOST_DERIVATIVE = "F0307", "lost-derivative",
+            "A value that carries a derivative passes through something that drops it, such as an INTEGER.";
+        COMPILER = "F0401", "compiler",
+            "The Fortran compiler refused the program.";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn codes_are_unique_and_sorted() {
+        let codes: Vec<_> = super::rules::ALL.iter().map(|r| r.code).collect();
+        let mut sorted = codes.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(codes, sorted);
+    }
+}

@@ -1,0 +1,167 @@
+//! Expressions.
+
+use super::{Label, Name, SymId};
+use crate::source::Span;
+
+/// An expression and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands, or the place of the code it was made from.
+    pub span: Span,
+}
+
+/// The kinds of expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExprKind {
+    /// Integer constant.
+    Int(i64),
+    /// Real constant as written, in canonical form (upper case, no blanks): `20.0`,
+    /// `1.E-3`, `0.5D0`. Double precision when it has a `D`.
+    Real(Name),
+    /// Complex constant `(re, im)`.
+    Complex(Box<(Expr, Expr)>),
+    /// `.TRUE.` or `.FALSE.`
+    Logical(bool),
+    /// Character constant, without its quotes and with doubled quotes made single.
+    Char(String),
+    /// Hollerith constant `nH…`.
+    Hollerith(String),
+    /// A scalar variable, a whole array, a named constant, or a procedure as an actual
+    /// argument.
+    Var(SymId),
+    /// `NAME(…)` before resolution: array element, function reference or substring.
+    /// No pass after `resolve` meets it.
+    Apply(SymId, Vec<Expr>),
+    /// Array element (or section, when a subscript is a [`ExprKind::Range`]).
+    Element(SymId, Vec<Expr>),
+    /// Reference to a function: intrinsic, statement function, nested or top-level
+    /// subprogram, or dummy procedure. What it is says the symbol's class and place.
+    Call(SymId, Vec<Expr>),
+    /// Substring `base(from:to)` of a character variable or array element.
+    Substring(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
+    /// `from:to:step` as a subscript; also what `(a:b)` parses to before resolution.
+    Range(Option<Box<Expr>>, Option<Box<Expr>>, Option<Box<Expr>>),
+    /// Operation with one operand.
+    Unary(UnOp, Box<Expr>),
+    /// Operation with two operands.
+    Binary(BinOp, Box<Expr>, Box<Expr>),
+    /// Parentheses that the user wrote. They fix the order of evaluation, so they stay.
+    Paren(Box<Expr>),
+    /// A lifted procedure with the variables it takes along, as an actual argument:
+    /// made by `lift`, removed by `specialize`. Prints as the procedure followed by the
+    /// variables.
+    Closure(SymId, Vec<SymId>),
+    /// Alternate return `*label` as an actual argument.
+    AltReturn(Label),
+    /// `(items, var = from, to, step)` in the lists of READ, WRITE, PRINT and DATA.
+    ImpliedDo(Box<ImpliedDo<Expr>>),
+    /// Keyword argument `NAME = value`, in control lists only.
+    Keyword(Name, Box<Expr>),
+    /// `*`: assumed size as a bound, list-directed format, standard unit.
+    Star,
+}
+
+/// `(items, var = from, to, step)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImpliedDo<T> {
+    /// What is repeated.
+    pub items: Vec<T>,
+    /// The loop variable.
+    pub var: SymId,
+    /// First value.
+    pub from: Expr,
+    /// Last value.
+    pub to: Expr,
+    /// Step; 1 when absent.
+    pub step: Option<Expr>,
+}
+
+/// Operators with one operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnOp {
+    /// `+x`
+    Plus,
+    /// `-x`
+    Minus,
+    /// `.NOT.x`
+    Not,
+}
+
+/// Operators with two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum BinOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Concat,
+    Lt,
+    Le,
+    Eq,
+    Ne,
+    Gt,
+    Ge,
+    And,
+    Or,
+    Eqv,
+    Neqv,
+}
+
+impl BinOp {
+    /// True for `+ - * / **`.
+    pub fn is_arithmetic(self) -> bool {
+        matches!(
+            self,
+            BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::Pow
+        )
+    }
+
+    /// True for `.LT. .LE. .EQ. .NE. .GT. .GE.`
+    pub fn is_relational(self) -> bool {
+        matches!(
+            self,
+            BinOp::Lt | BinOp::Le | BinOp::Eq | BinOp::Ne | BinOp::Gt | BinOp::Ge
+        )
+    }
+
+    /// True for `.AND. .OR. .EQV. .NEQV.`
+    pub fn is_logical(self) -> bool {
+        matches!(self, BinOp::And | BinOp::Or | BinOp::Eqv | BinOp::Neqv)
+    }
+}
+
+impl Expr {
+    /// An expression at a place.
+    pub fn new(kind: ExprKind, span: Span) -> Self {
+        Expr { kind, span }
+    }
+
+    /// A variable (or whole array, or procedure name) at a place.
+    pub fn var(sym: SymId, span: Span) -> Self {
+        Expr::new(ExprKind::Var(sym), span)
+    }
+
+    /// An integer constant.
+    pub fn int(value: i64, span: Span) -> Self {
+        Expr::new(ExprKind::Int(value), span)
+    }
+
+    /// `a op b`, with the span of both.
+    pub fn binary(op: BinOp, a: Expr, b: Expr) -> Self {
+        let span = a.span.to(b.span);
+        Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), span)
+    }
+
+    /// The variable or array that a variable, element or substring names.
+    pub fn base(&self) -> Option<SymId> {
+        match &self.kind {
+            ExprKind::Var(s) | ExprKind::Element(s, _) | ExprKind::Apply(s, _) => Some(*s),
+            ExprKind::Substring(base, ..) => base.base(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Derivative requests: what lowering asks of an AD tool.
+
+use super::{AdMode, Name};
+use crate::source::Span;
+
+/// One derivative to generate.
+///
+/// Requests come in an order in which each can be carried out: what one generates may be
+/// differentiated again by a later one.
+///
+/// The program already calls the result, with this argument list (Tapenade's convention
+/// for tangents): the arguments of `head` in order, each that [`Request::paired`] holds
+/// followed at once by its derivative.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// 1, 2, …: the number of the block.
+    pub id: u32,
+    /// Tangent or adjoint.
+    pub mode: AdMode,
+    /// The subroutine to differentiate: `DERIV1_1_ADF1`.
+    pub head: Name,
+    /// Appended to the names of what is generated: `_G1`. No other request has it.
+    pub suffix: Name,
+    /// The name that the program calls: `DERIV1_1_ADF1_G1`.
+    pub derivative: Name,
+    /// Positions of the head's arguments that are differentiated from (opening of ADF,
+    /// closing of ADR). Whatever else has a derivative argument has derivative zero on
+    /// entry.
+    pub independents: Vec<usize>,
+    /// Positions of the head's arguments whose derivatives are wanted (closing of ADF,
+    /// opening of ADR).
+    pub dependents: Vec<usize>,
+    /// Positions of the head's arguments that are followed by a derivative argument:
+    /// every REAL, DOUBLE PRECISION and COMPLEX one, ascending.
+    pub paired: Vec<usize>,
+    /// The AD block in the source.
+    pub span: Span,
+}

@@ -1,0 +1,233 @@
+//! Executable statements.
+
+use super::{Expr, ImpliedDo, Label, Name, SymId};
+use crate::source::Span;
+
+/// A statement with its label and place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stmt {
+    /// The label in columns 1 to 5.
+    pub label: Option<Label>,
+    /// What it is.
+    pub kind: StmtKind,
+    /// The whole statement; for blocks, the statement that opens them.
+    pub span: Span,
+}
+
+/// A list of statements that are executed in order.
+pub type Block = Vec<Stmt>;
+
+/// The kinds of statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StmtKind {
+    /// A comment line, without its marker (`C`, `*`, `!`) and trailing blanks.
+    Comment(String),
+    /// `target = value`
+    Assign(Expr, Expr),
+    /// `IF (…) THEN … ELSE IF (…) THEN … ELSE … END IF`
+    If(IfBlock),
+    /// `IF (condition) statement`
+    LogicalIf(Expr, Box<Stmt>),
+    /// `IF (e) negative, zero, positive`
+    ArithmeticIf(Expr, [Label; 3]),
+    /// A loop.
+    Do(Box<Do>),
+    /// `CONTINUE`
+    Continue,
+    /// `GOTO label`
+    Goto(Label),
+    /// `GOTO (labels), e`
+    ComputedGoto(Vec<Label>, Expr),
+    /// `GOTO var, (labels)`; the list may be empty.
+    AssignedGoto(SymId, Vec<Label>),
+    /// `ASSIGN label TO var`
+    AssignLabel(Label, SymId),
+    /// `CALL sub(arguments)`
+    Call(SymId, Vec<Expr>),
+    /// `RETURN`, or `RETURN e` for an alternate return.
+    Return(Option<Expr>),
+    /// `STOP`, or `STOP` with a code or text.
+    Stop(Option<Expr>),
+    /// `PAUSE`
+    Pause(Option<Expr>),
+    /// READ, WRITE, PRINT, OPEN, CLOSE, INQUIRE, REWIND, BACKSPACE, ENDFILE.
+    Io(Box<Io>),
+    /// `FORMAT(…)`: what stands between the outer parentheses, as written.
+    Format(String),
+    /// `ENTRY name(arguments)`
+    Entry(Box<Entry>),
+    /// CYCLE, with the name of the loop where one is given.
+    Cycle(Option<Name>),
+    /// EXIT, with the name of the loop where one is given.
+    Exit(Option<Name>),
+    /// An ADF or ADR block.
+    Ad(Box<AdBlock>),
+}
+
+/// A block IF.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IfBlock {
+    /// IF and ELSE IF arms in order.
+    pub arms: Vec<(Expr, Block)>,
+    /// The ELSE arm.
+    pub otherwise: Option<Block>,
+    /// Label of the END IF.
+    pub end_label: Option<Label>,
+}
+
+/// A loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Do {
+    /// Name of the construct (`name: DO …`).
+    pub name: Option<Name>,
+    /// How it repeats.
+    pub control: DoControl,
+    /// The loop's statements, the labelled terminal statement too.
+    pub body: Block,
+    /// How the loop ends in the text.
+    pub end: DoEnd,
+}
+
+/// How a loop repeats.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DoControl {
+    /// `DO var = from, to, step`
+    Count {
+        /// The loop variable.
+        var: SymId,
+        /// First value.
+        from: Expr,
+        /// Last value.
+        to: Expr,
+        /// Step; 1 when absent.
+        step: Option<Expr>,
+    },
+    /// `DO WHILE (condition)`
+    While(Expr),
+    /// `DO` without end condition.
+    Forever,
+}
+
+/// How a loop ends in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DoEnd {
+    /// `END DO`, with the label it bears.
+    EndDo(Option<Label>),
+    /// `DO label …`: the last statement of the body bears the label. When that statement
+    /// is itself a loop that ends at the same label, the two share their terminal
+    /// statement, and it stands in the innermost.
+    Label(Label),
+}
+
+/// An input or output statement: its kind, its control list and its items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Io {
+    /// Which statement.
+    pub kind: IoKind,
+    /// What stands in the parentheses, in order; for `READ f, …` and `PRINT f, …` the
+    /// format alone; for `REWIND u` the unit alone. Keyword arguments are
+    /// [`super::ExprKind::Keyword`]; labels (FMT=10, END=20, ERR=30) stand as
+    /// integer constants.
+    pub control: Vec<Expr>,
+    /// True for the forms with parentheses.
+    pub parens: bool,
+    /// The input or output list.
+    pub items: Vec<Expr>,
+}
+
+/// The kinds of input and output statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum IoKind {
+    Read,
+    Write,
+    Print,
+    Open,
+    Close,
+    Inquire,
+    Rewind,
+    Backspace,
+    Endfile,
+}
+
+/// An ENTRY statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The entry's name (in a function also its result).
+    pub name: SymId,
+    /// Its dummy arguments.
+    pub args: Vec<super::Arg>,
+}
+
+/// Forward or reverse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AdMode {
+    /// ADF: tangents.
+    Forward,
+    /// ADR: adjoints (cotangents).
+    Reverse,
+}
+
+/// A block that asks for derivatives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdBlock {
+    /// ADF or ADR.
+    pub mode: AdMode,
+    /// ADF: independents and the tangents they get. ADR: dependents and their cotangents.
+    pub opening: Vec<AdItem>,
+    /// The statements that are differentiated.
+    pub body: Block,
+    /// ADF: destinations and the tangents of dependents they get. ADR: destinations and
+    /// the cotangents of independents.
+    pub closing: Vec<AdItem>,
+    /// The END ADF or END ADR statement.
+    pub end_span: Span,
+}
+
+/// One item of an opening or closing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AdItem {
+    /// `TANGENT(var) = other` or `other = TANGENT(var)`.
+    Assign(AdAssign),
+    /// `(items, var = from, to, step)`
+    ImpliedDo(Box<ImpliedDo<AdItem>>),
+}
+
+/// One assignment of an opening or closing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdAssign {
+    /// What stands in TANGENT(…) or COTANGENT(…).
+    pub var: Expr,
+    /// In an opening the value; in a closing the destination.
+    pub other: Expr,
+    /// Written in the short form `ADF(v)`.
+    pub short: bool,
+    /// The whole assignment.
+    pub span: Span,
+}
+
+impl Stmt {
+    /// A statement without label.
+    pub fn new(kind: StmtKind, span: Span) -> Self {
+        Stmt {
+            label: None,
+            kind,
+            span,
+        }
+    }
+
+    /// `target = value`
+    pub fn assign(target: Expr, value: Expr, span: Span) -> Self {
+        Stmt::new(StmtKind::Assign(target, value), span)
+    }
+}
+
+impl AdItem {
+    /// Calls `f` on every assignment in the item, through implied DO.
+    pub fn for_each_assign<'a>(&'a self, f: &mut dyn FnMut(&'a AdAssign)) {
+        match self {
+            AdItem::Assign(a) => f(a),
+            AdItem::ImpliedDo(d) => d.items.iter().for_each(|i| i.for_each_assign(f)),
+        }
+    }
+}

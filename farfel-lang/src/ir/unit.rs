@@ -1,0 +1,578 @@
+//! Programs, program units, symbols and specification statements.
+
+use super::{Block, Expr, Name, Type};
+use crate::intrinsics::Intrinsic;
+use crate::source::Span;
+use std::ops::{Index, IndexMut};
+
+/// A whole program: its top-level units in order.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// The units.
+    pub units: Vec<Unit>,
+}
+
+impl Program {
+    /// The top-level unit of a name.
+    pub fn unit(&self, name: &str) -> Option<&Unit> {
+        self.units.iter().find(|u| u.name == name)
+    }
+
+    /// The top-level unit of a name, to change.
+    pub fn unit_mut(&mut self, name: &str) -> Option<&mut Unit> {
+        self.units.iter_mut().find(|u| u.name == name)
+    }
+}
+
+/// The kinds of program unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnitKind {
+    /// Main program, with or without a PROGRAM statement.
+    Program,
+    /// SUBROUTINE
+    Subroutine,
+    /// FUNCTION
+    Function,
+    /// BLOCK DATA
+    BlockData,
+}
+
+/// A program unit or nested subprogram.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Which kind.
+    pub kind: UnitKind,
+    /// Its name; for a main program without PROGRAM statement, `MAIN`.
+    pub name: Name,
+    /// The header statement; where there is none, the first statement.
+    pub span: Span,
+    /// The name in the header.
+    pub name_span: Span,
+    /// The END statement.
+    pub end_span: Span,
+    /// Comments before the header, without markers: its documentation.
+    pub comments: Vec<String>,
+    /// Dummy arguments in order.
+    pub args: Vec<Arg>,
+    /// The variable that holds a function's result. Bears the function's name unless
+    /// RESULT says otherwise.
+    pub result: Option<SymId>,
+    /// The result's type stands in the header (`REAL FUNCTION F(X)`).
+    pub typed_header: bool,
+    /// RECURSIVE stands in the header.
+    pub recursive: bool,
+    /// Names.
+    pub symbols: Symbols,
+    /// IMPLICIT statements of this unit only; lookups go on in the surroundings.
+    pub implicit: Implicit,
+    /// Specification statements, as ordered in the text.
+    pub specs: Vec<Spec>,
+    /// Executable statements.
+    pub body: Block,
+    /// Nested subprograms.
+    pub nested: Vec<Unit>,
+}
+
+/// A dummy argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arg {
+    /// A variable, array or procedure.
+    Dummy(SymId),
+    /// `*`: an alternate return.
+    AltReturn(Span),
+}
+
+impl Arg {
+    /// The symbol of the dummy argument; `None` for an alternate return.
+    pub fn sym(self) -> Option<SymId> {
+        match self {
+            Arg::Dummy(s) => Some(s),
+            Arg::AltReturn(_) => None,
+        }
+    }
+}
+
+/// A symbol, as an index into the table of the unit it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SymId(pub u32);
+
+/// The names of one unit, in the order of their first mention.
+#[derive(Debug, Clone, Default)]
+pub struct Symbols {
+    list: Vec<Symbol>,
+    by_name: std::collections::HashMap<Name, SymId>,
+}
+
+impl Symbols {
+    /// The symbol of a name.
+    pub fn find(&self, name: &str) -> Option<SymId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The symbol of a name; a new one, of unknown class, if there is none.
+    pub fn intern(&mut self, name: &str, span: Span) -> SymId {
+        match self.find(name) {
+            Some(s) => s,
+            None => self.add(Symbol::new(name.into(), span)),
+        }
+    }
+
+    /// Adds a symbol. Its name must be new: see [`Symbols::unused`].
+    pub fn add(&mut self, symbol: Symbol) -> SymId {
+        let id = SymId(self.list.len() as u32);
+        let old = self.by_name.insert(symbol.name.clone(), id);
+        debug_assert!(old.is_none(), "two symbols named {}", symbol.name);
+        self.list.push(symbol);
+        id
+    }
+
+    /// Gives a symbol another, unused name.
+    pub fn rename(&mut self, id: SymId, name: Name) {
+        let old = std::mem::replace(&mut self[id].name, name.clone());
+        self.by_name.remove(&old);
+        self.by_name.insert(name, id);
+    }
+
+    /// All symbols with their handles.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (SymId, &Symbol)> {
+        self.list
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (SymId(i as u32), s))
+    }
+
+    /// All handles.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = SymId> + use<> {
+        (0..self.list.len() as u32).map(SymId)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True without symbols.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// `wanted`, or `wanted` with the first number from 1 that no symbol here has and
+    /// `taken` does not hold.
+    ///
+    /// Names are kept within the 63 letters that compilers allow.
+    pub fn unused(&self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
+        unused_name(wanted, &|n| self.find(n).is_some() || taken(n))
+    }
+}
+
+/// `wanted`, or `wanted` followed by the first number from 1 that is not `taken`; at most
+/// 63 letters, the most that compilers allow.
+pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
+    const MAX: usize = 63;
+    if wanted.len() <= MAX && !taken(wanted) {
+        return wanted.into();
+    }
+    (1u32..)
+        .map(|n| {
+            let suffix = n.to_string();
+            let keep = wanted.len().min(MAX - suffix.len() - 1);
+            // A digit at the end of a shortened or numbered name would run into the number.
+            let gap = if wanted[..keep].ends_with(|c: char| c.is_ascii_digit()) {
+                "_"
+            } else {
+                ""
+            };
+            Name::from(format!("{}{gap}{suffix}", &wanted[..keep]))
+        })
+        .find(|n| !taken(n))
+        .unwrap_or_else(|| wanted.into())
+}
+
+impl Index<SymId> for Symbols {
+    type Output = Symbol;
+    fn index(&self, id: SymId) -> &Symbol {
+        &self.list[id.0 as usize]
+    }
+}
+
+impl IndexMut<SymId> for Symbols {
+    fn index_mut(&mut self, id: SymId) -> &mut Symbol {
+        &mut self.list[id.0 as usize]
+    }
+}
+
+/// What a name means in one unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Symbol {
+    /// Its name.
+    pub name: Name,
+    /// First mention or declaration.
+    pub span: Span,
+    /// Its type: of the variable, constant or function result. After `resolve`, `None`
+    /// only for subroutines and what has no type.
+    pub ty: Option<Type>,
+    /// The type stands in a declaration (else it is implicit).
+    pub typed: bool,
+    /// Length of a CHARACTER; `None` is 1; [`super::ExprKind::Star`] is `*(*)`.
+    pub length: Option<Expr>,
+    /// Bounds of an array; empty for a scalar.
+    pub dims: Vec<Dim>,
+    /// What it is.
+    pub class: Class,
+    /// Where it lives.
+    pub place: Place,
+    /// Named in an EXTERNAL statement.
+    pub external: bool,
+    /// SAVE, or initialised by DATA.
+    pub saved: bool,
+}
+
+/// What a name is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Class {
+    /// Not resolved yet.
+    Unknown,
+    /// A variable or array.
+    Variable,
+    /// A named constant and its value.
+    Parameter(Box<Expr>),
+    /// A statement function: its dummy arguments (symbols of the same unit) and its value.
+    StatementFunction(Vec<SymId>, Box<Expr>),
+    /// A function: nested, top-level, external or a dummy procedure ([`Symbol::place`]).
+    Function,
+    /// A subroutine, likewise.
+    Subroutine,
+    /// A procedure that is only passed on, so that nothing tells which kind.
+    Procedure,
+    /// An intrinsic function.
+    Intrinsic(&'static Intrinsic),
+    /// A COMMON block, NAMELIST group or the like, which shares no names with data.
+    Namelist(Vec<SymId>),
+}
+
+impl Class {
+    /// A function, subroutine or procedure of unknown kind (not intrinsic).
+    pub fn is_procedure(&self) -> bool {
+        matches!(self, Class::Function | Class::Subroutine | Class::Procedure)
+    }
+}
+
+/// Where a name lives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// In this unit. A procedure here is one of [`Unit::nested`], found by its name.
+    Local,
+    /// A dummy argument (also a dummy procedure).
+    Dummy,
+    /// The result of this function (or of one of its entries).
+    Result,
+    /// In a COMMON block; the blank one has an empty name.
+    Common(Name),
+    /// The symbol of the unit around this one that bears this handle.
+    Host(SymId),
+    /// A top-level unit of the program, or an external procedure, found by its name.
+    Global,
+}
+
+/// One dimension of an array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dim {
+    /// Lower bound; 1 when absent.
+    pub lower: Option<Expr>,
+    /// Upper bound; [`super::ExprKind::Star`] for assumed size. `None` is `:` (allocatable).
+    pub upper: Option<Expr>,
+}
+
+impl Symbol {
+    /// A symbol of unknown class.
+    pub fn new(name: Name, span: Span) -> Self {
+        Symbol {
+            name,
+            span,
+            ty: None,
+            typed: false,
+            length: None,
+            dims: Vec::new(),
+            class: Class::Unknown,
+            place: Place::Local,
+            external: false,
+            saved: false,
+        }
+    }
+
+    /// A local scalar variable.
+    pub fn variable(name: Name, ty: Type, span: Span) -> Self {
+        Symbol {
+            ty: Some(ty),
+            class: Class::Variable,
+            ..Symbol::new(name, span)
+        }
+    }
+
+    /// True for arrays.
+    pub fn is_array(&self) -> bool {
+        !self.dims.is_empty()
+    }
+
+    /// True for variables and arrays (not constants, not procedures).
+    pub fn is_variable(&self) -> bool {
+        self.class == Class::Variable
+    }
+}
+
+/// IMPLICIT rules of one unit.
+#[derive(Debug, Clone, Default)]
+pub struct Implicit {
+    /// IMPLICIT NONE.
+    pub none: bool,
+    /// Explicit rules by first letter, `A` first; with the length of a CHARACTER.
+    pub letters: [Option<(Type, Option<i64>)>; 26],
+}
+
+impl Implicit {
+    /// The rule that this unit itself gives for a name.
+    pub fn own(&self, name: &str) -> Option<(Type, Option<i64>)> {
+        let first = name.bytes().next()?.to_ascii_uppercase();
+        first
+            .is_ascii_uppercase()
+            .then(|| self.letters[usize::from(first - b'A')])
+            .flatten()
+    }
+
+    /// What FORTRAN 77 says where no IMPLICIT statement does: I to N are INTEGER.
+    pub fn default_type(name: &str) -> Type {
+        match name.bytes().next().map(|b| b.to_ascii_uppercase()) {
+            Some(b'I'..=b'N') => Type::INTEGER,
+            _ => Type::REAL,
+        }
+    }
+
+    /// The type of an undeclared name in a unit without surroundings; `None` under
+    /// IMPLICIT NONE.
+    ///
+    /// ```
+    /// # use farfel_lang::ir::{Implicit, Type};
+    /// assert_eq!(Implicit::default().type_of("KOUNT"), Some(Type::INTEGER));
+    /// ```
+    pub fn type_of(&self, name: &str) -> Option<Type> {
+        match self.own(name) {
+            Some((t, _)) => Some(t),
+            None if self.none => None,
+            None => Some(Self::default_type(name)),
+        }
+    }
+
+    /// True when the unit has no IMPLICIT statement.
+    pub fn is_empty(&self) -> bool {
+        !self.none && self.letters.iter().all(Option::is_none)
+    }
+}
+
+/// A specification statement: where facts of symbols are written down.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// What it is.
+    pub kind: SpecKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A name in a declaration, with its bounds if this is where they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entity {
+    /// The name.
+    pub sym: SymId,
+    /// Its bounds are written here.
+    pub dims: bool,
+}
+
+/// The kinds of specification statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpecKind {
+    /// A comment line.
+    Comment(String),
+    /// IMPLICIT statement: its text is made from [`Unit::implicit`], so one is enough.
+    Implicit,
+    /// `type names`
+    Type(Type, Vec<Entity>),
+    /// DIMENSION
+    Dimension(Vec<SymId>),
+    /// EXTERNAL
+    External(Vec<SymId>),
+    /// INTRINSIC
+    Intrinsic(Vec<SymId>),
+    /// COMMON, block by block; the blank one has an empty name.
+    Common(Vec<(Name, Vec<Entity>)>),
+    /// EQUIVALENCE: groups of variables and elements that share storage.
+    Equivalence(Vec<Vec<Expr>>),
+    /// PARAMETER; the values stand in the symbols.
+    Parameter(Vec<SymId>),
+    /// SAVE; without names, everything.
+    Save(Vec<SaveItem>),
+    /// DATA
+    Data(Vec<DataSet>),
+    /// A statement function; its value stands in the symbol.
+    StatementFunction(SymId),
+    /// NAMELIST; the members stand in the symbol.
+    Namelist(SymId),
+    /// FORMAT among the specifications, with its label.
+    Format(super::Label, String),
+    /// ENTRY may stand here too, but is kept with the executable statements.
+    Intent(Intent, Vec<SymId>),
+}
+
+/// INTENT of a dummy argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Intent {
+    In,
+    Out,
+    InOut,
+}
+
+/// What SAVE names.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SaveItem {
+    /// A variable or array.
+    Var(SymId),
+    /// A COMMON block.
+    Common(Name),
+}
+
+/// `targets / values /` of a DATA statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSet {
+    /// Variables, arrays, elements, substrings and implied DO.
+    pub targets: Vec<Expr>,
+    /// Values with their repeat counts.
+    pub values: Vec<(Option<Expr>, Expr)>,
+}
+
+impl Unit {
+    /// An empty unit.
+    pub fn new(kind: UnitKind, name: Name, span: Span) -> Self {
+        Unit {
+            kind,
+            name,
+            span,
+            name_span: span,
+            end_span: span,
+            comments: Vec::new(),
+            args: Vec::new(),
+            result: None,
+            typed_header: false,
+            recursive: false,
+            symbols: Symbols::default(),
+            implicit: Implicit::default(),
+            specs: Vec::new(),
+            body: Vec::new(),
+            nested: Vec::new(),
+        }
+    }
+
+    /// The position of a dummy argument.
+    pub fn arg_position(&self, sym: SymId) -> Option<usize> {
+        self.args.iter().position(|a| a.sym() == Some(sym))
+    }
+
+    /// Writes down in the specifications what the name alone does not tell: the type
+    /// where it differs from the implicit one, bounds, EXTERNAL.
+    ///
+    /// For symbols that a pass adds. Nothing is written twice.
+    pub fn declare(&mut self, id: SymId) {
+        let s = &self.symbols[id];
+        let implicit = self.implicit.type_of(&s.name);
+        let (span, dims) = (s.span, s.is_array());
+        let has_type =
+            s.ty.is_some() && !matches!(s.class, Class::Subroutine | Class::Intrinsic(_));
+        let spec = match s.ty {
+            Some(ty)
+                if has_type
+                    && (s.typed || implicit != Some(ty) || dims || ty == Type::Character) =>
+            {
+                Some(SpecKind::Type(ty, vec![Entity { sym: id, dims }]))
+            }
+            _ => None,
+        };
+        let external = s.external;
+        let at = self.spec_insertion_point();
+        if external
+            && !self
+                .specs
+                .iter()
+                .any(|x| matches!(&x.kind, SpecKind::External(l) if l.contains(&id)))
+        {
+            self.specs.insert(
+                at,
+                Spec {
+                    kind: SpecKind::External(vec![id]),
+                    span,
+                },
+            );
+        }
+        let declared = self
+            .specs
+            .iter()
+            .any(|x| matches!(&x.kind, SpecKind::Type(_, l) if l.iter().any(|e| e.sym == id)));
+        if let (Some(kind), false) = (spec, declared) {
+            self.specs.insert(at, Spec { kind, span });
+        }
+    }
+
+    /// Where a declaration can be added: after the declarations that it may depend on,
+    /// before DATA and statement functions.
+    fn spec_insertion_point(&self) -> usize {
+        self.specs
+            .iter()
+            .position(|s| {
+                matches!(
+                    s.kind,
+                    SpecKind::Data(_) | SpecKind::StatementFunction(_) | SpecKind::Format(..)
+                )
+            })
+            .unwrap_or(self.specs.len())
+    }
+
+    /// Removes a name from every declaration (not from COMMON, EQUIVALENCE and DATA, which
+    /// have meaning beyond the name).
+    pub fn undeclare(&mut self, id: SymId) {
+        for spec in &mut self.specs {
+            match &mut spec.kind {
+                SpecKind::Type(_, l) => l.retain(|e| e.sym != id),
+                SpecKind::Dimension(l)
+                | SpecKind::External(l)
+                | SpecKind::Intrinsic(l)
+                | SpecKind::Parameter(l)
+                | SpecKind::Intent(_, l) => l.retain(|s| *s != id),
+                SpecKind::Save(l) if l.contains(&SaveItem::Var(id)) => {
+                    l.retain(|i| *i != SaveItem::Var(id));
+                    if l.is_empty() {
+                        // An empty list would mean "everything".
+                        spec.kind = SpecKind::Type(Type::REAL, Vec::new());
+                    }
+                }
+                SpecKind::StatementFunction(s) | SpecKind::Namelist(s) if *s == id => {
+                    spec.kind = SpecKind::Type(Type::REAL, Vec::new());
+                }
+                SpecKind::Comment(_)
+                | SpecKind::Implicit
+                | SpecKind::Common(_)
+                | SpecKind::Equivalence(_)
+                | SpecKind::Save(_)
+                | SpecKind::Data(_)
+                | SpecKind::StatementFunction(_)
+                | SpecKind::Namelist(_)
+                | SpecKind::Format(..) => {}
+            }
+        }
+        self.specs.retain(|s| match &s.kind {
+            SpecKind::Type(_, l) => !l.is_empty(),
+            SpecKind::Dimension(l)
+            | SpecKind::External(l)
+            | SpecKind::Intrinsic(l)
+            | SpecKind::Parameter(l)
+            | SpecKind::Intent(_, l) => !l.is_empty(),
+            _ => true,
+        });
+    }
+}

@@ -1,0 +1,23 @@
+//! The Farfel compiler: Fortran 77 with nested subprograms and AD blocks in,
+//! plain Fortran 77 and an ordered list of derivative requests out.
+//!
+//! The way of a program through this crate, each step a plain function:
+//!
+//! | step | module | from → to |
+//! |---|---|---|
+//! | parse | [`syntax`] | text → [`ir::Program`], names not yet resolved |
+//! | resolve | [`resolve`] | scopes, types, who is a procedure; reports every fault |
+//! | lower | [`lower`] | lift, specialize, prune, outline, stage |
+//! | print | [`print`] | a program after any step → Fortran text |
+//!
+//! **Invariant:** this crate does no input or output. It starts no process, opens no
+//! file and reads no environment variable; INCLUDE files come through a
+//! [`syntax::Loader`] that the caller supplies.
+
+pub mod diagnostic;
+pub mod intrinsics;
+pub mod ir;
+pub mod source;
+
+pub use diagnostic::{Diagnostic, Severity};
+pub use source::{FileId, Sources, Span};
