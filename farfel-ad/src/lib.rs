@@ -1,1 +1,1 @@
-#![doc = ""]
+//! Automatic differentiation of Fortran 77 programs.

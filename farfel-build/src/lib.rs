@@ -1,1 +1,1 @@
-#![doc = ""]
+//! Build-script helper.

@@ -1,1 +1,3 @@
+//! The `farfel` command.
+
 fn main() {}

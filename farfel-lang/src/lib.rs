@@ -17,7 +17,12 @@
 pub mod diagnostic;
 pub mod intrinsics;
 pub mod ir;
+pub mod lower;
+pub mod print;
+pub mod resolve;
 pub mod source;
+pub mod syntax;
+pub mod types;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use source::{FileId, Sources, Span};

@@ -1,1 +1,1 @@
-#![doc = ""]
+//! What generated bindings use at run time.

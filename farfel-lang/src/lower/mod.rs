@@ -1,0 +1,1 @@
+//! From Farfel to Fortran 77: lift, specialize, prune, outline, stage.

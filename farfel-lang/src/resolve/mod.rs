@@ -1,0 +1,1 @@
+//! Scopes, types and who is a procedure.
