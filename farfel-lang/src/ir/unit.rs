@@ -268,7 +268,9 @@ pub enum Place {
     Result,
     /// In a COMMON block; the blank one has an empty name.
     Common(Name),
-    /// The symbol of the unit around this one that bears this handle.
+    /// The symbol of the unit around this one that bears this handle. The facts are
+    /// copied from there; expressions among them (bounds, values) name symbols of *its*
+    /// table.
     Host(SymId),
     /// A top-level unit of the program, or an external procedure, found by its name.
     Global,
