@@ -211,9 +211,7 @@ impl Resolver<'_> {
         };
         let symbol = &mut self.scopes[level].unit.symbols[id];
         symbol.class = class;
-        if place == Place::Local && symbol.class.is_procedure()
-            || place == Place::Local && intrinsic_spec
-        {
+        if place == Place::Local && (symbol.class.is_procedure() || intrinsic_spec) {
             // `REAL F` before a nested F, or a declared external or intrinsic function.
             if let Some((class, ty)) = nested {
                 symbol.class = class;
