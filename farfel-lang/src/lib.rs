@@ -15,6 +15,7 @@
 //! [`syntax::Loader`] that the caller supplies.
 
 pub mod diagnostic;
+pub mod effects;
 pub mod intrinsics;
 pub mod ir;
 pub mod lower;

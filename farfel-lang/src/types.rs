@@ -1,1 +1,59 @@
 //! The types of expressions.
+
+use crate::ir::{BinOp, Class, Expr, ExprKind, Type, UnOp, Unit};
+
+/// The type of an expression of a resolved unit; `None` for what has none (a procedure
+/// as an actual argument, `*`, an alternate return).
+///
+/// Looks only at the unit's own symbols, which after `resolve` all carry their type.
+pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
+    match &expr.kind {
+        ExprKind::Int(_) => Some(Type::INTEGER),
+        ExprKind::Real(text) => Some(real_constant_type(text)),
+        ExprKind::Complex(p) => {
+            let parts = type_of(unit, &p.0)?.promote(type_of(unit, &p.1)?);
+            Some(match parts {
+                Type::Real(n) => Type::Complex(n),
+                _ => Type::COMPLEX,
+            })
+        }
+        ExprKind::Logical(_) => Some(Type::LOGICAL),
+        ExprKind::Char(_) | ExprKind::Substring(..) => Some(Type::Character),
+        ExprKind::Var(s) | ExprKind::Apply(s, _) | ExprKind::Element(s, _) => unit.symbols[*s].ty,
+        ExprKind::Call(s, args) => match &unit.symbols[*s].class {
+            Class::Intrinsic(i) => {
+                let types: Option<Vec<Type>> = args.iter().map(|a| type_of(unit, a)).collect();
+                Some(i.result_type(&types?))
+            }
+            _ => unit.symbols[*s].ty,
+        },
+        ExprKind::Unary(UnOp::Not, _) => Some(Type::LOGICAL),
+        ExprKind::Unary(UnOp::Plus | UnOp::Minus, a) | ExprKind::Paren(a) => type_of(unit, a),
+        ExprKind::Binary(op, a, b) => match op {
+            BinOp::Concat => Some(Type::Character),
+            _ if op.is_relational() || op.is_logical() => Some(Type::LOGICAL),
+            // The exponent's type counts only where it is not an INTEGER, which is what
+            // promotion does anyway.
+            _ => Some(type_of(unit, a)?.promote(type_of(unit, b)?)),
+        },
+        ExprKind::Hollerith(_)
+        | ExprKind::Range(..)
+        | ExprKind::Closure(..)
+        | ExprKind::AltReturn(_)
+        | ExprKind::ImpliedDo(_)
+        | ExprKind::Keyword(..)
+        | ExprKind::Star => None,
+    }
+}
+
+/// The type of a real constant: double precision when its exponent letter is `D`, quadruple
+/// when it is `Q`.
+fn real_constant_type(text: &str) -> Type {
+    if text.contains('D') {
+        Type::DOUBLE
+    } else if text.contains('Q') {
+        Type::Real(16)
+    } else {
+        Type::REAL
+    }
+}

@@ -1,0 +1,193 @@
+//! What procedures do to their arguments: which they may assign.
+
+use crate::ir::{
+    AdItem, Arg, Class, DoControl, Expr, ExprKind, Io, IoKind, Name, Place, Program, Stmt,
+    StmtKind, SymId, Unit, walk_block,
+};
+use std::collections::{HashMap, HashSet};
+
+/// For every top-level unit, which of its arguments it may assign.
+///
+/// Found by a fixed point over the call graph; what an unknown procedure gets, it may
+/// assign.
+#[derive(Debug, Default)]
+pub struct Assigned {
+    by_unit: HashMap<Name, Vec<bool>>,
+}
+
+impl Assigned {
+    /// Analyses a program whose names are resolved.
+    pub fn of(program: &Program) -> Self {
+        let mut known = Assigned {
+            by_unit: program
+                .units
+                .iter()
+                .map(|u| (u.name.clone(), vec![false; u.args.len()]))
+                .collect(),
+        };
+        loop {
+            let mut changed = false;
+            for unit in &program.units {
+                let assigned = known.in_unit(unit);
+                let now: Vec<bool> = unit
+                    .args
+                    .iter()
+                    .map(|a| a.sym().is_some_and(|s| assigned.contains(&s)))
+                    .collect();
+                if let Some(old) = known.by_unit.get_mut(&unit.name)
+                    && *old != now
+                {
+                    *old = now;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return known;
+            }
+        }
+    }
+
+    /// Takes in a unit that was added to the program and that no known unit calls yet.
+    pub fn add(&mut self, unit: &Unit) {
+        let assigned = self.in_unit(unit);
+        let now = unit
+            .args
+            .iter()
+            .map(|a| a.sym().is_some_and(|s| assigned.contains(&s)))
+            .collect();
+        self.by_unit.insert(unit.name.clone(), now);
+    }
+
+    /// May the unit of this name assign its argument at `position`? True for unknown
+    /// units.
+    pub fn argument(&self, unit: &str, position: usize) -> bool {
+        self.by_unit
+            .get(unit)
+            .and_then(|a| a.get(position))
+            .copied()
+            .unwrap_or(true)
+    }
+
+    /// The variables that the statements of a unit, or of the subprograms nested in it,
+    /// may assign.
+    pub fn in_unit(&self, unit: &Unit) -> HashSet<SymId> {
+        let mut found = self.in_block(unit, &unit.body);
+        for nested in &unit.nested {
+            for s in self.in_unit(nested) {
+                if let Place::Host(outer) = nested.symbols[s].place {
+                    found.insert(outer);
+                }
+            }
+        }
+        found
+    }
+
+    /// The variables that some statements of a unit may assign.
+    pub fn in_block(&self, unit: &Unit, block: &[Stmt]) -> HashSet<SymId> {
+        let mut found = HashSet::new();
+        walk_block(block, &mut |stmt| {
+            self.stmt_targets(unit, stmt, &mut found);
+            stmt.for_each_own_expr(&mut |e| {
+                e.walk(&mut |e| self.call_targets(unit, e, &mut found))
+            });
+        });
+        found
+    }
+
+    fn stmt_targets(&self, unit: &Unit, stmt: &Stmt, found: &mut HashSet<SymId>) {
+        match &stmt.kind {
+            StmtKind::Assign(target, _) => found.extend(target.base()),
+            StmtKind::Do(d) => {
+                if let DoControl::Count { var, .. } = d.control {
+                    found.insert(var);
+                }
+            }
+            StmtKind::AssignLabel(_, var) => {
+                found.insert(*var);
+            }
+            StmtKind::Call(s, args) => self.actuals(unit, *s, args, found),
+            StmtKind::Io(io) => io_targets(io, found),
+            StmtKind::Ad(block) => {
+                for item in &block.opening {
+                    loop_variables(item, found);
+                }
+                for item in &block.closing {
+                    loop_variables(item, found);
+                    item.for_each_assign(&mut |a| found.extend(a.other.base()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn call_targets(&self, unit: &Unit, expr: &Expr, found: &mut HashSet<SymId>) {
+        match &expr.kind {
+            ExprKind::Call(s, args) => self.actuals(unit, *s, args, found),
+            ExprKind::ImpliedDo(d) => {
+                found.insert(d.var);
+            }
+            _ => {}
+        }
+    }
+
+    fn actuals(&self, unit: &Unit, callee: SymId, args: &[Expr], found: &mut HashSet<SymId>) {
+        let symbol = &unit.symbols[callee];
+        if matches!(
+            symbol.class,
+            Class::Intrinsic(_) | Class::StatementFunction(..)
+        ) {
+            return;
+        }
+        let known = matches!(symbol.place, Place::Global);
+        for (i, a) in args.iter().enumerate() {
+            if known && !self.argument(&symbol.name, i) {
+                continue;
+            }
+            match &a.kind {
+                ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Substring(..) => {
+                    found.extend(a.base())
+                }
+                // Whoever gets the closure may call it, and it may assign what it took.
+                ExprKind::Closure(_, captured) => found.extend(captured),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn io_targets(io: &Io, found: &mut HashSet<SymId>) {
+    fn items(list: &[Expr], found: &mut HashSet<SymId>) {
+        for e in list {
+            match &e.kind {
+                ExprKind::ImpliedDo(d) => items(&d.items, found),
+                _ => found.extend(e.base()),
+            }
+        }
+    }
+    if io.kind == IoKind::Read {
+        items(&io.items, found);
+    }
+    // IOSTAT=, EXIST=, … assign; UNIT=, FMT= of a WRITE may name an internal file.
+    for c in &io.control {
+        match &c.kind {
+            ExprKind::Keyword(_, e) => found.extend(e.base()),
+            _ if io.kind != IoKind::Read => found.extend(c.base()),
+            _ => {}
+        }
+    }
+}
+
+fn loop_variables(item: &AdItem, found: &mut HashSet<SymId>) {
+    if let AdItem::ImpliedDo(d) = item {
+        found.insert(d.var);
+        d.items.iter().for_each(|i| loop_variables(i, found));
+    }
+}
+
+/// The dummy arguments of a unit that are procedures.
+pub fn procedure_dummies(unit: &Unit) -> impl Iterator<Item = (usize, SymId)> + '_ {
+    unit.args.iter().enumerate().filter_map(|(i, a)| match a {
+        Arg::Dummy(s) if unit.symbols[*s].class.is_procedure() => Some((i, *s)),
+        _ => None,
+    })
+}
