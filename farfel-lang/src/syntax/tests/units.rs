@@ -334,7 +334,7 @@ fn units_that_are_not_closed() {
                 "2:7-2:10 F0003 there is nothing open that this could close\n  help: the program unit before has ended already\n",
             ),
         ],
-        |text| faults(text),
+        faults,
     );
 }
 
