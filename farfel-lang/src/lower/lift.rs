@@ -192,7 +192,7 @@ impl Forest {
             Class::Parameter(e) => look(e),
             Class::StatementFunction(dummies, e) => {
                 look(e);
-                found.retain(|r| !(r.0 == owner && dummies.contains(&r.1)));
+                found.extend(dummies.iter().map(|d| (owner, *d)));
             }
             _ => {}
         }
@@ -360,14 +360,21 @@ impl Forest {
             .filter(|(_, s)| matches!(s.place, Place::Host(_)))
             .map(|(id, _)| (id, self.root((node, id))))
             .collect();
+        // Settling a link ends it, so what they all lead to is looked up beforehand.
+        let ours: HashMap<Root, SymId> = links.iter().map(|(id, root)| (*root, *id)).collect();
         let mut commons: Vec<(usize, Name)> = Vec::new();
         let mut constants = Vec::new();
         for (id, root) in &links {
             let mut s = self.symbol(*root).clone();
-            let mut fix = |e: &mut Expr| {
-                let mut map = |x: &mut SymId| *x = self.view(node, self.root((root.0, *x)));
-                e.for_each_symbol_mut(&mut map);
+            let map = &mut |x: &mut SymId| {
+                let at = self.root((root.0, *x));
+                *x = if at.0 == node {
+                    at.1
+                } else {
+                    ours.get(&at).copied().unwrap_or(*x)
+                };
             };
+            let mut fix = |e: &mut Expr| e.for_each_symbol_mut(map);
             for Dim { lower, upper } in &mut s.dims {
                 lower.iter_mut().chain(upper).for_each(&mut fix);
             }
@@ -375,14 +382,13 @@ impl Forest {
             match &mut s.class {
                 Class::Parameter(e) => fix(e),
                 Class::StatementFunction(dummies, e) => {
-                    let dummy_roots: Vec<Root> =
-                        dummies.iter().map(|d| self.root((root.0, *d))).collect();
-                    *dummies = dummy_roots
-                        .into_iter()
-                        .map(|r| self.view(node, r))
-                        .collect();
-                    let mut map = |x: &mut SymId| *x = self.view(node, self.root((root.0, *x)));
-                    e.for_each_symbol_mut(&mut map);
+                    fix(e);
+                    // Its dummies are names of their own.
+                    dummies.iter_mut().for_each(|d| {
+                        let mut name = Expr::var(*d, s.span);
+                        fix(&mut name);
+                        *d = name.base().unwrap_or(*d);
+                    });
                 }
                 _ => {}
             }
@@ -447,7 +453,7 @@ impl Forest {
             }
         }
         for (owner, block) in commons {
-            self.import_common(node, owner, &block, diagnostics);
+            self.import_common(node, owner, &block, &ours, diagnostics);
         }
         let unit = &mut self.nodes[node].unit;
         for id in args {
@@ -462,6 +468,7 @@ impl Forest {
         node: usize,
         owner: usize,
         block: &Name,
+        ours: &HashMap<Root, SymId>,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
         let own = !self.common_members(node, block).is_empty();
@@ -485,11 +492,14 @@ impl Forest {
             return;
         }
         let members = self.common_members(owner, block);
-        let mut entities = Vec::new();
-        for m in members {
-            let sym = self.view(node, (owner, m));
-            entities.push(Entity { sym, dims: false });
-        }
+        let entities: Vec<Entity> = members
+            .iter()
+            .filter_map(|m| ours.get(&(owner, *m)))
+            .map(|s| Entity {
+                sym: *s,
+                dims: false,
+            })
+            .collect();
         let unit = &mut self.nodes[node].unit;
         for e in &entities {
             unit.declare(e.sym);
