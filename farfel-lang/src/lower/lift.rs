@@ -304,28 +304,18 @@ impl Forest {
                 .collect();
             closures.insert(id, taken);
         }
-        // A function that calls itself names its own result.
-        if let Some(r) = self.nodes[node].unit.result {
-            let own = captured[node].iter().map(|r| self.view(node, *r)).collect();
-            let unit = &self.nodes[node].unit;
-            let mut recursive = false;
-            calls::for_each_call(&unit.body, &mut |callee, _| recursive |= callee == r);
-            if recursive {
-                closures.insert(r, own);
-                self.nodes[node].unit.recursive = true;
-            }
+        if let Some(own) = self.separate_result(node) {
+            let taken = captured[node].iter().map(|r| self.view(node, *r)).collect();
+            closures.insert(own, taken);
         }
-        let result = self.nodes[node].unit.result;
         let names: Vec<(SymId, Name)> = closures
             .keys()
-            .filter(|id| Some(**id) != result)
             .filter_map(|id| Some((*id, self.nodes[self.nested(node, *id)?].name.clone())))
             .collect();
         let unit = &mut self.nodes[node].unit;
         let Unit { body, .. } = unit;
         crate::ir::rewrite_exprs(body, &mut |e| {
             if let ExprKind::Var(s) = e.kind
-                && Some(s) != result
                 && let Some(taken) = closures.get(&s)
             {
                 e.kind = ExprKind::Closure(s, taken.clone());
@@ -348,6 +338,38 @@ impl Forest {
                 unit.declare(id);
             }
         }
+    }
+
+    /// In a function that calls itself, one name means the result and the function. Gives
+    /// the result another name and returns the symbol of the function.
+    fn separate_result(&mut self, node: usize) -> Option<SymId> {
+        let name = self.nodes[node].name.clone();
+        let unit = &mut self.nodes[node].unit;
+        let result = unit.result?;
+        let mut recursive = false;
+        calls::for_each_call(&unit.body, &mut |callee, _| recursive |= callee == result);
+        if !recursive {
+            return None;
+        }
+        unit.recursive = true;
+        let (ty, span) = (unit.symbols[result].ty, unit.symbols[result].span);
+        let other = unit
+            .symbols
+            .unused(&format!("{}_RESULT", unit.name), &|_| false);
+        unit.symbols.rename(result, other);
+        let own = unit.symbols.add(Symbol {
+            ty,
+            class: Class::Function,
+            place: Place::Global,
+            ..Symbol::new(name, span)
+        });
+        calls::for_each_call_mut(&mut unit.body, &mut |callee, _| {
+            if *callee == result {
+                *callee = own;
+            }
+        });
+        unit.declare(result);
+        Some(own)
     }
 
     /// Links become dummy arguments, COMMON variables or constants.
