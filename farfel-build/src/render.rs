@@ -175,13 +175,16 @@ fn snippet<'a>(file: &'a SourceFile, marks: Vec<Mark<'a>>) -> Snippet<'a, Annota
         .find('\n')
         .map_or(file.text.len(), |at| last + at);
     let lines = &file.text[start..end];
-    Snippet::source(lines.strip_suffix('\r').unwrap_or(lines))
+    let lines = lines.strip_suffix('\r').unwrap_or(lines);
+    // A mark at the very end of a line may stand after the `\r`.
+    let within = |at: usize| (at - start).min(lines.len());
+    Snippet::source(lines)
         .path(&file.name)
         .line_start(file.line_column(start as u32).line)
         .annotations(marks.into_iter().map(|m| {
             let label = (!m.text.is_empty()).then_some(m.text);
             m.kind
-                .span(m.range.start - start..m.range.end - start)
+                .span(within(m.range.start)..within(m.range.end))
                 .label(label)
         }))
 }
