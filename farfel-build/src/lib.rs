@@ -1,1 +1,3 @@
 //! Build-script helper.
+
+pub mod render;
