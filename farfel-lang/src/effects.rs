@@ -47,6 +47,17 @@ impl Assigned {
         }
     }
 
+    /// Takes in a unit that was added to the program and that no known unit calls yet.
+    pub fn add(&mut self, unit: &Unit) {
+        let assigned = self.in_unit(unit);
+        let now = unit
+            .args
+            .iter()
+            .map(|a| a.sym().is_some_and(|s| assigned.contains(&s)))
+            .collect();
+        self.by_unit.insert(unit.name.clone(), now);
+    }
+
     /// May the unit of this name assign its argument at `position`? True for unknown
     /// units.
     pub fn argument(&self, unit: &str, position: usize) -> bool {

@@ -268,7 +268,9 @@ pub enum Place {
     Result,
     /// In a COMMON block; the blank one has an empty name.
     Common(Name),
-    /// The symbol of the unit around this one that bears this handle.
+    /// The symbol of the unit around this one that bears this handle. The facts are
+    /// copied from there; expressions among them (bounds, values) name symbols of the
+    /// table where the chain of links ends.
     Host(SymId),
     /// A top-level unit of the program, or an external procedure, found by its name.
     Global,
@@ -480,6 +482,9 @@ impl Unit {
     ///
     /// For symbols that a pass adds. Nothing is written twice.
     pub fn declare(&mut self, id: SymId) {
+        if self.typed_header && self.result == Some(id) {
+            return;
+        }
         let s = &self.symbols[id];
         let implicit = self.implicit.type_of(&s.name);
         let (span, dims) = (s.span, s.is_array());

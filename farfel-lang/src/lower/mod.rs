@@ -1,1 +1,144 @@
-//! From Farfel to Fortran 77: lift, specialize, prune, outline, stage.
+//! From Farfel to Fortran 77 and derivative requests.
+//!
+//! The passes, in order, each from program to program, with what holds after it:
+//!
+//! 1. [`lift`] — no nested subprograms; a lifted one that is passed on is an
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure).
+//! 2. [`specialize`] — no closures; copies take the captured variables instead. A dummy
+//!    procedure that is left gets one and the same procedure from everywhere.
+//! 3. [`prune`] — only what the main program or the exported subprograms reach.
+//! 4. [`outline`] — the body of every AD block is one call.
+//! 5. [`stage`] — no AD blocks: calls of derivatives, and the requests for them in an
+//!    order in which they can be carried out.
+//! 6. [`propagate`] — the dummy procedures that were left are gone (still stage `Stage`).
+//!
+//! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
+//! Implementation via Preprocessor" (2012), section 3.
+
+mod calls;
+mod compact;
+mod import;
+mod lift;
+mod outline;
+mod propagate;
+mod prune;
+mod specialize;
+mod stage;
+
+use crate::diagnostic::{Diagnostic, any_errors};
+use crate::ir::{Name, Program, Request, UnitKind};
+use std::collections::HashSet;
+
+/// How far to lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// Not at all: the program as resolved.
+    Parse,
+    /// Nested subprograms lifted.
+    Lift,
+    /// Copies for closures.
+    Specialize,
+    /// Unreachable units dropped.
+    Prune,
+    /// AD blocks are calls.
+    Outline,
+    /// Derivatives requested.
+    Stage,
+}
+
+/// What lowering starts from, besides the program.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The subprograms that must stay callable from outside, in upper case; `None` for
+    /// all that have no dummy procedures. A main program is kept in any case, and where
+    /// there is one, `None` means that nothing else is needed.
+    pub exports: Option<Vec<Name>>,
+}
+
+/// A lowered program.
+#[derive(Debug, Clone)]
+pub struct Lowered {
+    /// The program after the last pass.
+    pub program: Program,
+    /// The derivatives that it calls, in the order to generate them.
+    pub requests: Vec<Request>,
+    /// What went wrong. With errors among them the program is that of the last good pass.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Lowers a program that [`resolve`](crate::resolve::resolve) found no errors in.
+pub fn lower(program: Program, until: Stage) -> Lowered {
+    lower_with(program, until, &Options::default())
+}
+
+/// Like [`lower`], with options.
+pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered {
+    let roots = roots(&program, options);
+    let mut state = Lowered {
+        program,
+        requests: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    let mut blocks = outline::Blocks::new();
+    for pass in [
+        Stage::Lift,
+        Stage::Specialize,
+        Stage::Prune,
+        Stage::Outline,
+        Stage::Stage,
+    ] {
+        if pass > until || any_errors(&state.diagnostics) {
+            break;
+        }
+        let Lowered {
+            program,
+            requests,
+            diagnostics,
+        } = &mut state;
+        match pass {
+            Stage::Parse => {}
+            Stage::Lift => lift::lift(program, diagnostics),
+            Stage::Specialize => specialize::specialize(program, &roots, diagnostics),
+            Stage::Prune => prune::prune(program, &roots),
+            Stage::Outline => blocks = outline::outline(program, diagnostics),
+            Stage::Stage => {
+                let mut staged = stage::stage(program, &blocks, diagnostics);
+                propagate::propagate(program, &mut staged);
+                *requests = stage::order(program, staged, diagnostics);
+            }
+        }
+        program.units.iter_mut().for_each(compact::compact);
+    }
+    state
+}
+
+/// The units that must be kept: the main program, else the exported subprograms.
+fn roots(program: &Program, options: &Options) -> HashSet<Name> {
+    let main: HashSet<Name> = program
+        .units
+        .iter()
+        .filter(|u| u.kind == UnitKind::Program)
+        .map(|u| u.name.clone())
+        .collect();
+    if let Some(exports) = &options.exports {
+        return main.into_iter().chain(exports.iter().cloned()).collect();
+    }
+    if !main.is_empty() {
+        return main;
+    }
+    let complete: HashSet<Name> = program
+        .units
+        .iter()
+        .filter(|u| crate::effects::procedure_dummies(u).next().is_none())
+        .map(|u| u.name.clone())
+        .collect();
+    if complete.iter().any(|n| {
+        program
+            .unit(n)
+            .is_some_and(|u| u.kind != UnitKind::BlockData)
+    }) {
+        complete
+    } else {
+        program.units.iter().map(|u| u.name.clone()).collect()
+    }
+}

@@ -1,1 +1,61 @@
 //! Scopes, types and who is a procedure.
+//!
+//! Three steps, each over all units:
+//!
+//! 1. [`names`] gives every name its place: local, of the surroundings, global. Applies
+//!    Farfel's rule that an undeclared variable belongs to the *top-level* subprogram.
+//! 2. [`procedures`] finds out which names stand for procedures that nothing in their own
+//!    unit shows to be such, because they are only passed on.
+//! 3. [`check`] reports what is wrong between units and in AD blocks.
+//!
+//! After it, no [`Class::Unknown`](crate::ir::Class) and no
+//! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
+
+mod check;
+mod names;
+mod procedures;
+
+use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::ir::{Name, Program};
+use std::collections::HashMap;
+
+/// Resolves the names of a parsed program and reports everything that is wrong with it.
+///
+/// ```
+/// use farfel_lang::{Sources, resolve::resolve, syntax};
+/// let mut sources = Sources::new();
+/// let file = sources.add("a.ff", "      Y = SQRT(2.0)\n      PRINT *, Y\n      END\n");
+/// let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+/// assert!(resolve(&mut parsed.program).is_empty());
+/// ```
+pub fn resolve(program: &mut Program) -> Vec<Diagnostic> {
+    let mut diagnostics = duplicate_units(program);
+    let globals = names::Globals::of(program);
+    names::resolve(program, &globals, &mut diagnostics);
+    procedures::resolve(program, &mut diagnostics);
+    if !any_errors(&diagnostics) {
+        check::check(program, &mut diagnostics);
+    }
+    diagnostics
+}
+
+fn duplicate_units(program: &Program) -> Vec<Diagnostic> {
+    let mut seen: HashMap<&Name, &crate::ir::Unit> = HashMap::new();
+    let mut diagnostics = Vec::new();
+    for unit in &program.units {
+        if let Some(first) = seen.get(&unit.name) {
+            diagnostics.push(
+                Diagnostic::error(
+                    &rules::DUPLICATE_UNIT,
+                    unit.name_span,
+                    format!("there are two program units named {}", unit.name),
+                )
+                .related(first.name_span, "the first is here")
+                .help("rename one of them, or leave one of the files out of the sources"),
+            );
+        } else {
+            seen.insert(&unit.name, unit);
+        }
+    }
+    diagnostics
+}

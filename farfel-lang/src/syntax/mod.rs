@@ -1,1 +1,99 @@
 //! Text to tree.
+//!
+//! | step | module |
+//! |---|---|
+//! | which form the text is in | [`mod@detect`] |
+//! | physical lines → logical statements, blanks taken out | `form` |
+//! | a statement as a row of letters to read from | `line` |
+//! | what kind of statement it is | `classify` |
+//! | expressions, declarations, executable statements, input and output, AD blocks | `expr`, `decl`, `stmt`, `io`, `ad` |
+//! | program units, blocks, labels, comments, INCLUDE | `unit` |
+//!
+//! The parser goes over the text once. Each statement that it cannot read gives one
+//! diagnostic, and reading goes on with the next statement; a faulty statement that opens
+//! a block still opens it, so that one fault does not look like several.
+
+mod ad;
+mod classify;
+mod decl;
+pub mod detect;
+mod expr;
+mod form;
+mod io;
+mod line;
+mod stmt;
+mod unit;
+
+#[cfg(test)]
+mod tests;
+
+use crate::diagnostic::Diagnostic;
+use crate::ir;
+use crate::source::{FileId, Sources};
+use std::sync::Arc;
+
+pub use detect::detect;
+
+/// How statements are laid out in lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Columns as on punched cards: label in 1 to 5, continuation in 6, text in 7 to 72.
+    Fixed,
+    /// Text anywhere, `&` continues, `!` comments.
+    Free,
+}
+
+/// Where INCLUDE files come from: this crate opens no files.
+pub trait Loader {
+    /// The text of the file that INCLUDE names.
+    ///
+    /// `from` is the name of the including file, as it stands in [`Sources`]. Returns the
+    /// name to show to people and the text.
+    ///
+    /// # Errors
+    ///
+    /// The reason, for people, why there is none.
+    fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String>;
+}
+
+/// A loader without files: every INCLUDE fails.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoIncludes;
+
+impl Loader for NoIncludes {
+    fn load(&mut self, _from: &str, _name: &str) -> Result<(String, Arc<str>), String> {
+        Err("INCLUDE is not available here".to_owned())
+    }
+}
+
+/// What parsing gives: a program as far as it could be read, and all the faults.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    /// The units in the order of the text. Names are not resolved.
+    pub program: ir::Program,
+    /// Faults in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a file of `sources`; `form` is found by [`detect()`] when it is not given.
+///
+/// INCLUDE files are added to `sources`.
+///
+/// ```
+/// use farfel_lang::Sources;
+/// use farfel_lang::syntax::{NoIncludes, parse};
+///
+/// let mut sources = Sources::new();
+/// let file = sources.add("a.ff", "      PROGRAM P\n      X = 1\n      END\n");
+/// let parsed = parse(&mut sources, file, None, &mut NoIncludes);
+/// assert!(parsed.diagnostics.is_empty());
+/// assert_eq!(parsed.program.units[0].name, "P");
+/// ```
+pub fn parse(
+    sources: &mut Sources,
+    file: FileId,
+    form: Option<Form>,
+    loader: &mut dyn Loader,
+) -> Parsed {
+    unit::parse(sources, file, form, loader)
+}

@@ -1,0 +1,118 @@
+//! The calls of a unit, seen alike whether they are CALL statements or function
+//! references.
+
+use crate::ir::{
+    Class, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit,
+    walk_block, walk_block_mut,
+};
+use crate::source::Span;
+use std::collections::BTreeSet;
+
+/// Calls `f` with the procedure and the actual arguments of every call, innermost first.
+pub(super) fn for_each_call_mut(block: &mut [Stmt], f: &mut dyn FnMut(&mut SymId, &mut Vec<Expr>)) {
+    walk_block_mut(block, &mut |s| {
+        s.for_each_own_expr_mut(&mut |e| {
+            e.rewrite(&mut |e| {
+                if let ExprKind::Call(callee, args) = &mut e.kind {
+                    f(callee, args);
+                }
+            });
+        });
+        if let StmtKind::Call(callee, args) = &mut s.kind {
+            f(callee, args);
+        }
+    });
+}
+
+/// Calls `f` with the procedure and the actual arguments of every call.
+pub(super) fn for_each_call<'a>(block: &'a [Stmt], f: &mut dyn FnMut(SymId, &'a [Expr])) {
+    walk_block(block, &mut |s| {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            f(*callee, args);
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, args) = &e.kind {
+                    f(*callee, args);
+                }
+            });
+        });
+    });
+}
+
+/// The name of the top-level unit or external procedure that a symbol stands for.
+pub(super) fn global(symbols: &Symbols, id: SymId) -> Option<&Name> {
+    let s = &symbols[id];
+    (s.class.is_procedure() && s.place == Place::Global).then_some(&s.name)
+}
+
+/// The symbol of `unit` for a top-level or external procedure. A local name in its way
+/// gets another one.
+pub(super) fn procedure_symbol(
+    unit: &mut Unit,
+    name: &Name,
+    class: &Class,
+    ty: Option<Type>,
+    external: bool,
+    span: Span,
+) -> SymId {
+    if let Some(s) = unit.symbols.find(name) {
+        if global(&unit.symbols, s).is_some() {
+            return s;
+        }
+        let other = unit.symbols.unused(&format!("{name}_LOCAL"), &|_| false);
+        unit.symbols.rename(s, other);
+        // Its type may have come from the first letter, which stays; its own declaration
+        // follows the symbol.
+    }
+    let symbol = Symbol {
+        class: class.clone(),
+        ty,
+        external,
+        place: Place::Global,
+        ..Symbol::new(name.clone(), span)
+    };
+    let id = unit.symbols.add(symbol);
+    if *class == Class::Function || external {
+        unit.declare(id);
+    }
+    id
+}
+
+/// The names of all top-level procedures that a unit (with what is nested in it) calls or
+/// passes on, in alphabetical order.
+pub(super) fn references(unit: &Unit) -> BTreeSet<Name> {
+    let mut found = BTreeSet::new();
+    collect(unit, &mut |n| {
+        found.insert(n.clone());
+    });
+    found
+}
+
+/// The same in the order of their first mention.
+pub(super) fn references_in_order(unit: &Unit) -> Vec<Name> {
+    let mut found: Vec<Name> = Vec::new();
+    collect(unit, &mut |n| {
+        if !found.contains(n) {
+            found.push(n.clone());
+        }
+    });
+    found
+}
+
+fn collect(unit: &Unit, f: &mut dyn FnMut(&Name)) {
+    let mut look = |id: SymId| {
+        if let Some(n) = global(&unit.symbols, id) {
+            f(n);
+        }
+    };
+    crate::ir::for_each_symbol(&unit.body, &mut look);
+    for (_, s) in unit.symbols.iter() {
+        if let (Class::StatementFunction(_, e), false) =
+            (&s.class, matches!(s.place, Place::Host(_)))
+        {
+            e.for_each_symbol(&mut look);
+        }
+    }
+    unit.nested.iter().for_each(|n| collect(n, f));
+}

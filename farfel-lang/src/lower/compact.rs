@@ -1,0 +1,189 @@
+//! Drops names that a unit no longer uses.
+
+use crate::ir::{
+    Class, Expr, Place, SaveItem, SpecKind, SymId, Symbols, Unit, for_each_symbol,
+    for_each_symbol_mut,
+};
+use std::collections::{BTreeSet, HashMap};
+
+/// Removes the symbols that nothing in the unit needs, with their declarations.
+///
+/// Passes leave names behind (a dummy procedure that was specialised away), which would
+/// otherwise stay reserved and declared.
+pub(super) fn compact(unit: &mut Unit) {
+    let used = used(unit);
+    if used.len() == unit.symbols.len() {
+        return;
+    }
+    let unused: Vec<SymId> = unit.symbols.ids().filter(|id| !used.contains(id)).collect();
+    for id in unused {
+        unit.undeclare(id);
+    }
+    let old = std::mem::take(&mut unit.symbols);
+    let mut map = HashMap::new();
+    let mut symbols = Symbols::default();
+    for (id, s) in old.iter().filter(|(id, _)| used.contains(id)) {
+        map.insert(id, symbols.add(s.clone()));
+    }
+    unit.symbols = symbols;
+    renumber(unit, &map);
+}
+
+fn used(unit: &Unit) -> BTreeSet<SymId> {
+    let mut used: BTreeSet<SymId> = BTreeSet::new();
+    used.extend(unit.args.iter().filter_map(|a| a.sym()));
+    used.extend(unit.result);
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Common(blocks) => {
+                used.extend(blocks.iter().flat_map(|(_, l)| l.iter().map(|e| e.sym)));
+            }
+            SpecKind::Equivalence(groups) => {
+                groups.iter().flatten().for_each(|e| add(e, &mut used))
+            }
+            SpecKind::Data(sets) => {
+                for set in sets {
+                    set.targets.iter().for_each(|e| add(e, &mut used));
+                    for (repeat, value) in &set.values {
+                        repeat.iter().for_each(|e| add(e, &mut used));
+                        add(value, &mut used);
+                    }
+                }
+            }
+            SpecKind::Save(items) => used.extend(items.iter().filter_map(|i| match i {
+                SaveItem::Var(s) => Some(*s),
+                SaveItem::Common(_) => None,
+            })),
+            SpecKind::Namelist(s) => {
+                used.insert(*s);
+            }
+            SpecKind::Comment(_)
+            | SpecKind::Implicit
+            | SpecKind::Type(..)
+            | SpecKind::Dimension(_)
+            | SpecKind::External(_)
+            | SpecKind::Intrinsic(_)
+            | SpecKind::Parameter(_)
+            | SpecKind::StatementFunction(_)
+            | SpecKind::Format(..)
+            | SpecKind::Intent(..) => {}
+        }
+    }
+    // What the facts of used symbols mention is used too.
+    let mut open: Vec<SymId> = used.iter().copied().collect();
+    while let Some(id) = open.pop() {
+        let s = &unit.symbols[id];
+        if matches!(s.place, Place::Host(_)) {
+            continue;
+        }
+        let mut found = BTreeSet::new();
+        match &s.class {
+            Class::Parameter(e) => add(e, &mut found),
+            Class::StatementFunction(dummies, e) => {
+                found.extend(dummies);
+                add(e, &mut found);
+            }
+            Class::Namelist(members) => found.extend(members),
+            _ => {}
+        }
+        for d in &s.dims {
+            d.lower
+                .iter()
+                .chain(&d.upper)
+                .for_each(|e| add(e, &mut found));
+        }
+        s.length.iter().for_each(|e| add(e, &mut found));
+        open.extend(found.into_iter().filter(|f| used.insert(*f)));
+    }
+    used
+}
+
+fn add(e: &Expr, to: &mut BTreeSet<SymId>) {
+    e.for_each_symbol(&mut |s| {
+        to.insert(s);
+    });
+}
+
+/// Replaces every symbol in the unit, except in nested units.
+fn renumber(unit: &mut Unit, map: &HashMap<SymId, SymId>) {
+    let fix = &mut |s: &mut SymId| {
+        if let Some(new) = map.get(s) {
+            *s = *new;
+        }
+    };
+    for a in &mut unit.args {
+        if let crate::ir::Arg::Dummy(s) = a {
+            fix(s);
+        }
+    }
+    unit.result.iter_mut().for_each(&mut *fix);
+    for_each_symbol_mut(&mut unit.body, fix);
+    for spec in &mut unit.specs {
+        match &mut spec.kind {
+            SpecKind::Type(_, l) => l.iter_mut().for_each(|e| fix(&mut e.sym)),
+            SpecKind::Common(blocks) => {
+                blocks
+                    .iter_mut()
+                    .flat_map(|(_, l)| l)
+                    .for_each(|e| fix(&mut e.sym));
+            }
+            SpecKind::Dimension(l)
+            | SpecKind::External(l)
+            | SpecKind::Intrinsic(l)
+            | SpecKind::Parameter(l)
+            | SpecKind::Intent(_, l) => l.iter_mut().for_each(&mut *fix),
+            SpecKind::Equivalence(groups) => {
+                groups
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|e| e.for_each_symbol_mut(fix));
+            }
+            SpecKind::Data(sets) => {
+                for set in sets {
+                    set.targets
+                        .iter_mut()
+                        .for_each(|e| e.for_each_symbol_mut(fix));
+                    for (repeat, value) in &mut set.values {
+                        repeat.iter_mut().for_each(|e| e.for_each_symbol_mut(fix));
+                        value.for_each_symbol_mut(fix);
+                    }
+                }
+            }
+            SpecKind::Save(items) => {
+                for i in items {
+                    if let SaveItem::Var(s) = i {
+                        fix(s);
+                    }
+                }
+            }
+            SpecKind::StatementFunction(s) | SpecKind::Namelist(s) => fix(s),
+            SpecKind::Comment(_) | SpecKind::Implicit | SpecKind::Format(..) => {}
+        }
+    }
+    let ids: Vec<SymId> = unit.symbols.ids().collect();
+    for id in ids {
+        let s = &mut unit.symbols[id];
+        if matches!(s.place, Place::Host(_)) {
+            continue;
+        }
+        match &mut s.class {
+            Class::Parameter(e) => e.for_each_symbol_mut(fix),
+            Class::StatementFunction(dummies, e) => {
+                dummies.iter_mut().for_each(&mut *fix);
+                e.for_each_symbol_mut(fix);
+            }
+            Class::Namelist(members) => members.iter_mut().for_each(&mut *fix),
+            _ => {}
+        }
+        for d in &mut s.dims {
+            d.lower
+                .iter_mut()
+                .chain(&mut d.upper)
+                .for_each(|e| e.for_each_symbol_mut(fix));
+        }
+        s.length.iter_mut().for_each(|e| e.for_each_symbol_mut(fix));
+    }
+}

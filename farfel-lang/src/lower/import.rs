@@ -1,0 +1,204 @@
+//! Brings names of one unit into another.
+
+use crate::ir::{
+    Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol, Symbols, Unit,
+};
+use std::collections::{BTreeSet, HashMap};
+
+/// Brings names of one unit into another, with all that they depend on.
+///
+/// Constants, statement functions, procedures and COMMON variables come as they are.
+/// Variables must be mapped beforehand with [`Import::bind`]: only the pass knows how they
+/// get their value.
+pub(super) struct Import<'a> {
+    from: &'a Unit,
+    map: HashMap<SymId, SymId>,
+}
+
+impl<'a> Import<'a> {
+    pub fn new(from: &'a Unit) -> Self {
+        Import {
+            from,
+            map: HashMap::new(),
+        }
+    }
+
+    /// `theirs` of the unit that names come from is `ours` where they go to.
+    pub fn bind(&mut self, theirs: SymId, ours: SymId) {
+        self.map.insert(theirs, ours);
+    }
+
+    /// The symbol of `to` for a symbol of the unit that names come from.
+    pub fn symbol(&mut self, to: &mut Unit, id: SymId) -> SymId {
+        if let Some(known) = self.map.get(&id) {
+            return *known;
+        }
+        let theirs = &self.from.symbols[id];
+        if let Place::Common(block) = &theirs.place {
+            self.common(to, block);
+            if let Some(known) = self.map.get(&id) {
+                return *known;
+            }
+        }
+        let shared = matches!(theirs.class, Class::Intrinsic(_))
+            || theirs.place == Place::Global && theirs.class.is_procedure();
+        if shared
+            && let Some(same) = to.symbols.find(&theirs.name)
+            && to.symbols[same].class == theirs.class
+        {
+            self.map.insert(id, same);
+            return same;
+        }
+        let ours = self.add(to, id, theirs.place.clone());
+        match &theirs.class {
+            Class::Parameter(_) => push_spec(to, SpecKind::Parameter(vec![ours]), theirs),
+            Class::StatementFunction(..) => {
+                to.specs.push(Spec {
+                    kind: SpecKind::StatementFunction(ours),
+                    span: theirs.span,
+                });
+            }
+            _ => {}
+        }
+        ours
+    }
+
+    /// Adds a symbol with the facts of `id` and `place`, under the same name if it is
+    /// unused, and declares it.
+    pub fn add(&mut self, to: &mut Unit, id: SymId, place: Place) -> SymId {
+        let theirs = self.from.symbols[id].clone();
+        let name = to.symbols.unused(&theirs.name, &|_| false);
+        let saved = theirs.saved && matches!(place, Place::Common(_));
+        let ours = to.symbols.add(Symbol {
+            name,
+            place,
+            saved,
+            dims: Vec::new(),
+            length: None,
+            class: Class::Unknown,
+            ..theirs.clone()
+        });
+        self.map.insert(id, ours);
+        let class = match theirs.class {
+            Class::Parameter(e) => Class::Parameter(Box::new(self.expr(to, *e))),
+            Class::StatementFunction(dummies, e) => {
+                let dummies = dummies.into_iter().map(|d| self.symbol(to, d)).collect();
+                Class::StatementFunction(dummies, Box::new(self.expr(to, *e)))
+            }
+            Class::Namelist(members) => {
+                Class::Namelist(members.into_iter().map(|m| self.symbol(to, m)).collect())
+            }
+            other => other,
+        };
+        let dims = theirs
+            .dims
+            .into_iter()
+            .map(|Dim { lower, upper }| Dim {
+                lower: lower.map(|e| self.expr(to, e)),
+                upper: upper.map(|e| self.expr(to, e)),
+            })
+            .collect();
+        let length = theirs.length.map(|e| self.expr(to, e));
+        let symbol = &mut to.symbols[ours];
+        symbol.class = class;
+        symbol.dims = dims;
+        symbol.length = length;
+        if symbol.class.is_procedure() && symbol.place == Place::Dummy {
+            symbol.external = true;
+        }
+        if !matches!(symbol.class, Class::StatementFunction(..)) || symbol.typed {
+            to.declare(ours);
+        }
+        ours
+    }
+
+    /// An expression, with its names replaced.
+    pub fn expr(&mut self, to: &mut Unit, mut e: Expr) -> Expr {
+        e.for_each_symbol_mut(&mut |s| *s = self.symbol(to, *s));
+        e
+    }
+
+    /// Declares the whole of a COMMON block, so that its layout stays.
+    fn common(&mut self, to: &mut Unit, block: &Name) {
+        for spec in &self.from.specs {
+            let SpecKind::Common(blocks) = &spec.kind else {
+                continue;
+            };
+            for (name, members) in blocks.iter().filter(|(n, _)| n == block) {
+                let mut entities = Vec::new();
+                for m in members {
+                    let place = self.from.symbols[m.sym].place.clone();
+                    let ours = match self.map.get(&m.sym) {
+                        Some(s) => *s,
+                        None => self.add(to, m.sym, place),
+                    };
+                    entities.push(Entity {
+                        sym: ours,
+                        dims: false,
+                    });
+                }
+                to.specs.push(Spec {
+                    kind: SpecKind::Common(vec![(name.clone(), entities)]),
+                    span: spec.span,
+                });
+            }
+        }
+    }
+}
+
+/// Adds a declaration behind those it depends on, before DATA and statement functions.
+fn push_spec(to: &mut Unit, kind: SpecKind, theirs: &Symbol) {
+    let at = to
+        .specs
+        .iter()
+        .position(|s| matches!(s.kind, SpecKind::Data(_) | SpecKind::StatementFunction(_)))
+        .unwrap_or(to.specs.len());
+    to.specs.insert(
+        at,
+        Spec {
+            kind,
+            span: theirs.span,
+        },
+    );
+}
+
+/// The variables (and dummy procedures) among `symbols` and all that their bounds, lengths
+/// and definitions depend on: what must be handed over for them to mean the same
+/// elsewhere. COMMON variables are not among them: they are the same everywhere.
+pub(super) fn variables_needed(
+    symbols: &Symbols,
+    wanted: impl IntoIterator<Item = SymId>,
+) -> BTreeSet<SymId> {
+    let mut seen = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    let mut open: Vec<SymId> = wanted.into_iter().collect();
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let s = &symbols[id];
+        let mut look = |e: &Expr| e.for_each_symbol(&mut |s| open.push(s));
+        match &s.class {
+            Class::Parameter(e) => look(e),
+            Class::StatementFunction(dummies, e) => {
+                look(e);
+                // The dummies are names of their own, not variables.
+                seen.extend(dummies);
+            }
+            Class::Variable => {
+                for d in &s.dims {
+                    d.lower.iter().chain(&d.upper).for_each(&mut look);
+                }
+                s.length.iter().for_each(look);
+                if !matches!(s.place, Place::Common(_)) {
+                    found.insert(id);
+                }
+            }
+            c if c.is_procedure() && s.place == Place::Dummy => {
+                found.insert(id);
+            }
+            _ => {}
+        }
+    }
+    found
+}

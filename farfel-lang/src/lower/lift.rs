@@ -1,0 +1,546 @@
+//! Nested subprograms become top-level ones.
+//!
+//! A nested subprogram INNER of OUTER becomes OUTER_INNER. The variables and dummy
+//! procedures that it takes from its surroundings are appended to its arguments in
+//! alphabetical order; calls pass them along; where it is an actual argument it becomes a
+//! [`ExprKind::Closure`] that holds them (Johnsson, "Lambda lifting", 1985).
+
+use super::calls;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{
+    Arg, Class, Dim, Entity, Expr, ExprKind, Implicit, Name, Place, Program, Spec, SpecKind, SymId,
+    Symbol, Unit, unused_name,
+};
+use std::collections::{HashMap, HashSet};
+
+/// A unit taken out of the one around it.
+struct Node {
+    unit: Unit,
+    parent: Option<usize>,
+    children: HashMap<Name, usize>,
+    /// The name it gets at the top level.
+    name: Name,
+}
+
+/// A symbol where its chain of links ends.
+type Root = (usize, SymId);
+
+pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
+    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    for u in &program.units {
+        collect_names(u, &mut taken);
+    }
+    let mut nodes = Vec::new();
+    let mut order = Vec::new();
+    for unit in std::mem::take(&mut program.units) {
+        flatten(unit, None, &mut taken, &mut nodes, &mut order);
+    }
+    let mut forest = Forest { nodes };
+    forest.link_everything_needed();
+    let captured: Vec<Vec<Root>> = (0..forest.nodes.len())
+        .map(|n| forest.captured(n))
+        .collect();
+    // Innermost first: links are followed outwards, and finishing a unit ends its links.
+    for n in &order {
+        forest.finish(*n, &captured, diagnostics);
+    }
+    let mut units: Vec<Option<Unit>> = forest.nodes.into_iter().map(|n| Some(n.unit)).collect();
+    program.units = order.into_iter().filter_map(|n| units[n].take()).collect();
+    for unit in &mut program.units {
+        declare_procedures(unit);
+    }
+}
+
+fn collect_names(unit: &Unit, to: &mut HashSet<Name>) {
+    to.extend(unit.symbols.iter().map(|(_, s)| s.name.clone()));
+    unit.nested.iter().for_each(|n| collect_names(n, to));
+}
+
+/// Takes the nested units out. `order` lists the nodes innermost first.
+fn flatten(
+    mut unit: Unit,
+    parent: Option<usize>,
+    taken: &mut HashSet<Name>,
+    nodes: &mut Vec<Node>,
+    order: &mut Vec<usize>,
+) -> usize {
+    let nested = std::mem::take(&mut unit.nested);
+    let name = match parent {
+        None => unit.name.clone(),
+        Some(p) => {
+            let wanted = format!("{}_{}", nodes[p].name, unit.name);
+            let name = unused_name(&wanted, &|n| taken.contains(n));
+            taken.insert(name.clone());
+            name
+        }
+    };
+    let index = nodes.len();
+    nodes.push(Node {
+        unit,
+        parent,
+        children: HashMap::new(),
+        name,
+    });
+    for n in nested {
+        let (name, child) = (n.name.clone(), flatten(n, Some(index), taken, nodes, order));
+        nodes[index].children.insert(name, child);
+    }
+    order.push(index);
+    index
+}
+
+struct Forest {
+    nodes: Vec<Node>,
+}
+
+impl Forest {
+    fn symbol(&self, at: Root) -> &Symbol {
+        &self.nodes[at.0].unit.symbols[at.1]
+    }
+
+    fn root(&self, mut at: Root) -> Root {
+        while let (Place::Host(h), Some(p)) = (&self.symbol(at).place, self.nodes[at.0].parent) {
+            at = (p, *h);
+        }
+        at
+    }
+
+    /// The nested unit that a symbol of `node` stands for.
+    fn nested(&self, node: usize, id: SymId) -> Option<usize> {
+        let s = self.symbol((node, id));
+        if !s.class.is_procedure() {
+            return None;
+        }
+        let (owner, id) = self.root((node, id));
+        let s = self.symbol((owner, id));
+        (s.place == Place::Local)
+            .then(|| self.nodes[owner].children.get(&s.name).copied())
+            .flatten()
+    }
+
+    /// The symbol of `node` that means `root`, which must be of `node` itself or of
+    /// something around it. Links it through all levels between if need be.
+    fn view(&mut self, node: usize, root: Root) -> SymId {
+        if node == root.0 {
+            return root.1;
+        }
+        let Some(parent) = self.nodes[node].parent else {
+            return root.1;
+        };
+        let above = self.view(parent, root);
+        let symbols = &self.nodes[node].unit.symbols;
+        if let Some((id, _)) = symbols.iter().find(|(_, s)| s.place == Place::Host(above)) {
+            return id;
+        }
+        let seen = self.symbol(root).clone();
+        let name = symbols.unused(&seen.name, &|_| false);
+        self.nodes[node].unit.symbols.add(Symbol {
+            name,
+            place: Place::Host(above),
+            saved: false,
+            ..seen
+        })
+    }
+
+    /// Links what calls of nested subprograms, array bounds and definitions need, until
+    /// nothing new turns up.
+    fn link_everything_needed(&mut self) {
+        loop {
+            let before: usize = self.nodes.iter().map(|n| n.unit.symbols.len()).sum();
+            for node in 0..self.nodes.len() {
+                let ids: Vec<SymId> = self.nodes[node].unit.symbols.ids().collect();
+                for id in ids {
+                    for needed in self.needed(node, id) {
+                        self.view(node, needed);
+                    }
+                }
+            }
+            if self
+                .nodes
+                .iter()
+                .map(|n| n.unit.symbols.len())
+                .sum::<usize>()
+                == before
+            {
+                return;
+            }
+        }
+    }
+
+    /// What `node` must know of its surroundings to use the symbol `id`.
+    fn needed(&self, node: usize, id: SymId) -> Vec<Root> {
+        let mut found = Vec::new();
+        if let Some(nested) = self.nested(node, id) {
+            // Only what lies outside of the unit itself: its own variables it has.
+            found.extend(
+                self.captured(nested)
+                    .into_iter()
+                    .filter(|r| self.is_around(r.0, node)),
+            );
+        }
+        let (owner, root) = self.root((node, id));
+        if owner == node {
+            return found;
+        }
+        let s = self.symbol((owner, root));
+        let mut look = |e: &Expr| e.for_each_symbol(&mut |x| found.push(self.root((owner, x))));
+        for d in &s.dims {
+            d.lower.iter().chain(&d.upper).for_each(&mut look);
+        }
+        s.length.iter().for_each(&mut look);
+        match &s.class {
+            Class::Parameter(e) => look(e),
+            Class::StatementFunction(dummies, e) => {
+                look(e);
+                found.retain(|r| !(r.0 == owner && dummies.contains(&r.1)));
+            }
+            _ => {}
+        }
+        if let Place::Common(block) = &s.place {
+            found.extend(
+                self.common_members(owner, block)
+                    .into_iter()
+                    .map(|m| (owner, m)),
+            );
+        }
+        found
+    }
+
+    fn is_around(&self, outer: usize, mut node: usize) -> bool {
+        loop {
+            if node == outer {
+                return true;
+            }
+            match self.nodes[node].parent {
+                Some(p) => node = p,
+                None => return false,
+            }
+        }
+    }
+
+    fn common_members(&self, node: usize, block: &Name) -> Vec<SymId> {
+        self.nodes[node]
+            .unit
+            .specs
+            .iter()
+            .filter_map(|s| match &s.kind {
+                SpecKind::Common(blocks) => Some(blocks),
+                _ => None,
+            })
+            .flatten()
+            .filter(|(n, _)| n == block)
+            .flat_map(|(_, l)| l.iter().map(|e| e.sym))
+            .collect()
+    }
+
+    /// What a unit takes from its surroundings as arguments, in alphabetical order.
+    fn captured(&self, node: usize) -> Vec<Root> {
+        let mut found: Vec<Root> = self.nodes[node]
+            .unit
+            .symbols
+            .iter()
+            .filter(|(_, s)| matches!(s.place, Place::Host(_)))
+            .map(|(id, _)| self.root((node, id)))
+            .filter(|r| {
+                let s = self.symbol(*r);
+                match s.class {
+                    Class::Variable => !matches!(s.place, Place::Common(_)),
+                    _ => s.class.is_procedure() && s.place == Place::Dummy,
+                }
+            })
+            .collect();
+        found.sort_by(|a, b| (&self.symbol(*a).name, a).cmp(&(&self.symbol(*b).name, b)));
+        found.dedup();
+        found
+    }
+
+    /// Makes a node a top-level unit.
+    fn finish(&mut self, node: usize, captured: &[Vec<Root>], diagnostics: &mut Vec<Diagnostic>) {
+        self.rewrite_calls(node, captured);
+        if self.nodes[node].parent.is_none() {
+            return;
+        }
+        self.settle_links(node, &captured[node], diagnostics);
+        let implicit = self.effective_implicit(node);
+        let name = self.nodes[node].name.clone();
+        let unit = &mut self.nodes[node].unit;
+        unit.implicit = implicit;
+        if !unit.implicit.is_empty() && !unit.specs.iter().any(|s| s.kind == SpecKind::Implicit) {
+            unit.specs.insert(
+                0,
+                Spec {
+                    kind: SpecKind::Implicit,
+                    span: unit.span,
+                },
+            );
+        }
+        if let Some(r) = unit.result
+            && unit.symbols[r].name == unit.name
+        {
+            unit.symbols.rename(r, name.clone());
+        }
+        unit.name = name;
+        let ids: Vec<SymId> = unit
+            .result
+            .into_iter()
+            .chain(unit.args.iter().filter_map(|a| a.sym()))
+            .collect();
+        for id in ids {
+            unit.declare(id);
+        }
+    }
+
+    /// Every reference to a nested subprogram becomes one to its top-level form.
+    fn rewrite_calls(&mut self, node: usize, captured: &[Vec<Root>]) {
+        let ids: Vec<SymId> = self.nodes[node].unit.symbols.ids().collect();
+        let mut closures: HashMap<SymId, Vec<SymId>> = HashMap::new();
+        for id in ids {
+            let Some(target) = self.nested(node, id) else {
+                continue;
+            };
+            let taken = captured[target]
+                .iter()
+                .map(|r| self.view(node, *r))
+                .collect();
+            closures.insert(id, taken);
+        }
+        // A function that calls itself names its own result.
+        if let Some(r) = self.nodes[node].unit.result {
+            let own = captured[node].iter().map(|r| self.view(node, *r)).collect();
+            let unit = &self.nodes[node].unit;
+            let mut recursive = false;
+            calls::for_each_call(&unit.body, &mut |callee, _| recursive |= callee == r);
+            if recursive {
+                closures.insert(r, own);
+                self.nodes[node].unit.recursive = true;
+            }
+        }
+        let result = self.nodes[node].unit.result;
+        let names: Vec<(SymId, Name)> = closures
+            .keys()
+            .filter(|id| Some(**id) != result)
+            .filter_map(|id| Some((*id, self.nodes[self.nested(node, *id)?].name.clone())))
+            .collect();
+        let unit = &mut self.nodes[node].unit;
+        let Unit { body, .. } = unit;
+        crate::ir::rewrite_exprs(body, &mut |e| {
+            if let ExprKind::Var(s) = e.kind
+                && Some(s) != result
+                && let Some(taken) = closures.get(&s)
+            {
+                e.kind = ExprKind::Closure(s, taken.clone());
+            }
+        });
+        calls::for_each_call_mut(body, &mut |callee, args| {
+            if let Some(taken) = closures.get(callee) {
+                args.extend(taken.iter().map(|s| Expr::var(*s, crate::Span::NONE)));
+            }
+        });
+        for (id, name) in names {
+            unit.undeclare(id);
+            // Two names of one nested subprogram cannot be: links share the name.
+            unit.symbols.rename(id, name);
+            let s = &mut unit.symbols[id];
+            s.place = Place::Global;
+            s.external = false;
+            s.typed = false;
+            if s.class == Class::Function {
+                unit.declare(id);
+            }
+        }
+    }
+
+    /// Links become dummy arguments, COMMON variables or constants.
+    fn settle_links(&mut self, node: usize, captured: &[Root], diagnostics: &mut Vec<Diagnostic>) {
+        let args: Vec<SymId> = captured.iter().map(|r| self.view(node, *r)).collect();
+        let links: Vec<(SymId, Root)> = self.nodes[node]
+            .unit
+            .symbols
+            .iter()
+            .filter(|(_, s)| matches!(s.place, Place::Host(_)))
+            .map(|(id, _)| (id, self.root((node, id))))
+            .collect();
+        let mut commons: Vec<(usize, Name)> = Vec::new();
+        let mut constants = Vec::new();
+        for (id, root) in &links {
+            let mut s = self.symbol(*root).clone();
+            let mut fix = |e: &mut Expr| {
+                let mut map = |x: &mut SymId| *x = self.view(node, self.root((root.0, *x)));
+                e.for_each_symbol_mut(&mut map);
+            };
+            for Dim { lower, upper } in &mut s.dims {
+                lower.iter_mut().chain(upper).for_each(&mut fix);
+            }
+            s.length.iter_mut().for_each(&mut fix);
+            match &mut s.class {
+                Class::Parameter(e) => fix(e),
+                Class::StatementFunction(dummies, e) => {
+                    let dummy_roots: Vec<Root> =
+                        dummies.iter().map(|d| self.root((root.0, *d))).collect();
+                    *dummies = dummy_roots
+                        .into_iter()
+                        .map(|r| self.view(node, r))
+                        .collect();
+                    let mut map = |x: &mut SymId| *x = self.view(node, self.root((root.0, *x)));
+                    e.for_each_symbol_mut(&mut map);
+                }
+                _ => {}
+            }
+            if let Place::Common(block) = &s.place
+                && !commons.contains(&(root.0, block.clone()))
+            {
+                commons.push((root.0, block.clone()));
+            }
+            let place = match &s.place {
+                Place::Common(b) => Place::Common(b.clone()),
+                _ if args.contains(id) => Place::Dummy,
+                _ => Place::Local,
+            };
+            let is_constant = matches!(s.class, Class::Parameter(_) | Class::StatementFunction(..));
+            let ours = &mut self.nodes[node].unit.symbols[*id];
+            let (name, span) = (ours.name.clone(), ours.span);
+            *ours = Symbol {
+                name,
+                span,
+                place,
+                saved: false,
+                ..s
+            };
+            ours.external = ours.class.is_procedure();
+            if is_constant {
+                constants.push((*root, *id));
+            }
+        }
+        // Constants in the order of the surroundings, which they depend on each other in.
+        constants.sort();
+        let unit = &mut self.nodes[node].unit;
+        let mut at = usize::from(
+            unit.specs
+                .first()
+                .is_some_and(|s| s.kind == SpecKind::Implicit),
+        );
+        for (_, id) in constants {
+            let span = unit.symbols[id].span;
+            let (class, ty) = (unit.symbols[id].class.clone(), unit.symbols[id].ty);
+            if let (Class::Parameter(_), Some(ty)) = (&class, ty) {
+                let kind = SpecKind::Type(
+                    ty,
+                    vec![Entity {
+                        sym: id,
+                        dims: false,
+                    }],
+                );
+                unit.specs.insert(at, Spec { kind, span });
+                unit.specs.insert(
+                    at + 1,
+                    Spec {
+                        kind: SpecKind::Parameter(vec![id]),
+                        span,
+                    },
+                );
+                at += 2;
+            } else {
+                unit.specs.push(Spec {
+                    kind: SpecKind::StatementFunction(id),
+                    span,
+                });
+            }
+        }
+        for (owner, block) in commons {
+            self.import_common(node, owner, &block, diagnostics);
+        }
+        let unit = &mut self.nodes[node].unit;
+        for id in args {
+            unit.args.push(Arg::Dummy(id));
+            unit.declare(id);
+        }
+    }
+
+    /// Declares a COMMON block of the surroundings in a nested unit.
+    fn import_common(
+        &mut self,
+        node: usize,
+        owner: usize,
+        block: &Name,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        let own = !self.common_members(node, block).is_empty();
+        if own {
+            let shown = if block.is_empty() {
+                "blank COMMON".into()
+            } else {
+                format!("COMMON /{block}/")
+            };
+            diagnostics.push(
+                Diagnostic::error(
+                    &rules::UNSUPPORTED,
+                    self.nodes[node].unit.name_span,
+                    format!(
+                        "{shown} is declared in {} and in its surroundings",
+                        self.nodes[node].unit.name
+                    ),
+                )
+                .help("leave the inner declaration out: the names of the outer one are visible"),
+            );
+            return;
+        }
+        let members = self.common_members(owner, block);
+        let mut entities = Vec::new();
+        for m in members {
+            let sym = self.view(node, (owner, m));
+            entities.push(Entity { sym, dims: false });
+        }
+        let unit = &mut self.nodes[node].unit;
+        for e in &entities {
+            unit.declare(e.sym);
+        }
+        let span = unit.span;
+        unit.specs.push(Spec {
+            kind: SpecKind::Common(vec![(block.clone(), entities)]),
+            span,
+        });
+    }
+
+    /// The IMPLICIT rules that hold in a unit, its surroundings' included.
+    fn effective_implicit(&self, node: usize) -> Implicit {
+        let mut rules = Implicit::default();
+        let mut chain = vec![node];
+        while let Some(p) = self.nodes[chain[chain.len() - 1]].parent {
+            chain.push(p);
+        }
+        for n in chain.into_iter().rev() {
+            let own = &self.nodes[n].unit.implicit;
+            if own.none {
+                rules = Implicit {
+                    none: true,
+                    ..Implicit::default()
+                };
+            }
+            for (to, from) in rules.letters.iter_mut().zip(&own.letters) {
+                if from.is_some() {
+                    *to = *from;
+                }
+            }
+        }
+        rules
+    }
+}
+
+/// In Fortran 77 a procedure that is passed on must be declared EXTERNAL; Farfel infers it.
+fn declare_procedures(unit: &mut Unit) {
+    let mut passed = Vec::new();
+    calls::for_each_call(&unit.body, &mut |_, args| {
+        for a in args {
+            if let ExprKind::Var(s) | ExprKind::Closure(s, _) = a.kind
+                && unit.symbols[s].class.is_procedure()
+                && !passed.contains(&s)
+            {
+                passed.push(s);
+            }
+        }
+    });
+    for id in passed {
+        unit.symbols[id].external = true;
+        unit.declare(id);
+    }
+}

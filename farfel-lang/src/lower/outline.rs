@@ -1,0 +1,236 @@
+//! The statements of every AD block become a subroutine of their own.
+//!
+//! A block in UNIT becomes a call of UNIT_ADF1 (UNIT_ADR1), whose arguments are all
+//! variables that the block mentions: the independents, the others in alphabetical order,
+//! the dependents. Blocks are numbered through the program, by the alphabetical order of
+//! their units and then in the order of the text, so that numbers do not depend on the
+//! order of files.
+
+use super::import::{Import, variables_needed};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{
+    AdBlock, AdItem, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Place, Program, Spec,
+    SpecKind, Stmt, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol, for_each_symbol_mut,
+    unused_name, walk_block,
+};
+use crate::source::Span;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The number of the block that each outlined subroutine comes from.
+pub(super) type Blocks = HashMap<Name, u32>;
+
+pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Blocks {
+    let mut names: Vec<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    names.sort();
+    let mut taken: HashSet<Name> = names.iter().cloned().collect();
+    for u in &program.units {
+        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+    }
+    let mut blocks = Blocks::new();
+    for name in names {
+        let Some(at) = program.units.iter().position(|u| u.name == name) else {
+            continue;
+        };
+        let mut open = vec![at];
+        // Blocks inside of blocks come out of the new subroutines in turn.
+        while let Some(at) = open.pop() {
+            let mut new = Vec::new();
+            let unit = &mut program.units[at];
+            let formats = formats(unit);
+            let mut body = std::mem::take(&mut unit.body);
+            let mut outline = Outline {
+                taken: &mut taken,
+                blocks: &mut blocks,
+                formats,
+                new: &mut new,
+                diagnostics,
+            };
+            outline.blocks(unit, &mut body);
+            unit.body = body;
+            // The new subroutines go before their unit, which moves up.
+            let count = new.len();
+            program.units.splice(at..at, new);
+            open.extend((at..at + count).rev());
+        }
+    }
+    blocks
+}
+
+struct Outline<'a> {
+    taken: &'a mut HashSet<Name>,
+    blocks: &'a mut Blocks,
+    /// The FORMAT statements of the unit.
+    formats: Vec<Spec>,
+    new: &'a mut Vec<Unit>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Outline<'_> {
+    fn blocks(&mut self, unit: &mut Unit, body: &mut [Stmt]) {
+        for stmt in body {
+            let span = stmt.span;
+            if let StmtKind::Ad(block) = &mut stmt.kind {
+                let number = self.blocks.len() as u32 + 1;
+                let word = match block.mode {
+                    AdMode::Forward => "ADF",
+                    AdMode::Reverse => "ADR",
+                };
+                let name = unused_name(&format!("{}_{word}{number}", unit.name), &|n| {
+                    self.taken.contains(n)
+                });
+                self.taken.insert(name.clone());
+                self.blocks.insert(name.clone(), number);
+                let outlined = self.extract(unit, block, name, span);
+                self.new.push(outlined);
+            } else {
+                for inner in stmt.blocks_mut() {
+                    self.blocks(unit, inner);
+                }
+            }
+        }
+    }
+
+    /// Replaces the statements of a block by a call and returns the subroutine that holds
+    /// them.
+    fn extract(&mut self, unit: &mut Unit, block: &mut AdBlock, name: Name, span: Span) -> Unit {
+        let mut mentioned = BTreeSet::new();
+        for_each_symbol(&block.body, &mut |s| {
+            mentioned.insert(s);
+        });
+        let (independents, dependents) = match block.mode {
+            AdMode::Forward => (bases(&block.opening), bases(&block.closing)),
+            AdMode::Reverse => (bases(&block.closing), bases(&block.opening)),
+        };
+        for s in independents.iter().chain(&dependents) {
+            if let Place::Common(b) = &unit.symbols[*s].place {
+                let what = if b.is_empty() {
+                    "blank COMMON".into()
+                } else {
+                    format!("COMMON /{b}/")
+                };
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        span,
+                        format!(
+                            "{} is in {what}, where this version cannot differentiate it",
+                            unit.symbols[*s].name
+                        ),
+                    )
+                    .help("copy it to a local variable before the block, or from one after it"),
+                );
+            }
+        }
+        let listed = independents.iter().chain(&dependents).copied();
+        let all = variables_needed(&unit.symbols, mentioned.into_iter().chain(listed));
+        let mut rest: Vec<SymId> = all
+            .iter()
+            .copied()
+            .filter(|s| !independents.contains(s) && !dependents.contains(s))
+            .collect();
+        rest.sort_by(|a, b| unit.symbols[*a].name.cmp(&unit.symbols[*b].name));
+        let last = dependents.into_iter().filter(|s| !independents.contains(s));
+        let order: Vec<SymId> = independents
+            .iter()
+            .copied()
+            .chain(rest)
+            .chain(last)
+            .collect();
+
+        let mut outlined = Unit::new(UnitKind::Subroutine, name.clone(), span);
+        outlined.end_span = block.end_span;
+        outlined.implicit = unit.implicit.clone();
+        if !outlined.implicit.is_empty() {
+            outlined.specs.push(Spec {
+                kind: SpecKind::Implicit,
+                span,
+            });
+        }
+        let mut import = Import::new(unit);
+        // The bounds of arrays may depend on the scalars.
+        let mut scalars_first = order.clone();
+        scalars_first.sort_by_key(|s| unit.symbols[*s].is_array());
+        for s in scalars_first {
+            import.add(&mut outlined, s, Place::Dummy);
+        }
+        outlined.args = order
+            .iter()
+            .map(|s| Arg::Dummy(import.symbol(&mut outlined, *s)))
+            .collect();
+        let mut body = std::mem::take(&mut block.body);
+        for_each_symbol_mut(&mut body, &mut |s| *s = import.symbol(&mut outlined, *s));
+        outlined.specs.extend(formats_needed(&self.formats, &body));
+        outlined.body = body;
+
+        let symbol = Symbol {
+            class: Class::Subroutine,
+            place: Place::Global,
+            ..Symbol::new(name, span)
+        };
+        let callee = unit.symbols.add(symbol);
+        let args = order.iter().map(|s| Expr::var(*s, span)).collect();
+        block.body = vec![Stmt::new(StmtKind::Call(callee, args), span)];
+        outlined
+    }
+}
+
+/// The variables of an opening or closing, each once, in order.
+pub(super) fn bases(items: &[AdItem]) -> Vec<SymId> {
+    let mut found = Vec::new();
+    for item in items {
+        item.for_each_assign(&mut |a| {
+            if let Some(s) = a.var.base()
+                && !found.contains(&s)
+            {
+                found.push(s);
+            }
+        });
+    }
+    found
+}
+
+/// All FORMAT statements of a unit.
+fn formats(unit: &Unit) -> Vec<Spec> {
+    let mut found: Vec<Spec> = unit
+        .specs
+        .iter()
+        .filter(|s| matches!(s.kind, SpecKind::Format(..)))
+        .cloned()
+        .collect();
+    walk_block(&unit.body, &mut |s| {
+        if let (StmtKind::Format(text), Some(l)) = (&s.kind, s.label) {
+            found.push(Spec {
+                kind: SpecKind::Format(l, text.clone()),
+                span: s.span,
+            });
+        }
+    });
+    found
+}
+
+/// Those among the FORMAT statements that the input and output of a block refers to and
+/// that stand outside of it.
+fn formats_needed(formats: &[Spec], body: &[Stmt]) -> Vec<Spec> {
+    let mut wanted: BTreeSet<Label> = BTreeSet::new();
+    let mut inside: BTreeSet<Label> = BTreeSet::new();
+    walk_block(body, &mut |s| {
+        inside.extend(s.label);
+        if let StmtKind::Io(io) = &s.kind {
+            for c in &io.control {
+                let value = match &c.kind {
+                    ExprKind::Keyword(_, e) => &e.kind,
+                    other => other,
+                };
+                if let ExprKind::Int(n) = value {
+                    wanted.extend(Label::try_from(*n));
+                }
+            }
+        }
+    });
+    let needed = |l: &Label| wanted.contains(l) && !inside.contains(l);
+    formats
+        .iter()
+        .filter(|s| matches!(&s.kind, SpecKind::Format(l, _) if needed(l)))
+        .cloned()
+        .collect()
+}

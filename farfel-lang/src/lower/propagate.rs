@@ -1,0 +1,149 @@
+//! Replaces dummy procedures that always stand for the same procedure by it.
+//!
+//! After `specialize`, that is all of them that any call reaches. They stay until here so
+//! that every stage before shows the subprograms with the arguments the user gave them.
+
+use super::calls::{for_each_call_mut, global, procedure_symbol};
+use super::specialize::procedure_values;
+use super::stage::{Slot, Staged};
+use crate::effects::procedure_dummies;
+use crate::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Unit, UnitKind};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+pub(super) fn propagate(program: &mut Program, staged: &mut [Staged]) {
+    let constants = constants(program, staged);
+    // Substitute inside the units that have the dummy procedures.
+    let kinds: HashMap<Name, (UnitKind, Option<crate::ir::Type>)> = program
+        .units
+        .iter()
+        .map(|u| {
+            (
+                u.name.clone(),
+                (u.kind, u.result.and_then(|r| u.symbols[r].ty)),
+            )
+        })
+        .collect();
+    for unit in &mut program.units {
+        let dummies: Vec<(usize, SymId)> = procedure_dummies(unit).collect();
+        for (position, dummy) in dummies {
+            if let Some(name) = constants.get(&(unit.name.clone(), position)) {
+                substitute(unit, dummy, name, &kinds);
+            }
+        }
+    }
+    // Drop the arguments, here and in the calls.
+    let dropped = |unit: &Name, position: usize| constants.contains_key(&(unit.clone(), position));
+    let layouts: HashMap<Name, (Name, Vec<Slot>)> = staged
+        .iter()
+        .map(|s| {
+            (
+                s.request.derivative.clone(),
+                (s.request.head.clone(), s.layout.clone()),
+            )
+        })
+        .collect();
+    for unit in &mut program.units {
+        let name = unit.name.clone();
+        let mut position = 0;
+        unit.args.retain(|_| {
+            position += 1;
+            !dropped(&name, position - 1)
+        });
+        let Unit { symbols, body, .. } = unit;
+        for_each_call_mut(body, &mut |callee, args| {
+            let Some(callee) = global(symbols, *callee) else {
+                return;
+            };
+            let mut position = 0;
+            args.retain(|_| {
+                position += 1;
+                match layouts.get(callee) {
+                    None => !dropped(callee, position - 1),
+                    Some((head, layout)) => {
+                        !matches!(layout.get(position - 1), Some(Slot::Primal(p)) if dropped(head, *p))
+                    }
+                }
+            });
+        });
+    }
+    for s in staged {
+        let head = s.request.head.clone();
+        let new = |p: usize| p - (0..p).filter(|q| dropped(&head, *q)).count();
+        s.layout
+            .retain(|slot| !matches!(slot, Slot::Primal(p) if dropped(&head, *p)));
+        for slot in &mut s.layout {
+            *slot = match *slot {
+                Slot::Primal(p) => Slot::Primal(new(p)),
+                Slot::Derivative(p) => Slot::Derivative(new(p)),
+            };
+        }
+        for list in [
+            &mut s.request.independents,
+            &mut s.request.dependents,
+            &mut s.request.paired,
+        ] {
+            list.iter_mut().for_each(|p| *p = new(*p));
+        }
+    }
+}
+
+/// The dummy procedures that stand for one procedure only, and which.
+fn constants(program: &Program, staged: &[Staged]) -> BTreeMap<(Name, usize), Name> {
+    // A call of a derivative hands the head its procedures.
+    let mut seen_as_heads = program.clone();
+    let layouts: HashMap<&Name, &Staged> =
+        staged.iter().map(|s| (&s.request.derivative, s)).collect();
+    for unit in &mut seen_as_heads.units {
+        let mut heads: HashMap<SymId, (Name, Vec<Slot>)> = HashMap::new();
+        for (id, s) in unit.symbols.iter() {
+            if let Some(staged) = layouts.get(&s.name)
+                && s.place == Place::Global
+            {
+                heads.insert(id, (staged.request.head.clone(), staged.layout.clone()));
+            }
+        }
+        for_each_call_mut(&mut unit.body, &mut |callee, args| {
+            if let Some((_, layout)) = heads.get(callee) {
+                let mut slots = layout.iter();
+                args.retain(|_| matches!(slots.next(), Some(Slot::Primal(_))));
+            }
+        });
+        for (id, (head, _)) in heads {
+            if unit.symbols.find(&head).is_none() {
+                unit.symbols.rename(id, head);
+            }
+        }
+    }
+    let all: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    procedure_values(&seen_as_heads, &all)
+        .into_iter()
+        .filter(|(_, v)| v.len() == 1)
+        .filter_map(|(k, v)| Some((k, v.into_iter().next()?)))
+        .collect()
+}
+
+fn substitute(
+    unit: &mut Unit,
+    dummy: SymId,
+    name: &Name,
+    kinds: &HashMap<Name, (UnitKind, Option<crate::ir::Type>)>,
+) {
+    let seen = unit.symbols[dummy].clone();
+    let (class, ty) = match kinds.get(name) {
+        Some((UnitKind::Function, ty)) => (Class::Function, *ty),
+        Some(_) => (Class::Subroutine, None),
+        None => (seen.class.clone(), seen.ty),
+    };
+    unit.undeclare(dummy);
+    let new = procedure_symbol(unit, name, &class, ty, !kinds.contains_key(name), seen.span);
+    crate::ir::rewrite_exprs(&mut unit.body, &mut |e| {
+        if e.kind == ExprKind::Var(dummy) {
+            *e = Expr::var(new, e.span);
+        }
+    });
+    for_each_call_mut(&mut unit.body, &mut |callee, _| {
+        if *callee == dummy {
+            *callee = new;
+        }
+    });
+}

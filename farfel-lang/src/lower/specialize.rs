@@ -1,0 +1,612 @@
+//! Copies of subprograms that take a closure's variables instead of a procedure.
+//!
+//! `ROOT(F, X0, N)`, called with the closure EQLBRM_F {BIGA, BIGB, BSTAR, N}, becomes
+//! `ROOT_2(BIGA, BIGB, BSTAR, X0, N)`, in which F is the constant EQLBRM_F. A copy is
+//! shared by all calls that agree in what they pass.
+//!
+//! A captured variable that is also an ordinary actual argument is passed once where the
+//! two would bear the same name, or where one of them may be assigned: Fortran forbids two
+//! names for one variable that is assigned.
+
+use super::calls::{
+    for_each_call, for_each_call_mut, global, procedure_symbol, references_in_order,
+};
+use super::import::Import;
+use super::prune::reached;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::effects::{Assigned, procedure_dummies};
+use crate::ir::{
+    Arg, Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Unit, UnitKind, unused_name,
+};
+use crate::source::Span;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// More copies of one subprogram than this means that they would never end.
+const MOST_COPIES: usize = 500;
+
+pub(super) fn specialize(
+    program: &mut Program,
+    roots: &HashSet<Name>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut specializer = Specializer {
+        assigned: Assigned::of(program),
+        taken: names(program),
+        program,
+        copies: HashMap::new(),
+        counts: HashMap::new(),
+        totals: HashMap::new(),
+        original: HashMap::new(),
+        diagnostics,
+    };
+    for name in callees_first(specializer.program) {
+        specializer.unit(&name);
+    }
+    // What is left of procedure arguments are plain procedures. Those that differ from call
+    // to call need copies too.
+    while specializer.diagnostics.is_empty() && specializer.close_constants(roots) {
+        for name in callees_first(specializer.program) {
+            specializer.unit(&name);
+        }
+    }
+}
+
+fn names(program: &Program) -> HashSet<Name> {
+    let symbols = program
+        .units
+        .iter()
+        .flat_map(|u| u.symbols.iter().map(|(_, s)| s.name.clone()));
+    symbols
+        .chain(program.units.iter().map(|u| u.name.clone()))
+        .collect()
+}
+
+/// Units so that what is called comes before what calls it; a lifted subprogram comes
+/// behind the unit that it was nested in.
+fn callees_first(program: &Program) -> Vec<Name> {
+    // Lifted subprograms stand before their surroundings, innermost first, and bear their
+    // name as a prefix; they are visited with them.
+    let units: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
+    let mut done: BTreeSet<Name> = BTreeSet::new();
+    let mut order = Vec::new();
+    fn visit(
+        name: &Name,
+        units: &HashMap<&Name, &Unit>,
+        done: &mut BTreeSet<Name>,
+        order: &mut Vec<Name>,
+    ) {
+        let Some(unit) = units.get(name) else { return };
+        if !done.insert(name.clone()) {
+            return;
+        }
+        let closures = closures_of(unit);
+        for callee in references_in_order(unit) {
+            if !closures.contains(&callee) {
+                visit(&callee, units, done, order);
+            }
+        }
+        // What the closures call must be ready too, before this unit passes them on.
+        for c in &closures {
+            if let Some(inner) = units.get(c) {
+                for callee in references_in_order(inner) {
+                    if callee != *name
+                        && !closures_of(inner).contains(&callee)
+                        && !closures.contains(&callee)
+                    {
+                        visit(&callee, units, done, order);
+                    }
+                }
+            }
+        }
+        order.push(name.clone());
+        for c in closures {
+            visit(&c, units, done, order);
+        }
+    }
+    for u in &program.units {
+        let nested_in_another = program
+            .units
+            .iter()
+            .any(|o| closures_of(o).contains(&u.name));
+        if !nested_in_another {
+            visit(&u.name, &units, &mut done, &mut order);
+        }
+    }
+    for u in &program.units {
+        visit(&u.name, &units, &mut done, &mut order);
+    }
+    order
+}
+
+/// The lifted subprograms that a unit passes on, in textual order.
+fn closures_of(unit: &Unit) -> Vec<Name> {
+    let mut found = Vec::new();
+    for_each_call(&unit.body, &mut |_, args| {
+        for a in args {
+            if let ExprKind::Closure(s, _) = a.kind {
+                let name = unit.symbols[s].name.clone();
+                if !found.contains(&name) {
+                    found.push(name);
+                }
+            }
+        }
+    });
+    found
+}
+
+struct Specializer<'a> {
+    program: &'a mut Program,
+    assigned: Assigned,
+    taken: HashSet<Name>,
+    /// What a copy was made for, and its name.
+    copies: HashMap<Key, Name>,
+    /// How many copies of a unit there are.
+    counts: HashMap<Name, usize>,
+    /// The same for subprograms of the source, copies of copies included.
+    totals: HashMap<Name, usize>,
+    /// The subprogram of the source that a copy finally comes from.
+    original: HashMap<Name, Name>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+/// What makes two calls share a copy: the callee and, for each argument that is a closure,
+/// the procedure with the place that each captured variable is passed at.
+type Key = (Name, Vec<Option<(Name, Vec<Slot>)>>);
+
+/// Where the copy gets a captured variable from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Slot {
+    /// The ordinary argument at this position, which is the same variable.
+    Ordinary(usize),
+    /// The captured variable of this number of an earlier closure argument at this
+    /// position.
+    Closure(usize, usize),
+    /// A dummy argument of its own.
+    New,
+}
+
+impl Specializer<'_> {
+    /// Gives every call of a unit that passes closures a copy that takes none.
+    fn unit(&mut self, name: &Name) {
+        let Some(index) = self.program.units.iter().position(|u| u.name == *name) else {
+            return;
+        };
+        if closures_of(&self.program.units[index]).is_empty() {
+            return;
+        }
+        // The unit itself stays in place meanwhile, for copies of it in recursion.
+        let mut caller = self.program.units[index].clone();
+        let mut body = std::mem::take(&mut caller.body);
+        for_each_call_mut(&mut body, &mut |callee, args| {
+            if args.iter().any(|a| matches!(a.kind, ExprKind::Closure(..))) {
+                self.call(&mut caller, callee, args);
+            }
+        });
+        caller.body = body;
+        if let Some(unit) = self.program.unit_mut(name) {
+            *unit = caller;
+        }
+    }
+
+    fn call(&mut self, caller: &mut Unit, callee: &mut SymId, args: &mut Vec<Expr>) {
+        let Some(name) = global(&caller.symbols, *callee).cloned() else {
+            self.unresolved(caller, *callee, args);
+            return;
+        };
+        let Some(target) = self.program.unit(&name).cloned() else {
+            self.unresolved(caller, *callee, args);
+            return;
+        };
+        let slots = self.slots(caller, &target, args);
+        let key: Key = (
+            name.clone(),
+            args.iter()
+                .zip(&slots)
+                .map(|(a, s)| match &a.kind {
+                    ExprKind::Closure(p, _) => Some((caller.symbols[*p].name.clone(), s.clone())),
+                    _ => None,
+                })
+                .collect(),
+        );
+        let copy = match self.copies.get(&key) {
+            Some(c) => c.clone(),
+            None => match self.copy(&target, &key, args) {
+                Some(c) => c,
+                None => return,
+            },
+        };
+        let mut passed = Vec::new();
+        for (a, slots) in std::mem::take(args).into_iter().zip(slots) {
+            match a.kind {
+                ExprKind::Closure(_, captured) => passed.extend(
+                    captured
+                        .into_iter()
+                        .zip(slots)
+                        .filter(|(_, s)| *s == Slot::New)
+                        .map(|(c, _)| Expr::var(c, a.span)),
+                ),
+                _ => passed.push(a),
+            }
+        }
+        *args = passed;
+        let known = &caller.symbols[*callee];
+        let (class, ty, span) = (known.class.clone(), known.ty, known.span);
+        *callee = match caller.symbols.find(&copy) {
+            Some(s) => s,
+            None => {
+                let id = caller.symbols.add(Symbol {
+                    class,
+                    ty,
+                    place: Place::Global,
+                    ..Symbol::new(copy, span)
+                });
+                if caller.symbols[id].class == Class::Function {
+                    caller.declare(id);
+                }
+                id
+            }
+        };
+    }
+
+    fn unresolved(&mut self, caller: &Unit, callee: SymId, args: &[Expr]) {
+        let callee = &caller.symbols[callee];
+        for a in args {
+            if let ExprKind::Closure(p, captured) = &a.kind {
+                if captured.is_empty() {
+                    continue;
+                }
+                let why = if callee.place == Place::Dummy {
+                    "a dummy procedure"
+                } else {
+                    "not part of this program"
+                };
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        &rules::UNRESOLVED_DUMMY,
+                        a.span,
+                        format!(
+                            "the nested subprogram {} is passed to {}, which is {why}",
+                            caller.symbols[*p].name, callee.name
+                        ),
+                    )
+                    .label("its surroundings cannot follow it there")
+                    .help(format!("add the source of {} to the program", callee.name)),
+                );
+            }
+        }
+    }
+
+    /// Decides for every captured variable of every closure how the copy gets it.
+    fn slots(&self, caller: &Unit, target: &Unit, args: &[Expr]) -> Vec<Vec<Slot>> {
+        let mut all: Vec<Vec<Slot>> = Vec::new();
+        let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
+        for (i, a) in args.iter().enumerate() {
+            let ExprKind::Closure(p, captured) = &a.kind else {
+                all.push(Vec::new());
+                continue;
+            };
+            let procedure = &caller.symbols[*p].name;
+            let own = self.program.unit(procedure);
+            let first = own.map_or(0, |u| u.args.len().saturating_sub(captured.len()));
+            let mut slots = Vec::new();
+            for (k, c) in captured.iter().enumerate() {
+                let dummy_name = own
+                    .and_then(|u| u.args.get(first + k)?.sym().map(|s| &u.symbols[s].name))
+                    .unwrap_or(&caller.symbols[*c].name);
+                let ordinary = args.iter().enumerate().position(|(j, other)| {
+                    other.kind == ExprKind::Var(*c) && {
+                        let same_name = target
+                            .args
+                            .get(j)
+                            .and_then(|d| d.sym())
+                            .is_some_and(|s| target.symbols[s].name == *dummy_name);
+                        same_name
+                            || self.assigned.argument(&target.name, j)
+                            || self.assigned.argument(procedure, first + k)
+                    }
+                });
+                slots.push(if let Some(j) = ordinary {
+                    Slot::Ordinary(j)
+                } else if let Some((_, at, number)) = earlier.iter().find(|(s, ..)| s == c) {
+                    Slot::Closure(*at, *number)
+                } else {
+                    earlier.push((*c, i, k));
+                    Slot::New
+                });
+            }
+            all.push(slots);
+        }
+        all
+    }
+
+    /// Makes the copy of `target` for a key and returns its name.
+    fn copy(&mut self, target: &Unit, key: &Key, args: &[Expr]) -> Option<Name> {
+        let root = self
+            .original
+            .get(&target.name)
+            .cloned()
+            .unwrap_or_else(|| target.name.clone());
+        let total = self.totals.entry(root.clone()).or_default();
+        *total += 1;
+        if *total > MOST_COPIES {
+            if *total == MOST_COPIES + 1 {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        &rules::ENDLESS_SPECIALIZATION,
+                        target.name_span,
+                        format!("{root} would need more than {MOST_COPIES} copies"),
+                    )
+                    .help("a subprogram that passes a nested subprogram of its own to itself cannot be specialised"),
+                );
+            }
+            return None;
+        }
+        let number = self.counts.entry(target.name.clone()).or_default();
+        *number += 1;
+        let name = unused_name(&format!("{}_{number}", target.name), &|n| {
+            self.taken.contains(n)
+        });
+        self.taken.insert(name.clone());
+        self.original.insert(name.clone(), root);
+        self.copies.insert(key.clone(), name.clone());
+
+        let mut copy = target.clone();
+        if let Some(r) = copy.result
+            && copy.symbols[r].name == copy.name
+        {
+            copy.symbols.rename(r, name.clone());
+        }
+        copy.name = name.clone();
+        let substitutes = self.bind(&mut copy, target, key, args);
+        substitute(&mut copy, &substitutes);
+        let ids: Vec<SymId> = copy
+            .result
+            .into_iter()
+            .chain(copy.args.iter().filter_map(|a| a.sym()))
+            .collect();
+        ids.into_iter().for_each(|id| copy.declare(id));
+        let at = self.insertion_point(&target.name);
+        self.program.units.insert(at, copy);
+        self.assigned.add(&self.program.units[at]);
+        self.unit(&name);
+        Some(name)
+    }
+
+    /// Behind the unit and the copies made of it.
+    fn insertion_point(&self, name: &Name) -> usize {
+        let mut at = self
+            .program
+            .units
+            .iter()
+            .position(|u| u.name == *name)
+            .map_or(0, |i| i + 1);
+        while let Some(u) = self.program.units.get(at)
+            && self.original.contains_key(&u.name)
+            && u.name.starts_with(&format!("{name}_"))
+        {
+            at += 1;
+        }
+        at
+    }
+
+    /// Replaces the dummy procedures by dummy arguments for what the closures capture.
+    fn bind(
+        &mut self,
+        copy: &mut Unit,
+        target: &Unit,
+        key: &Key,
+        args: &[Expr],
+    ) -> BTreeMap<SymId, Substitute> {
+        let mut substitutes = BTreeMap::new();
+        let mut new_args: Vec<Vec<Arg>> = target.args.iter().map(|a| vec![*a]).collect();
+        let mut captured_at: HashMap<(usize, usize), SymId> = HashMap::new();
+        for (i, bound) in key.1.iter().enumerate() {
+            let Some((procedure, slots)) = bound else {
+                continue;
+            };
+            let Some(dummy) = target.args.get(i).and_then(|a| a.sym()) else {
+                continue;
+            };
+            let known = self.program.unit(procedure).cloned();
+            let span = args.get(i).map_or(Span::NONE, |a| a.span);
+            new_args[i] = Vec::new();
+            let mut captured = Vec::new();
+            if let Some(unit) = &known {
+                let first = unit.args.len().saturating_sub(slots.len());
+                let dummies: Vec<Option<SymId>> =
+                    unit.args[first..].iter().map(|a| a.sym()).collect();
+                let mut import = Import::new(unit);
+                for (k, slot) in slots.iter().enumerate() {
+                    let ours = match slot {
+                        Slot::Ordinary(j) => target.args.get(*j).and_then(|a| a.sym()),
+                        Slot::Closure(at, number) => captured_at.get(&(*at, *number)).copied(),
+                        Slot::New => None,
+                    };
+                    if let (Some(ours), Some(Some(theirs))) = (ours, dummies.get(k)) {
+                        import.bind(*theirs, ours);
+                    }
+                }
+                // Scalars first: the bounds of arrays may depend on them.
+                let mut pending: Vec<usize> = (0..slots.len()).collect();
+                pending.sort_by_key(|k| dummies[*k].is_some_and(|d| unit.symbols[d].is_array()));
+                for k in pending {
+                    let Some(theirs) = dummies[k] else { continue };
+                    if slots[k] == Slot::New {
+                        import.add(copy, theirs, Place::Dummy);
+                    }
+                }
+                for (k, slot) in slots.iter().enumerate() {
+                    let Some(theirs) = dummies[k] else { continue };
+                    let ours = import.symbol(copy, theirs);
+                    captured.push(ours);
+                    if *slot == Slot::New {
+                        captured_at.insert((i, k), ours);
+                        new_args[i].push(Arg::Dummy(ours));
+                    }
+                }
+            }
+            let class = match known.as_ref().map(|u| u.kind) {
+                Some(UnitKind::Function) => Class::Function,
+                Some(_) => Class::Subroutine,
+                None => copy.symbols[dummy].class.clone(),
+            };
+            let ty = match &known {
+                Some(u) => u.result.and_then(|r| u.symbols[r].ty),
+                None => copy.symbols[dummy].ty,
+            };
+            let id = procedure_symbol(copy, procedure, &class, ty, known.is_none(), span);
+            copy.undeclare(dummy);
+            substitutes.insert(
+                dummy,
+                Substitute {
+                    procedure: id,
+                    captured,
+                },
+            );
+        }
+        copy.args = new_args.into_iter().flatten().collect();
+        substitutes
+    }
+
+    /// Turns plain procedures that are passed where others are passed too into closures
+    /// that capture nothing, so that [`Specializer::unit`] makes copies. Returns whether
+    /// there were any.
+    fn close_constants(&mut self, roots: &HashSet<Name>) -> bool {
+        let reached = reached(self.program, roots);
+        let crowded = crowded_dummies(self.program, &reached);
+        if crowded.is_empty() {
+            return false;
+        }
+        let mut any = false;
+        for unit in self
+            .program
+            .units
+            .iter_mut()
+            .filter(|u| reached.contains(&u.name))
+        {
+            let Unit { symbols, body, .. } = unit;
+            for_each_call_mut(body, &mut |callee, args| {
+                let Some(name) = global(symbols, *callee) else {
+                    return;
+                };
+                for (i, a) in args.iter_mut().enumerate() {
+                    if let ExprKind::Var(s) = a.kind
+                        && global(symbols, s).is_some()
+                        && crowded.contains(&(name.clone(), i))
+                    {
+                        a.kind = ExprKind::Closure(s, Vec::new());
+                        any = true;
+                    }
+                }
+            });
+        }
+        any
+    }
+}
+
+/// What a dummy procedure is replaced by.
+struct Substitute {
+    procedure: SymId,
+    captured: Vec<SymId>,
+}
+
+fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
+    crate::ir::rewrite_exprs(&mut copy.body, &mut |e| match &mut e.kind {
+        ExprKind::Var(s) => {
+            if let Some(new) = substitutes.get(s) {
+                e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
+            }
+        }
+        ExprKind::Closure(_, captured) => {
+            // Only a procedure with captured procedures that is not specialised yet, as in
+            // recursion. Its captured procedure keeps the variables with it.
+            for c in captured {
+                if let Some(new) = substitutes.get(c) {
+                    *c = new.procedure;
+                }
+            }
+        }
+        _ => {}
+    });
+    for_each_call_mut(&mut copy.body, &mut |callee, args| {
+        if let Some(new) = substitutes.get(callee) {
+            *callee = new.procedure;
+            args.extend(new.captured.iter().map(|c| Expr::var(*c, Span::NONE)));
+        }
+    });
+}
+
+/// The dummy procedures, as (unit, position), that get different procedures from different
+/// calls, and those that hand theirs on to such.
+fn crowded_dummies(program: &Program, reached: &HashSet<Name>) -> HashSet<(Name, usize)> {
+    let values = procedure_values(program, reached);
+    let mut crowded: HashSet<(Name, usize)> = values
+        .iter()
+        .filter(|(_, v)| v.len() > 1)
+        .map(|(k, _)| k.clone())
+        .collect();
+    loop {
+        let before = crowded.len();
+        for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
+            for_each_call(&unit.body, &mut |callee, args| {
+                let Some(name) = global(&unit.symbols, callee) else {
+                    return;
+                };
+                for (i, a) in args.iter().enumerate() {
+                    if let ExprKind::Var(s) = a.kind
+                        && let Some(own) = unit.arg_position(s)
+                        && crowded.contains(&(name.clone(), i))
+                    {
+                        crowded.insert((unit.name.clone(), own));
+                    }
+                }
+            });
+        }
+        if crowded.len() == before {
+            return crowded;
+        }
+    }
+}
+
+/// For every dummy procedure of the reached units, the procedures that it may stand for.
+pub(super) fn procedure_values(
+    program: &Program,
+    reached: &HashSet<Name>,
+) -> BTreeMap<(Name, usize), BTreeSet<Name>> {
+    let mut values: BTreeMap<(Name, usize), BTreeSet<Name>> = BTreeMap::new();
+    loop {
+        let before: usize = values.values().map(BTreeSet::len).sum();
+        for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
+            for_each_call(&unit.body, &mut |callee, args| {
+                let Some(target) = global(&unit.symbols, callee).and_then(|n| program.unit(n))
+                else {
+                    return;
+                };
+                for (i, _) in procedure_dummies(target) {
+                    let Some(ExprKind::Var(s)) = args.get(i).map(|a| &a.kind) else {
+                        continue;
+                    };
+                    let mut new = BTreeSet::new();
+                    if let Some(n) = global(&unit.symbols, *s) {
+                        new.insert(n.clone());
+                    } else if let Some(own) = unit.arg_position(*s) {
+                        new.extend(
+                            values
+                                .get(&(unit.name.clone(), own))
+                                .into_iter()
+                                .flatten()
+                                .cloned(),
+                        );
+                    }
+                    values
+                        .entry((target.name.clone(), i))
+                        .or_default()
+                        .extend(new);
+                }
+            });
+        }
+        if values.values().map(BTreeSet::len).sum::<usize>() == before {
+            return values;
+        }
+    }
+}

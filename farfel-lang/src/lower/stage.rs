@@ -1,0 +1,623 @@
+//! AD blocks become calls of derivatives, and requests for them.
+//!
+//! Block number 3 in UNIT, whose statements are the subroutine UNIT_ADF3, becomes
+//!
+//! ```fortran
+//!       X_G3 = 1.0
+//!       ASTAR_G3 = 0.0
+//!       CALL UNIT_ADF3_G3(X, X_G3, ASTAR, ASTAR_G3, BIGB, Y, YPRIME)
+//! ```
+//!
+//! Every real and complex argument is followed by its tangent. Tangents are set to zero
+//! where the opening does not give them. Where the closing assigns a tangent to a plain
+//! variable that has no other part in the call, that variable is passed itself.
+
+use super::calls::references;
+use super::outline::Blocks;
+use super::prune::reached;
+use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::ir::{
+    AdAssign, AdBlock, AdItem, AdMode, Arg, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind,
+    Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
+};
+use crate::source::Span;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// A derivative that the program calls, before the requests are ordered.
+pub(super) struct Staged {
+    pub request: Request,
+    /// What each argument of the derivative is.
+    pub layout: Vec<Slot>,
+}
+
+/// An argument of a derivative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The head's argument at this position.
+    Primal(usize),
+    /// The derivative of that argument.
+    Derivative(usize),
+}
+
+pub(super) fn stage(
+    program: &mut Program,
+    blocks: &Blocks,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Staged> {
+    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    for u in &program.units {
+        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+    }
+    let heads: HashMap<Name, Unit> = program
+        .units
+        .iter()
+        .filter(|u| blocks.contains_key(&u.name))
+        .map(|u| (u.name.clone(), u.clone()))
+        .collect();
+    let mut staged = Vec::new();
+    for unit in &mut program.units {
+        let body = std::mem::take(&mut unit.body);
+        let mut stager = Stager {
+            unit,
+            blocks,
+            heads: &heads,
+            taken: &mut taken,
+            staged: &mut staged,
+            diagnostics,
+        };
+        let body = stager.statements(body);
+        unit.body = body;
+    }
+    staged
+}
+
+struct Stager<'a> {
+    unit: &'a mut Unit,
+    blocks: &'a Blocks,
+    heads: &'a HashMap<Name, Unit>,
+    taken: &'a mut HashSet<Name>,
+    staged: &'a mut Vec<Staged>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Stager<'_> {
+    fn statements(&mut self, block: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = Vec::with_capacity(block.len());
+        for mut stmt in block {
+            for inner in stmt.blocks_mut() {
+                *inner = self.statements(std::mem::take(inner));
+            }
+            match stmt.kind {
+                StmtKind::Ad(ad) => {
+                    let mut new = self.block(*ad, stmt.span);
+                    if let Some(first) = new.first_mut() {
+                        first.label = stmt.label;
+                    }
+                    out.extend(new);
+                }
+                kind => out.push(Stmt { kind, ..stmt }),
+            }
+        }
+        out
+    }
+
+    fn block(&mut self, block: AdBlock, span: Span) -> Vec<Stmt> {
+        let Some(Stmt {
+            kind: StmtKind::Call(callee, actuals),
+            ..
+        }) = block.body.into_iter().next()
+        else {
+            return Vec::new();
+        };
+        let head_name = self.unit.symbols[callee].name.clone();
+        let (Some(number), Some(head)) = (
+            self.blocks.get(&head_name).copied(),
+            self.heads.get(&head_name),
+        ) else {
+            return Vec::new();
+        };
+        if block.mode == AdMode::Reverse {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    "this version has no reverse mode",
+                )
+                .label("ADR block")
+                .help("ADF gives the same derivatives, one direction at a time"),
+            );
+            return Vec::new();
+        }
+        let suffix: Name = format!("_G{number}").into();
+        let derivative = unused_name(&format!("{head_name}{suffix}"), &|n| self.taken.contains(n));
+        self.taken.insert(derivative.clone());
+
+        let symbols: Vec<SymId> = actuals.iter().filter_map(Expr::base).collect();
+        let position = |s: SymId| symbols.iter().position(|x| *x == s);
+        let is_real = |s: SymId| {
+            let s = &self.unit.symbols[s];
+            s.class == Class::Variable && s.ty.is_some_and(Type::is_differentiable)
+        };
+        let paired: Vec<usize> = (0..symbols.len())
+            .filter(|p| is_real(symbols[*p]))
+            .collect();
+        let bases = |items: &[AdItem]| -> Vec<usize> {
+            super::outline::bases(items)
+                .into_iter()
+                .filter_map(position)
+                .collect()
+        };
+        let (independents, dependents) = (bases(&block.opening), bases(&block.closing));
+
+        // Which destinations can be passed themselves.
+        let direct = self.direct_destinations(&block.closing, &symbols, &independents);
+        let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
+        let mut out = Vec::new();
+        for p in &paired {
+            let tangent = match direct.get(p) {
+                Some(dest) => *dest,
+                None => self.tangent(symbols[*p], &suffix, span),
+            };
+            tangents.insert(*p, tangent);
+            let given: Vec<&AdItem> = block
+                .opening
+                .iter()
+                .filter(|i| names(i, symbols[*p]))
+                .collect();
+            // Elements that the opening does not name have tangent zero, too.
+            let whole = given.iter().any(
+                |i| matches!(i, AdItem::Assign(a) if a.var.kind == ExprKind::Var(symbols[*p])),
+            );
+            let output_only = given.is_empty()
+                && dependents.contains(p)
+                && assigned_before_use(head, &head.args, *p);
+            if !whole && !output_only {
+                out.extend(self.set_all(
+                    tangent,
+                    symbols[*p],
+                    &zero(self.unit.symbols[tangent].ty, span),
+                    span,
+                ));
+            }
+            for item in given {
+                if let AdItem::Assign(a) = item {
+                    out.extend(self.open(a, tangent, span));
+                }
+            }
+        }
+        // Implied DO may name several variables: once all are zero.
+        for item in &block.opening {
+            if let AdItem::ImpliedDo(_) = item {
+                let tangents = |s: SymId| position(s).and_then(|p| tangents.get(&p).copied());
+                out.extend(self.loops(item, true, &tangents, span));
+            }
+        }
+
+        let mut layout = Vec::new();
+        let mut args = Vec::new();
+        for (p, a) in actuals.iter().enumerate() {
+            layout.push(Slot::Primal(p));
+            args.push(a.clone());
+            if let Some(t) = tangents.get(&p) {
+                layout.push(Slot::Derivative(p));
+                args.push(Expr::var(*t, span));
+            }
+        }
+        let called = self.unit.symbols.add(Symbol {
+            class: Class::Subroutine,
+            place: Place::Global,
+            ..Symbol::new(derivative.clone(), span)
+        });
+        out.push(Stmt::new(StmtKind::Call(called, args), span));
+        for item in &block.closing {
+            let passed_itself = matches!(item, AdItem::Assign(a)
+                if a.var.base().and_then(position).is_some_and(|p| direct.get(&p).copied() == a.other.base()));
+            if !passed_itself {
+                let tangents = |s: SymId| position(s).and_then(|p| tangents.get(&p).copied());
+                out.extend(self.loops(item, false, &tangents, block.end_span));
+            }
+        }
+        self.staged.push(Staged {
+            request: Request {
+                id: number,
+                mode: block.mode,
+                head: head_name,
+                suffix,
+                derivative,
+                independents,
+                dependents,
+                paired,
+                span,
+            },
+            layout,
+        });
+        out
+    }
+
+    /// The dependents whose tangents can be computed right into their destinations: whole
+    /// variables of the same type and shape that have no other part in the call.
+    fn direct_destinations(
+        &self,
+        closing: &[AdItem],
+        symbols: &[SymId],
+        independents: &[usize],
+    ) -> BTreeMap<usize, SymId> {
+        let mut found: BTreeMap<usize, SymId> = BTreeMap::new();
+        let mut dependents: Vec<SymId> = Vec::new();
+        for item in closing {
+            item.for_each_assign(&mut |a| dependents.extend(a.var.base()));
+        }
+        let equivalenced = self.equivalenced();
+        for item in closing {
+            let AdItem::Assign(AdAssign { var, other, .. }) = item else {
+                continue;
+            };
+            let (ExprKind::Var(v), ExprKind::Var(dest)) = (&var.kind, &other.kind) else {
+                continue;
+            };
+            let Some(p) = symbols.iter().position(|s| s == v) else {
+                continue;
+            };
+            let (sv, sd) = (&self.unit.symbols[*v], &self.unit.symbols[*dest]);
+            let fits = sv.ty == sd.ty
+                && sv.dims == sd.dims
+                && matches!(sd.place, Place::Local | Place::Dummy | Place::Result);
+            if fits
+                && !independents.contains(&p)
+                && !symbols.contains(dest)
+                && dependents.iter().filter(|d| *d == v).count() == 1
+                && !found.values().any(|d| d == dest)
+                && !equivalenced.contains(dest)
+            {
+                found.insert(p, *dest);
+            }
+        }
+        found
+    }
+
+    fn equivalenced(&self) -> HashSet<SymId> {
+        let mut found = HashSet::new();
+        for s in &self.unit.specs {
+            if let crate::ir::SpecKind::Equivalence(groups) = &s.kind {
+                groups.iter().flatten().for_each(|e| found.extend(e.base()));
+            }
+        }
+        found
+    }
+
+    /// A local variable for the tangent of `of`.
+    fn tangent(&mut self, of: SymId, suffix: &str, span: Span) -> SymId {
+        let s = self.unit.symbols[of].clone();
+        if s.dims.iter().any(|d| {
+            matches!(
+                d.upper.as_ref().map(|u| &u.kind),
+                Some(ExprKind::Star) | None
+            )
+        }) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    format!(
+                        "{} has assumed size, so that its tangent cannot be stored",
+                        s.name
+                    ),
+                )
+                .related(s.span, "declared here")
+                .help(format!("declare its bounds, for instance {}(N)", s.name)),
+            );
+        }
+        let name = self
+            .unit
+            .symbols
+            .unused(&format!("{}{suffix}", s.name), &|n| self.taken.contains(n));
+        let id = self.unit.symbols.add(Symbol {
+            name,
+            place: Place::Local,
+            external: false,
+            saved: false,
+            typed: false,
+            span,
+            ..s
+        });
+        self.unit.declare(id);
+        id
+    }
+
+    /// `TANGENT(v) = value` for a variable, element or whole array.
+    fn open(&mut self, a: &AdAssign, tangent: SymId, span: Span) -> Vec<Stmt> {
+        let value = match &a.other.kind {
+            ExprKind::Int(1) if a.short => one(self.unit.symbols[tangent].ty, span),
+            _ => a.other.clone(),
+        };
+        match &a.var.kind {
+            ExprKind::Var(v) if self.unit.symbols[*v].is_array() => {
+                self.set_all(tangent, *v, &value, span)
+            }
+            ExprKind::Var(_) => vec![Stmt::assign(Expr::var(tangent, span), value, span)],
+            ExprKind::Element(_, subscripts) => {
+                let target = Expr::new(ExprKind::Element(tangent, subscripts.clone()), span);
+                vec![Stmt::assign(target, value, span)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Statements for one item, its implied DO as loops. `opening`: values to tangents;
+    /// else tangents to destinations.
+    fn loops(
+        &mut self,
+        item: &AdItem,
+        opening: bool,
+        tangents: &dyn Fn(SymId) -> Option<SymId>,
+        span: Span,
+    ) -> Vec<Stmt> {
+        match item {
+            AdItem::ImpliedDo(d) => {
+                let body: Vec<Stmt> = d
+                    .items
+                    .iter()
+                    .flat_map(|i| self.loops(i, opening, tangents, span))
+                    .collect();
+                vec![Stmt::new(
+                    StmtKind::Do(Box::new(Do {
+                        name: None,
+                        control: DoControl::Count {
+                            var: d.var,
+                            from: d.from.clone(),
+                            to: d.to.clone(),
+                            step: d.step.clone(),
+                        },
+                        body,
+                        end: DoEnd::EndDo(None),
+                    })),
+                    span,
+                )]
+            }
+            AdItem::Assign(a) => {
+                let Some(t) = a.var.base().and_then(tangents) else {
+                    return Vec::new();
+                };
+                if opening {
+                    return self.open(a, t, span);
+                }
+                let mut value = a.var.clone();
+                if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut value.kind {
+                    *s = t;
+                }
+                match (&a.other.kind, &a.var.kind) {
+                    (ExprKind::Var(dest), ExprKind::Var(v)) if self.unit.symbols[*v].is_array() => {
+                        self.set_all(*dest, *v, &value, span)
+                    }
+                    _ => vec![Stmt::assign(a.other.clone(), value, span)],
+                }
+            }
+        }
+    }
+
+    /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in
+    /// `value` are taken element by element.
+    fn set_all(&mut self, target: SymId, shape: SymId, value: &Expr, span: Span) -> Vec<Stmt> {
+        let dims = self.unit.symbols[shape].dims.clone();
+        if dims.is_empty() {
+            return vec![Stmt::assign(Expr::var(target, span), value.clone(), span)];
+        }
+        let indices: Vec<SymId> = (1..=dims.len()).map(|k| self.index(k)).collect();
+        let subscripts: Vec<Expr> = indices.iter().map(|i| Expr::var(*i, span)).collect();
+        let mut value = value.clone();
+        let unit = &*self.unit;
+        let shape_dims = &dims;
+        value.rewrite(&mut |e| {
+            if let ExprKind::Var(s) = e.kind
+                && unit.symbols[s].is_array()
+                && unit.symbols[s].dims.len() == subscripts.len()
+            {
+                let shifted = subscripts
+                    .iter()
+                    .zip(shape_dims.iter().zip(&unit.symbols[s].dims))
+                    .map(|(i, (ours, theirs))| {
+                        shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
+                    })
+                    .collect();
+                e.kind = ExprKind::Element(s, shifted);
+            }
+        });
+        let own_dims = self.unit.symbols[target].dims.clone();
+        let target_subscripts = subscripts
+            .iter()
+            .zip(dims.iter().zip(&own_dims))
+            .map(|(i, (ours, theirs))| shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span))
+            .collect();
+        let mut body = vec![Stmt::assign(
+            Expr::new(ExprKind::Element(target, target_subscripts), span),
+            value,
+            span,
+        )];
+        // The first index runs fastest.
+        for (i, d) in indices.iter().zip(&dims) {
+            let control = DoControl::Count {
+                var: *i,
+                from: d.lower.clone().unwrap_or_else(|| Expr::int(1, span)),
+                to: d.upper.clone().unwrap_or_else(|| Expr::int(1, span)),
+                step: None,
+            };
+            body = vec![Stmt::new(
+                StmtKind::Do(Box::new(Do {
+                    name: None,
+                    control,
+                    body,
+                    end: DoEnd::EndDo(None),
+                })),
+                span,
+            )];
+        }
+        body
+    }
+
+    /// The loop variable for the dimension `k`, shared by all loops of the unit.
+    fn index(&mut self, k: usize) -> SymId {
+        let wanted = format!("I{k}_G");
+        if let Some(s) = self.unit.symbols.find(&wanted)
+            && self.unit.symbols[s].span.is_none()
+        {
+            return s;
+        }
+        let name = self
+            .unit
+            .symbols
+            .unused(&wanted, &|n| self.taken.contains(n));
+        let id = self
+            .unit
+            .symbols
+            .add(Symbol::variable(name, Type::INTEGER, Span::NONE));
+        self.unit.declare(id);
+        id
+    }
+}
+
+/// `index`, which counts from one lower bound, as a subscript that counts from another.
+fn shift(index: &Expr, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Expr {
+    let same = match (from, to) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.kind == b.kind,
+        (Some(e), None) | (None, Some(e)) => e.kind == ExprKind::Int(1),
+    };
+    if same {
+        return index.clone();
+    }
+    let one = || Expr::int(1, span);
+    let offset = Expr::binary(BinOp::Sub, index.clone(), from.cloned().unwrap_or_else(one));
+    Expr::binary(BinOp::Add, offset, to.cloned().unwrap_or_else(one))
+}
+
+/// Is this variable named in the item directly, not under an implied DO?
+fn names(item: &AdItem, s: SymId) -> bool {
+    matches!(item, AdItem::Assign(a) if a.var.base() == Some(s))
+}
+
+fn zero(ty: Option<Type>, span: Span) -> Expr {
+    constant("0.0", ty, span)
+}
+
+fn one(ty: Option<Type>, span: Span) -> Expr {
+    constant("1.0", ty, span)
+}
+
+fn constant(text: &str, ty: Option<Type>, span: Span) -> Expr {
+    let text = match ty {
+        Some(Type::Real(8) | Type::Complex(8)) => format!("{text}D0"),
+        _ => text.to_owned(),
+    };
+    Expr::new(ExprKind::Real(text.into()), span)
+}
+
+/// Is the head's argument at `position` certainly assigned before anything reads it?
+fn assigned_before_use(head: &Unit, args: &[Arg], position: usize) -> bool {
+    let Some(s) = args[position].sym() else {
+        return false;
+    };
+    if head.symbols[s].is_array() {
+        return false;
+    }
+    for stmt in &head.body {
+        if let StmtKind::Assign(target, value) = &stmt.kind
+            && target.kind == ExprKind::Var(s)
+        {
+            let mut read = false;
+            value.for_each_symbol(&mut |x| read |= x == s);
+            return !read;
+        }
+        let mut mentioned = false;
+        crate::ir::for_each_symbol(std::slice::from_ref(stmt), &mut |x| mentioned |= x == s);
+        // A jump could go round the assignment.
+        let jumps = !stmt.blocks().is_empty()
+            || matches!(
+                stmt.kind,
+                StmtKind::Goto(_)
+                    | StmtKind::LogicalIf(..)
+                    | StmtKind::ArithmeticIf(..)
+                    | StmtKind::ComputedGoto(..)
+                    | StmtKind::AssignedGoto(..)
+            );
+        if mentioned || jumps {
+            return false;
+        }
+    }
+    false
+}
+
+/// Puts the requests in an order in which each can be carried out: a derivative is made
+/// before what calls it is differentiated. Among those that are ready, the lowest number
+/// goes first.
+pub(super) fn order(
+    program: &Program,
+    staged: Vec<Staged>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Request> {
+    if any_errors(diagnostics) {
+        return Vec::new();
+    }
+    let heads: HashMap<Name, Name> = staged
+        .iter()
+        .map(|s| (s.request.derivative.clone(), s.request.head.clone()))
+        .collect();
+    let mut open: BTreeMap<u32, (Request, BTreeSet<Name>)> = staged
+        .into_iter()
+        .map(|s| {
+            let needs = derivatives_below(program, &s.request.head, &heads);
+            (s.request.id, (s.request, needs))
+        })
+        .collect();
+    let mut done: Vec<Request> = Vec::new();
+    let mut made: BTreeSet<Name> = BTreeSet::new();
+    while !open.is_empty() {
+        let ready = open
+            .iter()
+            .find(|(_, (_, needs))| needs.is_subset(&made))
+            .map(|(id, _)| *id);
+        let Some((request, _)) = ready.and_then(|id| open.remove(&id)) else {
+            for (request, _) in open.into_values() {
+                diagnostics.push(
+                    Diagnostic::error(
+                        &rules::AD_RECURSION,
+                        request.span,
+                        "the derivative of this block would be needed to generate it",
+                    )
+                    .help("a subprogram that calls itself cannot ask for derivatives of the call"),
+                );
+            }
+            return done;
+        };
+        made.insert(request.derivative.clone());
+        done.push(request);
+    }
+    done
+}
+
+/// The derivatives that the head, or what it calls, calls in turn; also through other
+/// derivatives, which contain what their heads contain.
+fn derivatives_below(
+    program: &Program,
+    head: &Name,
+    heads: &HashMap<Name, Name>,
+) -> BTreeSet<Name> {
+    let mut found = BTreeSet::new();
+    let mut roots: HashSet<Name> = HashSet::from([head.clone()]);
+    loop {
+        let before = roots.len();
+        for name in reached(program, &roots) {
+            let Some(unit) = program.unit(&name) else {
+                continue;
+            };
+            for callee in references(unit) {
+                if let Some(h) = heads.get(&callee) {
+                    found.insert(callee);
+                    roots.insert(h.clone());
+                }
+            }
+        }
+        if roots.len() == before {
+            return found;
+        }
+    }
+}

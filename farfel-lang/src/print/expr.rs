@@ -1,0 +1,323 @@
+//! Expressions.
+//!
+//! [`ExprKind::Paren`] is what the user wrote. Other parentheses are added where the text
+//! would read as another tree without them.
+
+use super::line::Line;
+use super::scope::Scope;
+use crate::ir::{BinOp, Dim, Expr, ExprKind, ImpliedDo, SymId, UnOp};
+
+/// How tightly an expression holds together (ANSI X3.9-1978, 6.5; Fortran 90, 7.1.1).
+/// An operand needs parentheses when it holds less tightly than its place demands.
+type Strength = u8;
+
+const EQUIVALENCE: Strength = 1;
+const OR: Strength = 2;
+const AND: Strength = 3;
+const NOT: Strength = 4;
+const RELATION: Strength = 5;
+const CONCATENATION: Strength = 6;
+const SUM: Strength = 7;
+const PRODUCT: Strength = 8;
+const POWER: Strength = 9;
+const PRIMARY: Strength = 10;
+
+/// How an operator is written and what its operands must be.
+struct Operator {
+    text: &'static str,
+    strength: Strength,
+    left: Strength,
+    right: Strength,
+}
+
+fn operator(op: BinOp) -> Operator {
+    let (text, strength) = match op {
+        BinOp::Add => (" + ", SUM),
+        BinOp::Sub => (" - ", SUM),
+        BinOp::Mul => ("*", PRODUCT),
+        BinOp::Div => ("/", PRODUCT),
+        BinOp::Pow => ("**", POWER),
+        BinOp::Concat => (" // ", CONCATENATION),
+        BinOp::Lt => (" .LT. ", RELATION),
+        BinOp::Le => (" .LE. ", RELATION),
+        BinOp::Eq => (" .EQ. ", RELATION),
+        BinOp::Ne => (" .NE. ", RELATION),
+        BinOp::Gt => (" .GT. ", RELATION),
+        BinOp::Ge => (" .GE. ", RELATION),
+        BinOp::And => (" .AND. ", AND),
+        BinOp::Or => (" .OR. ", OR),
+        BinOp::Eqv => (" .EQV. ", EQUIVALENCE),
+        BinOp::Neqv => (" .NEQV. ", EQUIVALENCE),
+    };
+    // Most operators group from left to right, `**` from right to left, relations not at
+    // all.
+    let (left, right) = match op {
+        BinOp::Pow => (PRIMARY, POWER),
+        op if op.is_relational() => (CONCATENATION, CONCATENATION),
+        _ => (strength, strength + 1),
+    };
+    Operator {
+        text,
+        strength,
+        left,
+        right,
+    }
+}
+
+/// How it is written and what its operand must be. A sign has the strength of a sum, not
+/// of a product: `-A*B` is `-(A*B)`, and a sign cannot follow another operator.
+fn sign(op: UnOp) -> Operator {
+    let (text, strength, right) = match op {
+        UnOp::Plus => ("+", SUM, PRODUCT),
+        UnOp::Minus => ("-", SUM, PRODUCT),
+        UnOp::Not => (".NOT. ", NOT, RELATION),
+    };
+    Operator {
+        text,
+        strength,
+        left: right,
+        right,
+    }
+}
+
+fn strength(expr: &Expr) -> Strength {
+    match &expr.kind {
+        // A negative constant is a constant with a sign in front.
+        ExprKind::Int(n) if *n < 0 => SUM,
+        ExprKind::Real(text) if text.starts_with(['-', '+']) => SUM,
+        ExprKind::Unary(op, _) => sign(*op).strength,
+        ExprKind::Binary(op, ..) => operator(*op).strength,
+        ExprKind::Int(_)
+        | ExprKind::Real(_)
+        | ExprKind::Complex(_)
+        | ExprKind::Logical(_)
+        | ExprKind::Char(_)
+        | ExprKind::Hollerith(_)
+        | ExprKind::Var(_)
+        | ExprKind::Apply(..)
+        | ExprKind::Element(..)
+        | ExprKind::Call(..)
+        | ExprKind::Substring(..)
+        | ExprKind::Range(..)
+        | ExprKind::Paren(_)
+        | ExprKind::Closure(..)
+        | ExprKind::AltReturn(_)
+        | ExprKind::ImpliedDo(_)
+        | ExprKind::Keyword(..)
+        | ExprKind::Star => PRIMARY,
+    }
+}
+
+impl Line {
+    /// An expression.
+    pub(super) fn expr(&mut self, scope: &Scope, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Int(n) => self.put(n),
+            ExprKind::Real(text) => self.push(text),
+            ExprKind::Complex(parts) => {
+                let (re, im) = &**parts;
+                self.push("(");
+                self.expr(scope, re);
+                self.comma();
+                self.expr(scope, im);
+                self.push(")");
+            }
+            ExprKind::Logical(true) => self.push(".TRUE."),
+            ExprKind::Logical(false) => self.push(".FALSE."),
+            ExprKind::Char(text) => self.character(text),
+            ExprKind::Hollerith(text) => {
+                self.put(text.len());
+                self.push("H");
+                self.push(text);
+            }
+            ExprKind::Var(s) => self.push(scope.name(*s)),
+            ExprKind::Element(s, args) => {
+                self.push(scope.name(*s));
+                self.arguments(scope, args);
+            }
+            ExprKind::Apply(s, args) | ExprKind::Call(s, args) => {
+                self.push(scope.callee(*s));
+                self.arguments(scope, args);
+            }
+            ExprKind::Substring(base, from, to) => {
+                self.expr(scope, base);
+                self.push("(");
+                self.range(scope, from.as_deref(), to.as_deref());
+                self.push(")");
+            }
+            ExprKind::Range(from, to, step) => {
+                self.range(scope, from.as_deref(), to.as_deref());
+                if let Some(step) = step {
+                    self.push(":");
+                    self.expr(scope, step);
+                }
+            }
+            ExprKind::Unary(op, operand) => {
+                let op = sign(*op);
+                self.push(op.text);
+                self.operand(scope, operand, op.right);
+            }
+            ExprKind::Binary(..) => self.binary(scope, expr),
+            ExprKind::Paren(inner) => {
+                self.push("(");
+                self.expr(scope, inner);
+                self.push(")");
+            }
+            ExprKind::Closure(procedure, captured) => {
+                self.push(scope.name(*procedure));
+                for s in captured {
+                    self.comma();
+                    self.push(scope.name(*s));
+                }
+            }
+            ExprKind::AltReturn(label) => {
+                self.push("*");
+                self.put(label);
+            }
+            ExprKind::ImpliedDo(implied) => self.implied_do(scope, implied, Self::expr),
+            ExprKind::Keyword(name, value) => {
+                self.push(name);
+                self.push("=");
+                self.expr(scope, value);
+            }
+            ExprKind::Star => self.push("*"),
+        }
+    }
+
+    /// Expressions with commas between them.
+    pub(super) fn exprs(&mut self, scope: &Scope, exprs: &[Expr]) {
+        self.list(exprs, |l, e| l.expr(scope, e));
+    }
+
+    /// `(a, b)`
+    pub(super) fn arguments(&mut self, scope: &Scope, args: &[Expr]) {
+        self.push("(");
+        self.exprs(scope, args);
+        self.push(")");
+    }
+
+    /// Names of variables with commas between them.
+    pub(super) fn names(&mut self, scope: &Scope, syms: &[SymId]) {
+        self.list(syms, |l, s| l.push(scope.name(*s)));
+    }
+
+    /// `(items, var = from, to, step)`, with `item` writing each item.
+    pub(super) fn implied_do<T>(
+        &mut self,
+        scope: &Scope,
+        implied: &ImpliedDo<T>,
+        mut item: impl FnMut(&mut Self, &Scope, &T),
+    ) {
+        let ImpliedDo {
+            items,
+            var,
+            from,
+            to,
+            step,
+        } = implied;
+        self.push("(");
+        self.list(items, |l, i| item(l, scope, i));
+        self.comma();
+        self.push(scope.name(*var));
+        self.push(" = ");
+        self.bounds(scope, from, to, step.as_ref());
+        self.push(")");
+    }
+
+    /// `from, to, step` of a loop.
+    pub(super) fn bounds(&mut self, scope: &Scope, from: &Expr, to: &Expr, step: Option<&Expr>) {
+        self.expr(scope, from);
+        self.comma();
+        self.expr(scope, to);
+        if let Some(step) = step {
+            self.comma();
+            self.expr(scope, step);
+        }
+    }
+
+    /// `(lower:upper, …)`
+    pub(super) fn dims(&mut self, scope: &Scope, dims: &[Dim]) {
+        self.push("(");
+        self.list(dims, |l, d| {
+            let Dim { lower, upper } = d;
+            if let Some(lower) = lower {
+                l.expr(scope, lower);
+            }
+            if lower.is_some() || upper.is_none() {
+                l.push(":");
+            }
+            if let Some(upper) = upper {
+                l.expr(scope, upper);
+            }
+        });
+        self.push(")");
+    }
+
+    /// A character constant with its quotes.
+    pub(super) fn character(&mut self, text: &str) {
+        self.push("'");
+        for (i, part) in text.split('\'').enumerate() {
+            if i > 0 {
+                self.push("''");
+            }
+            self.push(part);
+        }
+        self.push("'");
+    }
+
+    fn range(&mut self, scope: &Scope, from: Option<&Expr>, to: Option<&Expr>) {
+        if let Some(from) = from {
+            self.expr(scope, from);
+        }
+        self.push(":");
+        if let Some(to) = to {
+            self.expr(scope, to);
+        }
+    }
+
+    fn operand(&mut self, scope: &Scope, expr: &Expr, needed: Strength) {
+        if strength(expr) < needed {
+            self.push("(");
+            self.expr(scope, expr);
+            self.push(")");
+        } else {
+            self.expr(scope, expr);
+        }
+    }
+
+    /// A chain of operations, `a + b - c + …`. Generated sums may have thousands of
+    /// terms, so the way down the left side is a loop.
+    fn binary(&mut self, scope: &Scope, expr: &Expr) {
+        let mut pending = Vec::new();
+        let mut first = expr;
+        let mut needed = EQUIVALENCE;
+        while let ExprKind::Binary(op, left, right) = &first.kind
+            && strength(first) >= needed
+        {
+            let op = operator(*op);
+            needed = op.left;
+            pending.push((op, right));
+            first = left;
+        }
+        self.operand(scope, first, needed);
+        for (op, right) in pending.into_iter().rev() {
+            self.operator(op.text);
+            self.operand(scope, right, op.right);
+        }
+    }
+
+    /// An operator, with a place to break before it.
+    fn operator(&mut self, text: &str) {
+        match text.strip_prefix(' ') {
+            Some(text) => {
+                self.push(" ");
+                self.gap();
+                self.push(text);
+            }
+            None => {
+                self.gap();
+                self.push(text);
+            }
+        }
+    }
+}

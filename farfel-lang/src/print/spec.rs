@@ -1,0 +1,293 @@
+//! Specification statements.
+
+use super::line::Line;
+use super::scope::Scope;
+use super::writer::Writer;
+use crate::ir::{
+    Class, DataSet, Entity, Expr, ExprKind, Implicit, Intent, SaveItem, Spec, SpecKind, Type, Unit,
+};
+
+impl Writer<'_> {
+    /// All specification statements of a unit.
+    pub(super) fn specs(&mut self, scope: &Scope) {
+        let unit = scope.unit;
+        let mut implicit_done = false;
+        if !unit
+            .specs
+            .iter()
+            .any(|s| matches!(s.kind, SpecKind::Implicit))
+        {
+            self.implicit(unit, unit.span);
+            implicit_done = true;
+        }
+        for spec in &unit.specs {
+            let Spec { kind, span } = spec;
+            match kind {
+                SpecKind::Comment(text) => self.comment(text),
+                SpecKind::Implicit => {
+                    // One statement tells all rules.
+                    if !implicit_done {
+                        self.implicit(unit, *span);
+                    }
+                    implicit_done = true;
+                }
+                SpecKind::Type(ty, entities) => {
+                    for (ty, entities) in by_type(unit, *ty, entities) {
+                        self.statement(None, *span, |l| l.type_statement(scope, ty, &entities));
+                    }
+                }
+                SpecKind::Format(label, text) => {
+                    self.statement(Some(*label), *span, |l| l.format(text));
+                }
+                SpecKind::Dimension(_)
+                | SpecKind::External(_)
+                | SpecKind::Intrinsic(_)
+                | SpecKind::Common(_)
+                | SpecKind::Equivalence(_)
+                | SpecKind::Parameter(_)
+                | SpecKind::Save(_)
+                | SpecKind::Data(_)
+                | SpecKind::StatementFunction(_)
+                | SpecKind::Namelist(_)
+                | SpecKind::Intent(..) => {
+                    self.statement(None, *span, |l| l.spec(scope, kind));
+                }
+            }
+        }
+    }
+
+    fn implicit(&mut self, unit: &Unit, span: crate::source::Span) {
+        let Implicit { none, letters } = &unit.implicit;
+        if unit.implicit.is_empty() {
+            return;
+        }
+        self.statement(None, span, |l| {
+            l.push("IMPLICIT ");
+            if *none {
+                l.push("NONE");
+            } else {
+                l.implicit_rules(letters);
+            }
+        });
+    }
+}
+
+/// The entities of a type statement by the type their symbols have now: one group, unless
+/// a pass has given some of them another type.
+fn by_type(unit: &Unit, written: Type, entities: &[Entity]) -> Vec<(Type, Vec<Entity>)> {
+    let mut groups: Vec<(Type, Vec<Entity>)> = Vec::new();
+    for e in entities {
+        let ty = unit.symbols[e.sym].ty.unwrap_or(written);
+        match groups.iter_mut().find(|(t, _)| *t == ty) {
+            Some((_, group)) => group.push(*e),
+            None => groups.push((ty, vec![*e])),
+        }
+    }
+    groups
+}
+
+impl Line {
+    /// Those specification statements that are written straight from the tree.
+    fn spec(&mut self, scope: &Scope, kind: &SpecKind) {
+        let symbols = &scope.unit.symbols;
+        match kind {
+            SpecKind::Comment(_)
+            | SpecKind::Implicit
+            | SpecKind::Type(..)
+            | SpecKind::Format(..) => {}
+            SpecKind::Dimension(syms) => {
+                self.push("DIMENSION ");
+                self.list(syms, |l, s| {
+                    l.push(scope.name(*s));
+                    l.dims(scope, &symbols[*s].dims);
+                });
+            }
+            SpecKind::External(syms) => {
+                self.push("EXTERNAL ");
+                self.list(syms, |l, s| l.push(scope.callee(*s)));
+            }
+            SpecKind::Intrinsic(syms) => {
+                self.push("INTRINSIC ");
+                self.names(scope, syms);
+            }
+            SpecKind::Common(blocks) => {
+                self.push("COMMON ");
+                for (i, (name, entities)) in blocks.iter().enumerate() {
+                    if i > 0 {
+                        self.comma();
+                    }
+                    if i > 0 || !name.is_empty() {
+                        self.put(format_args!("/{name}/ "));
+                        self.gap();
+                    }
+                    self.list(entities, |l, e| l.entity(scope, *e));
+                }
+            }
+            SpecKind::Equivalence(groups) => {
+                self.push("EQUIVALENCE ");
+                self.list(groups, |l, g| l.arguments(scope, g));
+            }
+            SpecKind::Parameter(syms) => {
+                self.push("PARAMETER (");
+                self.list(syms, |l, s| {
+                    l.push(scope.name(*s));
+                    if let Class::Parameter(value) = &symbols[*s].class {
+                        l.push(" = ");
+                        l.gap();
+                        l.expr(scope, value);
+                    }
+                });
+                self.push(")");
+            }
+            SpecKind::Save(items) => {
+                self.push("SAVE");
+                if !items.is_empty() {
+                    self.push(" ");
+                }
+                self.list(items, |l, item| match item {
+                    SaveItem::Var(s) => l.push(scope.name(*s)),
+                    SaveItem::Common(name) => l.put(format_args!("/{name}/")),
+                });
+            }
+            SpecKind::Data(sets) => {
+                self.push("DATA ");
+                self.list(sets, |l, set| l.data_set(scope, set));
+            }
+            SpecKind::StatementFunction(s) => {
+                if let Class::StatementFunction(args, value) = &symbols[*s].class {
+                    self.push(scope.name(*s));
+                    self.push("(");
+                    self.names(scope, args);
+                    self.push(") = ");
+                    self.gap();
+                    self.expr(scope, value);
+                }
+            }
+            SpecKind::Namelist(s) => {
+                self.put(format_args!("NAMELIST /{}/ ", scope.name(*s)));
+                if let Class::Namelist(members) = &symbols[*s].class {
+                    self.names(scope, members);
+                }
+            }
+            SpecKind::Intent(intent, syms) => {
+                self.push(match intent {
+                    Intent::In => "INTENT(IN) ",
+                    Intent::Out => "INTENT(OUT) ",
+                    Intent::InOut => "INTENT(INOUT) ",
+                });
+                self.names(scope, syms);
+            }
+        }
+    }
+
+    /// `type names`
+    fn type_statement(&mut self, scope: &Scope, ty: Type, entities: &[Entity]) {
+        let length = |e: &Entity| scope.unit.symbols[e.sym].length.as_ref();
+        let same_length = entities
+            .windows(2)
+            .all(|w| same_length(length(&w[0]), length(&w[1])));
+        self.put(ty);
+        if let (Type::Character, true, Some(first)) = (ty, same_length, entities.first()) {
+            self.length(scope, length(first));
+        }
+        self.push(" ");
+        self.list(entities, |l, e| {
+            l.entity(scope, *e);
+            if ty == Type::Character && !same_length {
+                l.length(scope, length(e));
+            }
+        });
+    }
+
+    /// A name, with its bounds if they are written here.
+    fn entity(&mut self, scope: &Scope, entity: Entity) {
+        let Entity { sym, dims } = entity;
+        self.push(scope.name(sym));
+        if dims {
+            self.dims(scope, &scope.unit.symbols[sym].dims);
+        }
+    }
+
+    /// `*8`, `*(N+1)` or `*(*)`, the length of a CHARACTER; nothing for length 1.
+    pub(super) fn length(&mut self, scope: &Scope, length: Option<&Expr>) {
+        let Some(length) = length else { return };
+        self.push("*");
+        if let ExprKind::Int(n) = length.kind {
+            self.put(n);
+        } else {
+            self.arguments(scope, std::slice::from_ref(length));
+        }
+    }
+
+    fn data_set(&mut self, scope: &Scope, set: &DataSet) {
+        let DataSet { targets, values } = set;
+        self.exprs(scope, targets);
+        self.push(" /");
+        self.gap();
+        self.list(values, |l, (repeat, value)| {
+            if let Some(repeat) = repeat {
+                l.expr(scope, repeat);
+                l.push("*");
+            }
+            l.expr(scope, value);
+        });
+        self.push("/");
+    }
+
+    /// `REAL (A-H, O-Z), INTEGER (I-N)`: for each type the letters that have it.
+    fn implicit_rules(&mut self, letters: &[Option<(Type, Option<i64>)>; 26]) {
+        let mut rules: Vec<(Type, Option<i64>)> = Vec::new();
+        for rule in letters.iter().flatten() {
+            if !rules.contains(rule) {
+                rules.push(*rule);
+            }
+        }
+        self.list(rules, |l, rule| {
+            l.put(rule.0);
+            if let (Type::Character, Some(length)) = rule {
+                l.put(format_args!("*{length}"));
+            }
+            l.push(" (");
+            l.list(ranges(letters, rule), |l, (first, last)| {
+                l.put(first);
+                if last > first {
+                    l.put(format_args!("-{last}"));
+                }
+            });
+            l.push(")");
+        });
+    }
+}
+
+/// The runs of letters that have a rule.
+fn ranges(
+    letters: &[Option<(Type, Option<i64>)>; 26],
+    rule: (Type, Option<i64>),
+) -> Vec<(char, char)> {
+    let mut ranges: Vec<(char, char)> = Vec::new();
+    let mut before = false;
+    for (letter, r) in ('A'..='Z').zip(letters) {
+        let here = *r == Some(rule);
+        match ranges.last_mut() {
+            Some(range) if here && before => range.1 = letter,
+            _ if here => ranges.push((letter, letter)),
+            _ => {}
+        }
+        before = here;
+    }
+    ranges
+}
+
+/// True when two lengths of CHARACTER are written the same.
+fn same_length(a: Option<&Expr>, b: Option<&Expr>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => match (&a.kind, &b.kind) {
+            (ExprKind::Int(a), ExprKind::Int(b)) => a == b,
+            (ExprKind::Star, ExprKind::Star) => true,
+            (ExprKind::Var(a), ExprKind::Var(b)) => a == b,
+            _ => false,
+        },
+        _ => false,
+    }
+}

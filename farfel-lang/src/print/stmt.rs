@@ -1,0 +1,446 @@
+//! Executable statements.
+
+use super::line::Line;
+use super::scope::Scope;
+use super::writer::Writer;
+use crate::ir::{
+    AdAssign, AdBlock, AdItem, AdMode, Do, DoControl, DoEnd, Entry, Expr, IfBlock, Io, IoKind,
+    Label, Stmt, StmtKind,
+};
+use crate::source::Span;
+
+impl Writer<'_> {
+    /// Statements in order.
+    pub(super) fn block(&mut self, scope: &Scope, block: &[Stmt]) {
+        for stmt in block {
+            self.stmt(scope, stmt);
+        }
+    }
+
+    fn stmt(&mut self, scope: &Scope, stmt: &Stmt) {
+        let Stmt { label, kind, span } = stmt;
+        match kind {
+            StmtKind::Comment(text) => self.comment(text),
+            StmtKind::If(block) => self.if_block(scope, *label, *span, block),
+            StmtKind::LogicalIf(condition, inner) if !is_simple(&inner.kind) => {
+                // A pass has put a block where the user had one statement.
+                self.statement(*label, *span, |l| {
+                    l.condition(scope, "IF (", condition, ") THEN")
+                });
+                self.inside(scope, std::slice::from_ref(inner));
+                self.fixed_statement(None, Span::NONE, "END IF");
+            }
+            StmtKind::Do(d) => self.do_loop(scope, *label, *span, d),
+            StmtKind::Ad(block) => self.ad_block(scope, *label, *span, block),
+            StmtKind::Assign(..)
+            | StmtKind::LogicalIf(..)
+            | StmtKind::ArithmeticIf(..)
+            | StmtKind::Continue
+            | StmtKind::Goto(_)
+            | StmtKind::ComputedGoto(..)
+            | StmtKind::AssignedGoto(..)
+            | StmtKind::AssignLabel(..)
+            | StmtKind::Call(..)
+            | StmtKind::Return(_)
+            | StmtKind::Stop(_)
+            | StmtKind::Pause(_)
+            | StmtKind::Io(_)
+            | StmtKind::Format(_)
+            | StmtKind::Entry(_)
+            | StmtKind::Cycle(_)
+            | StmtKind::Exit(_) => self.statement(*label, *span, |l| l.simple(scope, kind)),
+        }
+    }
+
+    /// A block, indented.
+    fn inside(&mut self, scope: &Scope, block: &[Stmt]) {
+        self.open();
+        self.block(scope, block);
+        self.close();
+    }
+
+    fn if_block(&mut self, scope: &Scope, label: Option<Label>, span: Span, block: &IfBlock) {
+        let IfBlock {
+            arms,
+            otherwise,
+            end_label,
+        } = block;
+        for (i, (condition, body)) in arms.iter().enumerate() {
+            if i == 0 {
+                self.statement(label, span, |l| {
+                    l.condition(scope, "IF (", condition, ") THEN")
+                });
+            } else {
+                self.statement(None, condition.span, |l| {
+                    l.condition(scope, "ELSE IF (", condition, ") THEN");
+                });
+            }
+            self.inside(scope, body);
+        }
+        if let Some(body) = otherwise {
+            self.fixed_statement(None, Span::NONE, "ELSE");
+            self.inside(scope, body);
+        }
+        self.fixed_statement(*end_label, Span::NONE, "END IF");
+    }
+
+    fn do_loop(&mut self, scope: &Scope, label: Option<Label>, span: Span, d: &Do) {
+        let Do {
+            name,
+            control,
+            body,
+            end,
+        } = d;
+        self.statement(label, span, |l| {
+            if let Some(name) = name {
+                l.put(format_args!("{name}: "));
+            }
+            l.push("DO");
+            if let DoEnd::Label(end) = end {
+                l.put(format_args!(" {end}"));
+            }
+            l.do_control(scope, control);
+        });
+        match end {
+            DoEnd::EndDo(label) => {
+                self.inside(scope, body);
+                let end = match name {
+                    Some(name) => format!("END DO {name}"),
+                    None => "END DO".to_owned(),
+                };
+                self.fixed_statement(*label, Span::NONE, &end);
+            }
+            DoEnd::Label(end) => match body.split_last() {
+                // A CONTINUE ends the block in the text, so it stands where the loop does.
+                Some((last, rest))
+                    if last.label == Some(*end) && last.kind == StmtKind::Continue =>
+                {
+                    self.inside(scope, rest);
+                    self.stmt(scope, last);
+                }
+                Some((last, _)) if ends_at(last, *end) => self.inside(scope, body),
+                _ => {
+                    // A pass has removed the statement that bore the label.
+                    self.inside(scope, body);
+                    self.fixed_statement(Some(*end), Span::NONE, "CONTINUE");
+                }
+            },
+        }
+    }
+
+    fn ad_block(&mut self, scope: &Scope, label: Option<Label>, span: Span, block: &AdBlock) {
+        let AdBlock {
+            mode,
+            opening,
+            body,
+            closing,
+            end_span,
+        } = block;
+        let keyword = match mode {
+            AdMode::Forward => "ADF",
+            AdMode::Reverse => "ADR",
+        };
+        self.statement(label, span, |l| {
+            l.push(keyword);
+            l.push("(");
+            l.list(opening, |l, i| l.opening_item(scope, *mode, i));
+            l.push(")");
+        });
+        self.inside(scope, body);
+        self.statement(None, *end_span, |l| {
+            l.push("END ");
+            l.push(keyword);
+            if !closing.is_empty() {
+                l.push("(");
+                l.list(closing, |l, i| l.closing_item(scope, *mode, i));
+                l.push(")");
+            }
+        });
+    }
+}
+
+/// True for what may follow `IF (…)` on its line.
+fn is_simple(kind: &StmtKind) -> bool {
+    match kind {
+        StmtKind::Comment(_)
+        | StmtKind::If(_)
+        | StmtKind::LogicalIf(..)
+        | StmtKind::Do(_)
+        | StmtKind::Format(_)
+        | StmtKind::Entry(_)
+        | StmtKind::Ad(_) => false,
+        StmtKind::Assign(..)
+        | StmtKind::ArithmeticIf(..)
+        | StmtKind::Continue
+        | StmtKind::Goto(_)
+        | StmtKind::ComputedGoto(..)
+        | StmtKind::AssignedGoto(..)
+        | StmtKind::AssignLabel(..)
+        | StmtKind::Call(..)
+        | StmtKind::Return(_)
+        | StmtKind::Stop(_)
+        | StmtKind::Pause(_)
+        | StmtKind::Io(_)
+        | StmtKind::Cycle(_)
+        | StmtKind::Exit(_) => true,
+    }
+}
+
+/// True when the text of `stmt` ends with a statement that bears `label`.
+fn ends_at(stmt: &Stmt, label: Label) -> bool {
+    match &stmt.kind {
+        // Loops that share the label also share its statement; if that is missing in the
+        // inner loop, it is added there.
+        StmtKind::Do(d) => d.end == DoEnd::Label(label) || d.end == DoEnd::EndDo(Some(label)),
+        StmtKind::If(b) => b.end_label == Some(label),
+        _ => stmt.label == Some(label),
+    }
+}
+
+impl Line {
+    fn condition(&mut self, scope: &Scope, before: &str, condition: &Expr, after: &str) {
+        self.push(before);
+        self.expr(scope, condition);
+        self.push(after);
+    }
+
+    fn do_control(&mut self, scope: &Scope, control: &DoControl) {
+        match control {
+            DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            } => {
+                self.put(format_args!(" {} = ", scope.name(*var)));
+                self.bounds(scope, from, to, step.as_ref());
+            }
+            DoControl::While(condition) => self.condition(scope, " WHILE (", condition, ")"),
+            DoControl::Forever => {}
+        }
+    }
+
+    /// A statement that holds no others.
+    fn simple(&mut self, scope: &Scope, kind: &StmtKind) {
+        match kind {
+            StmtKind::Comment(_) | StmtKind::If(_) | StmtKind::Do(_) | StmtKind::Ad(_) => {}
+            StmtKind::Assign(target, value) => {
+                self.expr(scope, target);
+                self.push(" = ");
+                self.gap();
+                self.expr(scope, value);
+            }
+            StmtKind::LogicalIf(condition, inner) => {
+                let Stmt {
+                    label: _,
+                    kind,
+                    span: _,
+                } = &**inner;
+                self.condition(scope, "IF (", condition, ") ");
+                self.gap();
+                self.simple(scope, kind);
+            }
+            StmtKind::ArithmeticIf(e, labels) => {
+                self.condition(scope, "IF (", e, ") ");
+                self.labels(labels);
+            }
+            StmtKind::Continue => self.push("CONTINUE"),
+            StmtKind::Goto(label) => self.put(format_args!("GOTO {label}")),
+            StmtKind::ComputedGoto(labels, e) => {
+                self.push("GOTO (");
+                self.labels(labels);
+                self.push("), ");
+                self.gap();
+                self.expr(scope, e);
+            }
+            StmtKind::AssignedGoto(var, labels) => {
+                self.put(format_args!("GOTO {}", scope.name(*var)));
+                if !labels.is_empty() {
+                    self.push(", (");
+                    self.labels(labels);
+                    self.push(")");
+                }
+            }
+            StmtKind::AssignLabel(label, var) => {
+                self.put(format_args!("ASSIGN {label} TO {}", scope.name(*var)));
+            }
+            StmtKind::Call(sub, args) => {
+                self.put(format_args!("CALL {}", scope.callee(*sub)));
+                if !args.is_empty() {
+                    self.arguments(scope, args);
+                }
+            }
+            StmtKind::Return(e) => self.keyword(scope, "RETURN", e.as_ref()),
+            StmtKind::Stop(e) => self.keyword(scope, "STOP", e.as_ref()),
+            StmtKind::Pause(e) => self.keyword(scope, "PAUSE", e.as_ref()),
+            StmtKind::Io(io) => self.io(scope, io),
+            StmtKind::Format(text) => self.format(text),
+            StmtKind::Entry(entry) => {
+                let Entry { name, args } = &**entry;
+                self.put(format_args!("ENTRY {}", scope.name(*name)));
+                self.dummies(scope, args);
+            }
+            StmtKind::Cycle(name) => self.named("CYCLE", name.as_deref()),
+            StmtKind::Exit(name) => self.named("EXIT", name.as_deref()),
+        }
+    }
+
+    fn labels(&mut self, labels: &[Label]) {
+        self.list(labels, |l, label| l.put(label));
+    }
+
+    fn keyword(&mut self, scope: &Scope, keyword: &str, e: Option<&Expr>) {
+        self.push(keyword);
+        if let Some(e) = e {
+            self.push(" ");
+            self.expr(scope, e);
+        }
+    }
+
+    fn named(&mut self, keyword: &str, name: Option<&str>) {
+        self.push(keyword);
+        if let Some(name) = name {
+            self.push(" ");
+            self.push(name);
+        }
+    }
+
+    fn io(&mut self, scope: &Scope, io: &Io) {
+        let Io {
+            kind,
+            control,
+            parens,
+            items,
+        } = io;
+        self.push(match kind {
+            IoKind::Read => "READ ",
+            IoKind::Write => "WRITE ",
+            IoKind::Print => "PRINT ",
+            IoKind::Open => "OPEN ",
+            IoKind::Close => "CLOSE ",
+            IoKind::Inquire => "INQUIRE ",
+            IoKind::Rewind => "REWIND ",
+            IoKind::Backspace => "BACKSPACE ",
+            IoKind::Endfile => "ENDFILE ",
+        });
+        if *parens {
+            self.arguments(scope, control);
+        } else {
+            self.exprs(scope, control);
+        }
+        if !items.is_empty() {
+            if *parens {
+                self.push(" ");
+                self.gap();
+            } else {
+                self.comma();
+            }
+            self.exprs(scope, items);
+        }
+    }
+
+    /// FORMAT. Its text is kept as written, and broken after commas that stand outside of
+    /// character and Hollerith constants.
+    pub(super) fn format(&mut self, text: &str) {
+        self.push("FORMAT(");
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(format_piece(rest));
+            self.push(piece);
+            if piece.ends_with(',') {
+                self.gap();
+            }
+            rest = after;
+        }
+        self.push(")");
+    }
+
+    fn opening_item(&mut self, scope: &Scope, mode: AdMode, item: &AdItem) {
+        match item {
+            AdItem::Assign(a) => {
+                let AdAssign {
+                    var,
+                    other,
+                    short,
+                    span: _,
+                } = a;
+                if *short {
+                    self.expr(scope, var);
+                } else {
+                    self.derivative(scope, mode, var);
+                    self.push(" = ");
+                    self.expr(scope, other);
+                }
+            }
+            AdItem::ImpliedDo(d) => {
+                self.implied_do(scope, d, |l, s, i| l.opening_item(s, mode, i));
+            }
+        }
+    }
+
+    fn closing_item(&mut self, scope: &Scope, mode: AdMode, item: &AdItem) {
+        match item {
+            AdItem::Assign(a) => {
+                let AdAssign {
+                    var,
+                    other,
+                    short: _,
+                    span: _,
+                } = a;
+                self.expr(scope, other);
+                self.push(" = ");
+                self.derivative(scope, mode, var);
+            }
+            AdItem::ImpliedDo(d) => {
+                self.implied_do(scope, d, |l, s, i| l.closing_item(s, mode, i));
+            }
+        }
+    }
+
+    fn derivative(&mut self, scope: &Scope, mode: AdMode, var: &Expr) {
+        self.push(match mode {
+            AdMode::Forward => "TANGENT(",
+            AdMode::Reverse => "COTANGENT(",
+        });
+        self.expr(scope, var);
+        self.push(")");
+    }
+}
+
+/// The length of the first piece of a format: a constant, or text up to and with a comma.
+fn format_piece(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut i = 0;
+    let mut number = None;
+    while i < bytes.len() {
+        match bytes[i] {
+            b',' => return i + 1,
+            quote @ (b'\'' | b'"') => {
+                // A doubled quote reads as the end of one constant and the start of the
+                // next, which comes to the same.
+                i += 1;
+                while i < bytes.len() && bytes[i] != quote {
+                    i += 1;
+                }
+                number = None;
+            }
+            d @ b'0'..=b'9' => {
+                let n: usize = number.unwrap_or(0);
+                number = Some(n.saturating_mul(10).saturating_add(usize::from(d - b'0')));
+            }
+            b' ' => {}
+            b'H' | b'h' => {
+                // A Hollerith constant.
+                i = i.saturating_add(number.take().unwrap_or(0));
+            }
+            _ => number = None,
+        }
+        i = i.saturating_add(1);
+    }
+    // A count that ends within a character of several bytes ends the piece after it.
+    let mut end = i.min(text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    end
+}

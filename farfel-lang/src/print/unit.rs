@@ -1,0 +1,100 @@
+//! Program units: headers, order of the parts, nested subprograms.
+
+use super::line::Line;
+use super::scope::Scope;
+use super::writer::Writer;
+use crate::ir::{Arg, SymId, Type, Unit, UnitKind};
+
+impl Writer<'_> {
+    /// A unit with all it holds.
+    pub(super) fn unit(&mut self, unit: &Unit) {
+        let Unit {
+            kind: _,
+            name: _,
+            span,
+            name_span: _,
+            end_span,
+            comments,
+            args: _,
+            result: _,
+            typed_header: _,
+            recursive: _,
+            symbols: _,
+            implicit: _,
+            specs: _,
+            body,
+            nested,
+        } = unit;
+        let scope = Scope::new(unit);
+        for c in comments {
+            self.comment(c);
+        }
+        self.statement(None, *span, |l| l.header(&scope));
+        self.specs(&scope);
+        for inner in nested {
+            self.open();
+            self.unit(inner);
+            self.close();
+        }
+        self.block(&scope, body);
+        self.fixed_statement(None, *end_span, "END");
+    }
+}
+
+impl Line {
+    /// The first statement of a unit.
+    fn header(&mut self, scope: &Scope) {
+        let unit = scope.unit;
+        if unit.recursive {
+            self.push("RECURSIVE ");
+        }
+        match unit.kind {
+            UnitKind::Program => self.push("PROGRAM "),
+            UnitKind::Subroutine => self.push("SUBROUTINE "),
+            UnitKind::Function => {
+                if let (true, Some(result)) = (unit.typed_header, unit.result) {
+                    self.result_type(scope, result);
+                }
+                self.push("FUNCTION ");
+            }
+            UnitKind::BlockData => {
+                self.push("BLOCK DATA");
+                if !unit.name.is_empty() {
+                    self.push(" ");
+                }
+            }
+        }
+        self.push(&unit.name);
+        match unit.kind {
+            UnitKind::Subroutine if unit.args.is_empty() => {}
+            UnitKind::Subroutine | UnitKind::Function => self.dummies(scope, &unit.args),
+            UnitKind::Program | UnitKind::BlockData => {}
+        }
+        if let (UnitKind::Function, Some(result)) = (unit.kind, scope.result_clause()) {
+            self.push(" ");
+            self.gap();
+            self.put(format_args!("RESULT({result})"));
+        }
+    }
+
+    fn result_type(&mut self, scope: &Scope, result: SymId) {
+        let symbol = &scope.unit.symbols[result];
+        if let Some(ty) = symbol.ty {
+            self.put(ty);
+            if ty == Type::Character {
+                self.length(scope, symbol.length.as_ref());
+            }
+            self.push(" ");
+        }
+    }
+
+    /// `(X, *)`: the dummy arguments of a header or ENTRY.
+    pub(super) fn dummies(&mut self, scope: &Scope, args: &[Arg]) {
+        self.push("(");
+        self.list(args, |l, a| match a {
+            Arg::Dummy(s) => l.push(scope.callee(*s)),
+            Arg::AltReturn(_) => l.push("*"),
+        });
+        self.push(")");
+    }
+}

@@ -1,0 +1,125 @@
+//! The whole text: indentation, labels, comments, line markers.
+
+use super::line::Line;
+use super::{Form, Options};
+use crate::ir::Label;
+use crate::source::{FileId, Span};
+use std::fmt::Write;
+
+/// The text that has been printed, and where in it we are.
+pub(super) struct Writer<'a> {
+    out: String,
+    options: &'a Options<'a>,
+    /// How many blocks and nested subprograms are open.
+    level: usize,
+    /// With line markers: the place from which a compiler takes the next line to come.
+    assumed: Option<(FileId, usize)>,
+    /// The statement being written. Kept to use its memory again.
+    line: Line,
+}
+
+/// Columns for a level of nesting.
+const INDENT: usize = 2;
+/// Deeper levels are not indented further, so that statements always have room.
+const MAX_INDENT: usize = 30;
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(options: &'a Options<'a>) -> Self {
+        Writer {
+            out: String::new(),
+            options,
+            level: 0,
+            assumed: None,
+            line: Line::default(),
+        }
+    }
+
+    /// The text.
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// A block or nested subprogram begins.
+    pub(super) fn open(&mut self) {
+        self.level += 1;
+    }
+
+    /// A block or nested subprogram ends.
+    pub(super) fn close(&mut self) {
+        self.level -= 1;
+    }
+
+    /// A statement that `write` writes, on as many lines as it takes.
+    pub(super) fn statement(
+        &mut self,
+        label: Option<Label>,
+        span: Span,
+        write: impl FnOnce(&mut Line),
+    ) {
+        self.marker(span);
+        write(&mut self.line);
+        let indent = (self.level * INDENT).min(MAX_INDENT);
+        let lines = self
+            .line
+            .lay_out(&mut self.out, self.options.form, label, indent);
+        self.advance(lines);
+    }
+
+    /// A statement that is written the same each time.
+    pub(super) fn fixed_statement(&mut self, label: Option<Label>, span: Span, text: &str) {
+        self.statement(label, span, |l| l.push(text));
+    }
+
+    /// A comment, which may have several lines.
+    ///
+    /// Directives (`C$OMP …`) keep their sentinel, other text stands apart from the mark.
+    pub(super) fn comment(&mut self, text: &str) {
+        let mark = match self.options.form {
+            Form::Fixed => 'C',
+            Form::Free => '!',
+        };
+        let mut lines = 0;
+        // An empty comment is one line.
+        for line in text.split('\n') {
+            let line = line.trim_end();
+            self.out.push(mark);
+            if !line.is_empty() && !line.starts_with([' ', '\t', '$']) {
+                self.out.push(' ');
+            }
+            self.out.push_str(line);
+            self.out.push('\n');
+            lines += 1;
+        }
+        self.advance(lines);
+    }
+
+    /// An empty line.
+    pub(super) fn empty_line(&mut self) {
+        self.out.push('\n');
+        self.advance(1);
+    }
+
+    /// Says where the next statement comes from, if a compiler would assume another place.
+    fn marker(&mut self, span: Span) {
+        let Some(sources) = self.options.line_markers else {
+            return;
+        };
+        let Some(file) = sources.get(span.file) else {
+            return;
+        };
+        let place = (span.file, file.line_column(span.start).line);
+        if self.assumed == Some(place) {
+            return;
+        }
+        let name = file.name.replace('\\', "\\\\").replace('"', "\\\"");
+        // Writing into a String cannot fail.
+        let _ = writeln!(self.out, "# {} \"{name}\"", place.1);
+        self.assumed = Some(place);
+    }
+
+    fn advance(&mut self, lines: usize) {
+        if let Some((_, line)) = &mut self.assumed {
+            *line += lines;
+        }
+    }
+}

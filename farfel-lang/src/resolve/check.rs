@@ -1,0 +1,582 @@
+//! What is wrong between units, with labels, with types and in AD blocks.
+
+use crate::diagnostic::{Diagnostic, rules};
+use crate::effects::Assigned;
+use crate::ir::{
+    AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, Label, Name, Place,
+    Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
+};
+use crate::source::Span;
+use crate::types::type_of;
+use std::collections::{HashMap, HashSet};
+
+pub(super) fn check(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
+    let assigned = Assigned::of(program);
+    let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
+    for unit in &program.units {
+        let mut checker = Checker {
+            globals: &globals,
+            assigned: &assigned,
+            around: Vec::new(),
+            diagnostics,
+        };
+        checker.unit(unit);
+    }
+}
+
+struct Checker<'a, 'p> {
+    globals: &'a HashMap<&'p Name, &'p Unit>,
+    assigned: &'a Assigned,
+    /// The units around the current one, outermost first.
+    around: Vec<&'p Unit>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl<'p> Checker<'_, 'p> {
+    fn unit(&mut self, unit: &'p Unit) {
+        self.labels(unit);
+        walk_block(&unit.body, &mut |s| self.statement(unit, s));
+        self.function_types(unit);
+        self.around.push(unit);
+        for n in &unit.nested {
+            self.unit(n);
+        }
+        self.around.pop();
+    }
+
+    fn error(&mut self, diagnostic: Diagnostic) {
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn statement(&mut self, unit: &'p Unit, stmt: &'p Stmt) {
+        match &stmt.kind {
+            StmtKind::Assign(target, value) => {
+                self.target(unit, target);
+                self.assignment_types(unit, target, value);
+            }
+            StmtKind::Do(d) => {
+                if let DoControl::Count { var, .. } = &d.control {
+                    self.loop_variable(unit, *var, stmt.span);
+                }
+            }
+            StmtKind::Call(s, args) => self.call(unit, *s, args, stmt.span),
+            StmtKind::Ad(block) => self.ad_block(unit, block, stmt.span),
+            StmtKind::If(b) => {
+                for (c, _) in &b.arms {
+                    self.condition(unit, c);
+                }
+            }
+            StmtKind::LogicalIf(c, _) => self.condition(unit, c),
+            _ => {}
+        }
+        stmt.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| match &e.kind {
+                ExprKind::Call(s, args) => self.call(unit, *s, args, e.span),
+                ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
+                    for x in [a, b] {
+                        if let Some(t @ (Type::Logical(_) | Type::Character)) = type_of(unit, x) {
+                            self.error(Diagnostic::error(
+                                &rules::TYPE_MISMATCH,
+                                x.span,
+                                format!("arithmetic needs numbers, but this is {t}"),
+                            ));
+                        }
+                    }
+                }
+                _ => {}
+            });
+        });
+    }
+
+    fn condition(&mut self, unit: &Unit, condition: &Expr) {
+        if let Some(t) = type_of(unit, condition)
+            && !matches!(t, Type::Logical(_))
+        {
+            self.error(
+                Diagnostic::error(
+                    &rules::TYPE_MISMATCH,
+                    condition.span,
+                    format!("the condition is {t}, not LOGICAL"),
+                )
+                .help("compare it with something, for instance `.NE. 0`"),
+            );
+        }
+    }
+
+    fn target(&mut self, unit: &Unit, target: &Expr) {
+        let Some(s) = target.base() else {
+            if let ExprKind::Call(s, _) = &target.kind {
+                let name = &unit.symbols[*s].name;
+                self.error(
+                    Diagnostic::error(
+                        &rules::NOT_ASSIGNABLE,
+                        target.span,
+                        format!("{name} is a function, so that {name}(…) cannot be assigned"),
+                    )
+                    .help(format!(
+                        "declare its bounds if it is an array, for instance `DIMENSION {name}(10)`"
+                    )),
+                );
+            }
+            return;
+        };
+        self.assignable(unit, s, target.span);
+    }
+
+    fn loop_variable(&mut self, unit: &Unit, var: SymId, span: Span) {
+        self.assignable(unit, var, span);
+    }
+
+    fn assignable(&mut self, unit: &Unit, s: SymId, span: Span) {
+        let symbol = &unit.symbols[s];
+        let what = match &symbol.class {
+            Class::Variable | Class::Unknown => return,
+            Class::Parameter(_) => "a named constant",
+            Class::StatementFunction(..) => "a statement function",
+            Class::Function | Class::Subroutine | Class::Procedure => "a procedure",
+            Class::Intrinsic(_) => "an intrinsic function",
+            Class::Namelist(_) => "a NAMELIST group",
+        };
+        self.error(
+            Diagnostic::error(
+                &rules::NOT_ASSIGNABLE,
+                span,
+                format!("{} is {what} and cannot be assigned", symbol.name),
+            )
+            .related(symbol.span, format!("{} comes from here", symbol.name)),
+        );
+    }
+
+    fn assignment_types(&mut self, unit: &Unit, target: &Expr, value: &Expr) {
+        let (Some(t), Some(v)) = (type_of(unit, target), type_of(unit, value)) else {
+            return;
+        };
+        let fits = match (t, v) {
+            (Type::Character, Type::Character) | (Type::Logical(_), Type::Logical(_)) => true,
+            // Character constants in numeric variables: an old extension.
+            (_, Type::Character) => matches!(value.kind, ExprKind::Char(_)),
+            (Type::Integer(_), Type::Logical(_)) | (Type::Logical(_), Type::Integer(_)) => true,
+            _ => t.is_numeric() && v.is_numeric(),
+        };
+        if !fits {
+            self.error(Diagnostic::error(
+                &rules::TYPE_MISMATCH,
+                value.span,
+                format!("a {v} value cannot be assigned to a {t} variable"),
+            ));
+        }
+    }
+
+    /// The subprogram that a symbol of `unit` calls, where the program tells.
+    fn callee(&self, unit: &'p Unit, s: SymId) -> Option<&'p Unit> {
+        let symbol = &unit.symbols[s];
+        match symbol.place {
+            Place::Global => self.globals.get(&symbol.name).copied(),
+            Place::Local => unit.nested.iter().find(|n| n.name == symbol.name),
+            Place::Result => Some(unit),
+            Place::Host(_) => self
+                .around
+                .iter()
+                .rev()
+                .find_map(|u| u.nested.iter().find(|n| n.name == symbol.name)),
+            Place::Dummy | Place::Common(_) => None,
+        }
+    }
+
+    fn call(&mut self, unit: &'p Unit, s: SymId, args: &[Expr], span: Span) {
+        let symbol = &unit.symbols[s];
+        if let Class::Intrinsic(i) = symbol.class {
+            let (least, most) = (usize::from(i.args.0), usize::from(i.args.1));
+            if args.len() < least || (args.len() > most && i.args.1 != u8::MAX) {
+                let wants = if least == most {
+                    least.to_string()
+                } else {
+                    format!("at least {least}")
+                };
+                self.error(Diagnostic::error(
+                    &rules::ARGUMENT_MISMATCH,
+                    span,
+                    format!(
+                        "{} takes {wants} argument{}, not {}",
+                        i.name,
+                        plural(least),
+                        args.len()
+                    ),
+                ));
+            }
+            return;
+        }
+        if !symbol.class.is_procedure() && symbol.place != Place::Result {
+            return;
+        }
+        let Some(callee) = self.callee(unit, s) else {
+            return;
+        };
+        if args.len() != callee.args.len() {
+            let n = callee.args.len();
+            self.error(
+                Diagnostic::error(
+                    &rules::ARGUMENT_MISMATCH,
+                    span,
+                    format!(
+                        "{} takes {n} argument{}, but {} given",
+                        callee.name,
+                        plural(n),
+                        count(args.len())
+                    ),
+                )
+                .related(callee.name_span, "defined here"),
+            );
+            return;
+        }
+        for (actual, dummy) in args.iter().zip(&callee.args) {
+            self.argument(unit, actual, callee, *dummy);
+        }
+    }
+
+    fn argument(&mut self, unit: &Unit, actual: &Expr, callee: &Unit, dummy: Arg) {
+        let Arg::Dummy(d) = dummy else {
+            if !matches!(actual.kind, ExprKind::AltReturn(_)) {
+                self.error(Diagnostic::error(
+                    &rules::ARGUMENT_MISMATCH,
+                    actual.span,
+                    format!("{} wants an alternate return `*label` here", callee.name),
+                ));
+            }
+            return;
+        };
+        let wanted = &callee.symbols[d];
+        let procedure = match &actual.kind {
+            ExprKind::Var(v) => {
+                let c = &unit.symbols[*v].class;
+                c.is_procedure() || matches!(c, Class::Intrinsic(_))
+            }
+            _ => false,
+        };
+        let mismatch = |text: String| {
+            Diagnostic::error(&rules::ARGUMENT_MISMATCH, actual.span, text).related(
+                wanted.span,
+                format!("the dummy argument {} of {}", wanted.name, callee.name),
+            )
+        };
+        if wanted.class.is_procedure() != procedure {
+            let (has, wants) = if procedure {
+                ("a procedure", "data")
+            } else {
+                ("data", "a procedure")
+            };
+            self.error(mismatch(format!(
+                "this is {has}, but {} wants {wants} here",
+                callee.name
+            )));
+            return;
+        }
+        if procedure || matches!(actual.kind, ExprKind::Hollerith(_) | ExprKind::AltReturn(_)) {
+            return;
+        }
+        let (Some(given), Some(ty)) = (type_of(unit, actual), wanted.ty) else {
+            return;
+        };
+        if given != ty && wanted.class == Class::Variable {
+            let d = mismatch(format!(
+                "this is {given}, but {} wants {ty} here",
+                callee.name
+            ));
+            let d = match (&actual.kind, given, ty) {
+                (ExprKind::Int(n), Type::Integer(_), Type::Real(4)) => {
+                    d.help(format!("write {n}.0"))
+                }
+                (ExprKind::Int(n), Type::Integer(_), Type::Real(8)) => {
+                    d.help(format!("write {n}.0D0"))
+                }
+                (_, Type::Real(4), Type::Real(8)) => {
+                    d.help("declare it DOUBLE PRECISION, or convert it with DBLE")
+                }
+                _ => d,
+            };
+            self.error(d);
+            return;
+        }
+        let scalar = match &actual.kind {
+            ExprKind::Var(v) => !unit.symbols[*v].is_array() && ty != Type::Character,
+            ExprKind::Element(..) | ExprKind::Substring(..) | ExprKind::Char(_) => false,
+            _ => ty != Type::Character,
+        };
+        if wanted.is_array() && scalar {
+            self.error(mismatch(format!(
+                "this is a scalar, but {} wants an array here",
+                callee.name
+            )));
+        }
+    }
+
+    /// Functions must have the same type where they are defined and where they are used.
+    fn function_types(&mut self, unit: &'p Unit) {
+        for (id, s) in unit.symbols.iter() {
+            if s.class != Class::Function {
+                continue;
+            }
+            let Some(callee) = self.callee(unit, id) else {
+                continue;
+            };
+            if callee.kind != UnitKind::Function {
+                self.error(
+                    Diagnostic::error(
+                        &rules::ARGUMENT_MISMATCH,
+                        s.span,
+                        format!("{} is used as a function, but it is a subroutine", s.name),
+                    )
+                    .related(callee.name_span, "defined here")
+                    .help(format!("write CALL {}(…)", s.name)),
+                );
+                continue;
+            }
+            let Some(result) = callee.result.and_then(|r| callee.symbols[r].ty) else {
+                continue;
+            };
+            if let Some(t) = s.ty
+                && t != result
+            {
+                self.error(
+                    Diagnostic::error(
+                        &rules::TYPE_MISMATCH,
+                        s.span,
+                        format!("{} is {t} here, but the function is {result}", s.name),
+                    )
+                    .related(callee.name_span, "defined here")
+                    .help(format!("declare `{result} {}` in {}", s.name, unit.name)),
+                );
+            }
+        }
+    }
+
+    fn labels(&mut self, unit: &Unit) {
+        let mut defined: HashMap<Label, Span> = HashMap::new();
+        for s in &unit.specs {
+            if let crate::ir::SpecKind::Format(l, _) = s.kind {
+                defined.insert(l, s.span);
+            }
+        }
+        walk_block(&unit.body, &mut |s| {
+            let ends = match &s.kind {
+                StmtKind::Do(d) => match d.end {
+                    DoEnd::EndDo(l) => l,
+                    DoEnd::Label(_) => None,
+                },
+                StmtKind::If(b) => b.end_label,
+                _ => None,
+            };
+            for l in s.label.into_iter().chain(ends) {
+                if let Some(first) = defined.insert(l, s.span) {
+                    self.error(
+                        Diagnostic::error(
+                            &rules::BAD_LABEL,
+                            s.span,
+                            format!("label {l} is defined twice"),
+                        )
+                        .related(first, "first here"),
+                    );
+                }
+            }
+        });
+        walk_block(&unit.body, &mut |s| {
+            for l in targets(&s.kind) {
+                if !defined.contains_key(&l) {
+                    self.error(
+                        Diagnostic::error(
+                            &rules::BAD_LABEL,
+                            s.span,
+                            format!("there is no label {l} in {}", unit.name),
+                        )
+                        .help("a label belongs to its own subprogram, nested ones too"),
+                    );
+                }
+            }
+        });
+    }
+
+    fn ad_block(&mut self, unit: &'p Unit, block: &'p AdBlock, span: Span) {
+        let word = match block.mode {
+            AdMode::Forward => "TANGENT",
+            AdMode::Reverse => "COTANGENT",
+        };
+        let mut assigned = self.assigned.in_block(unit, &block.body);
+        let mut calls_nested = false;
+        walk_block(&block.body, &mut |s| {
+            let mut look = |id: SymId| {
+                let s = &unit.symbols[id];
+                calls_nested |=
+                    s.class.is_procedure() && matches!(s.place, Place::Local | Place::Host(_));
+            };
+            s.for_each_own_symbol(&mut look);
+            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut look));
+        });
+        let mut seen = HashSet::new();
+        for (items, opening) in [(&block.opening, true), (&block.closing, false)] {
+            for item in items {
+                item.for_each_assign(&mut |a| {
+                    let Some(v) = a.var.base() else {
+                        self.error(
+                            Diagnostic::error(
+                                &rules::AD_NOT_DIFFERENTIABLE,
+                                a.var.span,
+                                format!("{word} takes a variable, an array element or an array"),
+                            )
+                            .help("assign the expression to a variable first"),
+                        );
+                        return;
+                    };
+                    let symbol = &unit.symbols[v];
+                    if symbol.class != Class::Variable {
+                        self.error(Diagnostic::error(
+                            &rules::AD_NOT_DIFFERENTIABLE,
+                            a.var.span,
+                            format!("{} is not a variable, so that it has no {}", symbol.name, word.to_lowercase()),
+                        ));
+                    } else if let Some(t) = symbol.ty
+                        && !t.is_differentiable()
+                    {
+                        self.error(
+                            Diagnostic::error(
+                                &rules::AD_NOT_DIFFERENTIABLE,
+                                a.var.span,
+                                format!("{} is {t}, so that it has no {}", symbol.name, word.to_lowercase()),
+                            )
+                            .related(symbol.span, "comes from here")
+                            .help("only REAL, DOUBLE PRECISION and COMPLEX variables have derivatives"),
+                        );
+                    }
+                    if !opening {
+                        self.target(unit, &a.other);
+                    }
+                    // Dependents must be computed by the block.
+                    let dependent = opening == (block.mode == AdMode::Reverse);
+                    if opening {
+                        seen.insert(v);
+                    }
+                    // What a nested subprogram assigns among its surroundings' variables
+                    // does not show here.
+                    if dependent && !assigned.contains(&v) && !seen.contains(&v) && !calls_nested {
+                        self.error(
+                            Diagnostic::error(
+                                &rules::AD_NOT_COMPUTED,
+                                a.var.span,
+                                format!("the block does not compute {}", symbol.name),
+                            )
+                            .related(span, "in this block")
+                            .help("name a variable that the block assigns"),
+                        );
+                    }
+                });
+            }
+        }
+        assigned.clear();
+        for items in [&block.opening, &block.closing] {
+            items
+                .iter()
+                .for_each(|i| self.implied_loop_variables(unit, i));
+        }
+        self.ad_jumps(unit, block);
+    }
+
+    fn implied_loop_variables(&mut self, unit: &Unit, item: &AdItem) {
+        if let AdItem::ImpliedDo(d) = item {
+            self.loop_variable(unit, d.var, d.from.span);
+            d.items
+                .iter()
+                .for_each(|i| self.implied_loop_variables(unit, i));
+        }
+    }
+
+    /// A block is entered at its top and left at its bottom.
+    fn ad_jumps(&mut self, unit: &Unit, block: &AdBlock) {
+        let mut inside: HashSet<Label> = HashSet::new();
+        let mut within: HashSet<*const Stmt> = HashSet::new();
+        walk_block(&block.body, &mut |s| {
+            within.insert(std::ptr::from_ref(s));
+            inside.extend(s.label);
+            match &s.kind {
+                StmtKind::Do(d) => {
+                    if let DoEnd::EndDo(Some(l)) = d.end {
+                        inside.insert(l);
+                    }
+                }
+                StmtKind::If(b) => inside.extend(b.end_label),
+                _ => {}
+            }
+        });
+        let name = match block.mode {
+            AdMode::Forward => "ADF",
+            AdMode::Reverse => "ADR",
+        };
+        walk_block(&block.body, &mut |s| {
+            let what = match &s.kind {
+                StmtKind::Return(_) => Some("RETURN leaves"),
+                StmtKind::Entry(_) => Some("ENTRY leads into"),
+                k if jumps(k).iter().any(|l| !inside.contains(l)) => Some("the jump leaves"),
+                _ => None,
+            };
+            if let Some(what) = what {
+                self.error(
+                    Diagnostic::error(&rules::AD_JUMP, s.span, format!("{what} the {name} block"))
+                        .help(format!(
+                            "leave the block at END {name}; set a flag and branch after it"
+                        )),
+                );
+            }
+        });
+        walk_block(&unit.body, &mut |s| {
+            if !within.contains(&std::ptr::from_ref(s))
+                && jumps(&s.kind).iter().any(|l| inside.contains(l))
+            {
+                self.error(
+                    Diagnostic::error(
+                        &rules::AD_JUMP,
+                        s.span,
+                        format!("the jump leads into the {name} block"),
+                    )
+                    .help(format!("jump to the {name} statement instead")),
+                );
+            }
+        });
+    }
+}
+
+/// The labels where a statement may go on.
+fn jumps(kind: &StmtKind) -> Vec<Label> {
+    match kind {
+        StmtKind::Goto(l) => vec![*l],
+        StmtKind::ArithmeticIf(_, l) => l.to_vec(),
+        StmtKind::ComputedGoto(l, _) | StmtKind::AssignedGoto(_, l) => l.clone(),
+        StmtKind::Call(_, args) => args
+            .iter()
+            .filter_map(|a| match a.kind {
+                ExprKind::AltReturn(l) => Some(l),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The labels that a statement refers to.
+fn targets(kind: &StmtKind) -> Vec<Label> {
+    match kind {
+        StmtKind::AssignLabel(l, _) => vec![*l],
+        _ => jumps(kind),
+    }
+}
+
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+fn count(n: usize) -> String {
+    match n {
+        0 => "none is".into(),
+        1 => "1 is".into(),
+        n => format!("{n} are"),
+    }
+}

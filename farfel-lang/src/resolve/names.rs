@@ -1,0 +1,644 @@
+//! Gives every name its place and class.
+
+use crate::diagnostic::{Diagnostic, rules};
+use crate::intrinsics::Intrinsic;
+use crate::ir::{
+    Class, Expr, ExprKind, Implicit, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId, Symbol,
+    Type, Unit, UnitKind, walk_block_mut,
+};
+use crate::source::Span;
+use std::collections::{HashMap, HashSet};
+
+/// What other units see of a top-level unit.
+pub(super) struct Signature {
+    pub class: Class,
+    pub ty: Option<Type>,
+}
+
+/// The top-level units by name.
+pub(super) struct Globals(HashMap<Name, Signature>);
+
+impl Globals {
+    pub fn of(program: &Program) -> Self {
+        Globals(
+            program
+                .units
+                .iter()
+                .filter(|u| matches!(u.kind, UnitKind::Function | UnitKind::Subroutine))
+                .map(|u| (u.name.clone(), signature(u, &[])))
+                .collect(),
+        )
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Signature> {
+        self.0.get(name)
+    }
+}
+
+/// What a unit's callers see of it. `around`: the IMPLICIT rules of its surroundings,
+/// outermost first.
+fn signature(unit: &Unit, around: &[&Implicit]) -> Signature {
+    let class = match unit.kind {
+        UnitKind::Function => Class::Function,
+        _ => Class::Subroutine,
+    };
+    let ty = unit.result.and_then(|r| {
+        let s = &unit.symbols[r];
+        let rules: Vec<&Implicit> = around.iter().copied().chain([&unit.implicit]).collect();
+        s.ty.or_else(|| implicit_type(&rules, &s.name))
+    });
+    Signature { class, ty }
+}
+
+/// The type of an undeclared name under rules from the outermost to the innermost.
+fn implicit_type(rules: &[&Implicit], name: &str) -> Option<Type> {
+    for r in rules.iter().rev() {
+        if let Some((t, _)) = r.own(name) {
+            return Some(t);
+        }
+        if r.none {
+            return None;
+        }
+    }
+    Some(Implicit::default_type(name))
+}
+
+/// A unit around the one that is being resolved. Its nested units are taken out while
+/// they are worked on; what their names mean stays.
+struct Scope {
+    unit: Unit,
+    nested: HashMap<Name, Signature>,
+}
+
+struct Resolver<'a> {
+    globals: &'a Globals,
+    /// From the top-level unit to the current one.
+    scopes: Vec<Scope>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+pub(super) fn resolve(program: &mut Program, globals: &Globals, diagnostics: &mut Vec<Diagnostic>) {
+    let mut resolver = Resolver {
+        globals,
+        scopes: Vec::new(),
+        diagnostics,
+    };
+    let units = std::mem::take(&mut program.units);
+    program.units = units.into_iter().map(|u| resolver.unit(u)).collect();
+}
+
+/// How a name is used in one unit.
+#[derive(Default, Clone, Copy)]
+struct Use {
+    /// `NAME(…)` in an expression.
+    applied: bool,
+    /// CALL NAME
+    called: bool,
+}
+
+impl Resolver<'_> {
+    fn unit(&mut self, mut unit: Unit) -> Unit {
+        let nested = std::mem::take(&mut unit.nested);
+        let implicits: Vec<&Implicit> = self
+            .scopes
+            .iter()
+            .map(|s| &s.unit.implicit)
+            .chain([&unit.implicit])
+            .collect();
+        let signatures = nested
+            .iter()
+            .map(|n| (n.name.clone(), signature(n, &implicits)))
+            .collect();
+        for (i, n) in nested.iter().enumerate() {
+            if let Some(first) = nested[..i].iter().find(|f| f.name == n.name) {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        &rules::DUPLICATE_UNIT,
+                        n.name_span,
+                        format!("there are two nested subprograms named {}", n.name),
+                    )
+                    .related(first.name_span, "the first is here"),
+                );
+            }
+        }
+        self.scopes.push(Scope {
+            unit,
+            nested: signatures,
+        });
+        self.own_names();
+        let nested = nested.into_iter().map(|n| self.unit(n)).collect();
+        let Some(Scope { mut unit, .. }) = self.scopes.pop() else {
+            unreachable!("pushed above")
+        };
+        unit.nested = nested;
+        unit
+    }
+
+    fn current(&mut self) -> &mut Unit {
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last].unit
+    }
+
+    /// Resolves all names of the current unit, then its expressions.
+    fn own_names(&mut self) {
+        let uses = uses(self.current());
+        let ids: Vec<SymId> = self.current().symbols.ids().collect();
+        // Statement functions' dummies may share a name with a variable, in which case
+        // they are the same symbol; they need a type like any variable.
+        for id in ids {
+            let used = uses.get(&id).copied().unwrap_or_default();
+            self.name(id, used);
+        }
+        let mut unit = std::mem::replace(
+            self.current(),
+            Unit::new(UnitKind::Subroutine, Name::default(), Span::NONE),
+        );
+        self.rewrite(&mut unit);
+        *self.current() = unit;
+    }
+
+    fn name(&mut self, id: SymId, used: Use) {
+        let level = self.scopes.len() - 1;
+        let symbol = &self.scopes[level].unit.symbols[id];
+        if symbol.class != Class::Unknown {
+            // PARAMETER, statement function, NAMELIST: known from the parser.
+            self.give_type(level, id);
+            return;
+        }
+        let name = symbol.name.clone();
+        if is_bound(symbol) {
+            self.bound_name(level, id, used);
+        } else if let Some(s) = self.scopes[level].nested.get(&name) {
+            let (class, ty) = (s.class.clone(), s.ty);
+            let symbol = &mut self.scopes[level].unit.symbols[id];
+            symbol.class = class;
+            symbol.ty = ty;
+        } else if self.find_in_surroundings(level, id, used) {
+        } else if used.called || used.applied {
+            self.global_procedure(level, id, used);
+        } else {
+            self.implicit_variable(level, id);
+        }
+    }
+
+    /// A name that this unit itself declares, as dummy argument or otherwise.
+    fn bound_name(&mut self, level: usize, id: SymId, used: Use) {
+        let symbol = &self.scopes[level].unit.symbols[id];
+        let name = symbol.name.clone();
+        let array = symbol.is_array();
+        let (place, external, typed) = (symbol.place.clone(), symbol.external, symbol.typed);
+        let intrinsic_spec = self.scopes[level]
+            .unit
+            .specs
+            .iter()
+            .any(|s| matches!(&s.kind, SpecKind::Intrinsic(l) if l.contains(&id)));
+        let nested = self.scopes[level]
+            .nested
+            .get(&name)
+            .map(|s| (s.class.clone(), s.ty));
+        let class = if place == Place::Result
+            || place == Place::Dummy && !external && !used.called && array
+        {
+            Class::Variable
+        } else if used.called {
+            Class::Subroutine
+        } else if used.applied && !array && !self.is_substring(level, id) {
+            Class::Function
+        } else if external {
+            Class::Procedure
+        } else {
+            Class::Variable
+        };
+        let symbol = &mut self.scopes[level].unit.symbols[id];
+        symbol.class = class;
+        if place == Place::Local && (symbol.class.is_procedure() || intrinsic_spec) {
+            // `REAL F` before a nested F, or a declared external or intrinsic function.
+            if let Some((class, ty)) = nested {
+                symbol.class = class;
+                symbol.ty = ty;
+                return;
+            }
+            if intrinsic_spec || !external && symbol.class != Class::Subroutine {
+                if let Some(i) = Intrinsic::find(&name) {
+                    symbol.class = Class::Intrinsic(i);
+                    return;
+                }
+                if intrinsic_spec {
+                    let span = symbol.span;
+                    self.diagnostics.push(Diagnostic::error(
+                        &rules::UNKNOWN_PROCEDURE,
+                        span,
+                        format!("{name} is not an intrinsic function"),
+                    ));
+                    return;
+                }
+            }
+            symbol.place = Place::Global;
+            if let Some(s) = self.globals.get(&name) {
+                if symbol.class == Class::Procedure {
+                    symbol.class = s.class.clone();
+                }
+                if !typed {
+                    symbol.ty = None;
+                }
+            }
+        } else if place == Place::Local
+            && let Some((class, ty)) = nested
+        {
+            // `REAL F` for a nested F that is only passed on.
+            symbol.class = class;
+            symbol.ty = ty;
+            return;
+        }
+        self.give_type(level, id);
+    }
+
+    /// True when `NAME(…)` can only be a substring of a scalar CHARACTER.
+    fn is_substring(&self, level: usize, id: SymId) -> bool {
+        let unit = &self.scopes[level].unit;
+        let s = &unit.symbols[id];
+        let ty = s.ty.or_else(|| self.implicit_at(level, &s.name));
+        ty == Some(Type::Character) && has_range(unit, id)
+    }
+
+    fn implicit_at(&self, level: usize, name: &str) -> Option<Type> {
+        let rules: Vec<&Implicit> = self.scopes[..=level]
+            .iter()
+            .map(|s| &s.unit.implicit)
+            .collect();
+        implicit_type(&rules, name)
+    }
+
+    /// Gives a symbol of the unit at `level` the type that the implicit rules say.
+    fn give_type(&mut self, level: usize, id: SymId) {
+        let symbol = &self.scopes[level].unit.symbols[id];
+        if symbol.ty.is_some()
+            || matches!(
+                symbol.class,
+                Class::Subroutine | Class::Procedure | Class::Intrinsic(_) | Class::Namelist(_)
+            )
+        {
+            return;
+        }
+        if symbol.place == Place::Global
+            && let Some(s) = self.globals.get(&symbol.name)
+            && self.implicit_at(level, &symbol.name).is_none()
+        {
+            // Under IMPLICIT NONE, a function of this program needs no declaration.
+            let ty = s.ty;
+            self.scopes[level].unit.symbols[id].ty = ty;
+            return;
+        }
+        let name = symbol.name.clone();
+        match self.implicit_at(level, &name) {
+            Some(t) => self.scopes[level].unit.symbols[id].ty = Some(t),
+            None => {
+                let span = self.scopes[level].unit.symbols[id].span;
+                self.undeclared(level, &name, span);
+                self.scopes[level].unit.symbols[id].ty = Some(Implicit::default_type(&name));
+            }
+        }
+    }
+
+    fn undeclared(&mut self, level: usize, name: &str, span: Span) {
+        let similar = self.scopes[..=level]
+            .iter()
+            .flat_map(|s| s.unit.symbols.iter().map(|(_, s)| s))
+            .filter(|s| s.typed || s.place == Place::Dummy)
+            .map(|s| s.name.as_str());
+        let help = match closest(name, similar) {
+            Some(s) => format!("did you mean {s}? Otherwise declare {name}"),
+            None => format!("declare {name}, for instance `REAL {name}`"),
+        };
+        self.diagnostics.push(
+            Diagnostic::error(&rules::UNDECLARED, span, format!("{name} is not declared"))
+                .label("IMPLICIT NONE asks for a declaration")
+                .help(help),
+        );
+    }
+
+    /// Looks a name up in the surrounding units, innermost first, and links it.
+    fn find_in_surroundings(&mut self, level: usize, id: SymId, used: Use) -> bool {
+        let name = self.scopes[level].unit.symbols[id].name.clone();
+        for outer in (0..level).rev() {
+            let scope = &self.scopes[outer];
+            let nested = scope.nested.contains_key(&name);
+            let bound = scope.unit.symbols.find(&name).filter(|s| {
+                let symbol = &scope.unit.symbols[*s];
+                is_bound(symbol)
+                    || matches!(
+                        symbol.class,
+                        Class::Parameter(_) | Class::StatementFunction(..)
+                    )
+            });
+            // The name of a surrounding function, used with arguments, is the function
+            // itself and not its result.
+            let own_result = bound.is_some_and(|s| scope.unit.symbols[s].place == Place::Result);
+            if own_result && used.applied && !scope.unit.symbols[bound.unwrap_or(id)].is_array() {
+                continue;
+            }
+            if !nested && bound.is_none() {
+                continue;
+            }
+            let span = self.scopes[level].unit.symbols[id].span;
+            if nested && bound.is_none() {
+                // Its own surroundings may not mention it at all.
+                let scope = &mut self.scopes[outer];
+                let target = scope.unit.symbols.intern(&name, span);
+                let symbol = &mut scope.unit.symbols[target];
+                symbol.class = scope.nested[&name].class.clone();
+                symbol.ty = scope.nested[&name].ty;
+            }
+            self.link(outer, level, &name, span);
+            return true;
+        }
+        false
+    }
+
+    /// Makes `name` at `level` mean the symbol of that name at `outer`, through all levels
+    /// between.
+    fn link(&mut self, outer: usize, level: usize, name: &Name, span: Span) {
+        for inner in outer + 1..=level {
+            let Some(target) = self.scopes[inner - 1].unit.symbols.find(name) else {
+                continue;
+            };
+            let seen = self.scopes[inner - 1].unit.symbols[target].clone();
+            let id = self.scopes[inner].unit.symbols.intern(name, span);
+            let symbol = &mut self.scopes[inner].unit.symbols[id];
+            if symbol.place == Place::Host(target) {
+                continue;
+            }
+            *symbol = Symbol {
+                place: Place::Host(target),
+                span: symbol.span,
+                saved: false,
+                ..seen
+            };
+            // A procedure of the program is known everywhere: no need to go through the
+            // surroundings.
+            if self.scopes[inner - 1].unit.symbols[target].place == Place::Global {
+                self.scopes[inner].unit.symbols[id].place = Place::Global;
+            }
+            if matches!(
+                self.scopes[inner].unit.symbols[id].class,
+                Class::Intrinsic(_)
+            ) {
+                self.scopes[inner].unit.symbols[id].place = Place::Local;
+            }
+        }
+    }
+
+    fn global_procedure(&mut self, level: usize, id: SymId, used: Use) {
+        let symbol = &self.scopes[level].unit.symbols[id];
+        let name = symbol.name.clone();
+        let span = symbol.span;
+        if !used.called
+            && let Some(i) = Intrinsic::find(&name)
+        {
+            self.scopes[level].unit.symbols[id].class = Class::Intrinsic(i);
+            return;
+        }
+        let class = if used.called {
+            Class::Subroutine
+        } else {
+            Class::Function
+        };
+        let is_function = class == Class::Function;
+        let symbol = &mut self.scopes[level].unit.symbols[id];
+        symbol.class = class;
+        symbol.place = Place::Global;
+        if self.globals.get(&name).is_none() {
+            self.unknown_procedure(level, &name, span, is_function);
+            return;
+        }
+        self.give_type(level, id);
+    }
+
+    fn unknown_procedure(&mut self, level: usize, name: &str, span: Span, function: bool) {
+        let known = self
+            .globals
+            .0
+            .keys()
+            .chain(self.scopes[..=level].iter().flat_map(|s| s.nested.keys()))
+            .map(Name::as_str)
+            .chain(
+                crate::intrinsics::ALL
+                    .iter()
+                    .filter(|_| function)
+                    .map(|i| i.name),
+            );
+        let help = match closest(name, known) {
+            Some(s) => format!("did you mean {s}?"),
+            None if function => format!(
+                "define FUNCTION {name}, declare {name} as an array, or write EXTERNAL {name} if a library provides it"
+            ),
+            None => format!(
+                "define SUBROUTINE {name}, or write EXTERNAL {name} if a library provides it"
+            ),
+        };
+        let message = if function {
+            format!("there is no function or array named {name}")
+        } else {
+            format!("there is no subroutine named {name}")
+        };
+        self.diagnostics.push(
+            Diagnostic::error(&rules::UNKNOWN_PROCEDURE, span, message)
+                .label("not known here")
+                .help(help),
+        );
+    }
+
+    /// An undeclared variable: it belongs to the top-level subprogram.
+    fn implicit_variable(&mut self, level: usize, id: SymId) {
+        let symbol = &self.scopes[level].unit.symbols[id];
+        let (name, span) = (symbol.name.clone(), symbol.span);
+        if level == 0 {
+            self.scopes[0].unit.symbols[id].class = Class::Variable;
+            self.give_type(0, id);
+            return;
+        }
+        if self.implicit_at(level, &name).is_none() {
+            self.undeclared(level, &name, span);
+            let symbol = &mut self.scopes[level].unit.symbols[id];
+            symbol.class = Class::Variable;
+            symbol.ty = Some(Implicit::default_type(&name));
+            return;
+        }
+        let top = self.scopes[0].unit.symbols.intern(&name, span);
+        let symbol = &mut self.scopes[0].unit.symbols[top];
+        if symbol.class == Class::Unknown {
+            symbol.class = Class::Variable;
+            self.give_type(0, top);
+        }
+        self.link(0, level, &name, span);
+    }
+
+    /// Decides what every `NAME(…)` is, and renames nothing.
+    fn rewrite(&mut self, unit: &mut Unit) {
+        let mut faults = Vec::new();
+        {
+            let Unit {
+                symbols,
+                body,
+                specs,
+                ..
+            } = &mut *unit;
+            let mut fix = |e: &mut Expr| rewrite_expr(symbols, e, &mut faults);
+            walk_block_mut(body, &mut |s| {
+                s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut fix))
+            });
+            for spec in specs {
+                match &mut spec.kind {
+                    SpecKind::Equivalence(groups) => {
+                        groups
+                            .iter_mut()
+                            .flatten()
+                            .for_each(|e| e.rewrite(&mut fix));
+                    }
+                    SpecKind::Data(sets) => {
+                        for set in sets {
+                            set.targets.iter_mut().for_each(|e| e.rewrite(&mut fix));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let ids: Vec<SymId> = unit.symbols.ids().collect();
+        for id in ids {
+            // Expressions of a linked symbol are those of the surroundings' table.
+            if matches!(unit.symbols[id].place, Place::Host(_)) {
+                continue;
+            }
+            let mut symbol = unit.symbols[id].clone();
+            let mut fix = |e: &mut Expr| rewrite_expr(&unit.symbols, e, &mut faults);
+            match &mut symbol.class {
+                Class::Parameter(e) | Class::StatementFunction(_, e) => e.rewrite(&mut fix),
+                _ => {}
+            }
+            for d in &mut symbol.dims {
+                d.lower
+                    .iter_mut()
+                    .chain(&mut d.upper)
+                    .for_each(|e| e.rewrite(&mut fix));
+            }
+            symbol.length.iter_mut().for_each(|e| e.rewrite(&mut fix));
+            unit.symbols[id] = symbol;
+        }
+        self.diagnostics.append(&mut faults);
+    }
+}
+
+fn rewrite_expr(symbols: &crate::ir::Symbols, e: &mut Expr, faults: &mut Vec<Diagnostic>) {
+    let ExprKind::Apply(id, args) = &mut e.kind else {
+        return;
+    };
+    let id = *id;
+    let symbol = &symbols[id];
+    let range = args.len() == 1 && matches!(args[0].kind, ExprKind::Range(_, _, None));
+    if symbol.is_array() {
+        let (rank, given) = (symbol.dims.len(), args.len());
+        if rank != given {
+            let s = if rank == 1 { "" } else { "s" };
+            faults.push(
+                Diagnostic::error(
+                    &rules::RANK_MISMATCH,
+                    e.span,
+                    format!(
+                        "{} has {rank} dimension{s} but is used with {given}",
+                        symbol.name
+                    ),
+                )
+                .related(symbol.span, "declared here"),
+            );
+        }
+        e.kind = ExprKind::Element(id, std::mem::take(args));
+    } else if range && symbol.ty == Some(Type::Character) && !symbol.class.is_procedure() {
+        let Some(Expr {
+            kind: ExprKind::Range(from, to, _),
+            ..
+        }) = args.pop()
+        else {
+            return;
+        };
+        e.kind = ExprKind::Substring(Box::new(Expr::var(id, e.span)), from, to);
+    } else if symbol.class == Class::Variable
+        && symbol.place != Place::Result
+        && !is_own_name(symbols, id)
+    {
+        faults.push(
+            Diagnostic::error(
+                &rules::NOT_A_PROCEDURE,
+                e.span,
+                format!("{} is a variable, not a function or an array", symbol.name),
+            )
+            .label("used with arguments")
+            .related(symbol.span, "first mentioned here")
+            .help(format!(
+                "declare its bounds if it is an array, for instance `DIMENSION {}(10)`",
+                symbol.name
+            )),
+        );
+        e.kind = ExprKind::Call(id, std::mem::take(args));
+    } else {
+        e.kind = ExprKind::Call(id, std::mem::take(args));
+    }
+}
+
+/// The result of a function used with arguments: the function calls itself.
+fn is_own_name(symbols: &crate::ir::Symbols, id: SymId) -> bool {
+    symbols[id].place == Place::Result
+}
+
+/// A name that its own unit declares: it shadows the surroundings' and is not implicit.
+fn is_bound(s: &Symbol) -> bool {
+    s.typed || s.external || s.saved || s.is_array() || !matches!(s.place, Place::Local)
+}
+
+/// How the names of a unit are used in its own statements.
+fn uses(unit: &Unit) -> HashMap<SymId, Use> {
+    let mut found: HashMap<SymId, Use> = HashMap::new();
+    let mut called = HashSet::new();
+    let expr = |e: &Expr, found: &mut HashMap<SymId, Use>| {
+        e.walk(&mut |e| {
+            if let ExprKind::Apply(s, _) = &e.kind {
+                found.entry(*s).or_default().applied = true;
+            }
+        });
+    };
+    crate::ir::walk_block(&unit.body, &mut |s: &Stmt| {
+        if let StmtKind::Call(c, _) = &s.kind {
+            called.insert(*c);
+        }
+        s.for_each_own_expr(&mut |e| expr(e, &mut found));
+    });
+    for (_, s) in unit.symbols.iter() {
+        if let Class::Parameter(e) | Class::StatementFunction(_, e) = &s.class {
+            expr(e, &mut found);
+        }
+    }
+    for s in called {
+        found.entry(s).or_default().called = true;
+    }
+    found
+}
+
+/// Is `id(a:b)` among the unit's expressions?
+fn has_range(unit: &Unit, id: SymId) -> bool {
+    let mut found = false;
+    crate::ir::walk_exprs(&unit.body, &mut |e| {
+        if let ExprKind::Apply(s, args) = &e.kind {
+            found |= *s == id && args.iter().any(|a| matches!(a.kind, ExprKind::Range(..)));
+        }
+    });
+    found
+}
+
+/// The known name most like `name`, if any is like enough to be meant.
+pub(super) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|k| (strsim::damerau_levenshtein(name, k), k))
+        .filter(|(d, k)| *d > 0 && *d <= (name.len().min(k.len()) / 3).max(1))
+        .min_by_key(|(d, k)| (*d, *k))
+        .map(|(_, k)| k)
+}

@@ -1,0 +1,250 @@
+//! Which names stand for procedures, though nothing in their own unit shows it.
+//!
+//! `FUNCTION ARGMAX(F, X0, N)` only passes F on, and `CALL EQLBRM(GMBIGA, …)` names a
+//! function of the program without EXTERNAL. Both become clear from who receives them:
+//! a fixed point over the arguments of all calls, in both directions.
+
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{
+    Class, ExprKind, Name, Place, Program, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
+};
+use std::collections::HashMap;
+
+/// A symbol of one unit, as (index of the unit in textual order, symbol).
+type Root = (usize, SymId);
+
+/// What the fixed point needs to know of a unit.
+struct Facts {
+    parent: Option<usize>,
+    args: Vec<Option<SymId>>,
+    /// Links to the surroundings.
+    host: HashMap<SymId, SymId>,
+    nested: HashMap<Name, usize>,
+    calls: Vec<Call>,
+    procedures: Vec<(SymId, Class)>,
+}
+
+struct Call {
+    callee: SymId,
+    name: Name,
+    place: Place,
+    /// Actual arguments that are bare names.
+    actuals: Vec<Option<SymId>>,
+}
+
+pub(super) fn resolve(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
+    let mut facts = Vec::new();
+    let mut globals = HashMap::new();
+    for unit in &program.units {
+        let index = collect(unit, None, &mut facts);
+        globals.insert(unit.name.clone(), index);
+    }
+    let found = fixed_point(&facts, &globals);
+    let signatures: HashMap<Name, (UnitKind, Option<Type>)> = program
+        .units
+        .iter()
+        .map(|u| {
+            (
+                u.name.clone(),
+                (u.kind, u.result.and_then(|r| u.symbols[r].ty)),
+            )
+        })
+        .collect();
+    let mut next = 0;
+    for unit in &mut program.units {
+        apply(unit, &mut next, &facts, &found, &signatures, diagnostics);
+    }
+}
+
+fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize {
+    let index = facts.len();
+    let mut calls = Vec::new();
+    let mut call = |callee: SymId, args: &[crate::ir::Expr]| {
+        let s = &unit.symbols[callee];
+        if s.class.is_procedure() || s.place == Place::Result {
+            let actuals = args
+                .iter()
+                .map(|a| match a.kind {
+                    ExprKind::Var(v) => Some(v),
+                    _ => None,
+                })
+                .collect();
+            calls.push(Call {
+                callee,
+                name: s.name.clone(),
+                place: s.place.clone(),
+                actuals,
+            });
+        }
+    };
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            call(*callee, args);
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, args) = &e.kind {
+                    call(*callee, args);
+                }
+            });
+        });
+    });
+    let host = unit
+        .symbols
+        .iter()
+        .filter_map(|(id, s)| match s.place {
+            Place::Host(h) => Some((id, h)),
+            _ => None,
+        })
+        .collect();
+    let procedures = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| s.class.is_procedure())
+        .map(|(id, s)| (id, s.class.clone()))
+        .collect();
+    facts.push(Facts {
+        parent,
+        args: unit.args.iter().map(|a| a.sym()).collect(),
+        host,
+        nested: HashMap::new(),
+        calls,
+        procedures,
+    });
+    for n in &unit.nested {
+        let child = collect(n, Some(index), facts);
+        facts[index].nested.insert(n.name.clone(), child);
+    }
+    index
+}
+
+/// The symbol that a link finally means.
+fn root(facts: &[Facts], mut at: Root) -> Root {
+    while let (Some(h), Some(p)) = (facts[at.0].host.get(&at.1), facts[at.0].parent) {
+        at = (p, *h);
+    }
+    at
+}
+
+/// The unit that a call reaches, where the text tells.
+fn callee(
+    facts: &[Facts],
+    globals: &HashMap<Name, usize>,
+    caller: usize,
+    call: &Call,
+) -> Option<usize> {
+    match call.place {
+        Place::Global => globals.get(&call.name).copied(),
+        Place::Local => facts[caller].nested.get(&call.name).copied(),
+        // A function that calls itself.
+        Place::Result => Some(caller),
+        Place::Host(_) => {
+            let (unit, _) = root(facts, (caller, call.callee));
+            facts[unit].nested.get(&call.name).copied()
+        }
+        Place::Dummy | Place::Common(_) => None,
+    }
+}
+
+fn fixed_point(facts: &[Facts], globals: &HashMap<Name, usize>) -> HashMap<Root, Class> {
+    let mut found: HashMap<Root, Class> = HashMap::new();
+    for (i, f) in facts.iter().enumerate() {
+        for (s, class) in &f.procedures {
+            found.insert(root(facts, (i, *s)), class.clone());
+        }
+    }
+    loop {
+        let before = found.len();
+        for (i, f) in facts.iter().enumerate() {
+            for call in &f.calls {
+                let Some(target) = callee(facts, globals, i, call) else {
+                    continue;
+                };
+                for (actual, dummy) in call.actuals.iter().zip(&facts[target].args) {
+                    let (Some(actual), Some(dummy)) = (actual, dummy) else {
+                        continue;
+                    };
+                    let (a, d) = (root(facts, (i, *actual)), root(facts, (target, *dummy)));
+                    if let Some(class) = found.get(&d).cloned() {
+                        found.entry(a).or_insert(class);
+                    } else if let Some(class) = found.get(&a).cloned() {
+                        found.insert(d, class);
+                    }
+                }
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+fn apply(
+    unit: &mut Unit,
+    next: &mut usize,
+    facts: &[Facts],
+    found: &HashMap<Root, Class>,
+    signatures: &HashMap<Name, (UnitKind, Option<Type>)>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let index = *next;
+    *next += 1;
+    let ids: Vec<SymId> = unit.symbols.ids().collect();
+    for id in ids {
+        let s = &unit.symbols[id];
+        let at = root(facts, (index, id));
+        let Some(class) = found.get(&at) else {
+            continue;
+        };
+        if s.class != Class::Variable
+            || s.is_array()
+            || matches!(s.place, Place::Result | Place::Common(_))
+        {
+            continue;
+        }
+        let of_dummy = facts[at.0].args.contains(&Some(at.1));
+        let s = &mut unit.symbols[id];
+        if of_dummy {
+            s.class = class.clone();
+            continue;
+        }
+        // An undeclared name that is passed as a procedure.
+        s.place = Place::Global;
+        match signatures.get(&s.name) {
+            Some((kind, ty)) => {
+                s.class = if *kind == UnitKind::Function {
+                    Class::Function
+                } else {
+                    Class::Subroutine
+                };
+                s.ty = *ty;
+            }
+            None if at.0 == index => {
+                s.class = class.clone();
+                let known = signatures.keys().map(Name::as_str);
+                let help = match super::names::closest(&s.name, known) {
+                    Some(k) => format!("did you mean {k}?"),
+                    None => format!(
+                        "define {0}, or write EXTERNAL {0} if a library provides it",
+                        s.name
+                    ),
+                };
+                diagnostics.push(
+                    Diagnostic::error(
+                        &rules::UNKNOWN_PROCEDURE,
+                        s.span,
+                        format!(
+                            "{} is passed as a procedure, but no subprogram has this name",
+                            s.name
+                        ),
+                    )
+                    .help(help),
+                );
+            }
+            None => s.class = class.clone(),
+        }
+    }
+    for n in &mut unit.nested {
+        apply(n, next, facts, found, signatures, diagnostics);
+    }
+}

@@ -1,0 +1,211 @@
+//! The openings and closings of AD blocks.
+
+use super::line::{Line, Read};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{AdAssign, AdItem, AdMode, Expr, ImpliedDo};
+
+/// The word for the derivative of a variable.
+fn word(mode: AdMode) -> &'static str {
+    match mode {
+        AdMode::Forward => "TANGENT",
+        AdMode::Reverse => "COTANGENT",
+    }
+}
+
+fn other_word(mode: AdMode) -> &'static str {
+    match mode {
+        AdMode::Forward => word(AdMode::Reverse),
+        AdMode::Reverse => word(AdMode::Forward),
+    }
+}
+
+impl Line<'_> {
+    /// `(TANGENT(v) = expr, …)` or the short form `(v)`.
+    pub fn ad_opening(&mut self, mode: AdMode) -> Read<Vec<AdItem>> {
+        let items = self.ad_list(mode, Line::opening_assign)?;
+        self.end()?;
+        Ok(items)
+    }
+
+    /// `(dest = TANGENT(v), …)`, or nothing.
+    pub fn ad_closing(&mut self, mode: AdMode) -> Read<Vec<AdItem>> {
+        if self.done() {
+            return Ok(Vec::new());
+        }
+        let items = self.ad_list(mode, Line::closing_assign)?;
+        self.end()?;
+        Ok(items)
+    }
+
+    fn ad_list(
+        &mut self,
+        mode: AdMode,
+        assign: fn(&mut Self, AdMode) -> Read<AdAssign>,
+    ) -> Read<Vec<AdItem>> {
+        self.expect(b'(')?;
+        let mut items = Vec::new();
+        if self.eat(b')') {
+            return Ok(items);
+        }
+        loop {
+            items.push(self.ad_item(mode, assign)?);
+            if self.eat(b')') {
+                return Ok(items);
+            }
+            if !self.eat(b',') {
+                return Err(self.expected("`,` or `)`"));
+            }
+        }
+    }
+
+    fn ad_item(
+        &mut self,
+        mode: AdMode,
+        assign: fn(&mut Self, AdMode) -> Read<AdAssign>,
+    ) -> Read<AdItem> {
+        if !self.eat(b'(') {
+            return assign(self, mode).map(AdItem::Assign);
+        }
+        self.enter()?;
+        let mut items = Vec::new();
+        while !self.at_loop_control() || self.derivative_after_equals() {
+            items.push(self.ad_item(mode, assign)?);
+            if !self.eat(b',') {
+                let mut fault = self.expected("`,` and a loop variable");
+                fault
+                    .help
+                    .get_or_insert("an implied DO is written `(items, I = 1, N)`".to_owned());
+                return Err(fault);
+            }
+        }
+        self.leave();
+        let (var, from, to, step) = self.loop_control()?;
+        self.expect(b')')?;
+        Ok(AdItem::ImpliedDo(Box::new(ImpliedDo {
+            items,
+            var,
+            from,
+            to,
+            step,
+        })))
+    }
+
+    /// After `NAME =` comes TANGENT or COTANGENT: an assignment and no loop control.
+    fn derivative_after_equals(&self) -> bool {
+        let at = self.name_end(self.pos) + 1;
+        [AdMode::Forward, AdMode::Reverse].iter().any(|m| {
+            self.keyword_end(at, word(*m))
+                .is_some_and(|e| self.at(e) == b'(')
+        })
+    }
+
+    /// `TANGENT(v) = expr` or `v`.
+    fn opening_assign(&mut self, mode: AdMode) -> Read<AdAssign> {
+        let from = self.pos;
+        if self.wrong_word(mode) {
+            return Err(self.use_other_word(mode));
+        }
+        if !self.at_derivative(mode) {
+            let var = self.designator()?;
+            if self.peek() == b'=' {
+                let mut fault = self.expected("`,` or `)`");
+                fault.help = Some(format!(
+                    "an opening is written `{}(variable) = expression`",
+                    word(mode)
+                ));
+                return Err(fault);
+            }
+            let span = self.since(from);
+            return Ok(AdAssign {
+                var,
+                other: Expr::int(1, span),
+                short: true,
+                span,
+            });
+        }
+        let var = self.derivative(mode)?;
+        if !self.eat(b'=') {
+            let mut fault = self.expected("`=`");
+            fault.help = Some(format!(
+                "an opening gives a value: `{}(variable) = expression`",
+                word(mode)
+            ));
+            return Err(fault);
+        }
+        let other = self.expr()?;
+        Ok(AdAssign {
+            var,
+            other,
+            short: false,
+            span: self.since(from),
+        })
+    }
+
+    /// `dest = TANGENT(v)`
+    fn closing_assign(&mut self, mode: AdMode) -> Read<AdAssign> {
+        let from = self.pos;
+        let other = self.designator()?;
+        let written = |mode| {
+            format!(
+                "a closing is written `destination = {}(variable)`",
+                word(mode)
+            )
+        };
+        if !self.eat(b'=') {
+            let mut fault = self.expected("`=`");
+            fault.help = Some(written(mode));
+            return Err(fault);
+        }
+        if self.wrong_word(mode) {
+            return Err(self.use_other_word(mode));
+        }
+        if !self.at_derivative(mode) {
+            let mut fault = self.expected(word(mode));
+            fault.help = Some(written(mode));
+            return Err(fault);
+        }
+        let var = self.derivative(mode)?;
+        Ok(AdAssign {
+            var,
+            other,
+            short: false,
+            span: self.since(from),
+        })
+    }
+
+    fn at_derivative(&self, mode: AdMode) -> bool {
+        self.keyword_end(self.pos, word(mode))
+            .is_some_and(|e| self.at(e) == b'(')
+    }
+
+    /// `TANGENT(v)`: the variable.
+    fn derivative(&mut self, mode: AdMode) -> Read<Expr> {
+        self.keyword(word(mode));
+        self.expect(b'(')?;
+        let var = self.designator()?;
+        self.expect(b')')?;
+        Ok(var)
+    }
+
+    /// TANGENT in ADR, or COTANGENT in ADF.
+    fn wrong_word(&self, mode: AdMode) -> bool {
+        self.keyword_end(self.pos, other_word(mode))
+            .is_some_and(|e| self.at(e) == b'(')
+    }
+
+    fn use_other_word(&self, mode: AdMode) -> Box<Diagnostic> {
+        let (block, right, wrong) = match mode {
+            AdMode::Forward => ("ADF", word(mode), other_word(mode)),
+            AdMode::Reverse => ("ADR", word(mode), other_word(mode)),
+        };
+        let end = self.keyword_end(self.pos, wrong).unwrap_or(self.pos);
+        Box::new(
+            Diagnostic::error(
+                &rules::SYNTAX,
+                self.st.span(self.pos, end),
+                format!("{block} blocks have {right}, not {wrong}"),
+            )
+            .help(format!("write {right} here")),
+        )
+    }
+}

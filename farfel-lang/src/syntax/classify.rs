@@ -1,0 +1,376 @@
+//! What kind of statement a row of letters is.
+//!
+//! Fortran has no reserved words, so the shape decides first: an `=` outside of
+//! parentheses without a comma after it makes an assignment, whatever the letters before.
+
+use super::line::{Line, is_name_letter};
+use crate::ir::{AdMode, IoKind};
+
+/// The kinds of statement, as far as their first words tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Assignment,
+    // Headers.
+    Program,
+    /// FUNCTION or SUBROUTINE, with what may stand before.
+    Subprogram,
+    BlockData,
+    // Specifications.
+    Type,
+    Dimension,
+    Parameter,
+    Implicit,
+    External,
+    Intrinsic,
+    Common,
+    Equivalence,
+    Save,
+    Data,
+    Namelist,
+    Intent,
+    Format,
+    Include,
+    Entry,
+    // Executable statements.
+    If,
+    ElseIf,
+    Else,
+    Do,
+    Continue,
+    Goto,
+    Assign,
+    Call,
+    Return,
+    Stop,
+    Pause,
+    Io(IoKind),
+    Cycle,
+    Exit,
+    Ad(AdMode),
+    // Closing.
+    EndIf,
+    EndDo,
+    EndAd(AdMode),
+    /// END, alone or with the kind of unit.
+    End,
+    /// Statements that Farfel does not know, but Fortran does.
+    Foreign,
+    Unknown,
+}
+
+impl Kind {
+    pub fn is_header(self) -> bool {
+        matches!(self, Kind::Program | Kind::Subprogram | Kind::BlockData)
+    }
+
+    /// Specification statements that may not stand after executable ones.
+    pub fn is_specification(self) -> bool {
+        matches!(
+            self,
+            Kind::Type
+                | Kind::Dimension
+                | Kind::Parameter
+                | Kind::Implicit
+                | Kind::External
+                | Kind::Intrinsic
+                | Kind::Common
+                | Kind::Equivalence
+                | Kind::Save
+                | Kind::Intent
+        )
+    }
+}
+
+/// Words of the type statements.
+pub(super) const TYPES: [&str; 8] = [
+    "INTEGER",
+    "REAL",
+    "DOUBLE PRECISION",
+    "DOUBLE COMPLEX",
+    "COMPLEX",
+    "LOGICAL",
+    "CHARACTER",
+    "BYTE",
+];
+
+/// Statements by their first letters; a keyword that another one begins with comes after
+/// it.
+const WORDS: &[(&str, Kind)] = &[
+    ("ADF", Kind::Ad(AdMode::Forward)),
+    ("ADR", Kind::Ad(AdMode::Reverse)),
+    ("ASSIGN", Kind::Assign),
+    ("BACKSPACE", Kind::Io(IoKind::Backspace)),
+    ("BLOCK DATA", Kind::BlockData),
+    ("CALL", Kind::Call),
+    ("CLOSE", Kind::Io(IoKind::Close)),
+    ("COMMON", Kind::Common),
+    ("CONTINUE", Kind::Continue),
+    ("CYCLE", Kind::Cycle),
+    ("DATA", Kind::Data),
+    ("DIMENSION", Kind::Dimension),
+    ("DO", Kind::Do),
+    ("ELSE IF", Kind::ElseIf),
+    ("ELSE", Kind::Else),
+    ("END ADF", Kind::EndAd(AdMode::Forward)),
+    ("END ADR", Kind::EndAd(AdMode::Reverse)),
+    ("END FILE", Kind::Io(IoKind::Endfile)),
+    ("END IF", Kind::EndIf),
+    ("END DO", Kind::EndDo),
+    ("END", Kind::End),
+    ("ENTRY", Kind::Entry),
+    ("EQUIVALENCE", Kind::Equivalence),
+    ("EXIT", Kind::Exit),
+    ("EXTERNAL", Kind::External),
+    ("FORMAT", Kind::Format),
+    ("GO TO", Kind::Goto),
+    ("IF", Kind::If),
+    ("IMPLICIT", Kind::Implicit),
+    ("INCLUDE", Kind::Include),
+    ("INQUIRE", Kind::Io(IoKind::Inquire)),
+    ("INTENT", Kind::Intent),
+    ("INTRINSIC", Kind::Intrinsic),
+    ("NAMELIST", Kind::Namelist),
+    ("OPEN", Kind::Io(IoKind::Open)),
+    ("PARAMETER", Kind::Parameter),
+    ("PAUSE", Kind::Pause),
+    ("PRINT", Kind::Io(IoKind::Print)),
+    ("PROGRAM", Kind::Program),
+    ("READ", Kind::Io(IoKind::Read)),
+    ("RETURN", Kind::Return),
+    ("REWIND", Kind::Io(IoKind::Rewind)),
+    ("SAVE", Kind::Save),
+    ("STOP", Kind::Stop),
+    ("WRITE", Kind::Io(IoKind::Write)),
+    ("ALLOCATE", Kind::Foreign),
+    ("DEALLOCATE", Kind::Foreign),
+    ("MODULE", Kind::Foreign),
+    ("USE", Kind::Foreign),
+    ("CONTAINS", Kind::Foreign),
+    ("INTERFACE", Kind::Foreign),
+    ("SELECT CASE", Kind::Foreign),
+    ("CASE", Kind::Foreign),
+    ("WHERE", Kind::Foreign),
+    ("FORALL", Kind::Foreign),
+    ("NULLIFY", Kind::Foreign),
+    ("STRUCTURE", Kind::Foreign),
+    ("RECORD", Kind::Foreign),
+    ("POINTER", Kind::Foreign),
+    ("TARGET", Kind::Foreign),
+    ("ALLOCATABLE", Kind::Foreign),
+    ("OPTIONAL", Kind::Foreign),
+    ("PUBLIC", Kind::Foreign),
+    ("PRIVATE", Kind::Foreign),
+    ("SEQUENCE", Kind::Foreign),
+    ("ENCODE", Kind::Foreign),
+    ("DECODE", Kind::Foreign),
+];
+
+/// All words that may begin a statement, for suggestions.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    WORDS
+        .iter()
+        .filter(|(_, k)| *k != Kind::Foreign)
+        .map(|(w, _)| *w)
+        .chain(TYPES)
+        .chain(["FUNCTION", "SUBROUTINE"])
+}
+
+impl Line<'_> {
+    /// The kind of the statement from here on; goes past its keyword, except for
+    /// assignments, types, subprogram headers and what is not known.
+    pub fn classify(&mut self) -> Kind {
+        let shape = self.shape();
+        if let Some(eq) = shape.assign
+            && self.is_target(eq)
+            // `DO 10 I = 1, 3`
+            && !shape.comma
+        {
+            return Kind::Assignment;
+        }
+        if shape.comma
+            && let Some(end) = self.keyword_end(self.pos, "DO")
+        {
+            self.pos = end;
+            return Kind::Do;
+        }
+        let first = self.peek();
+        if self.is_header() {
+            return Kind::Subprogram;
+        }
+        for (word, kind) in WORDS {
+            if word.as_bytes()[0] == first
+                && let Some(end) = self.keyword_end(self.pos, word)
+                && self.fits(*kind, end)
+            {
+                self.pos = end;
+                return *kind;
+            }
+        }
+        if TYPES
+            .iter()
+            .any(|t| t.as_bytes()[0] == first && self.keyword_end(self.pos, t).is_some())
+        {
+            return Kind::Type;
+        }
+        Kind::Unknown
+    }
+
+    /// Where what follows a keyword rules the statement out.
+    fn fits(&self, kind: Kind, end: usize) -> bool {
+        let next = self.at(end);
+        match kind {
+            Kind::Do => {
+                next == 0
+                    || next.is_ascii_digit()
+                    || self
+                        .keyword_end(end, "WHILE")
+                        .is_some_and(|e| self.at(e) == b'(')
+            }
+            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format => next == b'(',
+            Kind::Continue | Kind::Else => next == 0,
+            Kind::EndIf | Kind::EndDo => next == 0 || self.at(end).is_ascii_uppercase(),
+            Kind::EndAd(_) => next == 0 || next == b'(',
+            Kind::End => {
+                next == 0
+                    || ["FUNCTION", "SUBROUTINE", "PROGRAM", "BLOCK DATA"]
+                        .iter()
+                        .any(|w| self.keyword_end(end, w).is_some())
+            }
+            _ => true,
+        }
+    }
+
+    /// Where `=` stands outside of parentheses, if it does, and whether a comma follows
+    /// there too.
+    fn shape(&self) -> Shape {
+        let mut depth = 0i32;
+        let mut shape = Shape::default();
+        let text = &self.st.text;
+        let mut i = self.pos;
+        while let Some(&c) = text.get(i) {
+            match c {
+                b'(' => depth += 1,
+                b')' => depth -= 1,
+                b'=' if depth == 0 => {
+                    let comparison = self.at(i + 1) == b'='
+                        || i > 0 && matches!(self.at(i - 1), b'=' | b'/' | b'<' | b'>');
+                    if !comparison && shape.assign.is_none() {
+                        shape.assign = Some(i);
+                    }
+                }
+                b',' if depth == 0 && shape.assign.is_some() => {
+                    shape.comma = true;
+                    break;
+                }
+                _ => {}
+            }
+            i += 1;
+        }
+        shape
+    }
+
+    /// What stands before `eq` is `NAME`, `NAME(…)` or `NAME(…)(…)`.
+    fn is_target(&self, eq: usize) -> bool {
+        let mut at = self.name_end(self.pos);
+        if at == self.pos {
+            return false;
+        }
+        for _ in 0..2 {
+            if self.at(at) == b'(' {
+                match self.closing(at) {
+                    Some(close) => at = close + 1,
+                    None => return false,
+                }
+            }
+        }
+        at == eq
+    }
+
+    /// `[RECURSIVE] [type] FUNCTION NAME (names)` or `[RECURSIVE] SUBROUTINE NAME`.
+    fn is_header(&self) -> bool {
+        if !matches!(
+            self.peek(),
+            b'R' | b'I' | b'D' | b'C' | b'L' | b'B' | b'F' | b'S'
+        ) {
+            return false;
+        }
+        let mut at = self.pos;
+        if let Some(end) = self.keyword_end(at, "RECURSIVE") {
+            at = end;
+        }
+        let mut typed = false;
+        if let Some(end) = TYPES.iter().find_map(|t| self.keyword_end(at, t)) {
+            typed = true;
+            at = end;
+            if self.at(at) == b'*' {
+                at += 1;
+                at = match self.at(at) {
+                    b'(' => match self.closing(at) {
+                        Some(close) => close + 1,
+                        None => return false,
+                    },
+                    _ => self.digits_end(at),
+                };
+            }
+        }
+        if let Some(end) = self.keyword_end(at, "RECURSIVE") {
+            at = end;
+        }
+        if let Some(end) = self.keyword_end(at, "FUNCTION") {
+            let name = self.name_end(end);
+            // `REAL FUNCTIONS(10)` declares an array; so does `REALFUNCTIONA(10)`.
+            return !typed
+                || name > end && self.at(name) == b'(' && self.only_names(name)
+                || name > end && self.at(name) == b'*';
+        }
+        !typed && self.keyword_end(at, "SUBROUTINE").is_some()
+    }
+
+    /// The parenthesis that opens at `open` holds nothing but names and commas.
+    fn only_names(&self, open: usize) -> bool {
+        let mut at = open + 1;
+        if self.at(at) == b')' {
+            return true;
+        }
+        loop {
+            let end = self.name_end(at);
+            if end == at && self.at(at) != b'*' {
+                return false;
+            }
+            at = end.max(at + usize::from(self.at(at) == b'*'));
+            match self.at(at) {
+                b',' => at += 1,
+                b')' => return true,
+                _ => return false,
+            }
+        }
+    }
+
+    /// `NAME:` before DO or IF.
+    pub fn construct_name(&self) -> Option<usize> {
+        let end = self.name_end(self.pos);
+        (end > self.pos
+            && self.at(end) == b':'
+            && self.at(end + 1) != b':'
+            && (self.keyword_end(end + 1, "DO").is_some()
+                || self
+                    .keyword_end(end + 1, "IF")
+                    .is_some_and(|e| self.at(e) == b'(')))
+        .then_some(end)
+    }
+
+    /// The letters at the start of the statement, for messages.
+    pub fn first_word(&self) -> &str {
+        let mut end = self.pos;
+        while is_name_letter(self.at(end)) && !(self.free && end > self.pos && self.st.gap(end)) {
+            end += 1;
+        }
+        self.text(self.pos, end)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shape {
+    assign: Option<usize>,
+    comma: bool,
+}

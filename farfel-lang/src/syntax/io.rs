@@ -1,0 +1,185 @@
+//! Input and output statements.
+
+use super::line::{Line, Read};
+use crate::ir::{Expr, ExprKind, ImpliedDo, Io, IoKind, StmtKind};
+
+impl Line<'_> {
+    /// Reads what follows READ, WRITE, PRINT, OPEN, …
+    pub fn io(&mut self, kind: IoKind) -> Read<StmtKind> {
+        let parens = self.peek() == b'(' && self.is_control(kind);
+        let mut control = Vec::new();
+        let mut items = Vec::new();
+        let lists = matches!(kind, IoKind::Read | IoKind::Write);
+        if parens {
+            control = self.control(kind)?;
+            if lists {
+                self.eat(b',');
+                if !self.done() {
+                    items = self.io_list()?;
+                }
+            }
+        } else if matches!(kind, IoKind::Read | IoKind::Print) {
+            control.push(self.format_or_unit(true)?);
+            if self.eat(b',') {
+                items = self.io_list()?;
+            }
+        } else if matches!(kind, IoKind::Rewind | IoKind::Backspace | IoKind::Endfile) {
+            control.push(self.format_or_unit(false)?);
+        } else {
+            return Err(self.expected("`(`"));
+        }
+        self.end()?;
+        Ok(StmtKind::Io(Box::new(Io {
+            kind,
+            control,
+            parens,
+            items,
+        })))
+    }
+
+    /// The parenthesis that comes next holds a control list. In `READ (F), X` and
+    /// `PRINT (F), X` it belongs to the format, and in `REWIND (U)` to the unit.
+    fn is_control(&self, kind: IoKind) -> bool {
+        match kind {
+            IoKind::Print => false,
+            IoKind::Read => self
+                .closing(self.pos)
+                .is_none_or(|close| self.at(close + 1) != b','),
+            _ => true,
+        }
+    }
+
+    /// A format label, `*`, or an expression.
+    fn format_or_unit(&mut self, format: bool) -> Read<Expr> {
+        let from = self.pos;
+        if self.eat(b'*') {
+            return Ok(Expr::new(ExprKind::Star, self.since(from)));
+        }
+        let end = self.digits_end(from);
+        if format && end > from && matches!(self.at(end), 0 | b',') {
+            let label = self.label()?;
+            return Ok(Expr::int(i64::from(label), self.since(from)));
+        }
+        self.expr()
+    }
+
+    /// `(UNIT, FMT, IOSTAT=I)`
+    fn control(&mut self, kind: IoKind) -> Read<Vec<Expr>> {
+        self.expect(b'(')?;
+        let mut list = Vec::new();
+        loop {
+            let from = self.pos;
+            let end = self.name_end(from);
+            if end > from && self.at(end) == b'=' && self.at(end + 1) != b'=' {
+                let word = self.text(from, end);
+                self.pos = end + 1;
+                let label = matches!(word, "END" | "ERR" | "EOR")
+                    || matches!(word, "FMT") && {
+                        let digits = self.digits_end(self.pos);
+                        digits > self.pos && matches!(self.at(digits), b',' | b')')
+                    };
+                let value = if label {
+                    let at = self.pos;
+                    let n = self.label()?;
+                    Expr::int(i64::from(n), self.since(at))
+                } else {
+                    self.format_or_unit(false)?
+                };
+                list.push(Expr::new(
+                    ExprKind::Keyword(word.into(), Box::new(value)),
+                    self.since(from),
+                ));
+            } else {
+                let formatted = matches!(kind, IoKind::Read | IoKind::Write);
+                let digits = self.digits_end(from);
+                let ends = matches!(self.at(digits), b',' | b')');
+                if formatted && list.len() == 1 && digits > from && ends {
+                    let n = self.label()?;
+                    list.push(Expr::int(i64::from(n), self.since(from)));
+                } else {
+                    list.push(self.format_or_unit(false)?);
+                }
+            }
+            if self.eat(b')') {
+                return Ok(list);
+            }
+            if !self.eat(b',') {
+                return Err(self.expected("`,` or `)`"));
+            }
+        }
+    }
+
+    /// Items up to the end of the statement.
+    fn io_list(&mut self) -> Read<Vec<Expr>> {
+        let mut items = Vec::new();
+        loop {
+            items.push(self.io_item()?);
+            if !self.eat(b',') {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// An expression or an implied DO.
+    fn io_item(&mut self) -> Read<Expr> {
+        let from = self.pos;
+        if self.peek() != b'(' || !self.is_implied_do(from) {
+            return self.expr();
+        }
+        self.pos += 1;
+        self.enter()?;
+        let mut items = Vec::new();
+        while !self.at_loop_control() {
+            items.push(self.io_item()?);
+            if !self.eat(b',') {
+                return Err(self.expected("`,`"));
+            }
+        }
+        self.leave();
+        let (var, low, high, step) = self.loop_control()?;
+        self.expect(b')')?;
+        Ok(Expr::new(
+            ExprKind::ImpliedDo(Box::new(ImpliedDo {
+                items,
+                var,
+                from: low,
+                to: high,
+                step,
+            })),
+            self.since(from),
+        ))
+    }
+
+    /// `NAME =` comes next.
+    pub fn at_loop_control(&self) -> bool {
+        let end = self.name_end(self.pos);
+        end > self.pos && self.at(end) == b'=' && self.at(end + 1) != b'='
+    }
+
+    /// Directly inside of the parenthesis that opens at `open` stands a lone `=`.
+    fn is_implied_do(&self, open: usize) -> bool {
+        let mut depth = 0;
+        let mut at = open;
+        loop {
+            match self.at(at) {
+                0 => return false,
+                b'(' => depth += 1,
+                b')' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return false;
+                    }
+                }
+                b'=' if depth == 1 => {
+                    if self.at(at + 1) == b'=' {
+                        at += 1;
+                    } else if !matches!(self.at(at - 1), b'/' | b'<' | b'>') {
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+}

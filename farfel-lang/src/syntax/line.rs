@@ -1,0 +1,315 @@
+//! A statement as a row of letters to read from.
+
+use super::form::{BAD, CHAR, HOLLERITH, Statement};
+use super::unit::Frame;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{Label, SymId};
+use crate::source::Span;
+
+/// A fault ends the reading of its statement.
+pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
+
+/// How deep parentheses, signs and powers may nest: deeper ones could overflow the stack
+/// of this and later passes.
+const MAX_DEPTH: u32 = 150;
+
+/// A statement, how far it is read, and the unit that it belongs to.
+pub(super) struct Line<'a> {
+    pub st: &'a Statement,
+    pub pos: usize,
+    pub free: bool,
+    pub frame: &'a mut Frame,
+    /// The units around that of `frame`, outermost first.
+    pub hosts: &'a [Frame],
+    pub diagnostics: &'a mut Vec<Diagnostic>,
+    pub depth: u32,
+}
+
+impl<'a> Line<'a> {
+    /// The letter at a position; 0 past the end.
+    pub fn at(&self, pos: usize) -> u8 {
+        self.st.text.get(pos).copied().unwrap_or(0)
+    }
+
+    /// The next letter; 0 at the end.
+    pub fn peek(&self) -> u8 {
+        self.at(self.pos)
+    }
+
+    /// True at the end of the statement.
+    pub fn done(&self) -> bool {
+        self.pos >= self.st.text.len()
+    }
+
+    /// The letters not yet read.
+    pub fn rest(&self) -> &'a [u8] {
+        self.st.text.get(self.pos..).unwrap_or(&[])
+    }
+
+    /// Where what comes next stands.
+    pub fn here(&self) -> Span {
+        if self.done() {
+            let end = self.st.end(self.st.text.len());
+            return Span::new(self.st.file, end, end);
+        }
+        self.st.span(self.pos, self.pos + 1)
+    }
+
+    /// From a position to what was read last.
+    pub fn since(&self, from: usize) -> Span {
+        self.st.span(from, self.pos)
+    }
+
+    /// Goes past a letter if it comes next.
+    pub fn eat(&mut self, letter: u8) -> bool {
+        let found = self.peek() == letter;
+        if found {
+            self.pos += 1;
+        }
+        found
+    }
+
+    /// Goes past a letter that must come next.
+    pub fn expect(&mut self, letter: u8) -> Read<()> {
+        if self.eat(letter) {
+            return Ok(());
+        }
+        let mut fault = self.expected(&format!("`{}`", letter as char));
+        if letter == b')' && fault.help.is_none() {
+            fault.help = Some("a parenthesis is not closed".to_owned());
+        }
+        Err(fault)
+    }
+
+    /// The statement must end here.
+    pub fn end(&mut self) -> Read<()> {
+        if self.done() {
+            return Ok(());
+        }
+        if self.peek() == b')' {
+            let mut fault = self.expected("the end of the statement");
+            fault.help = Some("a parenthesis is closed that was not opened".to_owned());
+            return Err(fault);
+        }
+        Err(self.expected("the end of the statement"))
+    }
+
+    /// Goes past a keyword if it comes next. A blank in `word` stands where free form
+    /// may have one; elsewhere free form may have none, and none in the letters after.
+    pub fn keyword(&mut self, word: &str) -> bool {
+        match self.keyword_end(self.pos, word) {
+            Some(end) => {
+                self.pos = end;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Where a keyword ends that begins at `from`.
+    pub fn keyword_end(&self, from: usize, word: &str) -> Option<usize> {
+        let mut at = from;
+        let mut may_gap = true;
+        for w in word.bytes() {
+            if w == b' ' {
+                may_gap = true;
+                continue;
+            }
+            if self.at(at) != w || (self.free && !may_gap && self.st.gap(at)) {
+                return None;
+            }
+            may_gap = false;
+            at += 1;
+        }
+        if self.free
+            && word.as_bytes().last().is_some_and(u8::is_ascii_alphabetic)
+            && is_name_letter(self.at(at))
+            && !self.st.gap(at)
+        {
+            return None;
+        }
+        Some(at)
+    }
+
+    /// Where the name ends that begins at `from`; `from` when there is none.
+    pub fn name_end(&self, from: usize) -> usize {
+        if !self.at(from).is_ascii_uppercase() {
+            return from;
+        }
+        let mut at = from + 1;
+        while is_name_letter(self.at(at)) && !(self.free && self.st.gap(at)) {
+            at += 1;
+        }
+        at
+    }
+
+    /// Where the number ends that begins at `from`; `from` when there is none.
+    pub fn digits_end(&self, from: usize) -> usize {
+        let mut at = from;
+        while self.at(at).is_ascii_digit() && !(self.free && at > from && self.st.gap(at)) {
+            at += 1;
+        }
+        at
+    }
+
+    /// The letters of a range as text.
+    pub fn text(&self, from: usize, to: usize) -> &'a str {
+        let bytes = self.st.text.get(from..to).unwrap_or(&[]);
+        std::str::from_utf8(bytes).unwrap_or("")
+    }
+
+    /// Reads a name if one comes next.
+    pub fn name(&mut self) -> Option<(&'a str, Span)> {
+        let end = self.name_end(self.pos);
+        if end == self.pos {
+            return None;
+        }
+        let from = std::mem::replace(&mut self.pos, end);
+        Some((self.text(from, end), self.since(from)))
+    }
+
+    /// Reads a name that must come next; `what` says of what.
+    pub fn expect_name(&mut self, what: &str) -> Read<(&'a str, Span)> {
+        match self.name() {
+            Some(n) => Ok(n),
+            None => Err(self.expected(what)),
+        }
+    }
+
+    /// Reads a name that must come next, as a symbol of the unit.
+    pub fn expect_sym(&mut self, what: &str) -> Read<(SymId, Span)> {
+        let (name, span) = self.expect_name(what)?;
+        Ok((self.intern(name, span), span))
+    }
+
+    /// The symbol of a name in the unit.
+    pub fn intern(&mut self, name: &str, span: Span) -> SymId {
+        self.frame.unit.symbols.intern(name, span)
+    }
+
+    /// Reads a whole number if one comes next.
+    pub fn number(&mut self) -> Option<(i64, Span)> {
+        let end = self.digits_end(self.pos);
+        let value = self.text(self.pos, end).parse().ok()?;
+        let from = std::mem::replace(&mut self.pos, end);
+        Some((value, self.since(from)))
+    }
+
+    /// Reads a label that the statement refers to.
+    pub fn label(&mut self) -> Read<Label> {
+        let from = self.pos;
+        let end = self.digits_end(from);
+        if end == from {
+            return Err(self.expected("a statement label"));
+        }
+        self.pos = end;
+        let span = self.since(from);
+        match self.text(from, end).parse() {
+            Ok(n @ 1..=99999) => {
+                self.frame.refer(n, span);
+                Ok(n)
+            }
+            _ => Err(Box::new(
+                Diagnostic::error(
+                    &rules::BAD_LABEL,
+                    span,
+                    format!("`{}` is no statement label", self.text(from, end)),
+                )
+                .help("labels are numbers from 1 to 99999"),
+            )),
+        }
+    }
+
+    /// Where the parenthesis that opens at `open` closes; `None` when it does not.
+    pub fn closing(&self, open: usize) -> Option<usize> {
+        let mut depth = 0usize;
+        for (i, c) in self.st.text.iter().enumerate().skip(open) {
+            match c {
+                b'(' => depth += 1,
+                b')' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(i);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Counts a level of nesting. Call [`Line::leave`] afterwards.
+    pub fn enter(&mut self) -> Read<()> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Box::new(
+                Diagnostic::error(
+                    &rules::UNSUPPORTED,
+                    self.here(),
+                    format!("the expression is nested more than {MAX_DEPTH} deep"),
+                )
+                .help("assign parts of it to variables first"),
+            ));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Ends a level of nesting.
+    pub fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// The fault that something else stands where `wanted` should.
+    pub fn expected(&self, wanted: &str) -> Box<Diagnostic> {
+        let found = self.peek();
+        if found == BAD {
+            return Box::new(
+                Diagnostic::error(
+                    &rules::BAD_CHARACTER,
+                    self.here(),
+                    "this character has no meaning here",
+                )
+                .label(format!("expected {wanted}")),
+            );
+        }
+        let (what, span) = self.found();
+        let mut fault = Diagnostic::error(
+            &rules::SYNTAX,
+            span,
+            format!("expected {wanted}, found {what}"),
+        );
+        if let Some(at) = self.st.cut_off {
+            fault = fault
+                .related(
+                    Span::new(self.st.file, at, at + 1),
+                    "what stands beyond column 72 is not read",
+                )
+                .help("break the line before column 73 and continue it with a mark in column 6");
+        }
+        Box::new(fault)
+    }
+
+    /// What comes next, for people, and where.
+    fn found(&self) -> (String, Span) {
+        let at = self.pos;
+        match self.peek() {
+            0 => ("the end of the statement".to_owned(), self.here()),
+            CHAR => ("a character constant".to_owned(), self.here()),
+            HOLLERITH => ("a Hollerith constant".to_owned(), self.here()),
+            c if c.is_ascii_uppercase() => {
+                let end = self.name_end(at);
+                (format!("`{}`", self.text(at, end)), self.st.span(at, end))
+            }
+            c if c.is_ascii_digit() => {
+                let end = self.digits_end(at);
+                (format!("`{}`", self.text(at, end)), self.st.span(at, end))
+            }
+            c => (format!("`{}`", c as char), self.here()),
+        }
+    }
+}
+
+/// Letters, digits and underscore.
+pub(super) fn is_name_letter(c: u8) -> bool {
+    c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_'
+}

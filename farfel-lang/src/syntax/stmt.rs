@@ -1,0 +1,279 @@
+//! Executable statements.
+
+use super::classify::Kind;
+use super::line::{Line, Read};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
+
+/// What an IF statement turns out to be.
+#[derive(Debug)]
+pub(super) enum If {
+    /// `IF (condition) THEN`
+    Block(Expr),
+    /// Anything else, complete.
+    Simple(StmtKind),
+}
+
+impl Line<'_> {
+    /// Reads a statement that is complete in itself. Its keyword is read already.
+    pub fn simple(&mut self, kind: Kind) -> Read<StmtKind> {
+        let statement = match kind {
+            Kind::Assignment => {
+                let target = self.designator()?;
+                self.expect(b'=')?;
+                let value = self.expr()?;
+                StmtKind::Assign(target, value)
+            }
+            Kind::Continue => StmtKind::Continue,
+            Kind::Goto => self.goto()?,
+            Kind::Assign => {
+                let label = self.label()?;
+                if !self.keyword("TO") {
+                    return Err(self.expected("TO"));
+                }
+                let (sym, _) = self.expect_sym("a variable")?;
+                StmtKind::AssignLabel(label, sym)
+            }
+            Kind::Call => {
+                let (sym, _) = self.expect_sym("the name of a subroutine")?;
+                let args = if self.eat(b'(') {
+                    self.arguments()?
+                } else {
+                    Vec::new()
+                };
+                StmtKind::Call(sym, args)
+            }
+            Kind::Return => StmtKind::Return(self.optional()?),
+            Kind::Stop => StmtKind::Stop(self.optional()?),
+            Kind::Pause => StmtKind::Pause(self.optional()?),
+            Kind::Io(kind) => self.io(kind)?,
+            Kind::Cycle => StmtKind::Cycle(self.name().map(|(n, _)| n.into())),
+            Kind::Exit => StmtKind::Exit(self.name().map(|(n, _)| n.into())),
+            Kind::Entry => self.entry()?,
+            _ => return Err(self.expected("an executable statement")),
+        };
+        self.end()?;
+        Ok(statement)
+    }
+
+    fn optional(&mut self) -> Read<Option<Expr>> {
+        if self.done() {
+            return Ok(None);
+        }
+        self.expr().map(Some)
+    }
+
+    fn goto(&mut self) -> Read<StmtKind> {
+        if self.peek().is_ascii_digit() {
+            return Ok(StmtKind::Goto(self.label()?));
+        }
+        if self.eat(b'(') {
+            let labels = self.labels()?;
+            self.eat(b',');
+            return Ok(StmtKind::ComputedGoto(labels, self.expr()?));
+        }
+        let (sym, _) = self.expect_sym("a label, a variable or `(`")?;
+        let comma = self.eat(b',');
+        let labels = if comma || self.peek() == b'(' {
+            self.expect(b'(')?;
+            self.labels()?
+        } else {
+            Vec::new()
+        };
+        Ok(StmtKind::AssignedGoto(sym, labels))
+    }
+
+    /// Labels up to the closing parenthesis.
+    fn labels(&mut self) -> Read<Vec<Label>> {
+        let mut list = Vec::new();
+        loop {
+            list.push(self.label()?);
+            if self.eat(b')') {
+                return Ok(list);
+            }
+            if !self.eat(b',') {
+                return Err(self.expected("`,` or `)`"));
+            }
+        }
+    }
+
+    fn entry(&mut self) -> Read<StmtKind> {
+        let (name, _) = self.expect_sym("the name of the entry")?;
+        if self.frame.unit.result.is_some() {
+            self.frame.unit.symbols[name].place = Place::Result;
+        }
+        let args = self.dummies()?;
+        Ok(StmtKind::Entry(Box::new(Entry { name, args })))
+    }
+
+    /// `(dummies)`, or nothing.
+    pub fn dummies(&mut self) -> Read<Vec<Arg>> {
+        let mut args = Vec::new();
+        if !self.eat(b'(') || self.eat(b')') {
+            return Ok(args);
+        }
+        loop {
+            let from = self.pos;
+            if self.eat(b'*') {
+                args.push(Arg::AltReturn(self.since(from)));
+            } else {
+                let (sym, span) = self.expect_sym("a dummy argument")?;
+                if args.contains(&Arg::Dummy(sym)) {
+                    let symbol = &self.frame.unit.symbols[sym];
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            &rules::CONFLICTING_DECLARATION,
+                            span,
+                            format!("the argument {} is listed twice", symbol.name),
+                        )
+                        .related(symbol.span, "first here"),
+                    );
+                }
+                let symbol = &mut self.frame.unit.symbols[sym];
+                if symbol.place == Place::Local {
+                    symbol.place = Place::Dummy;
+                }
+                args.push(Arg::Dummy(sym));
+            }
+            if self.eat(b')') {
+                return Ok(args);
+            }
+            if !self.eat(b',') {
+                return Err(self.expected("`,` or `)`"));
+            }
+        }
+    }
+
+    /// What follows IF.
+    pub fn if_statement(&mut self) -> Read<If> {
+        self.expect(b'(')?;
+        let condition = self.expr()?;
+        self.expect(b')')?;
+        if self.done() {
+            let mut fault = self.expected("THEN or a statement");
+            fault.help = Some("write THEN after the condition".to_owned());
+            return Err(fault);
+        }
+        if self.peek().is_ascii_digit() {
+            let first = self.label()?;
+            self.expect(b',')?;
+            let second = self.label()?;
+            self.expect(b',')?;
+            let third = self.label()?;
+            self.end()?;
+            return Ok(If::Simple(StmtKind::ArithmeticIf(
+                condition,
+                [first, second, third],
+            )));
+        }
+        if self.keyword_end(self.pos, "THEN") == Some(self.st.text.len()) {
+            return Ok(If::Block(condition));
+        }
+        let from = self.pos;
+        let kind = self.classify();
+        let statement = match kind {
+            Kind::If => match self.if_statement()? {
+                If::Simple(s @ StmtKind::ArithmeticIf(..)) => s,
+                _ => return Err(self.not_after_if(from)),
+            },
+            Kind::Do | Kind::Ad(_) | Kind::End | Kind::Entry | Kind::Format => {
+                return Err(self.not_after_if(from));
+            }
+            Kind::Unknown => {
+                self.pos = from;
+                let mut fault = self.expected("THEN or a statement");
+                if super::unit::close_to(self.first_word(), "THEN") {
+                    fault.help = Some("did you mean THEN?".to_owned());
+                }
+                return Err(fault);
+            }
+            kind => self.simple(kind)?,
+        };
+        let span = self.since(from);
+        Ok(If::Simple(StmtKind::LogicalIf(
+            condition,
+            Box::new(Stmt::new(statement, span)),
+        )))
+    }
+
+    fn not_after_if(&self, from: usize) -> Box<Diagnostic> {
+        Box::new(
+            Diagnostic::error(
+                &rules::SYNTAX,
+                self.st.span(from, self.st.text.len()),
+                "this statement cannot follow IF (…) on the same line",
+            )
+            .help("write IF (…) THEN, the statement on a line of its own, and END IF"),
+        )
+    }
+
+    /// `IF (condition) THEN` after ELSE.
+    pub fn else_if(&mut self) -> Read<Expr> {
+        self.expect(b'(')?;
+        let condition = self.expr()?;
+        self.expect(b')')?;
+        if !self.keyword("THEN") {
+            let mut fault = self.expected("THEN");
+            fault.help = Some("write THEN after the condition".to_owned());
+            return Err(fault);
+        }
+        // The name of the construct may follow.
+        self.name();
+        self.end()?;
+        Ok(condition)
+    }
+
+    /// What follows DO and its label.
+    pub fn do_control(&mut self) -> Read<DoControl> {
+        self.eat(b',');
+        if self.done() {
+            return Ok(DoControl::Forever);
+        }
+        if self
+            .keyword_end(self.pos, "WHILE")
+            .is_some_and(|e| self.at(e) == b'(')
+        {
+            self.keyword("WHILE");
+            self.expect(b'(')?;
+            let condition = self.expr()?;
+            self.expect(b')')?;
+            self.end()?;
+            return Ok(DoControl::While(condition));
+        }
+        let (var, from, to, step) = self.loop_control()?;
+        self.end()?;
+        Ok(DoControl::Count {
+            var,
+            from,
+            to,
+            step,
+        })
+    }
+
+    /// The text of FORMAT between the outer parentheses.
+    pub fn format(&mut self) -> Read<String> {
+        let close = self.closing(self.pos);
+        match close {
+            Some(close) if close + 1 == self.st.text.len() => {}
+            Some(close) => {
+                self.pos = close + 1;
+                return Err(self.expected("the end of the statement"));
+            }
+            None => {
+                self.pos = self.st.text.len();
+                let mut fault = self.expected("`)`");
+                fault.help = Some("a parenthesis is not closed".to_owned());
+                return Err(fault);
+            }
+        }
+        let text = self.st.format.trim();
+        let text = text.strip_prefix('(').unwrap_or(text);
+        let text = text.strip_suffix(')').unwrap_or(text);
+        Ok(text.to_owned())
+    }
+}
+
+/// What stands where the condition of a faulty IF should.
+pub(super) fn no_condition(line_span: crate::source::Span) -> Expr {
+    Expr::new(ExprKind::Logical(false), line_span)
+}

@@ -1,0 +1,69 @@
+//! The one way that tests go through the compiler.
+#![allow(dead_code)]
+
+use farfel_lang::lower::{Lowered, Stage, lower};
+use farfel_lang::{Sources, print, resolve::resolve, syntax};
+use std::process::Command;
+
+/// Parses, resolves and lowers a program that must be right.
+pub fn lowered(source: &str, stage: Stage) -> Lowered {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", source);
+    let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+    assert!(parsed.diagnostics.is_empty(), "{}", shown(&sources, &parsed.diagnostics));
+    let found = resolve(&mut parsed.program);
+    assert!(found.is_empty(), "{}", shown(&sources, &found));
+    let lowered = lower(parsed.program, stage);
+    assert!(lowered.diagnostics.is_empty(), "{}", shown(&sources, &lowered.diagnostics));
+    lowered
+}
+
+/// The text of a program after a stage.
+pub fn printed(source: &str, stage: Stage) -> String {
+    print::print_program(&lowered(source, stage).program, &print::Options::default())
+}
+
+/// What is wrong with a program, a line for each fault: `line:column code message`.
+pub fn faults(source: &str) -> String {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", source);
+    let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+    let mut found = parsed.diagnostics;
+    if !farfel_lang::diagnostic::any_errors(&found) {
+        found.extend(resolve(&mut parsed.program));
+    }
+    if !farfel_lang::diagnostic::any_errors(&found) {
+        found.extend(lower(parsed.program, Stage::Stage).diagnostics);
+    }
+    shown(&sources, &found)
+}
+
+fn shown(sources: &Sources, diagnostics: &[farfel_lang::Diagnostic]) -> String {
+    let lines = diagnostics.iter().map(|d| {
+        let place = sources.get(d.span.file).map(|f| f.line_column(d.span.start));
+        let place = place.map_or_else(|| "-".into(), |p| format!("{}:{}", p.line, p.column));
+        let help = d.help.as_ref().map_or_else(String::new, |h| format!(" | {h}"));
+        format!("{place} {} {}{help}", d.rule.code, d.message)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Compiles Fortran with gfortran and runs it; its standard output.
+pub fn run(fortran: &str) -> Result<String, String> {
+    let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let (source, program) = (dir.path().join("p.f"), dir.path().join("p"));
+    std::fs::write(&source, fortran).map_err(|e| e.to_string())?;
+    let compiled = Command::new("gfortran")
+        .args(["-std=legacy", "-w", "-fcheck=all", "-o"])
+        .args([&program, &source])
+        .output()
+        .map_err(|e| format!("gfortran does not start: {e}"))?;
+    if !compiled.status.success() {
+        return Err(String::from_utf8_lossy(&compiled.stderr).into_owned());
+    }
+    let ran = Command::new(&program).output().map_err(|e| e.to_string())?;
+    if !ran.status.success() {
+        return Err(String::from_utf8_lossy(&ran.stderr).into_owned());
+    }
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
