@@ -344,7 +344,7 @@ impl Line {
     pub(super) fn format(&mut self, text: &str) {
         self.push("FORMAT(");
         self.gap();
-        let mut rest = text;
+        let mut rest = text.trim_start_matches(' ');
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(format_piece(rest));
             self.push(piece);
