@@ -31,8 +31,10 @@ fn paper_requests() {
         .map(|r| {
             let head = lowered.program.unit(&r.head).unwrap();
             let names = |list: &[usize]| {
-                let all: Vec<&str> =
-                    list.iter().map(|p| head.symbols[head.args[*p].sym().unwrap()].name.as_str()).collect();
+                let all: Vec<&str> = list
+                    .iter()
+                    .map(|p| head.symbols[head.args[*p].sym().unwrap()].name.as_str())
+                    .collect();
                 all.join(",")
             };
             format!(
@@ -292,7 +294,10 @@ fn lowered_programs_compute_the_same() {
         let text = printed(source, Stage::Stage);
         match run(&text) {
             Ok(out) if normal(&out) == *expected => {}
-            Ok(out) => failures.push(format!("{what}: printed {:?}, not {expected:?}\n{text}", normal(&out))),
+            Ok(out) => failures.push(format!(
+                "{what}: printed {:?}, not {expected:?}\n{text}",
+                normal(&out)
+            )),
             Err(e) => failures.push(format!("{what}: {e}\n{text}")),
         }
     }
