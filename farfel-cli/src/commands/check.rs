@@ -25,7 +25,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     for package in &packages {
         let dir = project::dir_of(package);
         let config = Config::load(&dir)?;
-        let sources = farfel_build::sources(&config)?;
+        let sources = farfel_build::source_files(&config)?;
         shell.status(
             "Checking",
             format_args!(

@@ -38,6 +38,6 @@ fn of_project(args: &Expand) -> Result<(Vec<std::path::PathBuf>, Config)> {
     };
     let dir = project::dir_of(package);
     let config = Config::load(&dir)?;
-    let sources = farfel_build::sources(&config)?;
+    let sources = farfel_build::source_files(&config)?;
     Ok((sources, config))
 }
