@@ -682,25 +682,22 @@ impl Gen<'_> {
             self.mul(factor, ad)
         });
         let from_exponent = b.d.map(|bd| {
-            let base_real = match self.ty(&ap) {
-                // LOG wants a real argument.
-                Type::Integer(_) if self.constant(&ap).is_some() => {
-                    let k = self.constant(&ap).unwrap_or(1.0);
-                    self.literal(&format!("{k:?}"), ty)
+            let positive = self.constant(&ap).is_some_and(|k| k > 0.0);
+            // In the type of the power: an INTEGER has no LOG, a REAL has too few digits,
+            // and a negative base has a complex logarithm.
+            let of = match (self.ty(&ap), ty, self.constant(&ap)) {
+                (from, to, _) if from == to => ap.clone(),
+                (Type::Integer(_), to, Some(k)) if positive => {
+                    self.literal(&format!("{k:?}"), to)
                 }
-                Type::Integer(_) => {
-                    let name = if matches!(ty, Type::Real(8) | Type::Complex(8)) {
-                        "DBLE"
-                    } else {
-                        "REAL"
-                    };
-                    self.call(name, vec![ap.clone()])
-                }
-                _ => ap.clone(),
+                (_, Type::Complex(8), _) => self.call("DCMPLX", vec![ap.clone()]),
+                (_, Type::Complex(_), _) => self.call("CMPLX", vec![ap.clone()]),
+                (_, Type::Real(8), _) => self.call("DBLE", vec![ap.clone()]),
+                _ => self.call("REAL", vec![ap.clone()]),
             };
-            let log = self.call("LOG", vec![base_real]);
+            let log = self.call("LOG", vec![of]);
             let factor = self.mul(p.clone(), log);
-            let factor = if self.constant(&ap).is_some_and(|k| k > 0.0) {
+            let factor = if positive {
                 factor
             } else {
                 let zero = self.zero(self.ty(&ap));
