@@ -1,4 +1,5 @@
 //! Projects as a user has them, built by cargo.
+#![allow(dead_code)] // each test file uses some of it
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,20 +107,24 @@ impl Project {
 impl Project {
     /// The bindings that the last build made.
     pub fn bindings(&self) -> String {
+        fs::read_to_string(self.out().join("farfel_bindings.rs")).unwrap()
+    }
+
+    /// OUT_DIR of the last build.
+    pub fn out(&self) -> PathBuf {
         let name = self.package();
         let build = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target/debug/build");
-        let newest = fs::read_dir(build)
+        fs::read_dir(build)
             .unwrap()
             .map(|e| e.unwrap().path())
             .filter(|p| {
                 let dir = p.file_name().unwrap().to_string_lossy().into_owned();
                 dir.starts_with(&format!("{name}-"))
             })
-            .map(|p| p.join("out/farfel_bindings.rs"))
-            .filter(|p| p.exists())
+            .filter(|p| p.join("out").exists())
             .max_by_key(|p| fs::metadata(p).unwrap().modified().unwrap())
-            .unwrap();
-        fs::read_to_string(newest).unwrap()
+            .unwrap()
+            .join("out")
     }
 
     fn package(&self) -> String {
