@@ -501,19 +501,26 @@ impl Unit {
         };
         let external = s.external;
         let at = self.spec_insertion_point();
-        if external
-            && !self
+        if external {
+            let known = self
                 .specs
                 .iter()
-                .any(|x| matches!(&x.kind, SpecKind::External(l) if l.contains(&id)))
-        {
-            self.specs.insert(
-                at,
-                Spec {
-                    kind: SpecKind::External(vec![id]),
-                    span,
-                },
-            );
+                .any(|x| matches!(&x.kind, SpecKind::External(l) if l.contains(&id)));
+            let list = self.specs.iter_mut().find_map(|x| match &mut x.kind {
+                SpecKind::External(l) => Some(l),
+                _ => None,
+            });
+            match list {
+                _ if known => {}
+                Some(l) => l.push(id),
+                None => self.specs.insert(
+                    at,
+                    Spec {
+                        kind: SpecKind::External(vec![id]),
+                        span,
+                    },
+                ),
+            }
         }
         let declared = self
             .specs

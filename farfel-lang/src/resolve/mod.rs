@@ -15,7 +15,7 @@ mod check;
 mod names;
 mod procedures;
 
-use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, Program};
 use std::collections::HashMap;
 
@@ -31,11 +31,11 @@ use std::collections::HashMap;
 pub fn resolve(program: &mut Program) -> Vec<Diagnostic> {
     let mut diagnostics = duplicate_units(program);
     let globals = names::Globals::of(program);
-    names::resolve(program, &globals, &mut diagnostics);
-    procedures::resolve(program, &mut diagnostics);
-    if !any_errors(&diagnostics) {
-        check::check(program, &mut diagnostics);
-    }
+    let mut faulty = names::resolve(program, &globals, &mut diagnostics);
+    procedures::resolve(program, &mut faulty, &mut diagnostics);
+    // A name that is not known would only make more faults where it is used.
+    check::check(program, &faulty, &mut diagnostics);
+    diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     diagnostics
 }
 

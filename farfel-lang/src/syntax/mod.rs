@@ -35,9 +35,10 @@ use std::sync::Arc;
 pub use detect::detect;
 
 /// How statements are laid out in lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Form {
     /// Columns as on punched cards: label in 1 to 5, continuation in 6, text in 7 to 72.
+    #[default]
     Fixed,
     /// Text anywhere, `&` continues, `!` comments.
     Free,

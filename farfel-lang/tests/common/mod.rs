@@ -10,11 +10,19 @@ pub fn lowered(source: &str, stage: Stage) -> Lowered {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
-    assert!(parsed.diagnostics.is_empty(), "{}", shown(&sources, &parsed.diagnostics));
+    assert!(
+        parsed.diagnostics.is_empty(),
+        "{}",
+        shown(&sources, &parsed.diagnostics)
+    );
     let found = resolve(&mut parsed.program);
     assert!(found.is_empty(), "{}", shown(&sources, &found));
     let lowered = lower(parsed.program, stage);
-    assert!(lowered.diagnostics.is_empty(), "{}", shown(&sources, &lowered.diagnostics));
+    assert!(
+        lowered.diagnostics.is_empty(),
+        "{}",
+        shown(&sources, &lowered.diagnostics)
+    );
     lowered
 }
 
@@ -40,9 +48,14 @@ pub fn faults(source: &str) -> String {
 
 fn shown(sources: &Sources, diagnostics: &[farfel_lang::Diagnostic]) -> String {
     let lines = diagnostics.iter().map(|d| {
-        let place = sources.get(d.span.file).map(|f| f.line_column(d.span.start));
+        let place = sources
+            .get(d.span.file)
+            .map(|f| f.line_column(d.span.start));
         let place = place.map_or_else(|| "-".into(), |p| format!("{}:{}", p.line, p.column));
-        let help = d.help.as_ref().map_or_else(String::new, |h| format!(" | {h}"));
+        let help = d
+            .help
+            .as_ref()
+            .map_or_else(String::new, |h| format!(" | {h}"));
         format!("{place} {} {}{help}", d.rule.code, d.message)
     });
     lines.collect::<Vec<_>>().join("\n")
