@@ -198,8 +198,7 @@ fn real_kind_8_and_exports() {
     }
 }
 
-const STATE: &str = "\
-      SUBROUTINE CHECK(N)
+const STATE: &str = "      SUBROUTINE CHECK(N)
       IF (N .LT. 0) CALL FAIL(N)
       END
       SUBROUTINE FAIL(N)
@@ -308,8 +307,7 @@ fn stop_and_shared_state() {
 }
 
 /// What the standard forbids and compilers took: a whole array for a scalar.
-const SLOPPY: &str = "\
-      REAL FUNCTION FIRST(A)
+const SLOPPY: &str = "      REAL FUNCTION FIRST(A)
       REAL A(3)
       CALL TAKE(A, FIRST)
       END

@@ -23,8 +23,7 @@ fn files(list: &[(&str, &str)]) -> (TempDir, Vec<PathBuf>, Config) {
     (dir, paths, config)
 }
 
-const MAIN: &str = "\
-      PROGRAM GAME
+const MAIN: &str = "      PROGRAM GAME
       FUNCTION TWICE(X)
       TWICE = 2*X
       END

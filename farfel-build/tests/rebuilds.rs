@@ -78,8 +78,7 @@ fn builds_only_what_changed() {
     assert_eq!(build(), "fresh");
 }
 
-const NESTED: &str = "\
-      SUBROUTINE OUTER(X)
+const NESTED: &str = "      SUBROUTINE OUTER(X)
       FUNCTION F(Y)
       F = (Y +
       END
