@@ -45,6 +45,9 @@
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
 //! `farfel-ad` start and open none.
 
+// The examples show whole build scripts.
+#![allow(clippy::needless_doctest_main)]
+
 mod assemble;
 mod bind;
 mod config;
