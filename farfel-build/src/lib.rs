@@ -85,6 +85,17 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
     Ok(pipeline::differentiate(read.program, read.report, config, None)?.report)
 }
 
+/// The source files of a project, sorted: those that the settings name, else all under
+/// `src` and `fortran`.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
+/// settings name does not exist.
+pub fn source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
+    Ok(sources::find(config)?.files)
+}
+
 /// The program after a stage as Fortran text. [`ExpandStage::Final`] is what is compiled,
 /// without line markers: a program where there is a main program, else a library.
 ///

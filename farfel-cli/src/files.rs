@@ -4,15 +4,23 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use farfel_build::{Config, Form, Report};
+use farfel_build::{Config, Report};
+use farfel_lang::syntax::Form;
 
 use crate::args::{FileOptions, SourceForm};
 use crate::error::{Error, Result};
 use crate::shell::{Shell, Verbosity};
 
-/// The configuration that the command line and the environment ask for.
-pub fn config(options: &FileOptions, release: bool) -> Result<Config> {
-    let mut config = Config::from_env()?;
+/// How `files` are read and compiled: by the settings of the project that the first one
+/// stands in, if it does, then those of the environment, then those of the command line.
+///
+/// # Errors
+///
+/// The settings of the project or of the environment are wrong.
+pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result<Config> {
+    let mut config = Config::load(&project_of(&files[0])?)?;
+    // INCLUDE looks beside the including file, wherever that is.
+    config.include.extend(files.iter().map(|file| dir_of(file)));
     let FileOptions {
         real_kind,
         form,
@@ -34,6 +42,20 @@ pub fn config(options: &FileOptions, release: bool) -> Result<Config> {
         config.opt_level = Some("3".into());
     }
     Ok(config)
+}
+
+/// The nearest directory upwards with a Cargo.toml, else the file's own.
+fn project_of(file: &Path) -> Result<PathBuf> {
+    let dir = std::path::absolute(dir_of(file)).map_err(|e| Error::io("find", file, &e))?;
+    let project = dir.ancestors().find(|dir| dir.join("Cargo.toml").is_file());
+    Ok(project.unwrap_or(&dir).to_owned())
+}
+
+fn dir_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    }
 }
 
 /// Checks that all `files` can be read, before anything is started for them.

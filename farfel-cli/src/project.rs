@@ -22,7 +22,7 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
             )));
         }
         if !path.is_file() {
-            return Err(Error::cannot(format!("no such file `{}`", path.display())));
+            return Err(Error::fault(format!("no such file `{}`", path.display())));
         }
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         return Ok(dir.unwrap_or(Path::new(".")).to_owned());
@@ -57,7 +57,7 @@ pub fn farfel_packages(
         .map_err(|error| match error {
             cargo_metadata::Error::CargoMetadata { stderr } => {
                 let text = stderr.trim();
-                Error::cannot(text.strip_prefix("error: ").unwrap_or(text).to_owned())
+                Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
             }
             other => Error::cannot(format!("cannot run cargo metadata: {other}")),
         })?;

@@ -418,3 +418,40 @@ fn line_markers_stand_where_a_compiler_would_assume_another_line() {
     |      END
     "#);
 }
+
+#[test]
+fn a_compiler_reports_faults_at_the_marked_lines() {
+    let mut sources = Sources::new();
+    let text = "\n\n      SUBROUTINE S\n      X = 1\n\n\n      CALL\n      END\n";
+    let file = sources.add("src/game.ff", text);
+    let at = |pattern: &str| {
+        let start = text.find(pattern).unwrap() as u32;
+        Span::new(file, start, start + 1)
+    };
+    for (form, suffix) in [(Form::Fixed, "f"), (Form::Free, "f90")] {
+        let mut m = Maker::new(UnitKind::Subroutine, "S");
+        m.unit.span = at("SUBR");
+        m.unit.end_span = at("END");
+        let long = (0..90).fold(int(1), |sum, n| bin(BinOp::Add, sum, int(n)));
+        // No name, so that there is a fault.
+        let nameless = m.sym("");
+        m.unit.body = vec![
+            Stmt::assign(m.var("X"), long, at("X =")),
+            Stmt::new(StmtKind::Call(nameless, vec![]), at("CALL")),
+        ];
+        let options = Options {
+            form,
+            line_markers: Some(&sources),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join(format!("printed.{suffix}"));
+        std::fs::write(&source, print_unit(&m.unit, &options)).unwrap();
+        let output = std::process::Command::new("gfortran")
+            .args(["-std=legacy", "-fsyntax-only"])
+            .arg(&source)
+            .output()
+            .expect("gfortran is needed");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.starts_with("src/game.ff:7:"), "{message}");
+    }
+}

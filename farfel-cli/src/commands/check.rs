@@ -11,8 +11,8 @@ use crate::{cargo, compiler, files, project};
 /// Looks for faults: in single files, or in all that a project has, Rust included.
 pub fn run(args: &Check, shell: &mut Shell) -> Result {
     if !args.files.is_empty() {
-        let config = files::config(&args.file_options, args.release)?;
         files::readable(&args.files)?;
+        let config = files::config(&args.files, &args.file_options, args.release)?;
         let report = farfel_build::check(&args.files, &config)?;
         files::show_warnings(&report, shell);
         shell.status("Checked", files::shown(&args.files));
@@ -25,7 +25,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     for package in &packages {
         let dir = project::dir_of(package);
         let config = Config::load(&dir)?;
-        let sources = config.discover(&dir)?;
+        let sources = farfel_build::source_files(&config)?;
         shell.status(
             "Checking",
             format_args!(

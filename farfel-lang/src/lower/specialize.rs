@@ -541,8 +541,10 @@ struct Substitute {
 }
 
 fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
-    crate::ir::rewrite_exprs(&mut copy.body, &mut |e| if let ExprKind::Var(s) = &mut e.kind {
-        if let Some(new) = substitutes.get(s) {
+    crate::ir::rewrite_exprs(&mut copy.body, &mut |e| {
+        if let ExprKind::Var(s) = &mut e.kind
+            && let Some(new) = substitutes.get(s)
+        {
             e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
         }
     });

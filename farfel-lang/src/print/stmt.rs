@@ -343,14 +343,18 @@ impl Line {
     /// character and Hollerith constants.
     pub(super) fn format(&mut self, text: &str) {
         self.push("FORMAT(");
-        let mut rest = text;
+        self.gap();
+        let mut rest = text.trim_start_matches(' ');
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(format_piece(rest));
             self.push(piece);
+            rest = after.trim_start_matches(' ');
             if piece.ends_with(',') {
+                if rest.len() < after.len() {
+                    self.push(" ");
+                }
                 self.gap();
             }
-            rest = after;
         }
         self.push(")");
     }
