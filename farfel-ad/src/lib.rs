@@ -1,1 +1,95 @@
 //! Automatic differentiation of Fortran 77 programs.
+//!
+//! [`AdTool`] is the one interface: a program and a [`Request`] in, derivative units out.
+//! [`Builtin`] is the engine of this crate. It works on the program representation, so
+//! that what it generates joins the program as ordinary units, which can be
+//! differentiated again: that is all there is to nested AD.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`flow`] | control flow graph of a unit |
+//! | [`depend`] | locations, what statements assign, which outputs depend on which inputs |
+//! | [`activity`] | which derivatives are needed where, for one unit in one context |
+//! | `tangent` | forward mode |
+
+pub mod activity;
+pub mod depend;
+pub mod flow;
+mod tangent;
+
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{AdMode, Program, Request, Unit};
+
+/// Something that differentiates programs.
+pub trait AdTool {
+    /// Its name, as users choose it.
+    fn name(&self) -> &str;
+
+    /// New units to add to the program: the derivative of `request.head` and of all below
+    /// it that is active. A unit that bears the name of one in the program replaces it.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be differentiated, at its place in the source.
+    fn differentiate(
+        &self,
+        program: &Program,
+        request: &Request,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
+}
+
+/// The engine of this crate: forward mode.
+///
+/// See the crate's README for what derivatives mean where functions have none, and for
+/// the argument lists of what it generates.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Builtin;
+
+impl AdTool for Builtin {
+    fn name(&self) -> &str {
+        "builtin"
+    }
+
+    fn differentiate(
+        &self,
+        program: &Program,
+        request: &Request,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        match request.mode {
+            AdMode::Forward => tangent::differentiate(program, request),
+            AdMode::Reverse => Err(vec![
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    request.span,
+                    format!(
+                        "reverse mode is not in the built-in engine of Farfel {} yet",
+                        env!("CARGO_PKG_VERSION")
+                    ),
+                )
+                .label("ADR block")
+                .help("write the block with ADF, one run for each independent variable"),
+            ]),
+        }
+    }
+}
+
+/// Carries requests out in order; each sees what the earlier ones generated.
+///
+/// # Errors
+///
+/// The faults of the first request that fails.
+pub fn differentiate_all(
+    tool: &dyn AdTool,
+    mut program: Program,
+    requests: &[Request],
+) -> Result<Program, Vec<Diagnostic>> {
+    for request in requests {
+        for unit in tool.differentiate(&program, request)? {
+            match program.unit_mut(&unit.name) {
+                Some(old) => *old = unit,
+                None => program.units.push(unit),
+            }
+        }
+    }
+    Ok(program)
+}

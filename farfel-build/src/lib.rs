@@ -1,1 +1,176 @@
-//! Build-script helper.
+//! Compiles Farfel and Fortran sources into a Rust crate.
+//!
+//! In `Cargo.toml`:
+//!
+//! ```toml
+//! [dependencies]
+//! farfel-runtime = "0.1"
+//!
+//! [build-dependencies]
+//! farfel-build = "0.1"
+//! ```
+//!
+//! In `build.rs`:
+//!
+//! ```no_run
+//! fn main() {
+//!     farfel_build::compile();
+//! }
+//! ```
+//!
+//! Every `.ff`, `.f`, `.for` and `.f77` file under `src` and `fortran` then is a part of one
+//! library, and `farfel_runtime::include_bindings!()` brings its subprograms into Rust.
+//! [`Config`] lists the settings, [`Build`] changes them in `build.rs`.
+//!
+//! # The way of the data
+//!
+//! | module | from → to |
+//! |---|---|
+//! | `sources` | directories → files and their text |
+//! | `pipeline` | text → a lowered program with its derivatives |
+//! | `assemble` | program → the Fortran that is compiled |
+//! | `bind` | program → `farfel_bindings.rs` |
+//! | `gfortran` | Fortran → object file, messages → diagnostics |
+//! | `script` | all of it in a build script |
+//!
+//! # What is in OUT_DIR
+//!
+//! | file | what |
+//! |---|---|
+//! | `farfel_bindings.rs` | the Rust functions |
+//! | `farfel.f` | the Fortran that is compiled, with line markers |
+//! | `farfel.key` | compiler and flags of the last successful run |
+//! | `lib….a` | the static library |
+//!
+//! **Invariant:** this crate owns every process and every file; `farfel-lang` and
+//! `farfel-ad` start and open none.
+
+// The examples show whole build scripts.
+#![allow(clippy::needless_doctest_main)]
+
+mod assemble;
+mod bind;
+mod config;
+mod error;
+mod facts;
+mod files;
+mod gfortran;
+mod names;
+mod pipeline;
+pub mod render;
+mod rustdoc;
+mod script;
+mod sources;
+mod stage;
+pub mod toolchain;
+
+pub use config::Config;
+pub use error::Error;
+pub use render::Report;
+pub use script::{Build, Built, compile, try_compile};
+pub use stage::{ExpandStage, UnknownStage};
+
+use farfel_lang::ir::UnitKind;
+use farfel_lang::lower::Stage;
+use names::Names;
+use pipeline::Goal;
+use std::path::{Path, PathBuf};
+
+/// Reads files and reports every fault: syntax, names and types, lowering, and what the AD
+/// tool cannot differentiate. Compiles nothing and writes nothing.
+///
+/// # Errors
+///
+/// [`Error::Diagnostics`] when there are faults, [`Error::Io`] when a file cannot be read.
+pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
+    config.check()?;
+    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    Ok(pipeline::differentiate(read.program, read.report, config, None)?.report)
+}
+
+/// The source files of a project, sorted: those that the settings name, else all under
+/// `src` and `fortran`.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
+/// settings name does not exist.
+pub fn source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
+    Ok(sources::find(config)?.files)
+}
+
+/// The program after a stage as Fortran text. [`ExpandStage::Final`] is what is compiled,
+/// without line markers: a program where there is a main program, else a library.
+///
+/// # Errors
+///
+/// Those of [`check`]; for the final stage of a library also [`Error::Export`].
+pub fn expand(
+    files: &[PathBuf],
+    stage: ExpandStage,
+    config: &Config,
+) -> Result<(String, Report), Error> {
+    config.check()?;
+    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let print = |program: &_| {
+        farfel_lang::print::print_program(program, &farfel_lang::print::Options::default())
+    };
+    let until = match stage {
+        ExpandStage::Parse => Stage::Parse,
+        ExpandStage::Lift => Stage::Lift,
+        ExpandStage::Specialize => Stage::Specialize,
+        ExpandStage::Prune => Stage::Prune,
+        ExpandStage::Outline => Stage::Outline,
+        ExpandStage::Stage => Stage::Stage,
+        ExpandStage::Final => {
+            let is_library = !has_main(&read.program);
+            let exports = config.exports.as_deref().filter(|_| is_library);
+            let done = pipeline::differentiate(read.program, read.report, config, exports)?;
+            let text = if is_library {
+                let exports = bind::choose(&done.program, &read.written, config)?;
+                let names = Names::new(&config.name, &config.version);
+                assemble::Library::new(done.program, names).text(&exports.names, None)
+            } else {
+                assemble::program_text(&done.program, None)
+            };
+            return Ok((text, done.report));
+        }
+    };
+    let (program, _, report) = pipeline::lower_to(read.program, until, read.report, None)?;
+    Ok((print(&program), report))
+}
+
+/// Compiles a main program and what it calls to the executable file `out`.
+///
+/// # Errors
+///
+/// Those of [`check`]; [`Error::NoMainProgram`]; [`Error::NoFortranCompiler`];
+/// [`Error::Command`] when linking fails.
+pub fn build_program(files: &[PathBuf], out: &Path, config: &Config) -> Result<Report, Error> {
+    config.check()?;
+    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    if !has_main(&read.program) {
+        return Err(Error::NoMainProgram);
+    }
+    let done = pipeline::differentiate(read.program, read.report, config, None)?;
+    let compiler = toolchain::find_or_install(config)?;
+    let text = assemble::program_text(&done.program, Some(&done.report.sources));
+    let scratch = files::Scratch::new()?;
+    let source = scratch.path().join("farfel.f");
+    files::write_if_changed(&source, text.as_bytes())?;
+    let profile = gfortran::Profile {
+        opt_level: "2".into(),
+        debug: false,
+    };
+    let mut flags = gfortran::flags(config, &profile);
+    // All there is stands in this one file, so that gfortran may inline everything.
+    flags.push("-fwhole-program".into());
+    let built = scratch.path().join("program");
+    let report = gfortran::compile(&compiler, &flags, &source, &built, done.report)?;
+    files::copy(&built, out)?;
+    Ok(report)
+}
+
+fn has_main(program: &farfel_lang::ir::Program) -> bool {
+    program.units.iter().any(|u| u.kind == UnitKind::Program)
+}

@@ -4,25 +4,36 @@ mod common;
 
 /// `what`, then the program.
 const CASES: &[(&str, &str)] = &[
-    ("unknown function", "
+    (
+        "unknown function",
+        "
       PROGRAM P
       X = SQRRT(2.0)
       Y = HELPER(X)
-      END"),
-    ("unknown subroutine", "
+      END",
+    ),
+    (
+        "unknown subroutine",
+        "
       PROGRAM P
       CALL WROK(1)
       END
       SUBROUTINE WORK(I)
-      END"),
-    ("undeclared", "
+      END",
+    ),
+    (
+        "undeclared",
+        "
       PROGRAM P
       IMPLICIT NONE
       REAL TOTAL
       TOTL = 1
       TOTAL = TOTL + OTHER
-      END"),
-    ("undeclared in a nested subprogram", "
+      END",
+    ),
+    (
+        "undeclared in a nested subprogram",
+        "
       SUBROUTINE S(X)
       IMPLICIT NONE
       REAL X
@@ -30,8 +41,11 @@ const CASES: &[(&str, &str)] = &[
           X = Z
         END
       CALL T
-      END"),
-    ("argument counts", "
+      END",
+    ),
+    (
+        "argument counts",
+        "
       PROGRAM P
         FUNCTION F(X)
           F = X
@@ -44,8 +58,11 @@ const CASES: &[(&str, &str)] = &[
       G = A + B
       END
       SUBROUTINE S(I)
-      END"),
-    ("argument types and kinds", "
+      END",
+    ),
+    (
+        "argument types and kinds",
+        "
       PROGRAM P
       DOUBLE PRECISION D
       CALL S(1, D, 2.0)
@@ -63,8 +80,11 @@ const CASES: &[(&str, &str)] = &[
       SUBROUTINE U(V)
       DIMENSION V(3)
       V(1) = 0
-      END"),
-    ("function types", "
+      END",
+    ),
+    (
+        "function types",
+        "
       PROGRAM P
       X = F(1.0)
       CALL F(1.0)
@@ -74,8 +94,11 @@ const CASES: &[(&str, &str)] = &[
       F = X
       END
       SUBROUTINE S(X)
-      END"),
-    ("assignments that cannot be", "
+      END",
+    ),
+    (
+        "assignments that cannot be",
+        "
       PROGRAM P
       PARAMETER (C = 1.0)
       C = 2.0
@@ -85,8 +108,11 @@ const CASES: &[(&str, &str)] = &[
       END
       FUNCTION G(X)
       G = X
-      END"),
-    ("types that do not go together", "
+      END",
+    ),
+    (
+        "types that do not go together",
+        "
       PROGRAM P
       LOGICAL L
       CHARACTER*4 S
@@ -96,23 +122,32 @@ const CASES: &[(&str, &str)] = &[
       IF (X) Y = 1
       IF (I) THEN
       END IF
-      END"),
-    ("labels", "
+      END",
+    ),
+    (
+        "labels",
+        "
       PROGRAM P
       GOTO 10
    20 X = 1
    20 X = 2
       IF (X) 20, 30, 40
    30 CONTINUE
-      END"),
-    ("ranks", "
+      END",
+    ),
+    (
+        "ranks",
+        "
       PROGRAM P
       DIMENSION A(2,3)
       X = A(1)
       B(2) = 1
       X(3) = 4
-      END"),
-    ("two of one name", "
+      END",
+    ),
+    (
+        "two of one name",
+        "
       SUBROUTINE A
       END
       FUNCTION B(X)
@@ -125,21 +160,30 @@ const CASES: &[(&str, &str)] = &[
       B = C(X)
       END
       SUBROUTINE A
-      END"),
-    ("tangents of what has none", "
+      END",
+    ),
+    (
+        "tangents of what has none",
+        "
       SUBROUTINE S(X, Y, K)
       PARAMETER (C = 1.0)
       ADF(TANGENT(K) = 1, TANGENT(C) = 1)
       Y = X*K
       END ADF(D = TANGENT(Y), C = TANGENT(Y))
-      END"),
-    ("a dependent that is not computed", "
+      END",
+    ),
+    (
+        "a dependent that is not computed",
+        "
       SUBROUTINE S(X, Y)
       ADF(X)
       Y = X**2
       END ADF(D = TANGENT(Z))
-      END"),
-    ("into and out of a block", "
+      END",
+    ),
+    (
+        "into and out of a block",
+        "
       SUBROUTINE S(X, Y)
       IF (X .LT. 0) GOTO 10
       ADF(X)
@@ -149,22 +193,31 @@ const CASES: &[(&str, &str)] = &[
       IF (Y .GT. 1) RETURN
       END ADF(D = TANGENT(Y))
    20 CONTINUE
-      END"),
-    ("reverse mode is for later", "
+      END",
+    ),
+    (
+        "reverse mode is for later",
+        "
       SUBROUTINE S(X, Y, G)
       ADR(Y)
       Y = X**2
       END ADR(G = COTANGENT(X))
-      END"),
-    ("a closure to an unknown procedure", "
+      END",
+    ),
+    (
+        "a closure to an unknown procedure",
+        "
       SUBROUTINE S(X)
       EXTERNAL QUAD
         FUNCTION F(T)
           F = T*X
         END
       CALL QUAD(F)
-      END"),
-    ("a nested subprogram that passes itself on without end", "
+      END",
+    ),
+    (
+        "a nested subprogram that passes itself on without end",
+        "
       SUBROUTINE S(X)
         SUBROUTINE T(F)
           FUNCTION G(Y)
@@ -176,19 +229,51 @@ const CASES: &[(&str, &str)] = &[
       END
       FUNCTION SQ(X)
       SQ = X
-      END"),
-    ("recursive derivatives", "
+      END",
+    ),
+    (
+        "faults of syntax and of names in one run",
+        "
+      SUBROUTINE A(X)
+        FUNCTION F(Y)
+        F = Y +* X
+        END
+      Z = F(1.0, 2
+      CALL NOWHERE
+      END
+      PROGRAM P
+      CALL A(1.0, 2.0)
+      CALL B(1)
+      END",
+    ),
+    (
+        "a header that is not understood",
+        "
+      SUBROUTINE B(X
+      X = 1
+      END
+      PROGRAM P
+      CALL B(1)
+      I = .TRUE. + 1
+      END",
+    ),
+    (
+        "recursive derivatives",
+        "
       FUNCTION F(X)
       ADF(X)
       Y = F(X)
       END ADF(D = TANGENT(Y))
       F = D
-      END"),
+      END",
+    ),
 ];
 
 #[test]
 fn faults() {
-    let shown: Vec<String> =
-        CASES.iter().map(|(what, source)| format!("== {what}\n{}\n", common::faults(source))).collect();
+    let shown: Vec<String> = CASES
+        .iter()
+        .map(|(what, source)| format!("== {what}\n{}\n", common::faults(source)))
+        .collect();
     insta::assert_snapshot!(shown.join("\n"));
 }

@@ -1,1 +1,42 @@
-//! What generated bindings use at run time.
+//! What the bindings that Farfel generates use at run time, and what a program that calls
+//! them meets: [`Error`], [`Complex`] and [`include_bindings!`].
+//!
+//! In a crate whose `build.rs` calls `farfel_build::compile()`:
+//!
+//! ```ignore
+//! mod fortran {
+//!     farfel_runtime::include_bindings!();
+//! }
+//!
+//! fn main() -> Result<(), farfel_runtime::Error> {
+//!     let norm = fortran::norm(3, &[1.0, 2.0, 2.0])?;
+//!     println!("{norm}");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! **Invariant:** this crate knows nothing of the compiler. It is linked into every
+//! program that calls Farfel code, so it stays small, and it is the only place apart from
+//! the generated bindings where Rust and Fortran meet.
+
+mod arrays;
+mod error;
+mod lock;
+mod stop;
+
+pub use arrays::{LogicalKind, check_extent, elements, from_logicals, to_logicals};
+pub use error::Error;
+pub use lock::{Guard, Lock};
+pub use num_complex::{self, Complex};
+pub use stop::catch_stop;
+
+/// Brings the functions that the build script generated into the current module.
+///
+/// Works at the top of a crate and in any module; a module of its own keeps the Fortran
+/// names together.
+#[macro_export]
+macro_rules! include_bindings {
+    () => {
+        include!(concat!(env!("OUT_DIR"), "/farfel_bindings.rs"));
+    };
+}

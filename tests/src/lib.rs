@@ -1,1 +1,136 @@
-//! End-to-end tests.
+//! What the end-to-end tests share: the command, and places to run it in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use snapbox::assert::DEFAULT_ACTION_ENV;
+use snapbox::cmd::Command;
+use snapbox::{Assert, Redactions};
+use tempfile::TempDir;
+
+/// The top of this repository.
+pub fn repository() -> &'static Path {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().unwrap_or(tests)
+}
+
+/// The paper's Listing 7.
+pub fn paper() -> PathBuf {
+    repository().join("example-project/fortran-main/paper.ff")
+}
+
+/// Where the command is.
+pub fn farfel_path() -> PathBuf {
+    snapbox::cmd::cargo_bin("farfel-under-test")
+}
+
+/// The command, to be run in `dir` with nothing of the caller's settings. Texts that it is
+/// held against name `dir` as `[DIR]` and this repository as `[FARFEL]`.
+///
+/// Projects of all tests share one target directory, so that the crates they depend on
+/// are compiled once; it is not the repository's own, which cargo may hold locked.
+pub fn farfel(dir: &Path) -> Command {
+    command(&farfel_path(), dir)
+}
+
+/// Another program, as [`farfel`].
+pub fn command(program: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(program)
+        .with_assert(texts(dir))
+        .current_dir(dir)
+        .env("CARGO_TARGET_DIR", shared_target())
+        .env("CARGO_TERM_COLOR", "never")
+        .env("NO_COLOR", "1")
+        .env("LC_ALL", "C.UTF-8")
+        // Compiling Rust crates on a small machine takes its time.
+        .timeout(Duration::from_secs(900));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("FARFEL_") || text.starts_with("CARGO_PKG_") {
+            command = command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// How texts are held against what is expected when the command runs in `dir`.
+pub fn texts(dir: &Path) -> Assert {
+    let mut redactions = Redactions::new();
+    // The names are upper case and the values cannot be empty, which is all that is asked.
+    let _ = redactions.insert("[FARFEL]", repository());
+    let _ = redactions.insert("[DIR]", dir.to_owned());
+    Assert::new()
+        .action_env(DEFAULT_ACTION_ENV)
+        .redact_with(redactions)
+}
+
+/// The target directory that the projects of all tests share.
+pub fn shared_target() -> PathBuf {
+    let program = farfel_path();
+    let target = program.parent().and_then(Path::parent).unwrap_or(&program);
+    target.join("tmp").join("projects")
+}
+
+/// An empty directory of the test's own.
+///
+/// # Panics
+///
+/// The system has no place for temporary files.
+pub fn sandbox() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("farfel-test-")
+        .tempdir()
+        .expect("a place for temporary files")
+}
+
+/// Writes a file into `dir`, making folders, and returns its path.
+///
+/// # Panics
+///
+/// The file cannot be written.
+pub fn write(dir: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = dir.join(name);
+    fs::create_dir_all(path.parent().unwrap_or(dir)).expect("a folder for the file");
+    fs::write(&path, text).expect("a file");
+    path
+}
+
+/// Fixed-form source from lines written at the margin: labels and comments stay there,
+/// statements move to column seven.
+pub fn fixed(lines: &str) -> String {
+    lines
+        .lines()
+        .map(|line| match line.trim_start() {
+            "" => "\n".to_owned(),
+            text if line.starts_with(['C', '*']) && text.starts_with("C ") => format!("{line}\n"),
+            text => format!("      {text}\n"),
+        })
+        .collect()
+}
+
+/// All the files below `dir` but what git and cargo keep there, sorted.
+///
+/// # Panics
+///
+/// The directory cannot be read.
+pub fn tree(dir: &Path) -> Vec<String> {
+    fn walk(dir: &Path, root: &Path, names: &mut Vec<String>) {
+        for entry in fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(root).unwrap_or(&path);
+            if name.ends_with(".git") || name.ends_with("target") {
+                continue;
+            }
+            if path.is_dir() {
+                walk(&path, root, names);
+            } else {
+                names.push(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    let mut names = Vec::new();
+    walk(dir, dir, &mut names);
+    names.sort();
+    names
+}

@@ -192,7 +192,7 @@ impl Forest {
             Class::Parameter(e) => look(e),
             Class::StatementFunction(dummies, e) => {
                 look(e);
-                found.retain(|r| !(r.0 == owner && dummies.contains(&r.1)));
+                found.extend(dummies.iter().map(|d| (owner, *d)));
             }
             _ => {}
         }
@@ -260,11 +260,11 @@ impl Forest {
         if self.nodes[node].parent.is_none() {
             return;
         }
+        // First, for it decides what needs a declaration.
+        self.nodes[node].unit.implicit = self.effective_implicit(node);
         self.settle_links(node, &captured[node], diagnostics);
-        let implicit = self.effective_implicit(node);
         let name = self.nodes[node].name.clone();
         let unit = &mut self.nodes[node].unit;
-        unit.implicit = implicit;
         if !unit.implicit.is_empty() && !unit.specs.iter().any(|s| s.kind == SpecKind::Implicit) {
             unit.specs.insert(
                 0,
@@ -304,28 +304,18 @@ impl Forest {
                 .collect();
             closures.insert(id, taken);
         }
-        // A function that calls itself names its own result.
-        if let Some(r) = self.nodes[node].unit.result {
-            let own = captured[node].iter().map(|r| self.view(node, *r)).collect();
-            let unit = &self.nodes[node].unit;
-            let mut recursive = false;
-            calls::for_each_call(&unit.body, &mut |callee, _| recursive |= callee == r);
-            if recursive {
-                closures.insert(r, own);
-                self.nodes[node].unit.recursive = true;
-            }
+        if let Some(own) = self.separate_result(node) {
+            let taken = captured[node].iter().map(|r| self.view(node, *r)).collect();
+            closures.insert(own, taken);
         }
-        let result = self.nodes[node].unit.result;
         let names: Vec<(SymId, Name)> = closures
             .keys()
-            .filter(|id| Some(**id) != result)
             .filter_map(|id| Some((*id, self.nodes[self.nested(node, *id)?].name.clone())))
             .collect();
         let unit = &mut self.nodes[node].unit;
         let Unit { body, .. } = unit;
         crate::ir::rewrite_exprs(body, &mut |e| {
             if let ExprKind::Var(s) = e.kind
-                && Some(s) != result
                 && let Some(taken) = closures.get(&s)
             {
                 e.kind = ExprKind::Closure(s, taken.clone());
@@ -350,6 +340,38 @@ impl Forest {
         }
     }
 
+    /// In a function that calls itself, one name means the result and the function. Gives
+    /// the result another name and returns the symbol of the function.
+    fn separate_result(&mut self, node: usize) -> Option<SymId> {
+        let name = self.nodes[node].name.clone();
+        let unit = &mut self.nodes[node].unit;
+        let result = unit.result?;
+        let mut recursive = false;
+        calls::for_each_call(&unit.body, &mut |callee, _| recursive |= callee == result);
+        if !recursive {
+            return None;
+        }
+        unit.recursive = true;
+        let (ty, span) = (unit.symbols[result].ty, unit.symbols[result].span);
+        let other = unit
+            .symbols
+            .unused(&format!("{}_RESULT", unit.name), &|_| false);
+        unit.symbols.rename(result, other);
+        let own = unit.symbols.add(Symbol {
+            ty,
+            class: Class::Function,
+            place: Place::Global,
+            ..Symbol::new(name, span)
+        });
+        calls::for_each_call_mut(&mut unit.body, &mut |callee, _| {
+            if *callee == result {
+                *callee = own;
+            }
+        });
+        unit.declare(result);
+        Some(own)
+    }
+
     /// Links become dummy arguments, COMMON variables or constants.
     fn settle_links(&mut self, node: usize, captured: &[Root], diagnostics: &mut Vec<Diagnostic>) {
         let args: Vec<SymId> = captured.iter().map(|r| self.view(node, *r)).collect();
@@ -360,14 +382,21 @@ impl Forest {
             .filter(|(_, s)| matches!(s.place, Place::Host(_)))
             .map(|(id, _)| (id, self.root((node, id))))
             .collect();
+        // Settling a link ends it, so what they all lead to is looked up beforehand.
+        let ours: HashMap<Root, SymId> = links.iter().map(|(id, root)| (*root, *id)).collect();
         let mut commons: Vec<(usize, Name)> = Vec::new();
         let mut constants = Vec::new();
         for (id, root) in &links {
             let mut s = self.symbol(*root).clone();
-            let mut fix = |e: &mut Expr| {
-                let mut map = |x: &mut SymId| *x = self.view(node, self.root((root.0, *x)));
-                e.for_each_symbol_mut(&mut map);
+            let map = &mut |x: &mut SymId| {
+                let at = self.root((root.0, *x));
+                *x = if at.0 == node {
+                    at.1
+                } else {
+                    ours.get(&at).copied().unwrap_or(*x)
+                };
             };
+            let mut fix = |e: &mut Expr| e.for_each_symbol_mut(map);
             for Dim { lower, upper } in &mut s.dims {
                 lower.iter_mut().chain(upper).for_each(&mut fix);
             }
@@ -375,14 +404,13 @@ impl Forest {
             match &mut s.class {
                 Class::Parameter(e) => fix(e),
                 Class::StatementFunction(dummies, e) => {
-                    let dummy_roots: Vec<Root> =
-                        dummies.iter().map(|d| self.root((root.0, *d))).collect();
-                    *dummies = dummy_roots
-                        .into_iter()
-                        .map(|r| self.view(node, r))
-                        .collect();
-                    let mut map = |x: &mut SymId| *x = self.view(node, self.root((root.0, *x)));
-                    e.for_each_symbol_mut(&mut map);
+                    fix(e);
+                    // Its dummies are names of their own.
+                    dummies.iter_mut().for_each(|d| {
+                        let mut name = Expr::var(*d, s.span);
+                        fix(&mut name);
+                        *d = name.base().unwrap_or(*d);
+                    });
                 }
                 _ => {}
             }
@@ -447,7 +475,7 @@ impl Forest {
             }
         }
         for (owner, block) in commons {
-            self.import_common(node, owner, &block, diagnostics);
+            self.import_common(node, owner, &block, &ours, diagnostics);
         }
         let unit = &mut self.nodes[node].unit;
         for id in args {
@@ -462,6 +490,7 @@ impl Forest {
         node: usize,
         owner: usize,
         block: &Name,
+        ours: &HashMap<Root, SymId>,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
         let own = !self.common_members(node, block).is_empty();
@@ -485,11 +514,14 @@ impl Forest {
             return;
         }
         let members = self.common_members(owner, block);
-        let mut entities = Vec::new();
-        for m in members {
-            let sym = self.view(node, (owner, m));
-            entities.push(Entity { sym, dims: false });
-        }
+        let entities: Vec<Entity> = members
+            .iter()
+            .filter_map(|m| ours.get(&(owner, *m)))
+            .map(|s| Entity {
+                sym: *s,
+                dims: false,
+            })
+            .collect();
         let unit = &mut self.nodes[node].unit;
         for e in &entities {
             unit.declare(e.sym);

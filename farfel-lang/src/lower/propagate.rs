@@ -7,7 +7,8 @@ use super::calls::{for_each_call_mut, global, procedure_symbol};
 use super::specialize::procedure_values;
 use super::stage::{Slot, Staged};
 use crate::effects::procedure_dummies;
-use crate::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Unit, UnitKind};
+use crate::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Unit, UnitKind};
+use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) fn propagate(program: &mut Program, staged: &mut [Staged]) {
@@ -102,17 +103,24 @@ fn constants(program: &Program, staged: &[Staged]) -> BTreeMap<(Name, usize), Na
                 heads.insert(id, (staged.request.head.clone(), staged.layout.clone()));
             }
         }
-        for_each_call_mut(&mut unit.body, &mut |callee, args| {
-            if let Some((_, layout)) = heads.get(callee) {
+        let Unit { symbols, body, .. } = unit;
+        for_each_call_mut(body, &mut |callee, args| {
+            if let Some((head, layout)) = heads.get(callee) {
                 let mut slots = layout.iter();
                 args.retain(|_| matches!(slots.next(), Some(Slot::Primal(_))));
+                *callee = match symbols.find(head) {
+                    Some(s) => s,
+                    None => {
+                        let class = Class::Subroutine;
+                        symbols.add(Symbol {
+                            class,
+                            place: Place::Global,
+                            ..Symbol::new(head.clone(), Span::NONE)
+                        })
+                    }
+                };
             }
         });
-        for (id, (head, _)) in heads {
-            if unit.symbols.find(&head).is_none() {
-                unit.symbols.rename(id, head);
-            }
-        }
     }
     let all: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     procedure_values(&seen_as_heads, &all)

@@ -358,6 +358,9 @@ impl Specializer<'_> {
         }
         copy.name = name.clone();
         let substitutes = self.bind(&mut copy, target, key, args);
+        if self.grows(&copy, &substitutes) {
+            return None;
+        }
         substitute(&mut copy, &substitutes);
         let ids: Vec<SymId> = copy
             .result
@@ -370,6 +373,33 @@ impl Specializer<'_> {
         self.assigned.add(&self.program.units[at]);
         self.unit(&name);
         Some(name)
+    }
+
+    /// A subprogram that passes itself (directly or not) a nested subprogram which takes the
+    /// procedure along that it got: every round would need a copy with one closure more.
+    fn grows(&mut self, copy: &Unit, substitutes: &BTreeMap<SymId, Substitute>) -> bool {
+        let mut found = None;
+        crate::ir::walk_exprs(&copy.body, &mut |e| {
+            if let ExprKind::Closure(p, captured) = &e.kind
+                && let Some(c) = captured.iter().find(|c| substitutes.contains_key(c))
+            {
+                found.get_or_insert((e.span, *p, *c));
+            }
+        });
+        let Some((span, procedure, taken)) = found else {
+            return false;
+        };
+        let (procedure, taken) = (&copy.symbols[procedure].name, &copy.symbols[taken].name);
+        self.diagnostics.push(
+            Diagnostic::error(
+                &rules::ENDLESS_SPECIALIZATION,
+                span,
+                format!("{procedure} takes the procedure {taken} along and is passed on where {taken} came from"),
+            )
+            .label("each call would need another copy")
+            .help("pass data on instead of a procedure, so that the recursion does not nest closures"),
+        );
+        true
     }
 
     /// Behind the unit and the copies made of it.
@@ -511,22 +541,12 @@ struct Substitute {
 }
 
 fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
-    crate::ir::rewrite_exprs(&mut copy.body, &mut |e| match &mut e.kind {
-        ExprKind::Var(s) => {
-            if let Some(new) = substitutes.get(s) {
-                e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
-            }
+    crate::ir::rewrite_exprs(&mut copy.body, &mut |e| {
+        if let ExprKind::Var(s) = &mut e.kind
+            && let Some(new) = substitutes.get(s)
+        {
+            e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
         }
-        ExprKind::Closure(_, captured) => {
-            // Only a procedure with captured procedures that is not specialised yet, as in
-            // recursion. Its captured procedure keeps the variables with it.
-            for c in captured {
-                if let Some(new) = substitutes.get(c) {
-                    *c = new.procedure;
-                }
-            }
-        }
-        _ => {}
     });
     for_each_call_mut(&mut copy.body, &mut |callee, args| {
         if let Some(new) = substitutes.get(callee) {

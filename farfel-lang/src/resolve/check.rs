@@ -10,10 +10,16 @@ use crate::source::Span;
 use crate::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-pub(super) fn check(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
+/// Checks the top-level units whose positions are not in `faulty`.
+pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mut Vec<Diagnostic>) {
     let assigned = Assigned::of(program);
     let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-    for unit in &program.units {
+    for (_, unit) in program
+        .units
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !faulty.contains(i))
+    {
         let mut checker = Checker {
             globals: &globals,
             assigned: &assigned,

@@ -77,21 +77,35 @@ struct Resolver<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-pub(super) fn resolve(program: &mut Program, globals: &Globals, diagnostics: &mut Vec<Diagnostic>) {
-    let mut resolver = Resolver {
-        globals,
-        scopes: Vec::new(),
-        diagnostics,
-    };
-    let units = std::mem::take(&mut program.units);
-    program.units = units.into_iter().map(|u| resolver.unit(u)).collect();
+/// Resolves all names. Returns the top-level units, by position, in which something is
+/// wrong.
+pub(super) fn resolve(
+    program: &mut Program,
+    globals: &Globals,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> HashSet<usize> {
+    let mut faulty = HashSet::new();
+    for (i, unit) in program.units.iter_mut().enumerate() {
+        let before = diagnostics.len();
+        let mut resolver = Resolver {
+            globals,
+            scopes: Vec::new(),
+            diagnostics,
+        };
+        let empty = Unit::new(UnitKind::Subroutine, Name::default(), Span::NONE);
+        *unit = resolver.unit(std::mem::replace(unit, empty));
+        if diagnostics.len() > before {
+            faulty.insert(i);
+        }
+    }
+    faulty
 }
 
 /// How a name is used in one unit.
 #[derive(Default, Clone, Copy)]
 struct Use {
-    /// `NAME(…)` in an expression.
-    applied: bool,
+    /// `NAME(…)` in an expression, and where first.
+    applied: Option<Span>,
     /// CALL NAME
     called: bool,
 }
@@ -174,7 +188,7 @@ impl Resolver<'_> {
             symbol.class = class;
             symbol.ty = ty;
         } else if self.find_in_surroundings(level, id, used) {
-        } else if used.called || used.applied {
+        } else if used.called || used.applied.is_some() {
             self.global_procedure(level, id, used);
         } else {
             self.implicit_variable(level, id);
@@ -202,7 +216,7 @@ impl Resolver<'_> {
             Class::Variable
         } else if used.called {
             Class::Subroutine
-        } else if used.applied && !array && !self.is_substring(level, id) {
+        } else if used.applied.is_some() && !array && !self.is_substring(level, id) {
             Class::Function
         } else if external {
             Class::Procedure
@@ -334,7 +348,10 @@ impl Resolver<'_> {
             // The name of a surrounding function, used with arguments, is the function
             // itself and not its result.
             let own_result = bound.is_some_and(|s| scope.unit.symbols[s].place == Place::Result);
-            if own_result && used.applied && !scope.unit.symbols[bound.unwrap_or(id)].is_array() {
+            if own_result
+                && used.applied.is_some()
+                && !scope.unit.symbols[bound.unwrap_or(id)].is_array()
+            {
                 continue;
             }
             if !nested && bound.is_none() {
@@ -349,10 +366,58 @@ impl Resolver<'_> {
                 symbol.class = scope.nested[&name].class.clone();
                 symbol.ty = scope.nested[&name].ty;
             }
+            if let Some(b) = bound {
+                self.show_procedure(outer, b, used);
+            }
             self.link(outer, level, &name, span);
             return true;
         }
         false
+    }
+
+    /// A name of the surroundings that only a nested subprogram calls: a dummy procedure,
+    /// or the declared type of a function.
+    fn show_procedure(&mut self, level: usize, id: SymId, used: Use) {
+        if !used.called && used.applied.is_none() || self.is_substring(level, id) {
+            return;
+        }
+        let mut at = (level, id);
+        while let Place::Host(h) = self.scopes[at.0].unit.symbols[at.1].place {
+            at = (at.0 - 1, h);
+        }
+        let symbol = &mut self.scopes[at.0].unit.symbols[at.1];
+        if !matches!(symbol.class, Class::Variable | Class::Procedure) || symbol.is_array() {
+            return;
+        }
+        let class = if used.called {
+            Class::Subroutine
+        } else {
+            Class::Function
+        };
+        match symbol.place {
+            Place::Dummy | Place::Global => symbol.class = class.clone(),
+            Place::Local if symbol.typed && self.globals.get(&symbol.name).is_some() => {
+                symbol.class = class.clone();
+                symbol.place = Place::Global;
+            }
+            _ => return,
+        }
+        self.give_type(at.0, at.1);
+        // The links between know the same.
+        let symbol = &self.scopes[at.0].unit.symbols[at.1];
+        let (name, place, ty) = (symbol.name.clone(), symbol.place.clone(), symbol.ty);
+        for inner in at.0 + 1..=level {
+            if let Some(s) = self.scopes[inner].unit.symbols.find(&name) {
+                let symbol = &mut self.scopes[inner].unit.symbols[s];
+                if matches!(symbol.place, Place::Host(_)) {
+                    symbol.class = class.clone();
+                    symbol.ty = ty;
+                    if place == Place::Global {
+                        symbol.place = Place::Global;
+                    }
+                }
+            }
+        }
     }
 
     /// Makes `name` at `level` mean the symbol of that name at `outer`, through all levels
@@ -408,7 +473,7 @@ impl Resolver<'_> {
         symbol.class = class;
         symbol.place = Place::Global;
         if self.globals.get(&name).is_none() {
-            self.unknown_procedure(level, &name, span, is_function);
+            self.unknown_procedure(level, &name, used.applied.unwrap_or(span), is_function);
             return;
         }
         self.give_type(level, id);
@@ -602,7 +667,7 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
     let expr = |e: &Expr, found: &mut HashMap<SymId, Use>| {
         e.walk(&mut |e| {
             if let ExprKind::Apply(s, _) = &e.kind {
-                found.entry(*s).or_default().applied = true;
+                found.entry(*s).or_default().applied.get_or_insert(e.span);
             }
         });
     };
@@ -638,7 +703,10 @@ fn has_range(unit: &Unit, id: SymId) -> bool {
 pub(super) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|k| (strsim::damerau_levenshtein(name, k), k))
-        .filter(|(d, k)| *d > 0 && *d <= (name.len().min(k.len()) / 3).max(1))
+        // Names of a letter or two are all alike.
+        .filter(|(d, k)| {
+            *d > 0 && name.len() > 2 && k.len() > 2 && *d <= (name.len().min(k.len()) / 3).max(1)
+        })
         .min_by_key(|(d, k)| (*d, *k))
         .map(|(_, k)| k)
 }

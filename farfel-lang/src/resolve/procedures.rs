@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Class, ExprKind, Name, Place, Program, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A symbol of one unit, as (index of the unit in textual order, symbol).
 type Root = (usize, SymId);
@@ -32,7 +32,13 @@ struct Call {
     actuals: Vec<Option<SymId>>,
 }
 
-pub(super) fn resolve(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
+/// Makes procedures of the names that are found out to be such. Adds to `faulty` the
+/// top-level units, by position, in which something is wrong.
+pub(super) fn resolve(
+    program: &mut Program,
+    faulty: &mut HashSet<usize>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut facts = Vec::new();
     let mut globals = HashMap::new();
     for unit in &program.units {
@@ -51,8 +57,12 @@ pub(super) fn resolve(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) 
         })
         .collect();
     let mut next = 0;
-    for unit in &mut program.units {
+    for (i, unit) in program.units.iter_mut().enumerate() {
+        let before = diagnostics.len();
         apply(unit, &mut next, &facts, &found, &signatures, diagnostics);
+        if diagnostics.len() > before {
+            faulty.insert(i);
+        }
     }
 }
 
@@ -221,7 +231,12 @@ fn apply(
             }
             None if at.0 == index => {
                 s.class = class.clone();
-                let known = signatures.keys().map(Name::as_str);
+                let callable =
+                    |k: &UnitKind| matches!(k, UnitKind::Function | UnitKind::Subroutine);
+                let known = signatures
+                    .iter()
+                    .filter(|(_, (k, _))| callable(k))
+                    .map(|(n, _)| n.as_str());
                 let help = match super::names::closest(&s.name, known) {
                     Some(k) => format!("did you mean {k}?"),
                     None => format!(

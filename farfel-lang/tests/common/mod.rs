@@ -10,11 +10,19 @@ pub fn lowered(source: &str, stage: Stage) -> Lowered {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
-    assert!(parsed.diagnostics.is_empty(), "{}", shown(&sources, &parsed.diagnostics));
+    assert!(
+        parsed.diagnostics.is_empty(),
+        "{}",
+        shown(&sources, &parsed.diagnostics)
+    );
     let found = resolve(&mut parsed.program);
     assert!(found.is_empty(), "{}", shown(&sources, &found));
     let lowered = lower(parsed.program, stage);
-    assert!(lowered.diagnostics.is_empty(), "{}", shown(&sources, &lowered.diagnostics));
+    assert!(
+        lowered.diagnostics.is_empty(),
+        "{}",
+        shown(&sources, &lowered.diagnostics)
+    );
     lowered
 }
 
@@ -29,9 +37,11 @@ pub fn faults(source: &str) -> String {
     let file = sources.add("test.ff", source);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
     let mut found = parsed.diagnostics;
-    if !farfel_lang::diagnostic::any_errors(&found) {
-        found.extend(resolve(&mut parsed.program));
-    }
+    let more = match farfel_lang::diagnostic::any_errors(&found) {
+        true => farfel_lang::resolve::resolve_readable(&mut parsed.program, &found),
+        false => resolve(&mut parsed.program),
+    };
+    found.extend(more);
     if !farfel_lang::diagnostic::any_errors(&found) {
         found.extend(lower(parsed.program, Stage::Stage).diagnostics);
     }
@@ -40,9 +50,14 @@ pub fn faults(source: &str) -> String {
 
 fn shown(sources: &Sources, diagnostics: &[farfel_lang::Diagnostic]) -> String {
     let lines = diagnostics.iter().map(|d| {
-        let place = sources.get(d.span.file).map(|f| f.line_column(d.span.start));
+        let place = sources
+            .get(d.span.file)
+            .map(|f| f.line_column(d.span.start));
         let place = place.map_or_else(|| "-".into(), |p| format!("{}:{}", p.line, p.column));
-        let help = d.help.as_ref().map_or_else(String::new, |h| format!(" | {h}"));
+        let help = d
+            .help
+            .as_ref()
+            .map_or_else(String::new, |h| format!(" | {h}"));
         format!("{place} {} {}{help}", d.rule.code, d.message)
     });
     lines.collect::<Vec<_>>().join("\n")

@@ -1,0 +1,5 @@
+//! Compiles `fortran/` and writes Rust bindings for it.
+
+fn main() {
+    farfel_build::compile();
+}

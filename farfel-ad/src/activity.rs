@@ -1,0 +1,348 @@
+//! Which derivatives must be computed where: activity of one unit in one context.
+//!
+//! Two passes over the control flow graph:
+//!
+//! 1. **varied**, forward: at each statement, which variables depend on the independents.
+//!    Elsewhere the derivative is zero, and known to be.
+//! 2. **live**, backward: at each statement, which *derivatives* are read later. A
+//!    derivative is read where a varied variable enters the value of something whose own
+//!    derivative is live.
+//!
+//! A derivative statement is needed where a varied value is assigned to something live. A
+//! variable that is live gets derivative zero where it is assigned a value that is not
+//! varied; what is live on entry without being an independent must be zeroed there.
+//! The invariant of generated code: *wherever a derivative is live, it is right.*
+
+use crate::depend::{CallSite, Dependence, Move, Set, Space, apply_varied, calls, differentiable};
+use crate::flow::Flow;
+use farfel_lang::ir::{Class, ExprKind, IoKind, StmtKind, SymId, Unit};
+use std::collections::VecDeque;
+
+/// In which context a unit's derivative is wanted: which inputs have a derivative, and
+/// which outputs' derivatives are used. Sets of slots.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Context {
+    /// Inputs whose derivatives are read.
+    pub inputs: Set,
+    /// Outputs whose derivatives are computed.
+    pub outputs: Set,
+}
+
+impl Context {
+    /// Does the variable of a slot come with its derivative?
+    pub fn active(&self, slot: usize) -> bool {
+        self.inputs.contains(slot) || self.outputs.contains(slot)
+    }
+}
+
+/// Where derivatives are varied and live in one unit, in one context.
+#[derive(Debug)]
+pub struct Activity {
+    /// For each node, what is varied before it.
+    pub varied: Vec<Set>,
+    /// For each node, whose derivatives are live after it.
+    pub live: Vec<Set>,
+    /// Whose derivatives are live on entry.
+    pub live_on_entry: Set,
+    /// Varied somewhere.
+    pub ever_varied: Set,
+}
+
+/// What an activity analysis works on.
+pub struct Problem<'a> {
+    /// The unit.
+    pub unit: &'a Unit,
+    /// Its locations.
+    pub space: &'a Space,
+    /// Its control flow.
+    pub flow: &'a Flow<'a>,
+    /// The summaries of what it calls.
+    pub dependence: &'a Dependence,
+    /// Turns the context that a call asks for into the one that it gets.
+    pub admit: &'a dyn Fn(&str, Context) -> Context,
+}
+
+/// What a call of an active procedure passes on.
+#[derive(Debug, Clone)]
+pub enum Site {
+    /// The procedure's text is known.
+    Known(Context),
+    /// It is not known, and derivatives would have to go through it.
+    Unknown,
+}
+
+impl<'a> Problem<'a> {
+    /// Analyses for independents and dependents, sets of locations.
+    pub fn solve(&self, independents: &Set, dependents: &Set) -> Activity {
+        let n = self.flow.len();
+        let moves: Vec<Vec<Vec<Move>>> = self
+            .flow
+            .stmts
+            .iter()
+            .map(|s| self.dependence.moves(self.unit, self.space, s))
+            .collect();
+
+        let mut entry = independents.clone();
+        let varied = loop {
+            let varied = self.varied(&entry, &moves);
+            let mut kept = varied[self.flow.exit].clone();
+            kept.intersect_with(&self.space.saved);
+            if kept.is_subset(&entry) {
+                break varied;
+            }
+            entry.union_with(&kept);
+        };
+        let mut ever_varied = Set::with_capacity(self.space.len);
+        varied.iter().for_each(|v| ever_varied.union_with(v));
+
+        let mut exit = dependents.clone();
+        let mut live = vec![Set::with_capacity(self.space.len); n];
+        loop {
+            self.live(&exit, &varied, &moves, &mut live);
+            let mut kept = self.before(self.flow.entry, &varied, &moves, &live);
+            kept.intersect_with(&self.space.saved);
+            if kept.is_subset(&exit) {
+                break;
+            }
+            exit.union_with(&kept);
+        }
+        let live_on_entry = live[self.flow.entry].clone();
+        Activity {
+            varied,
+            live,
+            live_on_entry,
+            ever_varied,
+        }
+    }
+
+    fn varied(&self, entry: &Set, moves: &[Vec<Vec<Move>>]) -> Vec<Set> {
+        let n = self.flow.len();
+        let mut varied = vec![Set::with_capacity(self.space.len); n];
+        varied[self.flow.entry].clone_from(entry);
+        let mut work: VecDeque<usize> = [self.flow.entry].into();
+        let mut queued = vec![false; n];
+        let mut seen = vec![false; n];
+        while let Some(i) = work.pop_front() {
+            queued[i] = false;
+            seen[i] = true;
+            let mut state = varied[i].clone();
+            for group in moves.get(i).into_iter().flatten() {
+                apply_varied(&mut state, group);
+            }
+            for &to in &self.flow.successors[i] {
+                let grows = !state.is_subset(&varied[to]);
+                varied[to].union_with(&state);
+                if (grows || !seen[to]) && !queued[to] {
+                    queued[to] = true;
+                    work.push_back(to);
+                }
+            }
+        }
+        varied
+    }
+
+    fn live(&self, exit: &Set, varied: &[Set], moves: &[Vec<Vec<Move>>], live: &mut [Set]) {
+        live[self.flow.exit].union_with(exit);
+        let mut work: VecDeque<usize> = (0..self.flow.len()).rev().collect();
+        let mut queued = vec![true; self.flow.len()];
+        while let Some(i) = work.pop_front() {
+            queued[i] = false;
+            let before = self.before(i, varied, moves, live);
+            for &from in &self.flow.predecessors[i] {
+                if !before.is_subset(&live[from]) {
+                    live[from].union_with(&before);
+                    if !queued[from] {
+                        queued[from] = true;
+                        work.push_back(from);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is varied while a statement is carried out: before it, or by the calls in it.
+    pub fn varied_within(&self, before: &Set, moves: &[Vec<Move>]) -> Set {
+        let mut within = before.clone();
+        if moves.len() > 1 {
+            for group in &moves[..moves.len() - 1] {
+                let mut after = within.clone();
+                apply_varied(&mut after, group);
+                within.union_with(&after);
+            }
+        }
+        within
+    }
+
+    /// The live derivatives before a node.
+    fn before(&self, i: usize, varied: &[Set], moves: &[Vec<Vec<Move>>], live: &[Set]) -> Set {
+        let mut out = live[i].clone();
+        let Some(stmt) = self.flow.stmts.get(i) else {
+            return out;
+        };
+        let varied = self.varied_within(&varied[i], &moves[i]);
+        let mut wanted = false;
+        match &stmt.kind {
+            StmtKind::Assign(target, value) => {
+                if let Some(s) = target.base()
+                    && differentiable(&self.unit.symbols[s])
+                    && out.contains(self.space.loc(s))
+                {
+                    let loc = self.space.loc(s);
+                    let mut from = Set::with_capacity(self.space.len);
+                    self.dependence
+                        .depends(self.unit, self.space, value, &mut from);
+                    from.intersect_with(&varied);
+                    let own = moves[i].last().and_then(|g| g.first());
+                    if own.is_some_and(|m| m.target == loc && m.strong) {
+                        out.remove(loc);
+                    }
+                    wanted = !from.is_clear();
+                    out.union_with(&from);
+                }
+            }
+            StmtKind::Io(io) if io.kind == IoKind::Read => {
+                for m in moves[i].last().into_iter().flatten() {
+                    if m.strong {
+                        out.remove(m.target);
+                    }
+                }
+            }
+            _ => {}
+        }
+        for (call, certain) in calls(self.unit, stmt).into_iter().rev() {
+            let Some(Site::Known(c)) = self.site(call, &varied, &out, wanted) else {
+                continue;
+            };
+            let Some(callee) = self.dependence.callee(self.unit, call.callee) else {
+                continue;
+            };
+            for o in c.outputs.ones() {
+                if c.inputs.contains(o) || !certain {
+                    continue;
+                }
+                if o < callee.args {
+                    if let Some(ExprKind::Var(s)) = call.args.get(o).map(|a| &a.kind) {
+                        let loc = self.space.loc(*s);
+                        if !self.space.weak.contains(loc) {
+                            out.remove(loc);
+                        }
+                    }
+                } else if o > callee.args {
+                    let loc = self.space.common(o - callee.args - 1);
+                    if !self.space.weak.contains(loc) {
+                        out.remove(loc);
+                    }
+                }
+            }
+            for x in c.inputs.ones() {
+                if x < callee.args {
+                    let Some(a) = call.args.get(x) else { continue };
+                    let mut from = Set::with_capacity(self.space.len);
+                    self.dependence.depends(self.unit, self.space, a, &mut from);
+                    if matches!(a.kind, ExprKind::Var(_) | ExprKind::Element(..)) {
+                        // Passed with its derivative whether varied or not.
+                        out.union_with(&from);
+                    } else {
+                        from.intersect_with(&varied);
+                        out.union_with(&from);
+                    }
+                } else if x > callee.args {
+                    out.insert(self.space.common(x - callee.args - 1));
+                }
+            }
+        }
+        out
+    }
+
+    /// The context of a call, given what is varied before it and live after it; `wanted`:
+    /// the derivative of a function's result is used. `None` when the call is passive.
+    pub fn site(&self, call: CallSite, varied: &Set, live: &Set, wanted: bool) -> Option<Site> {
+        let unit = self.unit;
+        let actual_varied = |i: usize| {
+            call.args.get(i).is_some_and(|a| {
+                let mut from = Set::with_capacity(self.space.len);
+                self.dependence.depends(unit, self.space, a, &mut from);
+                !from.is_disjoint(varied)
+            })
+        };
+        let actual_live = |i: usize| {
+            call.args.get(i).is_some_and(|a| match &a.kind {
+                ExprKind::Var(s) | ExprKind::Element(s, _) => {
+                    differentiable(&unit.symbols[*s]) && live.contains(self.space.loc(*s))
+                }
+                _ => false,
+            })
+        };
+        let Some(callee) = self.dependence.callee(unit, call.callee) else {
+            let n = call.args.len();
+            let result = wanted
+                && unit.symbols[call.callee]
+                    .ty
+                    .is_some_and(|t| t.is_differentiable())
+                && unit.symbols[call.callee].class != Class::Subroutine;
+            let any_in = (0..n).any(actual_varied);
+            return (any_in && (result || (0..n).any(actual_live))).then_some(Site::Unknown);
+        };
+        let slots = callee.depends.len();
+        let mut varied_in = Set::with_capacity(slots);
+        let mut useful = Set::with_capacity(slots);
+        for i in 0..callee.args {
+            varied_in.set(i, actual_varied(i));
+            useful.set(i, callee.assigned.contains(i) && actual_live(i));
+        }
+        useful.set(callee.args, wanted);
+        for i in callee.args + 1..slots {
+            let loc = self.space.common(i - callee.args - 1);
+            varied_in.set(i, varied.contains(loc));
+            useful.set(i, callee.assigned.contains(i) && live.contains(loc));
+        }
+        for i in callee.assumed_size.ones() {
+            // Its derivative has to be stored somewhere, and only the caller knows how
+            // large that is.
+            if callee.assigned.contains(i) && !callee.depends[i].is_disjoint(&varied_in) {
+                useful.insert(i);
+            }
+        }
+        let mut c = Context {
+            inputs: Set::with_capacity(slots),
+            outputs: Set::with_capacity(slots),
+        };
+        for o in useful.ones() {
+            if varied_in.contains(o) && o != callee.args
+                || !callee.depends[o].is_disjoint(&varied_in)
+            {
+                c.outputs.insert(o);
+                let mut from = callee.depends[o].clone();
+                from.intersect_with(&varied_in);
+                c.inputs.union_with(&from);
+                if callee.arrays.contains(o) {
+                    // An assignment changes part of it; the rest must be right already.
+                    c.inputs.insert(o);
+                }
+            }
+        }
+        if c.outputs.is_clear() {
+            return None;
+        }
+        Some(Site::Known((self.admit)(
+            &unit.symbols[call.callee].name,
+            c,
+        )))
+    }
+
+    /// The variables of the unit at a location that others share (EQUIVALENCE, COMMON that
+    /// units divide differently), if a derivative is both varied and live there.
+    pub fn tangled(&self, activity: &Activity) -> Option<SymId> {
+        let live = |loc: usize| {
+            activity.live.iter().any(|l| l.contains(loc)) && activity.ever_varied.contains(loc)
+        };
+        self.unit
+            .symbols
+            .iter()
+            .find(|(id, s)| {
+                let loc = self.space.loc(*id);
+                differentiable(s) && self.space.tangled.contains(loc) && live(loc)
+            })
+            .map(|(id, _)| id)
+    }
+}

@@ -1,0 +1,812 @@
+//! Expressions and their derivatives.
+
+use super::stmt::{Gen, Value};
+use crate::activity::{Context, Site};
+use crate::depend::{CallSite, Set, calls_in, const_int, differentiable};
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,
+};
+use farfel_lang::types::type_of;
+
+impl Gen<'_> {
+    /// The type of an expression; REAL where there is none.
+    pub(super) fn ty(&self, e: &Expr) -> Type {
+        type_of(&self.unit, e).unwrap_or(Type::REAL)
+    }
+
+    /// Does the value vary with the independents?
+    pub(super) fn is_varied(&self, e: &Expr) -> bool {
+        let mut from = Set::with_capacity(self.space.len);
+        self.engine
+            .dependence
+            .depends(self.source, self.space, e, &mut from);
+        if !from.is_disjoint(&self.varied) {
+            return true;
+        }
+        let mut bound = false;
+        if !self.bound.is_empty() {
+            e.for_each_symbol(&mut |s| {
+                bound |= self.bound.get(&s).is_some_and(|v| v.d.is_some());
+            });
+        }
+        bound
+    }
+
+    /// Is it a whole array or an expression of such?
+    pub(super) fn is_array_valued(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Var(s) => self.unit.symbols[*s].is_array(),
+            ExprKind::Element(_, subs) => {
+                subs.iter().any(|s| matches!(s.kind, ExprKind::Range(..)))
+            }
+            ExprKind::Call(s, args) => {
+                matches!(self.unit.symbols[*s].class, Class::Intrinsic(_))
+                    && args.iter().any(|a| self.is_array_valued(a))
+            }
+            ExprKind::Paren(_) | ExprKind::Unary(..) | ExprKind::Binary(..) => {
+                e.children().iter().any(|c| self.is_array_valued(c))
+            }
+            _ => false,
+        }
+    }
+
+    fn has_calls(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.walk(&mut |x| {
+            if let ExprKind::Call(s, _) = &x.kind {
+                found |= !matches!(
+                    self.unit.symbols[*s].class,
+                    Class::Intrinsic(_) | Class::StatementFunction(..)
+                );
+            }
+        });
+        found
+    }
+
+    /// The value of an expression whose derivative is not wanted. Differs from the source
+    /// where a function in it has active side effects, or a statement function is being
+    /// expanded.
+    pub(super) fn primal(&mut self, e: &Expr) -> Expr {
+        let mut active = false;
+        calls_in(self.source, e, &mut |c| {
+            active |= self.reference(c, false).is_some();
+        });
+        if !active && self.bound.is_empty() {
+            return e.clone();
+        }
+        match &e.kind {
+            ExprKind::Var(s) if self.bound.contains_key(s) => self.bound[s].p.clone(),
+            ExprKind::Call(s, args)
+                if !matches!(
+                    self.source.symbols[*s].class,
+                    Class::Intrinsic(_) | Class::StatementFunction(..)
+                ) =>
+            {
+                match self.reference(CallSite { callee: *s, args }, false) {
+                    Some(Site::Known(c)) => self.active_reference(*s, args, &c).p,
+                    Some(Site::Unknown) => {
+                        self.unknown_procedure(*s);
+                        e.clone()
+                    }
+                    None => self.children_primal(e),
+                }
+            }
+            _ => self.children_primal(e),
+        }
+    }
+
+    fn children_primal(&mut self, e: &Expr) -> Expr {
+        let mut new = e.clone();
+        for (to, from) in new.children_mut().into_iter().zip(e.children()) {
+            *to = self.primal(from);
+        }
+        new
+    }
+
+    /// A variable or element as it can be written twice: functions in subscripts are
+    /// called once.
+    pub(super) fn designator(&mut self, e: &Expr) -> Expr {
+        let mut new = e.clone();
+        if let (ExprKind::Element(_, to), ExprKind::Element(_, from)) = (&mut new.kind, &e.kind) {
+            for (t, f) in to.iter_mut().zip(from) {
+                let p = self.primal(f);
+                *t = if self.has_calls(&p) {
+                    self.store(p)
+                } else {
+                    p
+                };
+            }
+        }
+        new
+    }
+
+    /// The derivative of a variable or element.
+    pub(super) fn derivative_designator(&mut self, e: &Expr) -> Expr {
+        let mut new = e.clone();
+        if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut new.kind {
+            *s = self.derivative_of(*s);
+        }
+        new.span = self.span;
+        new
+    }
+
+    /// Puts a value into a temporary.
+    pub(super) fn store(&mut self, e: Expr) -> Expr {
+        let t = self.temporary(self.ty(&e), false);
+        let t = Expr::var(t, self.span);
+        self.pre.push(Stmt::assign(t.clone(), e, self.span));
+        t
+    }
+
+    /// A value that is going to be written more than once: as it is where it is simple,
+    /// else in a temporary.
+    pub(super) fn share(&mut self, e: Expr) -> Expr {
+        if self.weight(&e) <= 1 || self.is_array_valued(&e) {
+            e
+        } else {
+            self.store(e)
+        }
+    }
+
+    /// A value that is costly and written more than once.
+    pub(super) fn share_always(&mut self, e: Expr) -> Expr {
+        if self.weight(&e) == 0 || self.is_array_valued(&e) {
+            e
+        } else {
+            self.store(e)
+        }
+    }
+
+    /// Number of operations; a call or division counts for many.
+    fn weight(&self, e: &Expr) -> usize {
+        let own = match &e.kind {
+            ExprKind::Call(..) | ExprKind::Binary(BinOp::Div | BinOp::Pow, ..) => 10,
+            ExprKind::Binary(..) => 1,
+            // Subscripts are cheap and seldom long.
+            ExprKind::Element(_, subs) => {
+                return if subs.iter().all(|s| self.weight(s) <= 2) {
+                    0
+                } else {
+                    10
+                };
+            }
+            _ => 0,
+        };
+        own + e.children().iter().map(|c| self.weight(c)).sum::<usize>()
+    }
+
+    /// `then` where `condition` holds, else zero; before the statement, since Fortran 77
+    /// has no conditional expression.
+    pub(super) fn guarded(&mut self, condition: Expr, then: Expr, ty: Type) -> Expr {
+        let otherwise = self.zero(ty);
+        self.choose(condition, then, otherwise, ty)
+    }
+
+    /// `then` or `otherwise`.
+    pub(super) fn choose(
+        &mut self,
+        condition: Expr,
+        then: Expr,
+        otherwise: Expr,
+        ty: Type,
+    ) -> Expr {
+        if self.is_array_valued(&then) || self.is_array_valued(&condition) {
+            self.array_unsupported(&then);
+            return then;
+        }
+        let span = self.span;
+        let t = Expr::var(self.temporary(ty, true), span);
+        let set = |e| vec![Stmt::assign(t.clone(), e, span)];
+        self.pre.push(Stmt::new(
+            StmtKind::If(IfBlock {
+                arms: vec![(condition, set(then))],
+                otherwise: Some(set(otherwise)),
+                end_label: None,
+            }),
+            span,
+        ));
+        t
+    }
+
+    pub(super) fn array_unsupported(&mut self, e: &Expr) {
+        self.errors.push(
+            Diagnostic::error(
+                &rules::AD_UNSUPPORTED,
+                e.span,
+                "the derivative of this array expression needs a case distinction for each element",
+            )
+            .help("write a DO loop over the elements"),
+        );
+    }
+
+    // ---- Building expressions: no factors of one, no terms of zero. ----
+
+    pub(super) fn bin(&self, op: BinOp, a: Expr, b: Expr) -> Expr {
+        Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), self.span)
+    }
+
+    pub(super) fn neg(&self, a: Expr) -> Expr {
+        match a.kind {
+            ExprKind::Unary(UnOp::Minus, inner) => *inner,
+            kind => Expr::new(
+                ExprKind::Unary(UnOp::Minus, Box::new(Expr::new(kind, a.span))),
+                self.span,
+            ),
+        }
+    }
+
+    pub(super) fn add(&self, a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {
+        match (a, b) {
+            (None, x) | (x, None) => x,
+            (Some(a), Some(b)) => Some(match (a.kind, b.kind) {
+                (a_kind, ExprKind::Unary(UnOp::Minus, b)) => {
+                    self.bin(BinOp::Sub, Expr::new(a_kind, a.span), *b)
+                }
+                (ExprKind::Unary(UnOp::Minus, a), b_kind) => {
+                    self.bin(BinOp::Sub, Expr::new(b_kind, b.span), *a)
+                }
+                (a_kind, b_kind) => self.bin(
+                    BinOp::Add,
+                    Expr::new(a_kind, a.span),
+                    Expr::new(b_kind, b.span),
+                ),
+            }),
+        }
+    }
+
+    pub(super) fn sub(&self, a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {
+        match (a, b) {
+            (a, None) => a,
+            (None, Some(b)) => Some(self.neg(b)),
+            (Some(a), Some(b)) => match b.kind {
+                ExprKind::Unary(UnOp::Minus, b) => Some(self.bin(BinOp::Add, a, *b)),
+                kind => Some(self.bin(BinOp::Sub, a, Expr::new(kind, b.span))),
+            },
+        }
+    }
+
+    /// The number that a real or integer constant stands for.
+    fn constant(&self, e: &Expr) -> Option<f64> {
+        match &e.kind {
+            ExprKind::Int(n) => Some(*n as f64),
+            ExprKind::Real(t) => t.replace(['D', 'Q'], "E").parse().ok(),
+            ExprKind::Paren(a) => self.constant(a),
+            ExprKind::Unary(UnOp::Minus, a) => Some(-self.constant(a)?),
+            _ => None,
+        }
+    }
+
+    /// Is it one, so that it can be left out before a factor of another type?
+    fn neutral(&self, one: &Expr, other: &Expr) -> bool {
+        self.constant(one) == Some(1.0) && {
+            let t = self.ty(other);
+            self.ty(one).promote(t) == t
+        }
+    }
+
+    pub(super) fn mul(&self, a: Expr, b: Expr) -> Expr {
+        if self.neutral(&a, &b) {
+            return b;
+        }
+        if self.neutral(&b, &a) {
+            return a;
+        }
+        match (a.kind, b.kind) {
+            (ExprKind::Unary(UnOp::Minus, a), b_kind) => {
+                self.neg(self.mul(*a, Expr::new(b_kind, b.span)))
+            }
+            (a_kind, ExprKind::Unary(UnOp::Minus, b)) => {
+                self.neg(self.mul(Expr::new(a_kind, a.span), *b))
+            }
+            (a_kind, b_kind) => self.bin(
+                BinOp::Mul,
+                Expr::new(a_kind, a.span),
+                Expr::new(b_kind, b.span),
+            ),
+        }
+    }
+
+    pub(super) fn div(&self, a: Expr, b: Expr) -> Expr {
+        if self.neutral(&b, &a) {
+            return a;
+        }
+        match a.kind {
+            ExprKind::Unary(UnOp::Minus, a) => self.neg(self.bin(BinOp::Div, *a, b)),
+            kind => self.bin(BinOp::Div, Expr::new(kind, a.span), b),
+        }
+    }
+
+    /// `k * x` for a constant written without exponent.
+    pub(super) fn scale(&self, k: &str, ty: Type, x: Expr) -> Expr {
+        self.mul(self.literal(k, ty), x)
+    }
+
+    /// `x ** n`
+    pub(super) fn power(&self, x: Expr, n: i64) -> Expr {
+        match n {
+            1 => x,
+            n if n < 0 => {
+                let n = self.neg(Expr::int(-n, self.span));
+                self.bin(BinOp::Pow, x, n)
+            }
+            n => self.bin(BinOp::Pow, x, Expr::int(n, self.span)),
+        }
+    }
+
+    /// A call of an intrinsic function.
+    pub(super) fn call(&mut self, name: &str, args: Vec<Expr>) -> Expr {
+        let s = self.intrinsic(name);
+        Expr::new(ExprKind::Call(s, args), self.span)
+    }
+
+    // ---- Tangents. ----
+
+    /// The value and the derivative of an expression.
+    pub(super) fn tangent(&mut self, e: &Expr) -> Value {
+        if !self.is_varied(e) {
+            return Value {
+                p: self.primal(e),
+                d: None,
+            };
+        }
+        match &e.kind {
+            ExprKind::Var(s) if self.bound.contains_key(s) => self.bound[s].clone(),
+            ExprKind::Var(s) | ExprKind::Element(s, _) => {
+                let p = self.designator(e);
+                let varied = differentiable(&self.unit.symbols[*s])
+                    && self.varied.contains(self.space.loc(*s));
+                let d = varied.then(|| self.derivative_designator(&p));
+                Value { p, d }
+            }
+            ExprKind::Paren(a) => {
+                let v = self.tangent(a);
+                let p = match v.p.kind {
+                    // A temporary needs no parentheses.
+                    ExprKind::Var(_) => v.p,
+                    _ => Expr::new(ExprKind::Paren(Box::new(v.p)), e.span),
+                };
+                Value { p, d: v.d }
+            }
+            ExprKind::Unary(op, a) => {
+                let v = self.tangent(a);
+                let d = match op {
+                    UnOp::Minus => v.d.map(|d| self.neg(d)),
+                    UnOp::Plus | UnOp::Not => v.d,
+                };
+                Value {
+                    p: Expr::new(ExprKind::Unary(*op, Box::new(v.p)), e.span),
+                    d,
+                }
+            }
+            ExprKind::Binary(op, a, b) => self.binary(e, *op, a, b),
+            ExprKind::Call(s, args) => match self.source_class(*s) {
+                Class::Intrinsic(i) => self.intrinsic_tangent(e, i, *s, args),
+                Class::StatementFunction(dummies, value) => {
+                    self.statement_function(*s, &dummies, &value, args)
+                }
+                _ => match self.reference(CallSite { callee: *s, args }, true) {
+                    Some(Site::Known(c)) => self.active_reference(*s, args, &c),
+                    Some(Site::Unknown) => {
+                        self.unknown_procedure(*s);
+                        Value {
+                            p: e.clone(),
+                            d: None,
+                        }
+                    }
+                    None => Value {
+                        p: self.primal(e),
+                        d: None,
+                    },
+                },
+            },
+            _ => Value {
+                p: self.primal(e),
+                d: None,
+            },
+        }
+    }
+
+    fn source_class(&self, s: SymId) -> Class {
+        // Symbols of generated calls are not in the source.
+        self.unit.symbols[s].class.clone()
+    }
+
+    /// A function reference whose derivative is called instead, before the statement.
+    fn active_reference(&mut self, callee: SymId, args: &[Expr], context: &Context) -> Value {
+        let ty = self.source.symbols[callee].ty.unwrap_or(Type::REAL);
+        let (derivative, mut actuals) = self.active_call(callee, args, context);
+        let p = Expr::var(self.temporary(ty, false), self.span);
+        actuals.push(p.clone());
+        let mut d = None;
+        if context.active(args.len()) {
+            let t = Expr::var(self.temporary(ty, true), self.span);
+            actuals.push(t.clone());
+            d = Some(t);
+        }
+        self.pre
+            .push(Stmt::new(StmtKind::Call(derivative, actuals), self.span));
+        Value { p, d }
+    }
+
+    /// `target = F(…)`: the derivative of F puts its results right into the target, where
+    /// nothing else in the call can be the target. Gives the derivative of the result.
+    pub(super) fn direct_reference(
+        &mut self,
+        target: &Expr,
+        d_target: &Expr,
+        value: &Expr,
+    ) -> Option<Value> {
+        let (ExprKind::Var(t), ExprKind::Call(callee, args)) = (&target.kind, &value.kind) else {
+            return None;
+        };
+        let symbol = &self.source.symbols[*t];
+        let mut elsewhere = symbol.is_array()
+            || matches!(symbol.place, Place::Common(_))
+            || self.space.tangled.contains(self.space.loc(*t))
+            || symbol.ty != self.source.symbols[*callee].ty
+            || !self.source.symbols[*callee].class.is_procedure();
+        for a in args {
+            a.for_each_symbol(&mut |s| elsewhere |= s == *t);
+        }
+        if elsewhere {
+            return None;
+        }
+        let call = CallSite {
+            callee: *callee,
+            args,
+        };
+        let Some(Site::Known(context)) = self.reference(call, true) else {
+            return None;
+        };
+        let (derivative, mut actuals) = self.active_call(*callee, args, &context);
+        actuals.push(target.clone());
+        let mut d = None;
+        if context.active(args.len()) {
+            actuals.push(d_target.clone());
+            d = Some(d_target.clone());
+        }
+        self.pre
+            .push(Stmt::new(StmtKind::Call(derivative, actuals), self.span));
+        Some(Value {
+            p: target.clone(),
+            d,
+        })
+    }
+
+    /// A statement function, expanded.
+    fn statement_function(
+        &mut self,
+        s: SymId,
+        dummies: &[SymId],
+        value: &Expr,
+        args: &[Expr],
+    ) -> Value {
+        let mut bound = Vec::new();
+        for (dummy, a) in dummies.iter().zip(args) {
+            let mut v = self.tangent(a);
+            // The dummy has a type of its own.
+            let ty = self.unit.symbols[*dummy].ty;
+            if self.weight(&v.p) > 0 || type_of(&self.unit, &v.p) != ty {
+                let t = self.temporary(ty.unwrap_or(Type::REAL), false);
+                let t = Expr::var(t, self.span);
+                self.pre.push(Stmt::assign(t.clone(), v.p, self.span));
+                v.p = t;
+            }
+            if let Some(d) = v.d.take() {
+                v.d = Some(if self.weight(&d) > 0 {
+                    let t = Expr::var(self.temporary(self.ty(&d), true), self.span);
+                    self.pre.push(Stmt::assign(t.clone(), d, self.span));
+                    t
+                } else {
+                    d
+                });
+            }
+            bound.push((*dummy, v));
+        }
+        let outer = std::mem::replace(&mut self.bound, bound.into_iter().collect());
+        let mut v = self.tangent(value);
+        self.bound = outer;
+        // The value is converted to the type of the statement function.
+        let ty = self.unit.symbols[s].ty;
+        if type_of(&self.unit, &v.p) != ty {
+            let t = self.temporary(ty.unwrap_or(Type::REAL), false);
+            let t = Expr::var(t, self.span);
+            self.pre.push(Stmt::assign(t.clone(), v.p, self.span));
+            v.p = t;
+            if !ty.is_some_and(Type::is_differentiable) {
+                v.d = None;
+            }
+        }
+        Value {
+            p: Expr::new(ExprKind::Paren(Box::new(v.p)), self.span),
+            d: v.d,
+        }
+    }
+
+    fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Value {
+        let rebuild = |p: Expr, q: Expr| {
+            Expr::new(ExprKind::Binary(op, Box::new(p), Box::new(q)), e.span)
+        };
+        match op {
+            BinOp::Add | BinOp::Sub => {
+                let (a, b) = (self.tangent(a), self.tangent(b));
+                let d = if op == BinOp::Add {
+                    self.add(a.d, b.d)
+                } else {
+                    self.sub(a.d, b.d)
+                };
+                Value {
+                    p: rebuild(a.p, b.p),
+                    d,
+                }
+            }
+            BinOp::Mul => {
+                let (a, b) = (self.tangent(a), self.tangent(b));
+                self.product(a, b, e)
+            }
+            BinOp::Div => {
+                let ty = self.ty(e);
+                let (a, b) = (self.tangent(a), self.tangent(b));
+                match (a.d, b.d) {
+                    (None, None) => Value {
+                        p: rebuild(a.p, b.p),
+                        d: None,
+                    },
+                    (Some(ad), None) => {
+                        let b = self.share(b.p);
+                        let d = self.div(ad, b.clone());
+                        Value {
+                            p: rebuild(a.p, b),
+                            d: Some(d),
+                        }
+                    }
+                    (ad, Some(bd)) => {
+                        let b = self.share(b.p);
+                        let q = self.quotient(rebuild(a.p, b.clone()), ty);
+                        let product = self.mul(q.clone(), bd);
+                        let d = match self.sub(ad, Some(product)) {
+                            Some(n) => Some(self.div(n, b)),
+                            None => None,
+                        };
+                        Value { p: q, d }
+                    }
+                }
+            }
+            BinOp::Pow => self.pow(e, a, b),
+            _ => Value {
+                p: self.primal(e),
+                d: None,
+            },
+        }
+    }
+
+    fn quotient(&mut self, q: Expr, ty: Type) -> Expr {
+        if self.is_array_valued(&q) {
+            return Expr::new(ExprKind::Paren(Box::new(q)), self.span);
+        }
+        let t = Expr::var(self.temporary(ty, false), self.span);
+        self.pre.push(Stmt::assign(t.clone(), q, self.span));
+        t
+    }
+
+    pub(super) fn product(&mut self, a: Value, b: Value, e: &Expr) -> Value {
+        let rebuild = |p: Expr, q: Expr| {
+            Expr::new(
+                ExprKind::Binary(BinOp::Mul, Box::new(p), Box::new(q)),
+                e.span,
+            )
+        };
+        match (a.d, b.d) {
+            (None, None) => Value {
+                p: rebuild(a.p, b.p),
+                d: None,
+            },
+            (Some(ad), None) => {
+                let b = self.share(b.p);
+                let d = self.mul(ad, b.clone());
+                Value {
+                    p: rebuild(a.p, b),
+                    d: Some(d),
+                }
+            }
+            (None, Some(bd)) => {
+                let a = self.share(a.p);
+                let d = self.mul(a.clone(), bd);
+                Value {
+                    p: rebuild(a, b.p),
+                    d: Some(d),
+                }
+            }
+            (Some(ad), Some(bd)) => {
+                let (a, b) = (self.share(a.p), self.share(b.p));
+                let d = if same(&a, &b) {
+                    let ty = self.ty(&a);
+                    let twice = self.scale("2.0", ty, a.clone());
+                    self.mul(twice, ad)
+                } else {
+                    let left = self.mul(ad, b.clone());
+                    let right = self.mul(a.clone(), bd);
+                    match self.add(Some(left), Some(right)) {
+                        Some(d) => d,
+                        None => self.zero(Type::REAL),
+                    }
+                };
+                Value {
+                    p: rebuild(a, b),
+                    d: Some(d),
+                }
+            }
+        }
+    }
+
+    fn pow(&mut self, e: &Expr, base: &Expr, exponent: &Expr) -> Value {
+        let ty = self.ty(e);
+        let exponent_type = self.ty(exponent);
+        let (a, b) = (self.tangent(base), self.tangent(exponent));
+        let rebuild = |p: Expr, q: Expr| {
+            Expr::new(
+                ExprKind::Binary(BinOp::Pow, Box::new(p), Box::new(q)),
+                e.span,
+            )
+        };
+        if let (Some(ad), None) = (&a.d, &b.d) {
+            let ad = ad.clone();
+            if let Type::Integer(_) = exponent_type {
+                return self.integer_power(ty, a.p, ad, b.p, &rebuild);
+            }
+            if let Some(k) = self.constant(&b.p) {
+                let a = self.share(a.p);
+                let d = self.constant_power(ty, &a, k, &b.p, ad);
+                return Value {
+                    p: rebuild(a, b.p),
+                    d,
+                };
+            }
+        }
+        // The general case: a' b a**(b-1) + b' a**b log(a), each part only where the
+        // factor before the power is not zero.
+        let (ap, bp) = (self.share(a.p), self.share(b.p));
+        let p = match (&b.d, self.is_array_valued(e)) {
+            (Some(_), false) => self.store(rebuild(ap.clone(), bp.clone())),
+            _ => rebuild(ap.clone(), bp.clone()),
+        };
+        let from_base = a.d.map(|ad| {
+            let one = self.literal("1.0", exponent_type);
+            let less = self.bin(BinOp::Sub, bp.clone(), one);
+            let power = self.bin(BinOp::Pow, ap.clone(), less);
+            let factor = self.mul(bp.clone(), power);
+            let zero = self.zero(exponent_type);
+            let condition = self.bin(BinOp::Ne, bp.clone(), zero);
+            let factor = self.guarded(condition, factor, ty);
+            self.mul(factor, ad)
+        });
+        let from_exponent = b.d.map(|bd| {
+            let positive = self.constant(&ap).is_some_and(|k| k > 0.0);
+            // In the type of the power: an INTEGER has no LOG, a REAL has too few digits,
+            // and a negative base has a complex logarithm.
+            let of = match (self.ty(&ap), ty, self.constant(&ap)) {
+                (from, to, _) if from == to => ap.clone(),
+                (Type::Integer(_), to, Some(k)) if positive => {
+                    self.literal(&format!("{k:?}"), to)
+                }
+                (_, Type::Complex(8), _) => self.call("DCMPLX", vec![ap.clone()]),
+                (_, Type::Complex(_), _) => self.call("CMPLX", vec![ap.clone()]),
+                (_, Type::Real(8), _) => self.call("DBLE", vec![ap.clone()]),
+                _ => self.call("REAL", vec![ap.clone()]),
+            };
+            let log = self.call("LOG", vec![of]);
+            let factor = self.mul(p.clone(), log);
+            let factor = if positive {
+                factor
+            } else {
+                let zero = self.zero(self.ty(&ap));
+                let condition = self.bin(BinOp::Ne, ap.clone(), zero);
+                self.guarded(condition, factor, ty)
+            };
+            self.mul(factor, bd)
+        });
+        Value {
+            p,
+            d: self.add(from_base, from_exponent),
+        }
+    }
+
+    /// A power with an INTEGER exponent.
+    fn integer_power(
+        &mut self,
+        ty: Type,
+        base: Expr,
+        d_base: Expr,
+        exponent: Expr,
+        rebuild: &dyn Fn(Expr, Expr) -> Expr,
+    ) -> Value {
+        if let Some(n) = const_int(&self.unit, &exponent) {
+            let base = self.share(base);
+            let d = match n {
+                0 => None,
+                1 => Some(d_base),
+                n => {
+                    let power = self.power(base.clone(), n - 1);
+                    let k = self.literal(&format!("{}.0", n.abs()), ty);
+                    let k = if n < 0 { self.neg(k) } else { k };
+                    let factor = self.mul(k, power);
+                    Some(self.mul(factor, d_base))
+                }
+            };
+            return Value {
+                p: rebuild(base, exponent),
+                d,
+            };
+        }
+        let base = self.share(base);
+        let n = self.share_always(exponent);
+        // n-1, but 0 for n = 0: zero times the power of a zero base must not be NaN.
+        let magnitude = self.call("ABS", vec![n.clone()]);
+        let one = match self.ty(&n) {
+            Type::Integer(4) => Expr::int(1, self.span),
+            // MIN wants arguments of one kind.
+            _ => self.bin(BinOp::Pow, n.clone(), Expr::int(0, self.span)),
+        };
+        let step = self.call("MIN", vec![one, magnitude]);
+        let less = self.bin(BinOp::Sub, n.clone(), step);
+        let power = self.bin(BinOp::Pow, base.clone(), less);
+        let factor = self.bin(BinOp::Mul, n.clone(), power);
+        let d = self.mul(factor, d_base);
+        Value {
+            p: rebuild(base, n),
+            d: Some(d),
+        }
+    }
+
+    /// The derivative of a power with a real constant exponent.
+    fn constant_power(
+        &mut self,
+        ty: Type,
+        base: &Expr,
+        k: f64,
+        exponent: &Expr,
+        d_base: Expr,
+    ) -> Option<Expr> {
+        if k == 0.0 {
+            return None;
+        }
+        if k == 1.0 {
+            return Some(d_base);
+        }
+        let exponent_type = self.ty(exponent);
+        // Exactly representable in few digits, so that the literal is exact too.
+        let exact = |x: f64| x.abs() < 1000.0 && (x * 64.0).fract() == 0.0;
+        let power = if k == 2.0 && self.ty(base).promote(exponent_type) == self.ty(base) {
+            base.clone()
+        } else if exact(k) {
+            let less = self.literal(&format!("{:?}", (k - 1.0).abs()), exponent_type);
+            let less = if k < 1.0 { self.neg(less) } else { less };
+            self.bin(BinOp::Pow, base.clone(), less)
+        } else {
+            let one = self.literal("1.0", exponent_type);
+            let less = self.bin(BinOp::Sub, exponent.clone(), one);
+            self.bin(BinOp::Pow, base.clone(), less)
+        };
+        let factor = if exact(k) {
+            let c = self.literal(&format!("{:?}", k.abs()), ty);
+            if k < 0.0 { self.neg(c) } else { c }
+        } else {
+            exponent.clone()
+        };
+        let factor = self.mul(factor, power);
+        Some(self.mul(factor, d_base))
+    }
+}
+
+/// Do two expressions read the same?
+fn same(a: &Expr, b: &Expr) -> bool {
+    let strip = |e: &Expr| {
+        let mut e = e.clone();
+        e.rewrite(&mut |x| {
+            x.span = farfel_lang::Span::NONE;
+        });
+        e
+    };
+    strip(a) == strip(b)
+}

@@ -1,0 +1,804 @@
+//! One unit's statements with their derivatives.
+
+use super::{Engine, Wanted};
+use crate::activity::{Activity, Problem, Site};
+use crate::depend::{CallSite, Move, Set, Space, differentiable, read_targets};
+use crate::flow::Flow;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Arg, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Label, Name, Place,
+    Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, walk_block,
+};
+use farfel_lang::types::type_of;
+use std::collections::{HashMap, HashSet};
+
+/// A value and its derivative; `None` is a derivative that is zero.
+#[derive(Debug, Clone)]
+pub(super) struct Value {
+    pub p: Expr,
+    pub d: Option<Expr>,
+}
+
+/// The generator of one derivative unit.
+pub(super) struct Gen<'a> {
+    pub engine: &'a Engine<'a>,
+    pub source: &'a Unit,
+    pub space: &'a Space,
+    pub activity: &'a Activity,
+    problem: &'a Problem<'a>,
+    /// The unit under construction. It begins as a copy, so that symbols keep their
+    /// handles.
+    pub unit: Unit,
+    pub suffix: Name,
+    pub derivatives: HashMap<SymId, SymId>,
+    pub imported: HashMap<usize, SymId>,
+    pub temporaries: HashMap<(Type, bool), Vec<SymId>>,
+    pub temporaries_used: HashMap<(Type, bool), usize>,
+    pub errors: Vec<Diagnostic>,
+    /// Values of the dummy arguments of a statement function that is being expanded.
+    pub bound: HashMap<SymId, Value>,
+    /// Statements to carry out before the one at hand.
+    pub pre: Vec<Stmt>,
+    /// The place of the statement at hand.
+    pub span: Span,
+    /// Varied while the statement at hand is carried out.
+    pub varied: Set,
+    /// Live derivatives after it, and those that it reads itself.
+    live: Set,
+    cursor: usize,
+    moves: Vec<Vec<Move>>,
+    jumped_to: HashSet<Label>,
+    labels: HashSet<Label>,
+    moved_labels: HashMap<Label, Label>,
+}
+
+/// Generates the derivative of `source` in a context. `root`: it is the head.
+pub(super) fn generate(
+    engine: &Engine,
+    source: &Unit,
+    space: &Space,
+    flow: &Flow,
+    wanted: &Wanted,
+    root: Option<&Request>,
+) -> Result<Unit, Vec<Diagnostic>> {
+    let admit = |unit: &str, c| engine.names.borrow().admit(unit, c);
+    let problem = Problem {
+        unit: source,
+        space,
+        flow,
+        dependence: &engine.dependence,
+        admit: &admit,
+    };
+    let activity = problem.solve(
+        &space.locs(&wanted.context.inputs),
+        &space.locs(&wanted.context.outputs),
+    );
+    if let Some(s) = problem.tangled(&activity) {
+        let s = &source.symbols[s];
+        return Err(vec![
+            Diagnostic::error(
+                &rules::AD_UNSUPPORTED,
+                s.span,
+                format!(
+                    "derivatives would go through {}, which shares its storage with other variables",
+                    s.name
+                ),
+            )
+            .label("shared by EQUIVALENCE, or by a COMMON block that program units divide differently")
+            .related(engine.request.span, "for this AD block")
+            .help("give the variable storage of its own, or declare the COMMON block alike everywhere"),
+        ]);
+    }
+    let mut unit = source.clone();
+    unit.name = wanted.name.clone();
+    unit.comments = vec![title(engine, source, wanted)];
+    unit.body = Vec::new();
+    let mut jumped_to = HashSet::new();
+    let mut labels = HashSet::new();
+    walk_block(&source.body, &mut |s| {
+        labels.extend(s.label);
+        match &s.kind {
+            StmtKind::Goto(l) | StmtKind::AssignLabel(l, _) => {
+                jumped_to.insert(*l);
+            }
+            StmtKind::ComputedGoto(list, _) | StmtKind::AssignedGoto(_, list) => {
+                jumped_to.extend(list);
+            }
+            StmtKind::ArithmeticIf(_, list) => jumped_to.extend(list),
+            StmtKind::Call(_, args) => {
+                jumped_to.extend(args.iter().filter_map(|a| match a.kind {
+                    ExprKind::AltReturn(l) => Some(l),
+                    _ => None,
+                }))
+            }
+            StmtKind::Io(io) => {
+                // END=, ERR=, but also FMT=: a label too many does no harm.
+                for c in &io.control {
+                    if let ExprKind::Keyword(_, e) = &c.kind
+                        && let ExprKind::Int(l) = e.kind
+                    {
+                        jumped_to.extend(Label::try_from(l));
+                    }
+                }
+            }
+            StmtKind::Do(d) => {
+                if let DoEnd::Label(l) | DoEnd::EndDo(Some(l)) = d.end {
+                    labels.insert(l);
+                }
+            }
+            StmtKind::If(b) => labels.extend(b.end_label),
+            _ => {}
+        }
+    });
+    let mut g = Gen {
+        engine,
+        source,
+        space,
+        activity: &activity,
+        problem: &problem,
+        unit,
+        suffix: engine.request.suffix.clone(),
+        derivatives: HashMap::new(),
+        imported: HashMap::new(),
+        temporaries: HashMap::new(),
+        temporaries_used: HashMap::new(),
+        errors: Vec::new(),
+        bound: HashMap::new(),
+        pre: Vec::new(),
+        span: source.span,
+        varied: Set::new(),
+        live: Set::new(),
+        cursor: 0,
+        moves: Vec::new(),
+        jumped_to,
+        labels,
+        moved_labels: HashMap::new(),
+    };
+    g.header(wanted, root);
+    let body = g.block(&source.body);
+    let mut all = g.zero_on_entry(wanted, root);
+    all.extend(body);
+    g.unit.body = all;
+    g.drop_unused_procedures();
+    if g.errors.is_empty() {
+        Ok(g.unit)
+    } else {
+        Err(g.errors)
+    }
+}
+
+/// What a reader of the generated unit wants to know first.
+fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
+    let list = |slots: &Set| {
+        let names: Vec<String> = slots
+            .ones()
+            .map(|i| match source.args.get(i).and_then(|a| a.sym()) {
+                Some(s) => source.symbols[s].name.to_string(),
+                None if i <= source.args.len() => source.name.to_string(),
+                None => {
+                    let v = &engine.dependence.commons.vars[i - source.args.len() - 1];
+                    engine
+                        .program
+                        .unit(&v.unit)
+                        .map_or_else(String::new, |u| u.symbols[v.sym].name.to_string())
+                }
+            })
+            .collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    format!(
+        " Tangent of {}: derivative of {} with respect to {}",
+        source.name,
+        list(&wanted.context.outputs),
+        list(&wanted.context.inputs)
+    )
+}
+
+impl Gen<'_> {
+    /// The arguments of the derivative.
+    fn header(&mut self, wanted: &Wanted, root: Option<&Request>) {
+        let mut args = Vec::new();
+        let active = |i: usize| match root {
+            Some(r) => r.paired.contains(&i),
+            None => wanted.context.active(i),
+        };
+        for (i, a) in self.source.args.iter().enumerate() {
+            args.push(*a);
+            if let Arg::Dummy(s) = a
+                && active(i)
+            {
+                args.push(Arg::Dummy(self.dummy_derivative(*s)));
+            }
+        }
+        if let Some(result) = self.unit.result.take() {
+            self.unit.kind = UnitKind::Subroutine;
+            self.unit.typed_header = false;
+            self.unit.symbols[result].place = Place::Dummy;
+            self.unit.symbols[result].typed = true;
+            self.unit.declare(result);
+            args.push(Arg::Dummy(result));
+            let slot = self.space.result_slot();
+            if wanted.context.active(slot) {
+                args.push(Arg::Dummy(self.dummy_derivative(result)));
+            }
+        }
+        self.unit.args = args;
+    }
+
+    fn dummy_derivative(&mut self, s: SymId) -> SymId {
+        let of = self.unit.symbols[s].clone();
+        let name = self.unused(&format!("{}{}", of.name, self.suffix));
+        let d = self.declare_new(Symbol {
+            name,
+            place: Place::Dummy,
+            ..of
+        });
+        self.derivatives.insert(s, d);
+        d
+    }
+
+    /// Sets to zero what is live on entry and nobody else has set.
+    fn zero_on_entry(&mut self, wanted: &Wanted, root: Option<&Request>) -> Block {
+        self.span = self.source.span;
+        let given = self.space.locs(&wanted.context.inputs);
+        let mut out = Vec::new();
+        let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
+        for loc in locs {
+            if self.space.saved.contains(loc) {
+                continue;
+            }
+            let d = match self.space.common_at(loc) {
+                Some(k) => self.common_derivative(k),
+                None => {
+                    let s = SymId(loc as u32);
+                    if !differentiable(&self.unit.symbols[s]) {
+                        continue;
+                    }
+                    // The caller has set the arrays among the head's arguments.
+                    if root.is_some()
+                        && self.unit.symbols[s].place == Place::Dummy
+                        && self.unit.symbols[s].is_array()
+                    {
+                        continue;
+                    }
+                    Some(self.derivative_of(s))
+                }
+            };
+            if let Some(d) = d {
+                let zero = self.zero(self.unit.symbols[d].ty.unwrap_or(Type::REAL));
+                out.push(Stmt::assign(Expr::var(d, self.span), zero, self.span));
+            }
+        }
+        out
+    }
+
+    /// Takes back the declarations of functions that are not called any more.
+    fn drop_unused_procedures(&mut self) {
+        let mut used: HashSet<SymId> = HashSet::new();
+        farfel_lang::ir::for_each_symbol(&self.unit.body, &mut |s| {
+            used.insert(s);
+        });
+        for (_, s) in self.unit.symbols.iter() {
+            if let Class::StatementFunction(_, value) = &s.class {
+                value.for_each_symbol(&mut |s| {
+                    used.insert(s);
+                });
+            }
+        }
+        let gone: Vec<SymId> = self
+            .unit
+            .symbols
+            .iter()
+            .filter(|(id, s)| {
+                s.class.is_procedure() && s.place == Place::Global && !used.contains(id)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for s in gone {
+            self.unit.undeclare(s);
+        }
+    }
+
+    pub(super) fn block(&mut self, block: &[Stmt]) -> Block {
+        let mut out = Vec::with_capacity(block.len());
+        for s in block {
+            out.extend(self.stmt(s));
+        }
+        out
+    }
+
+    /// What derivatives a function reference in the statement at hand passes on; `wanted`:
+    /// its result's derivative is used.
+    pub(super) fn reference(&self, call: CallSite, wanted: bool) -> Option<Site> {
+        self.problem.site(call, &self.varied, &self.live, wanted)
+    }
+
+    /// What a statement makes of itself, in front its label.
+    fn stmt(&mut self, s: &Stmt) -> Block {
+        let node = self.cursor;
+        self.cursor += 1;
+        self.span = s.span;
+        self.temporaries_used.clear();
+        self.moves = self
+            .engine
+            .dependence
+            .moves(self.source, self.space, s);
+        self.varied = self
+            .problem
+            .varied_within(&self.activity.varied[node], &self.moves);
+        self.live = self.activity.live[node].clone();
+        // What the statement itself reads.
+        let mut from = Set::with_capacity(self.space.len);
+        s.for_each_own_expr(&mut |e| {
+            self.engine
+                .dependence
+                .depends(self.source, self.space, e, &mut from);
+        });
+        from.intersect_with(&self.varied);
+        self.live.union_with(&from);
+        let mut own = self.kind(s);
+        let mut out = std::mem::take(&mut self.pre);
+        out.append(&mut own);
+        if let Some(first) = out.first_mut() {
+            first.label = s.label;
+        }
+        out
+    }
+
+    /// The statements that a statement becomes; what must come first is in `pre`.
+    fn kind(&mut self, s: &Stmt) -> Block {
+        let node = self.cursor - 1;
+        let span = s.span;
+        let one = |kind| vec![Stmt::new(kind, span)];
+        match &s.kind {
+            StmtKind::Assign(target, value) => self.assign(target, value, node),
+            StmtKind::If(b) => self.if_block(&b.arms, b, span),
+            StmtKind::LogicalIf(c, inner) => {
+                let c = self.primal(c);
+                let pre = std::mem::take(&mut self.pre);
+                let mut inner = self.stmt(inner);
+                self.pre = pre;
+                if inner.len() == 1 && simple_statement(&inner[0]) {
+                    one(StmtKind::LogicalIf(c, Box::new(inner.remove(0))))
+                } else {
+                    one(StmtKind::If(IfBlock {
+                        arms: vec![(c, inner)],
+                        otherwise: None,
+                        end_label: None,
+                    }))
+                }
+            }
+            StmtKind::ArithmeticIf(e, labels) => {
+                let e = self.primal(e);
+                one(StmtKind::ArithmeticIf(e, *labels))
+            }
+            StmtKind::ComputedGoto(labels, e) => {
+                let e = self.primal(e);
+                one(StmtKind::ComputedGoto(labels.clone(), e))
+            }
+            StmtKind::Do(d) => self.do_loop(d, span),
+            StmtKind::Call(callee, args) => self.call_statement(*callee, args, node),
+            StmtKind::Io(io) => self.io(io, node),
+            // The copy is entered by its own name only; control falls through.
+            StmtKind::Entry(_) => one(StmtKind::Continue),
+            StmtKind::Return(_) | StmtKind::Stop(_) | StmtKind::Pause(_) => {
+                let mut kind = s.kind.clone();
+                if let StmtKind::Return(Some(e))
+                | StmtKind::Stop(Some(e))
+                | StmtKind::Pause(Some(e)) = &mut kind
+                {
+                    *e = self.primal(e);
+                }
+                one(kind)
+            }
+            StmtKind::Comment(_)
+            | StmtKind::Continue
+            | StmtKind::Goto(_)
+            | StmtKind::AssignedGoto(..)
+            | StmtKind::AssignLabel(..)
+            | StmtKind::Format(_)
+            | StmtKind::Cycle(_)
+            | StmtKind::Exit(_)
+            | StmtKind::Ad(_) => one(s.kind.clone()),
+        }
+    }
+
+    fn assign(&mut self, target: &Expr, value: &Expr, node: usize) -> Block {
+        let span = self.span;
+        let active_target = target.base().filter(|s| {
+            differentiable(&self.unit.symbols[*s])
+                && self.activity.live[node].contains(self.space.loc(*s))
+        });
+        let Some(s) = active_target else {
+            let target = self.primal(target);
+            let value = self.primal(value);
+            return vec![Stmt::assign(target, value, span)];
+        };
+        let loc = self.space.loc(s);
+        let varied = self.is_varied(value);
+        let whole = self
+            .moves
+            .last()
+            .and_then(|g| g.first())
+            .is_some_and(|m| m.target == loc && m.strong);
+        let target = self.designator(target);
+        let d_target = self.derivative_designator(&target);
+        let v = if varied {
+            match self.direct_reference(&target, &d_target, value) {
+                Some(v) => v,
+                None => self.tangent(value),
+            }
+        } else {
+            Value {
+                p: self.primal(value),
+                d: None,
+            }
+        };
+        let mut out = Vec::new();
+        if varied || whole || self.varied.contains(loc) {
+            let ty = self.unit.symbols[s].ty.unwrap_or(Type::REAL);
+            let d = v.d.unwrap_or_else(|| self.zero(ty));
+            if d.kind != d_target.kind {
+                out.push(Stmt::assign(d_target, d, span));
+            }
+        }
+        if v.p.kind != target.kind {
+            out.push(Stmt::assign(target, v.p, span));
+        }
+        out
+    }
+
+    /// Sets the derivatives to zero of variables that got a new, passive value.
+    fn zero_after(&mut self, target: &Expr, whole: bool, node: usize) -> Option<Stmt> {
+        let s = target.base()?;
+        let loc = self.space.loc(s);
+        if !differentiable(&self.unit.symbols[s])
+            || !self.activity.live[node].contains(loc)
+            || !(whole || self.varied.contains(loc))
+        {
+            return None;
+        }
+        let target = self.designator(target);
+        let d = self.derivative_designator(&target);
+        let zero = self.zero(self.unit.symbols[s].ty.unwrap_or(Type::REAL));
+        Some(Stmt::assign(d, zero, self.span))
+    }
+
+    fn if_block(&mut self, arms: &[(Expr, Block)], b: &IfBlock, span: Span) -> Block {
+        let Some(((first, body), rest)) = arms.split_first() else {
+            return Vec::new();
+        };
+        let facts = (self.varied.clone(), self.live.clone());
+        let first = self.primal(first);
+        let outer_pre = std::mem::take(&mut self.pre);
+        let mut out = IfBlock {
+            arms: vec![(first, self.block(body))],
+            otherwise: None,
+            end_label: None,
+        };
+        (self.varied, self.live) = facts.clone();
+        self.span = span;
+        if rest.is_empty() {
+            out.otherwise = b.otherwise.as_ref().map(|b| self.block(b));
+        } else {
+            let mut others = self.if_block(rest, b, span);
+            let mut pre = std::mem::take(&mut self.pre);
+            match others.pop() {
+                Some(Stmt {
+                    kind: StmtKind::If(inner),
+                    ..
+                }) if pre.is_empty() && others.is_empty() => {
+                    out.arms.extend(inner.arms);
+                    out.otherwise = inner.otherwise;
+                }
+                // A condition that needs statements before it.
+                last => {
+                    pre.append(&mut others);
+                    pre.extend(last);
+                    out.otherwise = Some(pre);
+                }
+            }
+        }
+        if arms.len() == b.arms.len() {
+            out.end_label = b.end_label;
+        }
+        self.pre = outer_pre;
+        vec![Stmt::new(StmtKind::If(out), span)]
+    }
+
+    fn do_loop(&mut self, d: &Do, span: Span) -> Block {
+        let node = self.cursor - 1;
+        let mut zero = None;
+        let control = match &d.control {
+            DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            } => {
+                let loc = self.space.loc(*var);
+                if differentiable(&self.unit.symbols[*var])
+                    && self.activity.live[node].contains(loc)
+                {
+                    if self.is_varied(from) || step.as_ref().is_some_and(|s| self.is_varied(s)) {
+                        self.errors.push(
+                            Diagnostic::error(
+                                &rules::AD_UNSUPPORTED,
+                                from.span,
+                                "derivatives would go through the loop variable",
+                            )
+                            .label("varies with the independents")
+                            .help("count with an INTEGER and compute the value in the loop"),
+                        );
+                    }
+                    zero = self.zero_after(&Expr::var(*var, span), true, node);
+                }
+                DoControl::Count {
+                    var: *var,
+                    from: self.primal(from),
+                    to: self.primal(to),
+                    step: step.as_ref().map(|s| self.primal(s)),
+                }
+            }
+            DoControl::While(c) => {
+                let before = self.pre.len();
+                let c = self.primal(c);
+                if self.pre.len() > before {
+                    self.errors.push(
+                        Diagnostic::error(
+                            &rules::AD_UNSUPPORTED,
+                            c.span,
+                            "derivatives would go through a function call in the condition of DO WHILE",
+                        )
+                        .help("assign the function's value to a variable, before the loop and at its end"),
+                    );
+                }
+                DoControl::While(c)
+            }
+            DoControl::Forever => DoControl::Forever,
+        };
+        let mut pre = std::mem::take(&mut self.pre);
+        pre.extend(zero);
+        let mut body = Vec::new();
+        let mut end = d.end;
+        for (i, s) in d.body.iter().enumerate() {
+            let mut made = self.stmt(s);
+            if let (true, DoEnd::Label(l)) = (i + 1 == d.body.len(), d.end) {
+                end = self.terminal(l, s, &mut made);
+            }
+            body.append(&mut made);
+        }
+        self.pre = pre;
+        vec![Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                name: d.name.clone(),
+                control,
+                body,
+                end,
+            })),
+            span,
+        )]
+    }
+
+    /// Sees to it that the last statement of a loop bears the label that ends the loop.
+    fn terminal(&mut self, label: Label, source: &Stmt, made: &mut Block) -> DoEnd {
+        if let StmtKind::Do(_) = source.kind {
+            // The inner loop has the terminal statement.
+            let l = self.moved_labels.get(&label).copied().unwrap_or(label);
+            return DoEnd::Label(l);
+        }
+        if made.len() == 1 && simple_statement(&made[0]) {
+            return DoEnd::Label(label);
+        }
+        let l = if self.jumped_to.contains(&label) {
+            // Who jumps there wants the statement itself carried out.
+            let l = (1..=99_999)
+                .rev()
+                .find(|l| !self.labels.contains(l))
+                .unwrap_or(label);
+            self.labels.insert(l);
+            self.moved_labels.insert(label, l);
+            l
+        } else {
+            if let Some(first) = made.first_mut() {
+                first.label = None;
+            }
+            label
+        };
+        made.push(Stmt {
+            label: Some(l),
+            kind: StmtKind::Continue,
+            span: source.span,
+        });
+        DoEnd::Label(l)
+    }
+
+    fn call_statement(&mut self, callee: SymId, args: &[Expr], node: usize) -> Block {
+        let span = self.span;
+        let live = &self.activity.live[node];
+        let call = CallSite { callee, args };
+        match self.problem.site(call, &self.varied, live, false) {
+            None => {
+                let args = args.iter().map(|a| self.primal(a)).collect();
+                vec![Stmt::new(StmtKind::Call(callee, args), span)]
+            }
+            Some(Site::Unknown) => {
+                self.unknown_procedure(callee);
+                Vec::new()
+            }
+            Some(Site::Known(c)) => {
+                let (derivative, actuals) = self.active_call(callee, args, &c);
+                vec![Stmt::new(StmtKind::Call(derivative, actuals), span)]
+            }
+        }
+    }
+
+    pub(super) fn unknown_procedure(&mut self, callee: SymId) {
+        let s = &self.source.symbols[callee];
+        let entry_of = self.engine.program.units.iter().find(|u| {
+            let mut found = false;
+            walk_block(&u.body, &mut |st| {
+                if let StmtKind::Entry(e) = &st.kind {
+                    found |= u.symbols[e.name].name == s.name;
+                }
+            });
+            found
+        });
+        let d = if let Some(u) = entry_of {
+            Diagnostic::error(
+                &rules::AD_UNSUPPORTED,
+                self.span,
+                format!("derivatives would go through {}, an ENTRY of {}", s.name, u.name),
+            )
+            .help("make a subprogram of its own of the entry")
+        } else if s.place == Place::Dummy {
+            Diagnostic::error(
+                &rules::AD_UNKNOWN_PROCEDURE,
+                self.span,
+                format!("derivatives would go through the dummy procedure {}", s.name),
+            )
+            .help("pass a procedure whose text is part of the program, so that a copy can be made for it")
+        } else {
+            Diagnostic::error(
+                &rules::AD_UNKNOWN_PROCEDURE,
+                self.span,
+                format!("derivatives would go through {}, whose text is not known", s.name),
+            )
+            .help(format!("add the source of {} to the project", s.name))
+        };
+        self.errors
+            .push(d.related(self.engine.request.span, "for this AD block"));
+    }
+
+    fn io(&mut self, io: &farfel_lang::ir::Io, node: usize) -> Block {
+        let mut new = io.clone();
+        if io.kind != IoKind::Read {
+            new.items = io.items.iter().map(|i| self.primal(i)).collect();
+        }
+        let span = self.span;
+        let mut out = vec![Stmt::new(StmtKind::Io(Box::new(new)), span)];
+        if io.kind == IoKind::Read {
+            for item in &io.items {
+                out.extend(self.zero_item(item, node));
+            }
+        }
+        out
+    }
+
+    /// Sets the derivatives of what an item of READ assigns to zero.
+    fn zero_item(&mut self, item: &Expr, node: usize) -> Block {
+        match &item.kind {
+            ExprKind::ImpliedDo(d) => {
+                let body: Block = d
+                    .items
+                    .iter()
+                    .flat_map(|i| self.zero_item(i, node))
+                    .collect();
+                if body.is_empty() {
+                    return body;
+                }
+                vec![Stmt::new(
+                    StmtKind::Do(Box::new(Do {
+                        name: None,
+                        control: DoControl::Count {
+                            var: d.var,
+                            from: d.from.clone(),
+                            to: d.to.clone(),
+                            step: d.step.clone(),
+                        },
+                        body,
+                        end: DoEnd::EndDo(None),
+                    })),
+                    self.span,
+                )]
+            }
+            _ => {
+                let mut whole = false;
+                read_targets(item, &mut |_, w| whole = w);
+                self.zero_after(item, whole, node).into_iter().collect()
+            }
+        }
+    }
+
+    /// The derivative to call and its actual arguments, without a function's result.
+    pub(super) fn active_call(
+        &mut self,
+        callee: SymId,
+        args: &[Expr],
+        context: &crate::activity::Context,
+    ) -> (SymId, Vec<Expr>) {
+        let name = self.source.symbols[callee].name.clone();
+        let derivative = self.engine.names.borrow_mut().request(&name, context);
+        let symbol = self.subroutine(derivative);
+        let mut actuals = Vec::new();
+        for (i, a) in args.iter().enumerate() {
+            if !context.active(i) {
+                actuals.push(self.primal(a));
+                continue;
+            }
+            let variable = match &a.kind {
+                ExprKind::Var(s) | ExprKind::Element(s, _) => {
+                    differentiable(&self.unit.symbols[*s]) && !self.bound.contains_key(s)
+                }
+                _ => false,
+            };
+            if variable {
+                let p = self.designator(a);
+                let d = self.derivative_designator(&p);
+                actuals.push(p);
+                actuals.push(d);
+                continue;
+            }
+            if self.is_array_valued(a) {
+                self.errors.push(Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    a.span,
+                    "derivatives would go through an array expression as an argument",
+                ).help("assign it to an array first"));
+            }
+            let v = self.tangent(a);
+            let ty = type_of(&self.unit, a).unwrap_or(Type::REAL);
+            actuals.push(v.p);
+            actuals.push(match v.d {
+                None => self.zero(ty),
+                Some(d) => {
+                    if matches!(d.kind, ExprKind::Var(_)) {
+                        d
+                    } else {
+                        let t = self.temporary(ty, true);
+                        let t = Expr::var(t, self.span);
+                        self.pre.push(Stmt::assign(t.clone(), d, self.span));
+                        t
+                    }
+                }
+            });
+        }
+        (symbol, actuals)
+    }
+}
+
+/// May it stand in a logical IF, or end a labelled loop?
+fn simple_statement(s: &Stmt) -> bool {
+    matches!(
+        s.kind,
+        StmtKind::Assign(..)
+            | StmtKind::Call(..)
+            | StmtKind::Continue
+            | StmtKind::Io(_)
+            | StmtKind::Goto(_)
+            | StmtKind::ComputedGoto(..)
+            | StmtKind::AssignedGoto(..)
+            | StmtKind::ArithmeticIf(..)
+            | StmtKind::AssignLabel(..)
+            | StmtKind::Return(_)
+            | StmtKind::Stop(_)
+            | StmtKind::Pause(_)
+            | StmtKind::Cycle(_)
+            | StmtKind::Exit(_)
+    ) || matches!(&s.kind, StmtKind::LogicalIf(_, inner) if simple_statement(inner))
+}

@@ -1,0 +1,300 @@
+//! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
+
+use super::stmt::Gen;
+use crate::depend::{common_members, const_int, differentiable};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::{
+    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec, SpecKind, SymId,
+    Symbol, Type,
+};
+
+impl Gen<'_> {
+    /// Adds a symbol and writes its declaration, whatever the implicit rules say.
+    pub(super) fn declare_new(&mut self, symbol: Symbol) -> SymId {
+        let id = self.unit.symbols.add(Symbol {
+            typed: true,
+            ..symbol
+        });
+        self.unit.declare(id);
+        id
+    }
+
+    /// A name that nothing in this unit has, and no unit or COMMON block either.
+    pub(super) fn unused(&self, wanted: &str) -> Name {
+        let names = self.engine.names.borrow();
+        self.unit.symbols.unused(wanted, &|n| names.is_taken(n))
+    }
+
+    /// The variable that holds the derivative of a variable.
+    pub(super) fn derivative_of(&mut self, s: SymId) -> SymId {
+        if let Some(d) = self.derivatives.get(&s) {
+            return *d;
+        }
+        if let Place::Common(block) = self.unit.symbols[s].place.clone() {
+            self.derivative_block(&block);
+            if let Some(d) = self.derivatives.get(&s) {
+                return *d;
+            }
+        }
+        let of = self.unit.symbols[s].clone();
+        let loc = self.space.loc(s);
+        let keeps = self.space.saved.contains(loc) && self.activity.live_on_entry.contains(loc);
+        let name = self.unused(&format!("{}{}", of.name, self.suffix));
+        let d = self.declare_new(Symbol {
+            name,
+            place: Place::Local,
+            saved: keeps,
+            external: false,
+            ..of.clone()
+        });
+        self.derivatives.insert(s, d);
+        if keeps {
+            self.keep(d, &of);
+        }
+        d
+    }
+
+    /// Makes a derivative keep its value between calls, starting from zero.
+    fn keep(&mut self, d: SymId, of: &Symbol) {
+        let span = of.span;
+        let zero = self.zero(of.ty.unwrap_or(Type::REAL));
+        let mut elements = 1i64;
+        for dim in &of.dims {
+            let low = dim
+                .lower
+                .as_ref()
+                .map_or(Some(1), |e| const_int(&self.unit, e));
+            let high = dim.upper.as_ref().and_then(|e| const_int(&self.unit, e));
+            match (low, high) {
+                (Some(l), Some(h)) => elements = elements.saturating_mul(h - l + 1),
+                _ => {
+                    self.errors.push(Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        span,
+                        format!("the size of {}, which is saved, is not constant", of.name),
+                    ));
+                    return;
+                }
+            }
+        }
+        let repeat = (elements != 1).then(|| Expr::int(elements, span));
+        if !self
+            .unit
+            .specs
+            .iter()
+            .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()))
+        {
+            self.unit.specs.push(Spec {
+                kind: SpecKind::Save(vec![SaveItem::Var(d)]),
+                span,
+            });
+        }
+        self.unit.specs.push(Spec {
+            kind: SpecKind::Data(vec![DataSet {
+                targets: vec![Expr::var(d, span)],
+                values: vec![(repeat, zero)],
+            }]),
+            span,
+        });
+    }
+
+    /// Declares the COMMON block of derivatives beside a block of this unit.
+    fn derivative_block(&mut self, block: &Name) {
+        let members: Vec<SymId> = common_members(&self.unit)
+            .remove(block)
+            .unwrap_or_default();
+        let name = self.engine.names.borrow_mut().block(block);
+        let mut entities = Vec::new();
+        for m in members {
+            let of = self.unit.symbols[m].clone();
+            if !differentiable(&of) {
+                continue;
+            }
+            let d = self.unused(&format!("{}{}", of.name, self.suffix));
+            let d = self.declare_new(Symbol {
+                name: d,
+                place: Place::Common(name.clone()),
+                saved: false,
+                ..of
+            });
+            self.derivatives.insert(m, d);
+            entities.push(Entity {
+                sym: d,
+                dims: false,
+            });
+        }
+        self.common_spec(name, entities);
+    }
+
+    fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
+        let at = self
+            .unit
+            .specs
+            .iter()
+            .position(|s| matches!(s.kind, SpecKind::Data(_) | SpecKind::StatementFunction(_)))
+            .unwrap_or(self.unit.specs.len());
+        self.unit.specs.insert(
+            at,
+            Spec {
+                kind: SpecKind::Common(vec![(name, entities)]),
+                span: self.span,
+            },
+        );
+    }
+
+    /// The derivative of the COMMON variable of a number, also in a unit that does not
+    /// declare its block.
+    pub(super) fn common_derivative(&mut self, k: usize) -> Option<SymId> {
+        let var = self.engine.dependence.commons.vars.get(k)?.clone();
+        let own = common_members(&self.unit);
+        if let Some(members) = own.get(&var.block) {
+            return members
+                .get(var.position)
+                .copied()
+                .map(|s| self.derivative_of(s));
+        }
+        if let Some(d) = self.imported.get(&k) {
+            return Some(*d);
+        }
+        let owner = self.engine.program.unit(&var.unit)?;
+        let members = common_members(owner).remove(&var.block)?;
+        let name = self.engine.names.borrow_mut().block(&var.block);
+        let mut entities = Vec::new();
+        for (position, m) in members.iter().enumerate() {
+            let of = &owner.symbols[*m];
+            if !differentiable(of) {
+                continue;
+            }
+            let span = self.span;
+            let dims: Option<Vec<Dim>> = of
+                .dims
+                .iter()
+                .map(|d| {
+                    let lower = match &d.lower {
+                        Some(e) => Some(Expr::int(const_int(owner, e)?, span)),
+                        None => None,
+                    };
+                    let upper = Some(Expr::int(const_int(owner, d.upper.as_ref()?)?, span));
+                    Some(Dim { lower, upper })
+                })
+                .collect();
+            let d = self.unused(&format!("{}{}", of.name, self.suffix));
+            let d = self.declare_new(Symbol {
+                dims: dims?,
+                ty: of.ty,
+                class: Class::Variable,
+                place: Place::Common(name.clone()),
+                ..Symbol::new(d, span)
+            });
+            if let Some(n) = self.engine.dependence.commons.find(&var.block, position) {
+                self.imported.insert(n, d);
+            }
+            entities.push(Entity {
+                sym: d,
+                dims: false,
+            });
+        }
+        self.common_spec(name, entities);
+        self.imported.get(&k).copied()
+    }
+
+    /// The symbol of a generated subroutine.
+    pub(super) fn subroutine(&mut self, name: Name) -> SymId {
+        if let Some(s) = self.unit.symbols.find(&name) {
+            if self.unit.symbols[s].class == Class::Subroutine {
+                return s;
+            }
+            // A variable got this name before the subroutine did.
+            let other = self.unused(&name);
+            self.unit.symbols.rename(s, other);
+        }
+        self.unit.symbols.add(Symbol {
+            class: Class::Subroutine,
+            place: Place::Global,
+            ..Symbol::new(name, self.span)
+        })
+    }
+
+    /// A temporary for this statement.
+    pub(super) fn temporary(&mut self, ty: Type, derivative: bool) -> SymId {
+        let used = self.temporaries_used.entry((ty, derivative)).or_default();
+        let n = *used;
+        *used += 1;
+        if let Some(t) = self
+            .temporaries
+            .get(&(ty, derivative))
+            .and_then(|l| l.get(n))
+        {
+            return *t;
+        }
+        let wanted = if derivative {
+            format!("TEMP{}", self.suffix)
+        } else {
+            "TEMP".to_owned()
+        };
+        let name = self.unused(&wanted);
+        let id = self.declare_new(Symbol::variable(name, ty, self.span));
+        self.temporaries
+            .entry((ty, derivative))
+            .or_default()
+            .push(id);
+        id
+    }
+
+    /// The symbol of an intrinsic function.
+    pub(super) fn intrinsic(&mut self, name: &str) -> SymId {
+        if let Some(s) = self.unit.symbols.find(name) {
+            let symbol = &self.unit.symbols[s];
+            if matches!(symbol.class, Class::Intrinsic(_)) {
+                return s;
+            }
+            if symbol.place == Place::Global {
+                self.errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        self.span,
+                        format!("the derivative needs the intrinsic function {name}, but {name} is another procedure here"),
+                    )
+                    .related(symbol.span, "named here")
+                    .help("rename the procedure"),
+                );
+                return s;
+            }
+            // A variable of the user's: its name matters to nobody else.
+            let other = self.unused(name);
+            self.unit.symbols.rename(s, other);
+        }
+        let class = match Intrinsic::find(name) {
+            Some(i) => Class::Intrinsic(i),
+            None => Class::Function,
+        };
+        self.unit.symbols.add(Symbol {
+            class,
+            place: Place::Global,
+            ..Symbol::new(name.into(), Span::NONE)
+        })
+    }
+
+    /// A constant of the (real) type of `ty`, from text without exponent: `2.0`.
+    pub(super) fn literal(&self, text: &str, ty: Type) -> Expr {
+        let text = match ty {
+            Type::Real(8) | Type::Complex(8) => format!("{text}D0"),
+            Type::Real(16) | Type::Complex(16) => format!("{text}Q0"),
+            _ => text.to_owned(),
+        };
+        Expr::new(ExprKind::Real(text.into()), self.span)
+    }
+
+    /// Zero of a type.
+    pub(super) fn zero(&self, ty: Type) -> Expr {
+        let part = self.literal("0.0", ty);
+        match ty {
+            Type::Complex(_) => {
+                Expr::new(ExprKind::Complex(Box::new((part.clone(), part))), self.span)
+            }
+            _ => part,
+        }
+    }
+}

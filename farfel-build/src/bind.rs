@@ -1,0 +1,573 @@
+//! The Rust side of the border: `farfel_bindings.rs`.
+//!
+//! One function for each exported subprogram. It checks extents, takes the lock where the
+//! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
+//! into an error. It returns the value itself when none of that can fail, else a `Result`.
+
+use crate::facts::Facts;
+use crate::names::Names;
+use crate::{Config, Error};
+use farfel_lang::Sources;
+use farfel_lang::effects::Assigned;
+use farfel_lang::intrinsics::Op;
+use farfel_lang::ir::{
+    Arg, BinOp, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, UnOp, Unit,
+    UnitKind,
+};
+use std::fmt::Write as _;
+
+/// The subprograms that Rust can call, and those that it cannot, each with the reason.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exports {
+    pub names: Vec<Name>,
+    pub skipped: Vec<(Name, String)>,
+}
+
+/// Chooses among the subprograms that the user wrote.
+///
+/// # Errors
+///
+/// [`Error::Export`] when the settings name one that does not exist or cannot be called
+/// from Rust.
+pub(crate) fn choose(
+    program: &Program,
+    written: &[Name],
+    config: &Config,
+) -> Result<Exports, Error> {
+    let mut exports = Exports::default();
+    let wanted: Option<Vec<String>> = config
+        .exports
+        .as_ref()
+        .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
+    for name in wanted.iter().flatten() {
+        if !written.iter().any(|w| w == name) {
+            return Err(Error::Export {
+                name: name.to_ascii_lowercase(),
+                reason: "there is no top-level subprogram of this name".into(),
+            });
+        }
+    }
+    for name in written {
+        if let Some(wanted) = &wanted
+            && !wanted.iter().any(|w| name == w)
+        {
+            continue;
+        }
+        let obstacle = match program.unit(name) {
+            Some(unit) => obstacle(unit, config),
+            None => Some("it takes procedures as arguments".into()),
+        };
+        match obstacle {
+            None => exports.names.push(name.clone()),
+            Some(reason) if wanted.is_some() => {
+                return Err(Error::Export {
+                    name: name.to_ascii_lowercase(),
+                    reason,
+                });
+            }
+            Some(reason) => exports.skipped.push((name.clone(), reason)),
+        }
+    }
+    Ok(exports)
+}
+
+/// Why a unit cannot be called from Rust.
+fn obstacle(unit: &Unit, config: &Config) -> Option<String> {
+    if unit.name.contains('$') {
+        return Some("its name is not one that Rust allows".into());
+    }
+    for arg in &unit.args {
+        let Arg::Dummy(id) = arg else {
+            return Some("it has alternate returns".into());
+        };
+        let s = &unit.symbols[*id];
+        if s.class.is_procedure() {
+            return Some(format!("its argument {} is a procedure", s.name));
+        }
+        if let Err(ty) = rust_type(s.ty, config) {
+            return Some(format!("its argument {} is {ty}", s.name));
+        }
+        if s.dims.iter().any(|d| d.upper.is_none()) {
+            return Some(format!("its argument {} has no bounds", s.name));
+        }
+        if s.name.contains('$') {
+            return Some(format!("{} is not a name that Rust allows", s.name));
+        }
+    }
+    if unit.kind == UnitKind::Function
+        && let Some(result) = unit.result
+        && let Err(ty) = rust_type(unit.symbols[result].ty, config)
+    {
+        return Some(format!("its result is {ty}"));
+    }
+    None
+}
+
+/// The Rust type of a Fortran type, `bool` for LOGICAL; as an error what has none.
+fn rust_type(ty: Option<Type>, config: &Config) -> Result<&'static str, String> {
+    let double = config.real_kind == 8;
+    Ok(match ty {
+        Some(Type::Integer(1)) => "i8",
+        Some(Type::Integer(2)) => "i16",
+        Some(Type::Integer(4)) => "i32",
+        Some(Type::Integer(8)) => "i64",
+        Some(Type::Real(4)) if !double => "f32",
+        Some(Type::Real(4 | 8)) => "f64",
+        Some(Type::Complex(4)) if !double => "::farfel_runtime::Complex<f32>",
+        Some(Type::Complex(4 | 8)) => "::farfel_runtime::Complex<f64>",
+        Some(Type::Logical(1 | 2 | 4 | 8)) => "bool",
+        Some(other) => return Err(other.to_string()),
+        None => return Err("of unknown type".into()),
+    })
+}
+
+/// The type as it crosses the border: LOGICAL is an integer of its size.
+fn border_type(ty: Option<Type>, config: &Config) -> String {
+    match ty {
+        Some(Type::Logical(n)) => format!("i{}", 8 * u32::from(n)),
+        _ => rust_type(ty, config).unwrap_or("()").to_owned(),
+    }
+}
+
+/// What the bindings of a library are made from.
+pub(crate) struct Bindings<'a> {
+    pub program: &'a Program,
+    pub exports: &'a Exports,
+    pub names: &'a Names,
+    pub sources: &'a Sources,
+    pub config: &'a Config,
+    pub facts: Facts,
+    pub assigned: Assigned,
+}
+
+impl Bindings<'_> {
+    /// The text of `farfel_bindings.rs`.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!(
+            "// Made by farfel-build {} from the Fortran sources of {}. Do not edit.\n",
+            env!("CARGO_PKG_VERSION"),
+            self.config.name
+        );
+        for (name, reason) in &self.exports.skipped {
+            let _ = writeln!(text, "// {name} cannot be called from Rust: {reason}.");
+        }
+        let units: Vec<&Unit> = self
+            .exports
+            .names
+            .iter()
+            .filter_map(|n| self.program.unit(n))
+            .collect();
+        let locked = units.iter().any(|u| self.locked(u));
+        if locked {
+            text.push_str(
+                "\n// Held by functions that share COMMON, saved variables or input and output.\n\
+                 static FARFEL_LOCK: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
+            );
+        }
+        for unit in units {
+            text.push('\n');
+            text.push_str(&self.function(unit));
+        }
+        text
+    }
+
+    fn locked(&self, unit: &Unit) -> bool {
+        self.facts.shares_state.contains(&unit.name)
+    }
+
+    fn function(&self, unit: &Unit) -> String {
+        let function = identifier(&unit.name);
+        let args: Vec<Argument> = unit
+            .args
+            .iter()
+            .enumerate()
+            .filter_map(|(i, a)| a.sym().map(|s| self.argument(unit, i, s)))
+            .collect();
+        let result = unit
+            .result
+            .filter(|_| unit.kind == UnitKind::Function)
+            .map(|r| unit.symbols[r].ty);
+        let stops = self.facts.stops.contains(&unit.name);
+        let fallible = stops || args.iter().any(|a| a.check.is_some());
+        let locked = self.locked(unit);
+
+        let mut t = String::new();
+        self.documentation(&mut t, unit, &args, stops, locked);
+        t.push_str("#[allow(dead_code, unsafe_code, clippy::all, clippy::pedantic)]\n");
+        let _ = write!(t, "pub fn {function}(");
+        let declared: Vec<String> = args
+            .iter()
+            .map(|a| format!("{}: {}", a.name, a.rust))
+            .collect();
+        let value = result.map(|ty| rust_type(ty, self.config).unwrap_or("()"));
+        let returned = match (value, fallible) {
+            (Some(v), true) => format!(" -> Result<{v}, ::farfel_runtime::Error>"),
+            (None, true) => " -> Result<(), ::farfel_runtime::Error>".into(),
+            (Some(v), false) => format!(" -> {v}"),
+            (None, false) => String::new(),
+        };
+        let _ = writeln!(t, "{}){returned} {{", declared.join(", "));
+
+        // The border.
+        let mut c_args: Vec<String> = args
+            .iter()
+            .map(|a| format!("{}: {}", a.name, a.border))
+            .collect();
+        if let Some(ty) = result {
+            c_args.push(format!(
+                "farfel_result: *mut {}",
+                border_type(ty, self.config)
+            ));
+        }
+        let abi = if stops { "C-unwind" } else { "C" };
+        let _ = writeln!(
+            t,
+            "    unsafe extern \"{abi}\" {{\n        #[link_name = \"{}\"]\n        fn farfel_call({});\n    }}",
+            self.names.symbol(&unit.name),
+            c_args.join(", ")
+        );
+
+        let shown = function.trim_start_matches("r#");
+        for a in &args {
+            if let Some(bounds) = &a.check {
+                let _ = writeln!(
+                    t,
+                    "    ::farfel_runtime::check_extent(\"{shown}\", \"{}\", {}.len(), &[{bounds}])?;",
+                    a.name.trim_start_matches("r#"),
+                    a.name
+                );
+            }
+        }
+        for a in &args {
+            t.push_str(&a.before);
+        }
+        if let Some(ty) = result {
+            let ty = border_type(ty, self.config);
+            let _ = writeln!(t, "    let mut farfel_result: {ty} = Default::default();");
+        }
+        if locked {
+            t.push_str("    let farfel_guard = FARFEL_LOCK.lock();\n");
+        }
+        let mut actual: Vec<String> = args.iter().map(|a| a.actual.clone()).collect();
+        if result.is_some() {
+            actual.push("&mut farfel_result".into());
+        }
+        let call = format!("unsafe {{ farfel_call({}) }}", actual.join(", "));
+        t.push_str(
+            "    // SAFETY: the declaration is that of the subroutine in the library; arrays have the\n    // elements that the Fortran declarations ask for.\n",
+        );
+        if stops {
+            let _ = writeln!(
+                t,
+                "    let farfel_outcome = ::farfel_runtime::catch_stop(|| {call});"
+            );
+        } else {
+            let _ = writeln!(t, "    {call};");
+        }
+        if locked {
+            t.push_str("    drop(farfel_guard);\n");
+        }
+        for a in &args {
+            t.push_str(&a.after);
+        }
+        if stops {
+            t.push_str("    farfel_outcome?;\n");
+        }
+        let value = match result {
+            Some(Some(Type::Logical(_))) => "farfel_result != 0",
+            Some(_) => "farfel_result",
+            None => "()",
+        };
+        match (fallible, result.is_some()) {
+            (true, _) => {
+                let _ = writeln!(t, "    Ok({value})");
+            }
+            (false, true) => {
+                let _ = writeln!(t, "    {value}");
+            }
+            (false, false) => {}
+        }
+        t.push_str("}\n");
+        t
+    }
+
+    fn argument(&self, unit: &Unit, position: usize, id: SymId) -> Argument {
+        let symbol = &unit.symbols[id];
+        let name = identifier(&symbol.name);
+        let rust = rust_type(symbol.ty, self.config).unwrap_or("()");
+        let border = border_type(symbol.ty, self.config);
+        let logical = matches!(symbol.ty, Some(Type::Logical(_)));
+        let assigned = self.assigned.argument(&unit.name, position);
+        let pointer = if assigned { "*mut" } else { "*const" };
+        // The Fortran representation of a LOGICAL, beside the Rust one.
+        let copy = format!("farfel_{}", name.trim_start_matches("r#"));
+        let mut a = Argument {
+            border: format!("{pointer} {border}"),
+            rust: String::new(),
+            actual: String::new(),
+            check: None,
+            unchecked: false,
+            before: String::new(),
+            after: String::new(),
+            name: name.clone(),
+        };
+        if symbol.is_array() {
+            a.rust = format!("&{}[{rust}]", if assigned { "mut " } else { "" });
+            match self.extent(unit, symbol) {
+                Extent::Checked(bounds) => a.check = Some(bounds),
+                Extent::Partly(bounds) => {
+                    a.check = Some(bounds);
+                    a.unchecked = true;
+                }
+                Extent::Unknown => a.unchecked = true,
+            }
+            let method = if assigned { "as_mut_ptr" } else { "as_ptr" };
+            if logical {
+                let mutable = if assigned { "mut " } else { "" };
+                a.before = format!(
+                    "    let {mutable}{copy}: Vec<{border}> = ::farfel_runtime::to_logicals({name});\n"
+                );
+                a.actual = format!("{copy}.{method}()");
+                if assigned {
+                    a.after = format!("    ::farfel_runtime::from_logicals(&{copy}, {name});\n");
+                }
+            } else {
+                a.actual = format!("{name}.{method}()");
+            }
+        } else if assigned {
+            a.rust = format!("&mut {rust}");
+            if logical {
+                a.before = format!("    let mut {copy} = {border}::from(*{name});\n");
+                a.actual = format!("&mut {copy}");
+                a.after = format!("    *{name} = {copy} != 0;\n");
+            } else {
+                a.actual = format!("&mut *{name}");
+            }
+        } else {
+            a.rust = rust.into();
+            if logical {
+                a.before = format!("    let {copy} = {border}::from({name});\n");
+                a.actual = format!("&{copy}");
+            } else {
+                a.actual = format!("&{name}");
+            }
+        }
+        a
+    }
+
+    fn extent(&self, unit: &Unit, symbol: &Symbol) -> Extent {
+        let bounds = |dims: &[Dim]| -> Option<String> {
+            let pairs: Option<Vec<String>> = dims
+                .iter()
+                .map(|d| {
+                    let lower = match &d.lower {
+                        Some(e) => self.value(unit, e, 0)?,
+                        None => "1".into(),
+                    };
+                    let upper = self.value(unit, d.upper.as_ref()?, 0)?;
+                    Some(format!("({lower}, {upper})"))
+                })
+                .collect();
+            pairs.map(|p| p.join(", "))
+        };
+        let assumed_size = symbol
+            .dims
+            .last()
+            .and_then(|d| d.upper.as_ref())
+            .is_some_and(|e| e.kind == ExprKind::Star);
+        if assumed_size {
+            // The dimensions before the last one must fit at least once.
+            let leading = &symbol.dims[..symbol.dims.len() - 1];
+            return match bounds(leading) {
+                Some(b) if !leading.is_empty() => Extent::Partly(b),
+                _ => Extent::Unknown,
+            };
+        }
+        bounds(&symbol.dims).map_or(Extent::Unknown, Extent::Checked)
+    }
+
+    /// A bound as a Rust expression of type `i64` in the function's arguments; `None` where
+    /// it depends on something else.
+    fn value(&self, unit: &Unit, expr: &Expr, depth: u32) -> Option<String> {
+        // A constant cannot be defined by itself, but a program may try.
+        if depth > 64 {
+            return None;
+        }
+        let value = |e: &Expr| self.value(unit, e, depth + 1);
+        Some(match &expr.kind {
+            ExprKind::Int(n) => format!("{n}_i64"),
+            ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => value(e)?,
+            ExprKind::Unary(UnOp::Minus, e) => format!("{}.saturating_neg()", value(e)?),
+            ExprKind::Var(s) => {
+                let symbol = &unit.symbols[*s];
+                if !matches!(symbol.ty, Some(Type::Integer(1 | 2 | 4 | 8))) || symbol.is_array() {
+                    return None;
+                }
+                match (&symbol.class, &symbol.place) {
+                    (Class::Parameter(v), _) => value(v)?,
+                    (Class::Variable, Place::Dummy) => {
+                        let position = unit.arg_position(*s)?;
+                        let star = if self.assigned.argument(&unit.name, position) {
+                            "*"
+                        } else {
+                            ""
+                        };
+                        format!("i64::from({star}{})", identifier(&symbol.name))
+                    }
+                    _ => return None,
+                }
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (value(a)?, value(b)?);
+                match op {
+                    BinOp::Add => format!("{a}.saturating_add({b})"),
+                    BinOp::Sub => format!("{a}.saturating_sub({b})"),
+                    BinOp::Mul => format!("{a}.saturating_mul({b})"),
+                    BinOp::Div => format!("{a}.checked_div({b}).unwrap_or(i64::MAX)"),
+                    BinOp::Pow => {
+                        format!("{a}.saturating_pow(u32::try_from({b}).unwrap_or(0))")
+                    }
+                    _ => return None,
+                }
+            }
+            ExprKind::Call(s, args) => {
+                let Class::Intrinsic(intrinsic) = &unit.symbols[*s].class else {
+                    return None;
+                };
+                let args: Option<Vec<String>> = args.iter().map(value).collect();
+                let args = args?;
+                match (intrinsic.op, args.as_slice()) {
+                    (Op::Max, [first, rest @ ..]) => rest
+                        .iter()
+                        .fold(first.clone(), |a, b| format!("{a}.max({b})")),
+                    (Op::Min, [first, rest @ ..]) => rest
+                        .iter()
+                        .fold(first.clone(), |a, b| format!("{a}.min({b})")),
+                    (Op::Abs, [a]) => format!("{a}.saturating_abs()"),
+                    (Op::Mod, [a, b]) => format!("{a}.checked_rem({b}).unwrap_or(0)"),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn documentation(
+        &self,
+        text: &mut String,
+        unit: &Unit,
+        args: &[Argument],
+        stops: bool,
+        locked: bool,
+    ) {
+        let mut lines = crate::rustdoc::comments(&unit.comments);
+        if lines.is_empty() {
+            lines.push(format!("The Fortran subprogram {}.", unit.name));
+        }
+        lines.push(String::new());
+        lines.push("```text".into());
+        lines.push(signature(unit));
+        lines.push("```".into());
+        if let Some(file) = self.sources.get(unit.span.file) {
+            let place = file.line_column(unit.span.start);
+            lines.push(String::new());
+            lines.push(format!("Defined at `{}:{}`.", file.name, place.line));
+        }
+        if locked {
+            lines.push(String::new());
+            lines.push(
+                "It shares state with other functions of this library, so one thread at a time runs them."
+                    .into(),
+            );
+        }
+        let unchecked: Vec<String> = args
+            .iter()
+            .filter(|a| a.unchecked)
+            .map(|a| format!("`{}`", a.name))
+            .collect();
+        if !unchecked.is_empty() {
+            lines.push(String::new());
+            lines.push(format!(
+                "The Fortran declaration does not say how long {} must be, so the caller must \
+                 see to it that the subprogram stays inside.",
+                unchecked.join(", ")
+            ));
+        }
+        if stops || args.iter().any(|a| a.check.is_some()) {
+            lines.extend([String::new(), "# Errors".into(), String::new()]);
+            if args.iter().any(|a| a.check.is_some()) {
+                lines.push("When an array is too short for its declared bounds.".into());
+            }
+            if stops {
+                lines.push("When the program executes STOP.".into());
+            }
+        }
+        for line in lines {
+            let _ = writeln!(text, "///{}{line}", if line.is_empty() { "" } else { " " });
+        }
+    }
+}
+
+/// One argument of a generated function.
+struct Argument {
+    /// Its name in Rust.
+    name: String,
+    /// Its type in the function.
+    rust: String,
+    /// Its type at the border.
+    border: String,
+    /// What is passed.
+    actual: String,
+    /// The bounds to check, as a list of pairs.
+    check: Option<String>,
+    /// Its length is not checked, or not wholly.
+    unchecked: bool,
+    /// Statements before and after the call.
+    before: String,
+    after: String,
+}
+
+enum Extent {
+    Checked(String),
+    Partly(String),
+    Unknown,
+}
+
+/// The header as Fortran has it.
+fn signature(unit: &Unit) -> String {
+    let args: Vec<&str> = unit
+        .args
+        .iter()
+        .map(|a| match a {
+            Arg::Dummy(s) => unit.symbols[*s].name.as_str(),
+            Arg::AltReturn(_) => "*",
+        })
+        .collect();
+    let args = args.join(", ");
+    match (unit.kind, unit.result.and_then(|r| unit.symbols[r].ty)) {
+        (UnitKind::Function, Some(ty)) => format!("{ty} FUNCTION {}({args})", unit.name),
+        _ => format!("SUBROUTINE {}({args})", unit.name),
+    }
+}
+
+/// A Fortran name as a Rust identifier.
+fn identifier(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    if matches!(name.as_str(), "self" | "super" | "crate") || name.starts_with("farfel_") {
+        // No raw identifiers exist for the first ones; the others are the generated code's.
+        return format!("{name}_");
+    }
+    if KEYWORDS.contains(&name.as_str()) {
+        return format!("r#{name}");
+    }
+    name
+}
+
+/// Rust's keywords of all editions, those reserved for the future too.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
+    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return",
+    "static", "struct", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
+    "virtual", "where", "while", "yield",
+];

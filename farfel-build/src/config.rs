@@ -1,0 +1,363 @@
+//! Settings: from `Cargo.toml`, from the builder, from the environment.
+
+use crate::Error;
+use farfel_lang::syntax::Form;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// How a project is built. [`Config::default`] is what a project without settings has.
+///
+/// Settings stand under `[package.metadata.farfel]` in `Cargo.toml`, in kebab case; see
+/// the fields. The builder in `build.rs` overrides them, and the environment variables
+/// `FARFEL_FC`, `FARFEL_AD_TOOL`, `FARFEL_FFLAGS` and `FARFEL_INSTALL` override both.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The directory of the project: where `Cargo.toml` is. Relative paths of the settings
+    /// start here, and INCLUDE reads nothing outside of it and of [`Config::include`].
+    pub root: PathBuf,
+    /// Name of the package.
+    pub name: String,
+    /// Version of the package.
+    pub version: String,
+    /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`
+    /// and `.f77` files in all their depth. Without it: `src` and `fortran`.
+    pub sources: Option<Vec<PathBuf>>,
+    /// `ad-tool`: what makes derivatives. This version has `builtin`.
+    pub ad_tool: String,
+    /// `real-kind`: how many bytes a REAL has, 4 or 8. With 8, REAL and COMPLEX (and their
+    /// constants) are double precision, DOUBLE PRECISION stays what it is.
+    pub real_kind: u8,
+    /// `form`: `"fixed"` or `"free"`. Without it each file tells by itself.
+    pub form: Option<Form>,
+    /// `exports`: the subprograms that Rust can call. Without it: all that can be.
+    pub exports: Option<Vec<String>>,
+    /// `flags`: more flags for the Fortran compiler.
+    pub flags: Vec<String>,
+    /// `include`: directories in which INCLUDE looks after that of the including file. They
+    /// may be outside of the project.
+    pub include: Vec<PathBuf>,
+    /// `opt-level`: 0 to 3, `"s"`, `"z"` or `"fast"`. Without it that of cargo's profile;
+    /// 2 outside of cargo.
+    pub opt_level: Option<String>,
+    /// `debug`: debug information. Without it that of cargo's profile.
+    pub debug: Option<bool>,
+    /// `save-all`: local variables keep their values between calls everywhere, as old
+    /// compilers had it, not only where SAVE says so. Programs that rely on it cannot be
+    /// called from several threads at once.
+    pub save_all: bool,
+    /// `fc`: the Fortran compiler.
+    pub fc: Option<PathBuf>,
+    /// `install`: install the Fortran compiler with the system's package manager when it
+    /// is missing.
+    pub install: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            root: PathBuf::from("."),
+            name: "farfel_program".into(),
+            version: "0.0.0".into(),
+            sources: None,
+            ad_tool: BUILTIN.into(),
+            real_kind: 4,
+            form: None,
+            exports: None,
+            flags: Vec::new(),
+            include: Vec::new(),
+            opt_level: None,
+            debug: None,
+            save_all: false,
+            fc: None,
+            install: false,
+        }
+    }
+}
+
+/// The name of the built-in AD engine.
+const BUILTIN: &str = "builtin";
+
+/// The environment variables that [`Config`] reads.
+pub(crate) const VARIABLES: &[&str] = &[
+    "FARFEL_FC",
+    "FC",
+    "FARFEL_AD_TOOL",
+    "FARFEL_FFLAGS",
+    "FARFEL_INSTALL",
+];
+
+#[derive(Deserialize)]
+struct Manifest {
+    package: Option<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: Option<toml::Value>,
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    farfel: Option<Settings>,
+}
+
+/// `[package.metadata.farfel]`.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Settings {
+    sources: Option<Vec<PathBuf>>,
+    ad_tool: Option<String>,
+    real_kind: Option<u8>,
+    form: Option<FormName>,
+    exports: Option<Vec<String>>,
+    flags: Option<Vec<String>>,
+    include: Option<Vec<PathBuf>>,
+    opt_level: Option<OptLevel>,
+    debug: Option<bool>,
+    save_all: Option<bool>,
+    fc: Option<PathBuf>,
+    install: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum FormName {
+    Fixed,
+    Free,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OptLevel {
+    Number(u8),
+    Name(String),
+}
+
+impl Config {
+    /// The settings of the project in a directory, with those of the environment. A
+    /// directory without `Cargo.toml` has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when `Cargo.toml` cannot be read, [`Error::Config`] when a setting is
+    /// unknown or has a value that it cannot have.
+    pub fn load(manifest_dir: &Path) -> Result<Config, Error> {
+        let mut config = Config::from_manifest(manifest_dir)?;
+        config.apply_environment(&|name| std::env::var(name).ok())?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The settings of `Cargo.toml` alone.
+    pub(crate) fn from_manifest(dir: &Path) -> Result<Config, Error> {
+        let path = dir.join("Cargo.toml");
+        let mut config = Config {
+            root: dir.to_owned(),
+            ..Config::default()
+        };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(config),
+            Err(e) => return Err(Error::io(path)(e)),
+        };
+        let manifest: Manifest = toml::from_str(&text).map_err(|e| Error::Config {
+            origin: path.display().to_string(),
+            message: e.to_string().trim_end().to_owned(),
+        })?;
+        let Some(package) = manifest.package else {
+            return Ok(config);
+        };
+        config.name = package.name;
+        if let Some(version) = package.version.as_ref().and_then(|v| v.as_str()) {
+            config.version = version.to_owned();
+        }
+        let settings = package.metadata.and_then(|m| m.farfel).unwrap_or_default();
+        config.apply(settings);
+        Ok(config)
+    }
+
+    fn apply(&mut self, settings: Settings) {
+        // Without `..`: a new setting must be handled here.
+        let Settings {
+            sources,
+            ad_tool,
+            real_kind,
+            form,
+            exports,
+            flags,
+            include,
+            opt_level,
+            debug,
+            save_all,
+            fc,
+            install,
+        } = settings;
+        self.sources = sources;
+        self.form = form.map(|f| match f {
+            FormName::Fixed => Form::Fixed,
+            FormName::Free => Form::Free,
+        });
+        self.exports = exports;
+        self.flags = flags.unwrap_or_default();
+        self.include = include.unwrap_or_default();
+        self.opt_level = opt_level.map(|o| match o {
+            OptLevel::Number(n) => n.to_string(),
+            OptLevel::Name(n) => n,
+        });
+        self.debug = debug;
+        self.fc = fc;
+        self.ad_tool = ad_tool.unwrap_or_else(|| BUILTIN.into());
+        self.real_kind = real_kind.unwrap_or(4);
+        self.save_all = save_all.unwrap_or(false);
+        self.install = install.unwrap_or(false);
+    }
+
+    /// Overrides settings by environment variables. `FC` is not one of them: it only names
+    /// a compiler to try where nothing is set, so the toolchain reads it.
+    pub(crate) fn apply_environment(
+        &mut self,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), Error> {
+        let set = |name| variable(name).filter(|v| !v.trim().is_empty());
+        if let Some(fc) = set("FARFEL_FC") {
+            self.fc = Some(fc.into());
+        }
+        if let Some(tool) = set("FARFEL_AD_TOOL") {
+            self.ad_tool = tool;
+        }
+        if let Some(flags) = set("FARFEL_FFLAGS") {
+            self.flags
+                .extend(flags.split_whitespace().map(str::to_owned));
+        }
+        if let Some(install) = set("FARFEL_INSTALL") {
+            self.install = match install.as_str() {
+                "1" => true,
+                "0" => false,
+                other => {
+                    return Err(Error::Config {
+                        origin: "FARFEL_INSTALL".into(),
+                        message: format!("`{other}` is neither 1 nor 0"),
+                    });
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Checks the values that are not checked by their type.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let fault = |setting: &str, message: String| {
+            Err(Error::Config {
+                origin: format!("setting `{setting}`"),
+                message,
+            })
+        };
+        if self.ad_tool != BUILTIN {
+            return Err(Error::AdTool(self.ad_tool.clone()));
+        }
+        if !matches!(self.real_kind, 4 | 8) {
+            return fault(
+                "real-kind",
+                format!("{} is neither 4 nor 8", self.real_kind),
+            );
+        }
+        if let Some(level) = &self.opt_level
+            && !["0", "1", "2", "3", "s", "z", "fast"].contains(&level.as_str())
+        {
+            return fault(
+                "opt-level",
+                format!("`{level}` is none of 0, 1, 2, 3, s, z, fast"),
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(settings: &str) -> Result<Config, Error> {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = format!(
+            "[package]\nname = \"demo\"\nversion = \"0.3.1\"\n[package.metadata.farfel]\n{settings}"
+        );
+        std::fs::write(dir.path().join("Cargo.toml"), manifest).unwrap();
+        let config = Config::from_manifest(dir.path())?;
+        config.check()?;
+        Ok(config)
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let c = load(
+            "sources = ['numerics', 'a b.f']\nreal-kind = 8\nform = 'free'\nexports = ['eqlbrm']\n\
+             flags = ['-fcheck=all']\ninclude = ['inc']\nopt-level = 3\nsave-all = true",
+        )
+        .unwrap();
+        assert_eq!((c.name.as_str(), c.version.as_str()), ("demo", "0.3.1"));
+        assert_eq!(c.sources.unwrap()[1], PathBuf::from("a b.f"));
+        assert_eq!((c.real_kind, c.form), (8, Some(Form::Free)));
+        assert_eq!(c.exports.unwrap(), ["eqlbrm"]);
+        assert_eq!(c.opt_level.as_deref(), Some("3"));
+        assert!(c.save_all && !c.install);
+    }
+
+    #[test]
+    fn no_manifest_and_no_settings_are_fine() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Config::from_manifest(dir.path()).unwrap().real_kind, 4);
+        std::fs::write(dir.path().join("Cargo.toml"), "[workspace]\n").unwrap();
+        assert_eq!(
+            Config::from_manifest(dir.path()).unwrap().ad_tool,
+            "builtin"
+        );
+    }
+
+    #[test]
+    fn faults_name_what_is_allowed() {
+        for (settings, expected) in [
+            (
+                "real-knd = 8",
+                "unknown field `real-knd`, expected one of `sources`, `ad-tool`, `real-kind`",
+            ),
+            ("real-kind = 5", "setting `real-kind`: 5 is neither 4 nor 8"),
+            (
+                "ad-tool = 'tapenade'",
+                "AD tool `tapenade` is not available in this version of Farfel; `builtin` is",
+            ),
+            (
+                "form = 'loose'",
+                "unknown variant `loose`, expected `fixed` or `free`",
+            ),
+            ("opt-level = 7", "`7` is none of 0, 1, 2, 3, s, z, fast"),
+            ("sources = 'src'", "invalid type"),
+        ] {
+            let error = load(settings).unwrap_err();
+            assert_eq!(error.exit_code(), 1);
+            assert!(error.to_string().contains(expected), "{settings}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_environment_overrides() {
+        let mut c = load("flags = ['-a']\nfc = 'f1'").unwrap();
+        c.apply_environment(&|name| {
+            Some(match name {
+                "FARFEL_FC" => "f2".into(),
+                "FARFEL_FFLAGS" => " -b  -c ".into(),
+                "FARFEL_INSTALL" => "1".into(),
+                "FARFEL_AD_TOOL" => "adifor".into(),
+                other => panic!("{other} is not documented"),
+            })
+        })
+        .unwrap();
+        assert_eq!(c.fc.as_deref(), Some(Path::new("f2")));
+        assert_eq!(c.flags, ["-a", "-b", "-c"]);
+        assert!(c.install);
+        assert!(matches!(c.check(), Err(Error::AdTool(t)) if t == "adifor"));
+        assert!(c.apply_environment(&|_| Some("yes".into())).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! What subprograms do that their callers in Rust must know: do they share state, can
+//! they STOP.
+
+use farfel_lang::ir::{
+    BinOp, Class, Expr, ExprKind, Name, Place, Program, SpecKind, StmtKind, SymId, Symbol, Type,
+    UnOp, Unit, walk_block, walk_exprs,
+};
+use std::collections::{HashMap, HashSet};
+
+/// Local arrays larger than this many bytes are not on the stack, so they are shared by
+/// all threads. gfortran is told the same number.
+pub(crate) const MAX_STACK_ARRAY: u64 = 65536;
+
+/// What is known of every top-level unit of a program.
+pub(crate) struct Facts {
+    /// May be run by one thread at a time: it, or what it calls, uses COMMON, saved
+    /// variables, input or output, or something unknown.
+    pub shares_state: HashSet<Name>,
+    /// May execute STOP, itself or in what it calls.
+    pub stops: HashSet<Name>,
+}
+
+impl Facts {
+    /// Analyses a resolved, lowered program. `save_all`: every local variable is saved.
+    pub(crate) fn of(program: &Program, save_all: bool) -> Facts {
+        let entries = entries(program);
+        let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
+        let mut facts = Facts {
+            shares_state: HashSet::new(),
+            stops: HashSet::new(),
+        };
+        for unit in &program.units {
+            let mut shares = save_all || has_shared_data(unit);
+            let mut known = HashSet::new();
+            for (_, symbol) in procedures(unit) {
+                match &symbol.place {
+                    Place::Global => match entries.get(&symbol.name) {
+                        Some(owner) => {
+                            known.insert(owner.clone());
+                        }
+                        None => shares = true,
+                    },
+                    // Whoever it is, it is not known here.
+                    Place::Dummy => shares = true,
+                    _ => {}
+                }
+            }
+            let mut stops = false;
+            walk_block(&unit.body, &mut |s| match &s.kind {
+                StmtKind::Io(_) | StmtKind::Pause(_) => shares = true,
+                StmtKind::Stop(_) => stops = true,
+                _ => {}
+            });
+            callees.insert(unit.name.clone(), known);
+            if shares {
+                facts.shares_state.insert(unit.name.clone());
+            }
+            if stops {
+                facts.stops.insert(unit.name.clone());
+            }
+        }
+        spread(&callees, &mut facts.shares_state);
+        spread(&callees, &mut facts.stops);
+        facts
+    }
+}
+
+/// Adds whoever calls something in the set, directly or not.
+fn spread(callees: &HashMap<Name, HashSet<Name>>, set: &mut HashSet<Name>) {
+    loop {
+        let before = set.len();
+        for (unit, called) in callees {
+            if !called.is_disjoint(set) {
+                set.insert(unit.clone());
+            }
+        }
+        if set.len() == before {
+            return;
+        }
+    }
+}
+
+/// Every name under which the program's units can be called, ENTRY names too, and the unit
+/// it belongs to.
+pub(crate) fn entries(program: &Program) -> HashMap<Name, Name> {
+    let mut entries = HashMap::new();
+    for unit in &program.units {
+        entries.insert(unit.name.clone(), unit.name.clone());
+        walk_block(&unit.body, &mut |s| {
+            if let StmtKind::Entry(e) = &s.kind {
+                entries.insert(unit.symbols[e.name].name.clone(), unit.name.clone());
+            }
+        });
+    }
+    entries
+}
+
+/// The procedures that a unit calls or passes on, not intrinsic ones.
+pub(crate) fn procedures(unit: &Unit) -> impl Iterator<Item = (SymId, &Symbol)> {
+    unit.symbols
+        .iter()
+        .filter(|(_, s)| s.class.is_procedure() && s.name != unit.name)
+}
+
+fn has_shared_data(unit: &Unit) -> bool {
+    let declared = unit.specs.iter().any(|s| {
+        matches!(
+            s.kind,
+            SpecKind::Common(_) | SpecKind::Data(_) | SpecKind::Save(_)
+        )
+    });
+    declared
+        || unit.symbols.iter().any(|(_, s)| {
+            s.saved
+                || matches!(s.place, Place::Common(_))
+                || (s.place == Place::Local && s.is_variable() && is_static(unit, s))
+        })
+}
+
+/// A local array of fixed size that is too large for the stack.
+fn is_static(unit: &Unit, symbol: &Symbol) -> bool {
+    if !symbol.is_array() {
+        return false;
+    }
+    let size = match symbol.ty {
+        Some(Type::Integer(n) | Type::Real(n) | Type::Logical(n)) => u64::from(n),
+        Some(Type::Complex(n)) => 2 * u64::from(n),
+        // The length of a CHARACTER is rarely long, but it may be.
+        _ => 1024,
+    };
+    let mut elements: u64 = 1;
+    for dim in &symbol.dims {
+        let (lower, upper) = (&dim.lower, &dim.upper);
+        let Some(upper) = upper else {
+            return false; // allocatable: on the heap
+        };
+        let lower = lower.as_ref().map_or(Some(1), |e| constant(unit, e));
+        match (lower, constant(unit, upper)) {
+            (Some(lower), Some(upper)) => {
+                let extent = upper.saturating_sub(lower).saturating_add(1).max(0);
+                elements = elements.saturating_mul(extent.unsigned_abs());
+            }
+            // An automatic array is on the stack or on the heap. A bound that is constant
+            // but not understood counts as large.
+            _ => return !mentions_variable(unit, symbol),
+        }
+    }
+    // REAL may be made twice as large.
+    elements.saturating_mul(size).saturating_mul(2) > MAX_STACK_ARRAY
+}
+
+fn mentions_variable(unit: &Unit, symbol: &Symbol) -> bool {
+    let mut found = false;
+    let bounds = symbol.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
+    for bound in bounds.flatten() {
+        bound.for_each_symbol(&mut |s| found |= unit.symbols[s].is_variable());
+    }
+    found
+}
+
+/// The value of an integer constant expression.
+pub(crate) fn constant(unit: &Unit, expr: &Expr) -> Option<i64> {
+    match &expr.kind {
+        ExprKind::Int(n) => Some(*n),
+        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => constant(unit, e),
+        ExprKind::Unary(UnOp::Minus, e) => constant(unit, e)?.checked_neg(),
+        ExprKind::Var(s) => match &unit.symbols[*s].class {
+            Class::Parameter(value) if matches!(unit.symbols[*s].ty, Some(Type::Integer(_))) => {
+                constant(unit, value)
+            }
+            _ => None,
+        },
+        ExprKind::Binary(op, a, b) => {
+            let (a, b) = (constant(unit, a)?, constant(unit, b)?);
+            match op {
+                BinOp::Add => a.checked_add(b),
+                BinOp::Sub => a.checked_sub(b),
+                BinOp::Mul => a.checked_mul(b),
+                BinOp::Div => a.checked_div(b),
+                BinOp::Pow => a.checked_pow(b.try_into().ok()?),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Calls `f` with every call of a unit: the procedure and its actual arguments.
+pub(crate) fn for_each_call<'a>(unit: &'a Unit, f: &mut dyn FnMut(SymId, &'a [Expr])) {
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            f(*callee, args);
+        }
+    });
+    let mut function = |e: &'a Expr| {
+        if let ExprKind::Call(callee, args) = &e.kind
+            && unit.symbols[*callee].class.is_procedure()
+        {
+            f(*callee, args);
+        }
+    };
+    walk_exprs(&unit.body, &mut function);
+    for (_, symbol) in unit.symbols.iter() {
+        if let Class::StatementFunction(_, value) = &symbol.class {
+            value.walk(&mut function);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The names that a library has in the object file.
+
+use farfel_lang::ir::Name;
+
+/// The most letters that a Fortran name has.
+const MAX: usize = 63;
+
+/// The names of one library, different from those of any other package or version, so that
+/// several can be linked into one program.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    /// `FARFEL_DEMO_0_3_1`: the module, and what the names of COMMON blocks and of
+    /// subprograms outside of the module start with.
+    pub module: Name,
+}
+
+impl Names {
+    /// The names for a package.
+    pub(crate) fn new(package: &str, version: &str) -> Names {
+        let safe = |text: &str| -> String {
+            text.chars()
+                .map(|c| match c {
+                    'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_ascii_uppercase(),
+                    _ => '_',
+                })
+                .collect()
+        };
+        let plain = format!("FARFEL_{}_{}", safe(package), safe(version));
+        let lossless = package
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+        // Half of the letters stay for what follows the prefix.
+        Names {
+            module: if lossless && plain.len() <= MAX / 2 {
+                plain.into()
+            } else {
+                shorten(&plain, package, MAX / 2)
+            },
+        }
+    }
+
+    /// The global name of what the program calls `name`.
+    pub(crate) fn global(&self, name: &str) -> Name {
+        let full = format!("{}_{name}", self.module);
+        if full.len() <= MAX {
+            full.into()
+        } else {
+            shorten(&full, name, MAX)
+        }
+    }
+
+    /// The Fortran name of the subroutine through which Rust calls a subprogram.
+    pub(crate) fn wrapper(&self, unit: &str) -> Name {
+        let full = format!("FARFEL_EXPORT_{unit}");
+        if full.len() <= MAX {
+            full.into()
+        } else {
+            shorten(&full, unit, MAX)
+        }
+    }
+
+    /// The name under which Rust finds a subprogram. It differs from all of
+    /// [`Names::global`], since no Fortran name starts with an underscore.
+    pub(crate) fn symbol(&self, unit: &str) -> String {
+        format!("{}__{unit}", self.module).to_ascii_lowercase()
+    }
+
+    /// The name of the static library: what stands between `lib` and `.a`.
+    pub(crate) fn library(&self) -> String {
+        self.module.to_ascii_lowercase()
+    }
+}
+
+/// `text` cut to `max` letters, the last ones a number made from `whole`.
+fn shorten(text: &str, whole: &str, max: usize) -> Name {
+    // FNV-1a: short, and the same in every version of the standard library.
+    let hash = whole
+        .bytes()
+        .chain(text.bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+        });
+    let number = format!("_{:08X}", hash as u32);
+    let keep = text.len().min(max - number.len());
+    format!("{}{number}", &text[..keep]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+
+    #[test]
+    fn names_fit_and_differ() {
+        let n = Names::new("two-player", "0.3.1");
+        assert_eq!(n.module, "FARFEL_TWO_PLAYER_0_3_1");
+        assert_eq!(n.global("DAXPY"), "FARFEL_TWO_PLAYER_0_3_1_DAXPY");
+        assert_eq!(n.symbol("EQLBRM"), "farfel_two_player_0_3_1__eqlbrm");
+        let long = "a".repeat(60);
+        let (a, b) = (Names::new(&long, "1.0.0"), Names::new(&long, "1.0.1"));
+        assert!(a.module.len() <= 31 && a.module != b.module);
+        let unit = "X".repeat(63);
+        assert_eq!(n.global(&unit).len(), 63);
+        assert_ne!(n.global(&unit), n.global(&unit[1..]));
+        assert_ne!(Names::new("è", "1").module, Names::new("é", "1").module);
+    }
+}

@@ -1,0 +1,165 @@
+//! From source files to the program that is compiled: parse, resolve, lower,
+//! differentiate.
+
+use crate::sources::{self, Includes};
+use crate::{Config, Error, Report};
+use farfel_ad::{AdTool, Builtin, differentiate_all};
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::ir::{Name, Program, Request, UnitKind};
+use farfel_lang::lower::{Options, Stage, lower_with};
+use farfel_lang::resolve::{resolve, resolve_readable};
+use farfel_lang::syntax::parse;
+use farfel_lang::{Diagnostic, Sources};
+use std::path::PathBuf;
+
+/// What a program is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// To be called from Rust: main programs are left out.
+    Library,
+    /// To be run: as it is.
+    Program,
+}
+
+/// A program that was read and checked.
+pub(crate) struct Read {
+    pub program: Program,
+    pub report: Report,
+    /// The subprograms that the user wrote at the top level, in order.
+    pub written: Vec<Name>,
+    /// The names of main programs that were left out.
+    pub left_out: Vec<Name>,
+}
+
+/// A program without nested subprograms and AD blocks, derivatives included.
+pub(crate) struct Differentiated {
+    pub program: Program,
+    pub report: Report,
+}
+
+/// Parses and resolves files into one program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read; [`Error::Diagnostics`] when there are faults.
+///
+/// The INCLUDE files that were reached are added to `included`, also where there are faults,
+/// so that a build script can watch them.
+pub(crate) fn read(
+    files: &[PathBuf],
+    config: &Config,
+    goal: Goal,
+    included: &mut Vec<PathBuf>,
+) -> Result<Read, Error> {
+    let mut sources = Sources::new();
+    let mut includes = Includes::new(config);
+    let mut parsed = Vec::new();
+    for path in files {
+        let text = sources::read(path).map_err(Error::io(path))?;
+        let name = sources::shown(config, path);
+        includes.add_source(&name, path);
+        let id = sources.add(name, text);
+        parsed.push((path, parse(&mut sources, id, config.form, &mut includes)));
+    }
+    included.extend(includes.reached.iter().cloned());
+    let mut program = Program::default();
+    let mut diagnostics = Vec::new();
+    for (path, file) in parsed {
+        // A file that another one includes is a part of that one, whatever its name ends
+        // in.
+        if !includes.reached.contains(path) || files.len() == 1 {
+            program.units.extend(file.program.units);
+            diagnostics.extend(file.diagnostics);
+        }
+    }
+    let mut left_out = Vec::new();
+    if goal == Goal::Library {
+        program.units.retain(|u| {
+            let main = u.kind == UnitKind::Program;
+            if main {
+                left_out.push(u.name.clone());
+            }
+            !main
+        });
+    }
+    let found = match any_errors(&diagnostics) {
+        true => resolve_readable(&mut program, &diagnostics),
+        false => resolve(&mut program),
+    };
+    diagnostics.extend(found);
+    let report = settle(sources, diagnostics)?;
+    let written = program
+        .units
+        .iter()
+        .filter(|u| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function))
+        .map(|u| u.name.clone())
+        .collect();
+    Ok(Read {
+        program,
+        report,
+        written,
+        left_out,
+    })
+}
+
+/// Lowers a program to a stage. `exports` are the subprograms that must stay callable from
+/// outside; `None` for all that can be, or for the main program where there is one. The
+/// requests are what that stage leaves to the AD tool.
+pub(crate) fn lower_to(
+    program: Program,
+    stage: Stage,
+    report: Report,
+    exports: Option<&[String]>,
+) -> Result<(Program, Vec<Request>, Report), Error> {
+    let options = Options {
+        exports: exports.map(|l| l.iter().map(|n| n.to_ascii_uppercase().into()).collect()),
+    };
+    let lowered = lower_with(program, stage, &options);
+    let mut diagnostics = report.diagnostics;
+    diagnostics.extend(lowered.diagnostics);
+    let report = settle(report.sources, diagnostics)?;
+    Ok((lowered.program, lowered.requests, report))
+}
+
+/// Lowers a program and adds its derivatives.
+pub(crate) fn differentiate(
+    program: Program,
+    report: Report,
+    config: &Config,
+    exports: Option<&[String]>,
+) -> Result<Differentiated, Error> {
+    let (program, requests, report) = lower_to(program, Stage::Stage, report, exports)?;
+    let tool = ad_tool(config)?;
+    match differentiate_all(&*tool, program, &requests) {
+        Ok(program) => Ok(Differentiated { program, report }),
+        Err(faults) => {
+            let mut diagnostics = report.diagnostics;
+            diagnostics.extend(faults);
+            Err(Error::Diagnostics(Report {
+                sources: report.sources,
+                diagnostics,
+            }))
+        }
+    }
+}
+
+fn ad_tool(config: &Config) -> Result<Box<dyn AdTool>, Error> {
+    match config.ad_tool.as_str() {
+        "builtin" => Ok(Box::new(Builtin)),
+        other => Err(Error::AdTool(other.to_owned())),
+    }
+}
+
+/// Warnings go on, errors end the phase.
+fn settle(sources: Sources, diagnostics: Vec<Diagnostic>) -> Result<Report, Error> {
+    let failed = any_errors(&diagnostics);
+    let report = Report {
+        sources,
+        diagnostics,
+    };
+    if failed {
+        Err(Error::Diagnostics(report))
+    } else {
+        Ok(report)
+    }
+}

@@ -1,0 +1,330 @@
+//! In a build script.
+
+use crate::assemble::Library;
+use crate::bind::{self, Bindings};
+use crate::config::VARIABLES;
+use crate::facts::Facts;
+use crate::gfortran::{self, Profile};
+use crate::names::Names;
+use crate::pipeline::{self, Goal};
+use crate::toolchain::{self, Compiler};
+use crate::{Config, Error, Report, files, render, sources};
+use farfel_lang::Severity;
+use farfel_lang::effects::Assigned;
+use farfel_lang::syntax::Form;
+use std::env;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Compiles the project's sources with the settings of `Cargo.toml`. For `build.rs`.
+///
+/// Where that fails it reports what is wrong and ends the build script with exit code 1;
+/// [`try_compile`] returns instead.
+pub fn compile() {
+    Build::new().compile();
+}
+
+/// Like [`compile`], for build scripts that go on after a fault.
+///
+/// # Errors
+///
+/// Whatever [`Error`] says.
+pub fn try_compile() -> Result<Built, Error> {
+    Build::new().try_compile()
+}
+
+/// What a build made.
+#[derive(Debug)]
+pub struct Built {
+    /// The static library; cargo has been told to link it.
+    pub library: PathBuf,
+    /// The Rust functions.
+    pub bindings: PathBuf,
+    /// The warnings.
+    pub report: Report,
+}
+
+/// A build with settings of its own, which override those of `Cargo.toml`.
+///
+/// ```no_run
+/// fn main() {
+///     farfel_build::Build::new()
+///         .source("numerics")
+///         .real_kind(8)
+///         .flag("-fcheck=bounds")
+///         .compile();
+/// }
+/// ```
+#[derive(Default)]
+pub struct Build {
+    changes: Vec<Change>,
+}
+
+/// A setting that the builder overrides.
+type Change = Box<dyn FnOnce(&mut Config)>;
+
+impl Build {
+    /// A build with the settings of `Cargo.toml`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Any settings: `change` gets those of `Cargo.toml` and of the calls before this one.
+    #[must_use]
+    pub fn configure(mut self, change: impl FnOnce(&mut Config) + 'static) -> Self {
+        self.changes.push(Box::new(change));
+        self
+    }
+
+    /// A file or directory, relative to the project, in place of `src` and `fortran`. Call
+    /// it again for more.
+    #[must_use]
+    pub fn source(self, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        self.configure(|c| c.sources.get_or_insert_default().push(path))
+    }
+
+    /// How many bytes a REAL has: 4 or 8.
+    #[must_use]
+    pub fn real_kind(self, bytes: u8) -> Self {
+        self.configure(move |c| c.real_kind = bytes)
+    }
+
+    /// The source form of all files.
+    #[must_use]
+    pub fn form(self, form: Form) -> Self {
+        self.configure(move |c| c.form = Some(form))
+    }
+
+    /// A subprogram that Rust can call; without any call of this, all can be called that
+    /// can be. Call it again for more.
+    #[must_use]
+    pub fn export(self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.configure(|c| c.exports.get_or_insert_default().push(name))
+    }
+
+    /// One more flag for the Fortran compiler.
+    #[must_use]
+    pub fn flag(self, flag: impl Into<String>) -> Self {
+        let flag = flag.into();
+        self.configure(|c| c.flags.push(flag))
+    }
+
+    /// One more directory for INCLUDE files.
+    #[must_use]
+    pub fn include(self, directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        self.configure(|c| c.include.push(directory))
+    }
+
+    /// Compiles; reports faults and ends the build script with exit code 1 if there are
+    /// any.
+    pub fn compile(self) {
+        if let Err(error) = self.try_compile() {
+            report_error(&error);
+            std::process::exit(1);
+        }
+    }
+
+    /// Compiles.
+    ///
+    /// # Errors
+    ///
+    /// Whatever [`Error`] says. Warnings are reported to cargo, errors are not.
+    pub fn try_compile(self) -> Result<Built, Error> {
+        let root = variable("CARGO_MANIFEST_DIR")?;
+        let out = PathBuf::from(variable("OUT_DIR")?);
+        let mut config = Config::from_manifest(Path::new(&root))?;
+        // The package as cargo sees it: the version may be inherited.
+        config.name = variable("CARGO_PKG_NAME")?;
+        config.version = variable("CARGO_PKG_VERSION")?;
+        for change in self.changes {
+            change(&mut config);
+        }
+        config.apply_environment(&|name| env::var(name).ok())?;
+        config.check()?;
+        build(&config, &out)
+    }
+}
+
+fn build(config: &Config, out: &Path) -> Result<Built, Error> {
+    for name in VARIABLES {
+        directive("rerun-if-env-changed", name);
+    }
+    // What cc reads to find the archiver.
+    let target = env::var("TARGET").unwrap_or_default();
+    for name in ["AR", "ARFLAGS"] {
+        directive("rerun-if-env-changed", name);
+        directive("rerun-if-env-changed", format!("{name}_{target}"));
+        let underscored = target.replace('-', "_");
+        directive("rerun-if-env-changed", format!("{name}_{underscored}"));
+    }
+    watch(&config.root.join("Cargo.toml"));
+    let found = sources::find(config)?;
+    for path in found.files.iter().chain(&found.directories) {
+        watch(path);
+    }
+    if found.directories.is_empty() && found.files.is_empty() {
+        // A directory that comes later is seen only so.
+        watch(&config.root);
+    }
+    let mut included = Vec::new();
+    let read = pipeline::read(&found.files, config, Goal::Library, &mut included);
+    included.iter().for_each(|p| watch(p));
+    let read = read?;
+    for name in &read.left_out {
+        warn(&format!(
+            "the main program {name} is not a part of the library"
+        ));
+    }
+    if read.written.is_empty() {
+        warn("no Fortran subprogram was found, so the library is empty");
+    }
+
+    let exports = config.exports.as_deref();
+    let done = pipeline::differentiate(read.program, read.report, config, exports)?;
+    let exports = bind::choose(&done.program, &read.written, config)?;
+    let names = Names::new(&config.name, &config.version);
+    let facts = Facts::of(&done.program, config.save_all);
+    let any_stop = !facts.stops.is_empty();
+    let bindings = Bindings {
+        program: &done.program,
+        exports: &exports,
+        names: &names,
+        sources: &done.report.sources,
+        config,
+        facts,
+        assigned: Assigned::of(&done.program),
+    }
+    .text();
+    let text =
+        Library::new(done.program, names.clone()).text(&exports.names, Some(&done.report.sources));
+
+    let compiler = toolchain::find_or_install(config)?;
+    let profile = Profile {
+        opt_level: env::var("OPT_LEVEL").unwrap_or_else(|_| "0".into()),
+        debug: env::var("DEBUG").is_ok_and(|d| !matches!(d.as_str(), "false" | "0" | "none")),
+    };
+    let mut flags = gfortran::flags(config, &profile);
+    flags.push("-c".into());
+    if !compiler.machine.contains("mingw") {
+        flags.push("-fPIC".into());
+    }
+    if any_stop {
+        // STOP finds its way back through the Fortran frames.
+        flags.push("-fexceptions".into());
+    }
+    let library = out.join(format!("lib{}.a", names.library()));
+    let source = out.join("farfel.f");
+    let object = out.join("farfel.o");
+    let key_file = out.join("farfel.key");
+    let key = key(&compiler, &flags);
+    let changed = files::write_if_changed(&source, text.as_bytes())?;
+    let known = std::fs::read(&key_file).is_ok_and(|k| k == key.as_bytes());
+    let report = if changed || !known || !library.exists() {
+        // Written again only after success.
+        files::remove(&key_file)?;
+        let report = gfortran::compile(&compiler, &flags, &source, &object, done.report)?;
+        archive(&object, &library, &names)?;
+        files::write_if_changed(&key_file, key.as_bytes())?;
+        report
+    } else {
+        done.report
+    };
+    let bindings_file = out.join("farfel_bindings.rs");
+    files::write_if_changed(&bindings_file, bindings.as_bytes())?;
+
+    directive("rustc-link-search", format!("native={}", out.display()));
+    directive("rustc-link-lib", format!("static={}", names.library()));
+    let (directories, libraries) = compiler.runtime_libraries();
+    for d in directories {
+        directive("rustc-link-search", format!("native={}", d.display()));
+    }
+    for l in libraries {
+        directive("rustc-link-lib", format!("dylib={l}"));
+    }
+    report_warnings(&report);
+    Ok(Built {
+        library,
+        bindings: bindings_file,
+        report,
+    })
+}
+
+/// What an object file depends on besides its source.
+fn key(compiler: &Compiler, flags: &[String]) -> String {
+    format!(
+        "farfel-build {}\n{} {} {}\n{}\n",
+        env!("CARGO_PKG_VERSION"),
+        compiler.path.display(),
+        compiler.version,
+        compiler.machine,
+        flags.join("\n")
+    )
+}
+
+/// Makes the static library with the archiver that cc knows for the target.
+fn archive(object: &Path, library: &Path, names: &Names) -> Result<(), Error> {
+    // An archiver adds to what there is.
+    files::remove(library)?;
+    cc::Build::new()
+        .cargo_metadata(false)
+        .object(object)
+        .try_compile(&names.library())
+        .map_err(|e| Error::Command {
+            command: format!("archiving {}", library.display()),
+            reason: e.to_string(),
+        })
+}
+
+fn variable(name: &'static str) -> Result<String, Error> {
+    env::var(name).map_err(|_| Error::NotABuildScript(name))
+}
+
+/// A line to cargo, which reads standard output.
+fn directive(key: &str, value: impl std::fmt::Display) {
+    // Where cargo no longer listens there is nobody to tell.
+    let _ = writeln!(std::io::stdout(), "cargo::{key}={value}");
+}
+
+fn watch(path: &Path) {
+    directive("rerun-if-changed", path.display());
+}
+
+fn warn(message: &str) {
+    // Cargo shows one line each.
+    for line in message.lines() {
+        directive("warning", line);
+    }
+}
+
+fn report_warnings(report: &Report) {
+    for d in &report.diagnostics {
+        if d.severity == Severity::Warning {
+            let place = report.sources.get(d.span.file).map(|f| {
+                let place = f.line_column(d.span.start);
+                format!("{}:{}:{}: ", f.name, place.line, place.column)
+            });
+            warn(&format!("{}{}", place.unwrap_or_default(), d.message));
+        }
+    }
+}
+
+/// One headline to cargo, the rest to standard error, which cargo shows when a build script
+/// fails.
+fn report_error(error: &Error) {
+    directive(
+        "error",
+        error.to_string().lines().next().unwrap_or_default(),
+    );
+    let text = match error {
+        Error::Diagnostics(report) => {
+            let color = std::io::stderr().is_terminal()
+                || env::var("CARGO_TERM_COLOR").is_ok_and(|c| c == "always");
+            render::render(report, color)
+        }
+        other => format!("{other}\n"),
+    };
+    let _ = write!(std::io::stderr(), "{text}");
+}

@@ -1,0 +1,265 @@
+//! Finding and reading source files.
+
+use crate::{Config, Error};
+use farfel_lang::syntax::Loader;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a source file ends in, in any case.
+const EXTENSIONS: [&str; 4] = ["ff", "f", "for", "f77"];
+
+/// Where sources are looked for without settings.
+const DIRECTORIES: [&str; 2] = ["src", "fortran"];
+
+/// The sources of a project.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The files, sorted.
+    pub files: Vec<PathBuf>,
+    /// The directories that were searched.
+    pub directories: Vec<PathBuf>,
+}
+
+/// Finds the sources that the settings name.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
+/// settings name does not exist.
+pub(crate) fn find(config: &Config) -> Result<Found, Error> {
+    let mut found = Found::default();
+    let mut files = BTreeSet::new();
+    match &config.sources {
+        Some(named) => {
+            for path in named {
+                let path = config.root.join(path);
+                if path.is_dir() {
+                    search(&path, &mut files)?;
+                    found.directories.push(path);
+                } else if path.exists() {
+                    files.insert(path);
+                } else {
+                    return Err(Error::Config {
+                        origin: "setting `sources`".into(),
+                        message: format!("{} does not exist", path.display()),
+                    });
+                }
+            }
+        }
+        None => {
+            for directory in DIRECTORIES {
+                let path = config.root.join(directory);
+                if path.is_dir() {
+                    search(&path, &mut files)?;
+                    found.directories.push(path);
+                }
+            }
+        }
+    }
+    found.files = files.into_iter().collect();
+    Ok(found)
+}
+
+fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
+    for entry in walkdir::WalkDir::new(directory) {
+        let entry = entry.map_err(|e| {
+            let path = e.path().unwrap_or(directory).to_owned();
+            Error::io(path)(e.into())
+        })?;
+        let is_source = entry
+            .path()
+            .extension()
+            .and_then(|e| e.to_str())
+            .is_some_and(|e| EXTENSIONS.iter().any(|x| x.eq_ignore_ascii_case(e)));
+        if is_source && !entry.file_type().is_dir() {
+            files.insert(entry.into_path());
+        }
+    }
+    Ok(())
+}
+
+/// Reads a source file. One that is not UTF-8 is read as Latin-1, which is what old
+/// programs with national letters in their comments are written in.
+pub(crate) fn read(path: &Path) -> std::io::Result<Arc<str>> {
+    let bytes = fs::read(path)?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(e) => e
+            .into_bytes()
+            .into_iter()
+            .map(char::from)
+            .collect::<String>()
+            .into(),
+    })
+}
+
+/// The name of a file as people see it: relative to the project where it is inside, with
+/// slashes.
+pub(crate) fn shown(config: &Config, path: &Path) -> String {
+    let inside = path.strip_prefix(&config.root).unwrap_or(path);
+    let name = inside.to_string_lossy();
+    let name = name.strip_prefix("./").unwrap_or(&name);
+    if std::path::MAIN_SEPARATOR == '\\' {
+        name.replace('\\', "/")
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Reads INCLUDE files: beside the file that includes them, then in the directories of the
+/// settings, and nowhere else.
+pub(crate) struct Includes<'a> {
+    config: &'a Config,
+    /// The paths of the files whose names were shown.
+    paths: BTreeMap<String, PathBuf>,
+    /// Directories that may be read from, canonical.
+    allowed: Vec<PathBuf>,
+    /// The files that were read.
+    pub reached: BTreeSet<PathBuf>,
+}
+
+impl<'a> Includes<'a> {
+    pub(crate) fn new(config: &'a Config) -> Self {
+        let allowed = std::iter::once(config.root.clone())
+            .chain(config.include.iter().map(|d| config.root.join(d)))
+            .filter_map(|d| d.canonicalize().ok())
+            .collect();
+        Includes {
+            config,
+            paths: BTreeMap::new(),
+            allowed,
+            reached: BTreeSet::new(),
+        }
+    }
+
+    /// Makes a source file known. Its own directory may be read from: it is the user who
+    /// named it.
+    pub(crate) fn add_source(&mut self, name: &str, path: &Path) {
+        self.paths.insert(name.to_owned(), path.to_owned());
+        let directory = path.parent().filter(|d| !d.as_os_str().is_empty());
+        if let Ok(d) = directory.unwrap_or(Path::new(".")).canonicalize()
+            && !self.allowed.iter().any(|a| d.starts_with(a))
+        {
+            self.allowed.push(d);
+        }
+    }
+}
+
+impl Loader for Includes<'_> {
+    fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        let name = name.trim();
+        let from = self
+            .paths
+            .get(from)
+            .cloned()
+            .unwrap_or_else(|| self.config.root.join(from));
+        let beside = from.parent().map(Path::to_owned).unwrap_or_default();
+        let elsewhere = self.config.include.iter().map(|d| self.config.root.join(d));
+        let directories: Vec<PathBuf> = std::iter::once(beside).chain(elsewhere).collect();
+        let Some(path) = directories
+            .iter()
+            .map(|d| d.join(name))
+            .find(|p| p.is_file())
+        else {
+            let places: Vec<String> = directories
+                .iter()
+                .map(|d| match shown(self.config, d) {
+                    here if here.is_empty() => ".".to_owned(),
+                    there => there,
+                })
+                .collect();
+            return Err(format!("no such file in {}", places.join(", ")));
+        };
+        let real = path.canonicalize().map_err(|e| e.to_string())?;
+        if !self.allowed.iter().any(|a| real.starts_with(a)) {
+            return Err(
+                "the file is outside of the project; the setting `include` can name its directory"
+                    .into(),
+            );
+        }
+        let text = read(&path).map_err(|e| e.to_string())?;
+        let shown = shown(self.config, &path);
+        self.paths.insert(shown.clone(), path.clone());
+        self.reached.insert(path);
+        Ok((shown, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        dir
+    }
+
+    fn config(dir: &tempfile::TempDir) -> Config {
+        Config {
+            root: dir.path().to_owned(),
+            ..Config::default()
+        }
+    }
+
+    #[test]
+    fn sources_are_found_by_their_ending() {
+        let dir = tree(&[
+            ("src/b.ff", b""),
+            ("src/deep/A.FOR", b""),
+            ("src/lib.rs", b""),
+            ("fortran/c.F77", b""),
+            ("fortran/common.inc", b""),
+            ("other/d.f", b""),
+        ]);
+        let mut c = config(&dir);
+        let names = |c: &Config| -> Vec<String> {
+            let found = find(c).unwrap();
+            found.files.iter().map(|f| shown(c, f)).collect()
+        };
+        assert_eq!(names(&c), ["fortran/c.F77", "src/b.ff", "src/deep/A.FOR"]);
+        c.sources = Some(vec!["other".into(), "src/b.ff".into()]);
+        assert_eq!(names(&c), ["other/d.f", "src/b.ff"]);
+        c.sources = Some(vec!["src/missing.ff".into()]);
+        let message = find(&c).unwrap_err().to_string();
+        assert!(message.contains("missing.ff does not exist"), "{message}");
+    }
+
+    #[test]
+    fn latin_1_is_read() {
+        let dir = tree(&[("a.f", b"C Stra\xdfe\r\n")]);
+        assert_eq!(&*read(&dir.path().join("a.f")).unwrap(), "C Straße\r\n");
+    }
+
+    #[test]
+    fn includes() {
+        let dir = tree(&[
+            ("proj/src/a.ff", b""),
+            ("proj/src/sizes.inc", b"near"),
+            ("proj/inc/deep.inc", b"deep"),
+            ("away/far.inc", b"far"),
+        ]);
+        let mut c = config(&dir);
+        c.root = dir.path().join("proj");
+        let load = |c: &Config, name: &str| {
+            let mut includes = Includes::new(c);
+            includes.add_source("src/a.ff", &c.root.join("src/a.ff"));
+            let loaded = includes.load("src/a.ff", name);
+            loaded.map(|(name, text)| (name, text.to_string(), includes.reached.len()))
+        };
+        let near = ("src/sizes.inc".to_owned(), "near".to_owned(), 1);
+        assert_eq!(load(&c, "sizes.inc "), Ok(near));
+        assert_eq!(load(&c, "deep.inc"), Err("no such file in src".into()));
+        let outside = load(&c, "../../away/far.inc").unwrap_err();
+        assert!(outside.contains("outside of the project"), "{outside}");
+        c.include = vec!["inc".into(), "../away".into()];
+        assert_eq!(load(&c, "deep.inc").unwrap().0, "inc/deep.inc");
+        assert_eq!(load(&c, "far.inc").unwrap().1, "far");
+    }
+}

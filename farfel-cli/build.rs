@@ -1,0 +1,6 @@
+//! The templates are part of the command: without this, cargo would not notice a change.
+#![allow(clippy::print_stdout)]
+
+fn main() {
+    println!("cargo::rerun-if-changed=templates");
+}

@@ -1,0 +1,365 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use farfel_build::ExpandStage;
+
+use crate::shell::Verbosity;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::BrightGreen.on_default().bold())
+    .usage(AnsiColor::BrightGreen.on_default().bold())
+    .literal(AnsiColor::BrightCyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Builds programs of Farfel, Fortran and Rust
+#[derive(Debug, Parser)]
+#[command(name = "farfel", bin_name = "farfel", version, styles = STYLES)]
+#[command(
+    after_help = "Exit codes: 0 fine; 1 faults in the code, the settings, files or tools;\n\
+    2 a wrong command line, or farfel itself could not work. `run` and `test`\n\
+    hand on the exit code of what they run."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Say what runs
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+    /// Say nothing but errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Colours: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
+    color: Color,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Global {
+    pub fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, _) => Verbosity::Verbose,
+        }
+    }
+
+    pub fn color(&self) -> anstream::ColorChoice {
+        match self.color {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a new project in a new directory
+    New(New),
+    /// Make the current directory a Farfel project
+    Init(Init),
+    /// Compile a project, or a main program in one file
+    #[command(visible_alias = "b")]
+    Build(Build),
+    /// Compile and run a project, or a main program in one file
+    #[command(visible_alias = "r")]
+    Run(Run),
+    /// Run the tests of a project
+    #[command(visible_alias = "t")]
+    Test(Test),
+    /// Look for faults without compiling
+    #[command(visible_alias = "c")]
+    Check(Check),
+    /// Print the program after a stage of the compiler
+    Expand(Expand),
+    /// Say which tools are there and which are missing
+    Doctor(Doctor),
+    /// Print completions for a shell
+    Completions {
+        /// The shell to complete for
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct New {
+    /// Where to put the project; its last part is the project's name
+    pub path: PathBuf,
+    #[command(flatten)]
+    pub options: NewOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The directory
+    #[arg(default_value = ".")]
+    pub path: PathBuf,
+    #[command(flatten)]
+    pub options: NewOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct NewOptions {
+    /// A program, the default: the template `bin`
+    #[arg(long, conflicts_with = "template")]
+    pub bin: bool,
+    /// A library: the template `lib`
+    #[arg(long, conflicts_with_all = ["bin", "template"])]
+    pub lib: bool,
+    /// What to start from
+    #[arg(long, value_name = "NAME")]
+    pub template: Option<crate::template::Template>,
+    /// The package's name, when it is not that of the directory
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Version control: git unless the project lands in a repository
+    #[arg(long, value_name = "VCS")]
+    pub vcs: Option<Vcs>,
+    /// Directory with the farfel-build and farfel-runtime that the project shall use
+    #[arg(long, value_name = "DIR", env = "FARFEL_PATH", hide_env_values = true)]
+    pub farfel_path: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Vcs {
+    Git,
+    None,
+}
+
+/// What cargo understands too and is handed on to it.
+#[derive(Debug, Args)]
+pub struct CargoOptions {
+    /// The project's Cargo.toml
+    #[arg(long, value_name = "PATH", help_heading = "Project")]
+    pub manifest_path: Option<PathBuf>,
+    /// Only this package
+    #[arg(short, long, value_name = "SPEC", help_heading = "Project")]
+    pub package: Vec<String>,
+    /// All packages of the workspace
+    #[arg(long, help_heading = "Project")]
+    pub workspace: bool,
+    /// All packages of the workspace but this one
+    #[arg(
+        long,
+        value_name = "SPEC",
+        help_heading = "Project",
+        requires = "workspace"
+    )]
+    pub exclude: Vec<String>,
+    /// Only this program
+    #[arg(long, value_name = "NAME", help_heading = "Project")]
+    pub bin: Vec<String>,
+    /// Only this example
+    #[arg(long, value_name = "NAME", help_heading = "Project")]
+    pub example: Vec<String>,
+    /// Features to turn on
+    #[arg(short = 'F', long, value_name = "FEATURES", help_heading = "Project")]
+    pub features: Vec<String>,
+    /// Turn all features on
+    #[arg(long, help_heading = "Project")]
+    pub all_features: bool,
+    /// Leave the default features off
+    #[arg(long, help_heading = "Project")]
+    pub no_default_features: bool,
+    /// The profile to build with
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Project",
+        conflicts_with = "release"
+    )]
+    pub profile: Option<String>,
+    /// The machine to build for
+    #[arg(long, value_name = "TRIPLE", help_heading = "Project")]
+    pub target: Option<String>,
+    /// Where to put what is built
+    #[arg(long, value_name = "DIR", help_heading = "Project")]
+    pub target_dir: Option<PathBuf>,
+    /// How many jobs at once
+    #[arg(short, long, value_name = "N", help_heading = "Project")]
+    pub jobs: Option<String>,
+    /// Use Cargo.lock as it is
+    #[arg(long, help_heading = "Project")]
+    pub locked: bool,
+    /// Stay off the network
+    #[arg(long, help_heading = "Project")]
+    pub offline: bool,
+}
+
+/// How single files are read and compiled; a project says so in its Cargo.toml.
+#[derive(Debug, Args)]
+pub struct FileOptions {
+    /// Bytes of a REAL
+    #[arg(long, value_name = "BYTES", help_heading = "Single files")]
+    #[arg(value_parser = real_kind)]
+    pub real_kind: Option<u8>,
+    /// Source form, when it shall not be detected
+    #[arg(long, help_heading = "Single files")]
+    pub form: Option<SourceForm>,
+    /// The Fortran compiler
+    #[arg(long, value_name = "PATH", help_heading = "Single files")]
+    pub fc: Option<PathBuf>,
+}
+
+fn real_kind(text: &str) -> Result<u8, String> {
+    match text {
+        "4" => Ok(4),
+        "8" => Ok(8),
+        _ => Err("a REAL has 4 or 8 bytes".into()),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SourceForm {
+    Fixed,
+    Free,
+}
+
+#[derive(Debug, Args)]
+pub struct Build {
+    /// A main program and what belongs to it; without, the project is built
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The executable to make of the files
+    #[arg(
+        short,
+        long,
+        value_name = "OUT",
+        requires = "files",
+        help_heading = "Single files"
+    )]
+    pub output: Option<PathBuf>,
+    /// Optimise
+    #[arg(short, long)]
+    pub release: bool,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A main program and what belongs to it; without, the project is run
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What the program gets
+    #[arg(last = true)]
+    pub arguments: Vec<OsString>,
+    /// Optimise
+    #[arg(short, long)]
+    pub release: bool,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct Test {
+    /// Only tests whose names contain this
+    pub name: Option<String>,
+    /// Compile, but do not run
+    #[arg(long)]
+    pub no_run: bool,
+    /// Run all tests whether or not some fail
+    #[arg(long)]
+    pub no_fail_fast: bool,
+    /// Optimise
+    #[arg(short, long)]
+    pub release: bool,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
+    /// What the test programs get
+    #[arg(last = true)]
+    pub arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// What to read; without, the project is checked
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// As if optimising
+    #[arg(short, long)]
+    pub release: bool,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct Expand {
+    /// What to read; without, the sources of the project
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// After which stage: parse, lift, specialize, prune, outline, stage or final
+    #[arg(long, value_name = "STAGE", default_value = "final")]
+    pub stage: ExpandStage,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    /// The project's Cargo.toml
+    #[arg(
+        long,
+        value_name = "PATH",
+        help_heading = "Project",
+        conflicts_with = "files"
+    )]
+    pub manifest_path: Option<PathBuf>,
+    /// The package, when the workspace has several
+    #[arg(
+        short,
+        long,
+        value_name = "SPEC",
+        help_heading = "Project",
+        conflicts_with = "files"
+    )]
+    pub package: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Install what is missing and can be installed
+    #[arg(long)]
+    pub fix: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_of_the_program_stand_after_two_dashes() {
+        let cli = Cli::try_parse_from(["farfel", "run", "a.ff", "-q", "--", "-v", "b"]).unwrap();
+        assert_eq!(cli.global.verbosity(), Verbosity::Quiet);
+        let Command::Run(run) = cli.command else {
+            panic!("not run")
+        };
+        assert_eq!(run.files, [PathBuf::from("a.ff")]);
+        assert_eq!(run.arguments, ["-v", "b"]);
+    }
+}

@@ -1,0 +1,5 @@
+//! The same command as `cargo farfel`.
+
+fn main() -> std::process::ExitCode {
+    farfel_cli::main()
+}

@@ -1,0 +1,139 @@
+//! Running cargo, and ending as it ends.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+
+use crate::args::CargoOptions;
+use crate::error::{Error, Result};
+use crate::shell::{Shell, Verbosity};
+
+/// The cargo that runs us as its subcommand, else the one on PATH.
+///
+/// # Errors
+///
+/// Neither is there.
+pub fn find() -> Result<PathBuf> {
+    if let Some(cargo) = std::env::var_os("CARGO").filter(|cargo| !cargo.is_empty()) {
+        return Ok(cargo.into());
+    }
+    which::which("cargo").map_err(|_| {
+        Error::cannot("cannot find cargo, neither by $CARGO nor on PATH")
+            .help("install Rust: https://rustup.rs")
+    })
+}
+
+/// A cargo command with the options that all of ours share.
+pub fn command(
+    subcommand: &str,
+    release: bool,
+    options: &CargoOptions,
+    shell: &Shell,
+) -> Result<Command> {
+    let mut command = Command::new(find()?);
+    command.arg(subcommand);
+    command.args(["--color", shell.color_flag()]);
+    match shell.verbosity {
+        Verbosity::Quiet => command.arg("--quiet"),
+        Verbosity::Normal => &mut command,
+        Verbosity::Verbose => command.arg("--verbose"),
+    };
+    // Destructured, so that an option cannot be forgotten here.
+    let CargoOptions {
+        manifest_path,
+        package,
+        workspace,
+        exclude,
+        bin,
+        example,
+        features,
+        all_features,
+        no_default_features,
+        profile,
+        target,
+        target_dir,
+        jobs,
+        locked,
+        offline,
+    } = options;
+    let mut pair = |name: &str, value: &OsStr| {
+        command.arg(name).arg(value);
+    };
+    for (name, values) in [
+        ("--package", package),
+        ("--exclude", exclude),
+        ("--bin", bin),
+        ("--example", example),
+        ("--features", features),
+    ] {
+        values.iter().for_each(|value| pair(name, value.as_ref()));
+    }
+    for (name, value) in [
+        ("--manifest-path", manifest_path),
+        ("--target-dir", target_dir),
+    ] {
+        value.iter().for_each(|value| pair(name, value.as_ref()));
+    }
+    for (name, value) in [
+        ("--profile", profile),
+        ("--target", target),
+        ("--jobs", jobs),
+    ] {
+        value.iter().for_each(|value| pair(name, value.as_ref()));
+    }
+    for (name, given) in [
+        ("--release", release),
+        ("--workspace", *workspace),
+        ("--all-features", *all_features),
+        ("--no-default-features", *no_default_features),
+        ("--locked", *locked),
+        ("--offline", *offline),
+    ] {
+        if given {
+            command.arg(name);
+        }
+    }
+    Ok(command)
+}
+
+/// Runs `command` on our own terminal and says how it ended.
+///
+/// # Errors
+///
+/// It cannot be started.
+pub fn status(mut command: Command, shell: &mut Shell) -> Result<ExitStatus> {
+    shell.verbose("Running", shown(&command));
+    command.status().map_err(|source| {
+        let program = PathBuf::from(command.get_program());
+        Error::io("run", &program, &source)
+    })
+}
+
+/// The exit code that a shell would show for `status`: signals are 128 and their number.
+pub fn code(status: ExitStatus) -> u8 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return u8::try_from(128 + signal).unwrap_or(u8::MAX);
+    }
+    match status.code() {
+        // Windows has codes of 32 bits; what does not fit must not look like success.
+        Some(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        None => u8::MAX,
+    }
+}
+
+/// A command line for people.
+pub fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> = words.map(quoted).collect();
+    format!("`{}`", words.join(" "))
+}
+
+fn quoted(word: &OsStr) -> String {
+    let text = OsString::from(word).to_string_lossy().into_owned();
+    if text.is_empty() || text.contains(char::is_whitespace) {
+        format!("'{text}'")
+    } else {
+        text
+    }
+}

@@ -1,0 +1,193 @@
+//! `farfel doctor`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anstyle::{AnsiColor, Style};
+use farfel_build::{Config, toolchain};
+
+use crate::args::Doctor;
+use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::shell::Shell;
+use crate::{cargo, compiler, project};
+
+/// One thing that Farfel uses.
+struct Finding {
+    name: &'static str,
+    state: State,
+}
+
+enum State {
+    /// It is there: version and place.
+    There(String),
+    /// It is not there, and nothing works without it; with the command that gets it.
+    Missing { why: String, fix: String },
+    /// It is not there, and is needed for some things only.
+    Optional(String),
+}
+
+/// Says which tools are there and which are missing, and installs them when asked to.
+pub fn run(args: &Doctor, shell: &mut Shell) -> Result {
+    let mut findings = examine()?;
+    let gfortran_missing = findings
+        .iter()
+        .any(|finding| finding.name == GFORTRAN && matches!(finding.state, State::Missing { .. }));
+    if args.fix && gfortran_missing {
+        compiler::install(shell)?;
+        findings = examine()?;
+    }
+    shell
+        .out(&table(&findings))
+        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))?;
+    let mut missing = findings.iter().filter_map(|finding| match &finding.state {
+        State::Missing { fix, .. } => Some((finding.name, fix)),
+        _ => None,
+    });
+    match missing.next() {
+        None => Ok(()),
+        Some((name, fix)) => {
+            shell.error(format_args!("{name} is missing"), Some(fix));
+            for (name, fix) in missing {
+                shell.error(format_args!("{name} is missing"), Some(fix));
+            }
+            Err(Error::Exit(EXIT_FAULTS))
+        }
+    }
+}
+
+const GFORTRAN: &str = "gfortran";
+
+fn examine() -> Result<Vec<Finding>> {
+    let config = Config::load(&manifest_dir())?;
+    let mut findings = vec![
+        Finding {
+            name: "cargo",
+            state: match cargo::find() {
+                Ok(path) => there(&path, "--version"),
+                Err(error) => missing(error.to_string(), RUSTUP),
+            },
+        },
+        Finding {
+            name: "rustc",
+            state: needed_on_path("rustc", "--version", RUSTUP),
+        },
+        Finding {
+            name: "C compiler",
+            state: needed_on_path(
+                "cc",
+                "--version",
+                "`apt-get install gcc libc6-dev`, or your system's own way (rustc links with it)",
+            ),
+        },
+    ];
+    match toolchain::find(&config) {
+        Ok(compiler) => {
+            findings.push(Finding {
+                name: GFORTRAN,
+                state: State::There(format!(
+                    "{} ({})",
+                    compiler.version,
+                    compiler.path.display()
+                )),
+            });
+            findings.push(Finding {
+                name: "Fortran run-time library",
+                state: match compiler.runtime_libraries().0.first() {
+                    Some(path) => State::There(path.display().to_string()),
+                    None => missing("the compiler does not know where it is", FIX),
+                },
+            });
+        }
+        Err(error) => findings.push(Finding {
+            name: GFORTRAN,
+            state: missing(error.to_string(), FIX),
+        }),
+    }
+    let java = optional("java", "-version", "only Tapenade needs it");
+    findings.push(Finding {
+        name: "Tapenade",
+        state: match std::env::var_os("TAPENADE_HOME").map(PathBuf::from) {
+            Some(home) if home.join("bin/tapenade").is_file() => {
+                State::There(home.join("bin/tapenade").display().to_string())
+            }
+            Some(home) => State::Optional(format!(
+                "TAPENADE_HOME is `{}`, where there is no bin/tapenade",
+                home.display()
+            )),
+            None => match which::which("tapenade") {
+                Ok(path) => State::There(path.display().to_string()),
+                Err(_) => State::Optional("not found; the built-in engine does not need it".into()),
+            },
+        },
+    });
+    findings.push(Finding {
+        name: "Java",
+        state: java,
+    });
+    Ok(findings)
+}
+
+const RUSTUP: &str = "install Rust: https://rustup.rs";
+const FIX: &str = "`farfel doctor --fix` installs it";
+
+fn missing(why: impl Into<String>, fix: &str) -> State {
+    State::Missing {
+        why: why.into(),
+        fix: fix.into(),
+    }
+}
+
+fn needed_on_path(program: &str, version: &str, fix: &str) -> State {
+    match which::which(program) {
+        Ok(path) => there(&path, version),
+        Err(_) => missing("not found on PATH", fix),
+    }
+}
+
+fn optional(program: &str, version: &str, why: &str) -> State {
+    match which::which(program) {
+        Ok(path) => there(&path, version),
+        Err(_) => State::Optional(format!("not found; {why}")),
+    }
+}
+
+/// Version and place of a program, the version as its first line of output has it.
+fn there(path: &Path, version: &str) -> State {
+    let output = Command::new(path).arg(version).output();
+    let line = output.ok().and_then(|output| {
+        // Java writes its version to standard error.
+        let text = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&text)
+            .lines()
+            .next()
+            .map(str::to_owned)
+    });
+    State::There(match line {
+        Some(line) => format!("{line} ({})", path.display()),
+        None => path.display().to_string(),
+    })
+}
+
+/// The project here, if there is one: it may name a compiler.
+fn manifest_dir() -> PathBuf {
+    project::manifest_dir(None).unwrap_or_else(|_| PathBuf::from("."))
+}
+
+fn table(findings: &[Finding]) -> String {
+    const OK: Style = AnsiColor::BrightGreen.on_default().bold();
+    const BAD: Style = AnsiColor::BrightRed.on_default().bold();
+    const PLAIN: Style = AnsiColor::BrightBlack.on_default();
+    let width = findings.iter().map(|finding| finding.name.len()).max();
+    let width = width.unwrap_or(0);
+    findings
+        .iter()
+        .map(|Finding { name, state }| {
+            let (style, word, text) = match state {
+                State::There(what) => (OK, "ok", what),
+                State::Missing { why, .. } => (BAD, "missing", why),
+                State::Optional(why) => (PLAIN, "optional", why),
+            };
+            format!("{style}{word:>8}{style:#}  {name:width$}  {text}\n")
+        })
+        .collect()
+}

@@ -1,0 +1,33 @@
+//! The commands, one module each.
+
+mod build;
+mod check;
+mod completions;
+mod doctor;
+mod expand;
+mod new;
+mod run;
+mod test;
+
+use crate::args::Command;
+use crate::error::Result;
+use crate::shell::Shell;
+
+/// Runs `command`.
+///
+/// # Errors
+///
+/// What the command says, see [`crate::error::Error`].
+pub fn run(command: Command, shell: &mut Shell) -> Result {
+    match command {
+        Command::New(args) => new::new(&args, shell),
+        Command::Init(args) => new::init(&args, shell),
+        Command::Build(args) => build::run(&args, shell),
+        Command::Run(args) => run::run(&args, shell),
+        Command::Test(args) => test::run(&args, shell),
+        Command::Check(args) => check::run(&args, shell),
+        Command::Expand(args) => expand::run(&args, shell),
+        Command::Doctor(args) => doctor::run(&args, shell),
+        Command::Completions { shell: kind } => completions::run(kind, shell),
+    }
+}

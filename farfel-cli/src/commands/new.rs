@@ -1,0 +1,300 @@
+//! `farfel new` and `farfel init`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use crate::args::{Init, New, NewOptions, Vcs};
+use crate::dependency::Source;
+use crate::error::{Error, Result};
+use crate::package_name;
+use crate::shell::Shell;
+use crate::template::{self, Template, Values};
+
+/// Files of a project: paths inside it, and their contents.
+type Files = Vec<(PathBuf, Vec<u8>)>;
+
+const BUILD_SCRIPT: &str = "fn main() {\n    farfel_build::compile();\n}\n";
+
+/// Makes a project in a new directory: all of it or nothing.
+pub fn new(args: &New, shell: &mut Shell) -> Result {
+    let path =
+        std::path::absolute(&args.path).map_err(|source| Error::io("find", &args.path, &source))?;
+    let name = name_of(&path, &args.options)?;
+    if path.symlink_metadata().is_ok() {
+        return Err(
+            Error::fault(format!("`{}` exists already", args.path.display()))
+                .help("`farfel init` makes a project of an existing directory"),
+        );
+    }
+    let chosen = chosen(&args.options);
+    let source = Source::find(args.options.farfel_path.as_deref())?;
+    let mut files = template::files(chosen, &values(&name, &source))?;
+    let git = wants_git(&args.options, &path);
+    if args.options.vcs != Some(Vcs::None) {
+        files.push((".gitignore".into(), b"/target\n".to_vec()));
+    }
+
+    shell.status("Creating", format_args!("{} `{name}`", chosen.describe()));
+    // Parents that are missing are made together with the project.
+    let existing = path
+        .ancestors()
+        .skip(1)
+        .find(|dir| dir.exists())
+        .unwrap_or(Path::new("/"));
+    let cannot = |source: std::io::Error| Error::io("make a project in", existing, &source);
+    let inside = path.strip_prefix(existing).unwrap_or(&path);
+    let Some(first) = inside.iter().next() else {
+        return Err(Error::cannot(format!(
+            "`{}` names no directory",
+            args.path.display()
+        )));
+    };
+    let stage = tempfile::Builder::new()
+        .prefix(".farfel-new-")
+        .tempdir_in(existing)
+        .map_err(cannot)?;
+    let staged = stage.path().join(inside);
+    write_all(&staged, &files)?;
+    if git {
+        git_init(&staged, shell);
+    }
+    fs::rename(stage.path().join(first), existing.join(first)).map_err(cannot)?;
+
+    shell.status("Using", source.describe());
+    warn_of_workspace(&path, shell);
+    let next = match chosen {
+        Template::Lib => "test",
+        _ => "run",
+    };
+    shell.note(format_args!(
+        "`cd {} && farfel {next}` builds it and {next}s it",
+        args.path.display()
+    ));
+    Ok(())
+}
+
+/// Makes a project of an existing directory. A Rust package gets what it lacks to hold
+/// Farfel sources; anything else becomes a package.
+pub fn init(args: &Init, shell: &mut Shell) -> Result {
+    let path =
+        std::path::absolute(&args.path).map_err(|source| Error::io("find", &args.path, &source))?;
+    if !path.is_dir() {
+        return Err(
+            Error::fault(format!("no such directory `{}`", args.path.display()))
+                .help("`farfel new` makes a project in a new directory"),
+        );
+    }
+    let source = Source::find(args.options.farfel_path.as_deref())?;
+    if path.join("Cargo.toml").exists() {
+        adopt(&path, &args.options, &source, shell)?;
+    } else {
+        let name = name_of(&path, &args.options)?;
+        let chosen = chosen(&args.options);
+        let mut files = template::files(chosen, &values(&name, &source))?;
+        if args.options.vcs != Some(Vcs::None) && !path.join(".gitignore").exists() {
+            files.push((".gitignore".into(), b"/target\n".to_vec()));
+        }
+        if let Some((file, _)) = files.iter().find(|(file, _)| path.join(file).exists()) {
+            let file = args.path.join(file);
+            return Err(Error::fault(format!(
+                "`{}` exists already and would be replaced",
+                file.strip_prefix(".").unwrap_or(&file).display()
+            )));
+        }
+        shell.status("Creating", format_args!("{} `{name}`", chosen.describe()));
+        write_all(&path, &files)?;
+        if wants_git(&args.options, &path) {
+            git_init(&path, shell);
+        }
+        warn_of_workspace(&path, shell);
+    }
+    shell.status("Using", source.describe());
+    Ok(())
+}
+
+/// Gives a Rust package the dependencies, the build script and a folder for sources.
+fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) -> Result {
+    if options.lib || options.bin || options.template.is_some() || options.name.is_some() {
+        return Err(Error::cannot(
+            "this directory is a Rust package already, so there is nothing to choose",
+        )
+        .help("`farfel init` alone adds what it lacks for Farfel sources"));
+    }
+    let manifest = path.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).map_err(|e| Error::io("read", &manifest, &e))?;
+    let mut document: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
+        Error::fault(format!("`{}`: {}", manifest.display(), fault.message()))
+    })?;
+    if !document.contains_key("package") {
+        return Err(Error::fault(format!(
+            "`{}` describes a workspace, not a package",
+            manifest.display()
+        ))
+        .help("run `farfel init` in one of its packages"));
+    }
+    let script = path.join("build.rs");
+    match fs::read_to_string(&script) {
+        Ok(text) if !text.contains("farfel_build") => {
+            return Err(Error::fault("this package has a build script of its own")
+                .help("add `farfel_build::compile();` to the `main` of its build.rs first"));
+        }
+        _ => {}
+    }
+    for (section, package) in [
+        ("build-dependencies", "farfel-build"),
+        ("dependencies", "farfel-runtime"),
+    ] {
+        let table = document
+            .entry(section)
+            .or_insert(Item::Table(Table::new()))
+            .as_table_like_mut()
+            .ok_or_else(|| {
+                Error::cannot(format!(
+                    "`{section}` in `{}` is no table",
+                    manifest.display()
+                ))
+            })?;
+        if table.contains_key(package) {
+            continue;
+        }
+        shell.status("Adding", format_args!("{package} to {section}"));
+        let requirement = source
+            .requirement(package)
+            .parse::<toml_edit::Value>()
+            .map_err(|fault| Error::cannot(format!("cannot write the dependency: {fault}")))?;
+        table.insert(package, value(requirement));
+    }
+    let mut files: Files = Vec::new();
+    if !script.exists() {
+        shell.status("Adding", "build.rs");
+        files.push(("build.rs".into(), BUILD_SCRIPT.into()));
+    }
+    files.push(("Cargo.toml".into(), document.to_string().into_bytes()));
+    fs::create_dir_all(path.join("fortran"))
+        .map_err(|e| Error::io("make", &path.join("fortran"), &e))?;
+    for (file, contents) in &files {
+        replace(&path.join(file), contents)?;
+    }
+    shell.note(
+        "put Farfel sources into `fortran/` and write `farfel_runtime::include_bindings!();` \
+         where their subprograms shall be callable",
+    );
+    Ok(())
+}
+
+fn chosen(options: &NewOptions) -> Template {
+    match (options.template, options.lib) {
+        (Some(template), _) => template,
+        (None, true) => Template::Lib,
+        (None, false) => Template::Bin,
+    }
+}
+
+fn name_of(path: &Path, options: &NewOptions) -> Result<String> {
+    let name = match &options.name {
+        Some(name) => name.clone(),
+        None => {
+            let last = path.file_name().ok_or_else(|| {
+                Error::cannot(format!("`{}` names no directory", path.display()))
+                    .help("give the project's name with `--name NAME`")
+            })?;
+            last.to_string_lossy().into_owned()
+        }
+    };
+    package_name::check(&name)?;
+    Ok(name)
+}
+
+fn values<'a>(name: &'a str, source: &Source) -> Values<'a> {
+    Values {
+        name,
+        farfel_build: source.requirement("farfel-build"),
+        farfel_runtime: source.requirement("farfel-runtime"),
+    }
+}
+
+/// Writes files into `root`, making folders; on failure takes back what it has made.
+fn write_all(root: &Path, files: &Files) -> Result {
+    let mut written: Vec<PathBuf> = Vec::new();
+    let result = files.iter().try_for_each(|(file, contents)| {
+        let path = root.join(file);
+        if let Some(dir) = path.parent() {
+            let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.exists()).collect();
+            for dir in missing.into_iter().rev() {
+                fs::create_dir(dir).map_err(|e| Error::io("make", dir, &e))?;
+                written.push(dir.to_owned());
+            }
+        }
+        written.push(path.clone());
+        fs::write(&path, contents).map_err(|e| Error::io("write", &path, &e))
+    });
+    if result.is_err() {
+        for path in written.iter().rev() {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+        }
+    }
+    result
+}
+
+/// Replaces a file in one step, so that it is never half-written.
+fn replace(path: &Path, contents: &[u8]) -> Result {
+    let cannot = |source: std::io::Error| Error::io("write", path, &source);
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(cannot)?;
+    std::io::Write::write_all(&mut file, contents).map_err(cannot)?;
+    let permissions = match fs::metadata(path) {
+        Ok(old) => old.permissions(),
+        // Temporary files are the owner's only; a new file has what others have.
+        Err(_) => fs::metadata(dir.join("Cargo.toml"))
+            .map_err(cannot)?
+            .permissions(),
+    };
+    file.as_file()
+        .set_permissions(permissions)
+        .map_err(cannot)?;
+    file.persist(path).map_err(|fault| cannot(fault.error))?;
+    Ok(())
+}
+
+/// As cargo: git, unless the project lands in a repository.
+fn wants_git(options: &NewOptions, path: &Path) -> bool {
+    match options.vcs {
+        Some(Vcs::None) => false,
+        Some(Vcs::Git) => !path.join(".git").exists(),
+        None => !path.ancestors().any(|dir| dir.join(".git").exists()),
+    }
+}
+
+/// A project is good without git too, so this only warns.
+fn git_init(dir: &Path, shell: &mut Shell) {
+    let made = Command::new("git")
+        .args(["init", "--quiet"])
+        .arg(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        shell.warn("no git repository was made: `git init` failed");
+    }
+}
+
+/// A package below a workspace that does not list it cannot be built.
+fn warn_of_workspace(path: &Path, shell: &mut Shell) {
+    let outer = path.ancestors().skip(1).find(|dir| {
+        fs::read_to_string(dir.join("Cargo.toml"))
+            .ok()
+            .and_then(|text| text.parse::<DocumentMut>().ok())
+            .is_some_and(|manifest| manifest.contains_key("workspace"))
+    });
+    if let Some(dir) = outer {
+        shell.warn(format_args!(
+            "`{}` is a workspace: add the new package to its `members` or `exclude`",
+            dir.join("Cargo.toml").display()
+        ));
+    }
+}

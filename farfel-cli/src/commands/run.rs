@@ -1,0 +1,61 @@
+//! `farfel run`.
+
+use std::process::Command;
+
+use crate::args::Run;
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::{cargo, compiler, files, project};
+
+/// Runs a project with cargo, or the main program in single files. Input, output and
+/// exit code are the program's own.
+pub fn run(args: &Run, shell: &mut Shell) -> Result {
+    if args.files.is_empty() {
+        let manifest_dir = project::manifest_dir(args.cargo.manifest_path.as_deref())?;
+        compiler::ensure(&farfel_build::Config::load(&manifest_dir)?, shell)?;
+        let mut command = cargo::command("run", args.release, &args.cargo, shell)?;
+        command.arg("--").args(&args.arguments);
+        return ended(cargo::code(cargo::status(command, shell)?));
+    }
+    files::readable(&args.files)?;
+    let config = files::config(&args.files, &args.file_options, args.release)?;
+    compiler::ensure(&config, shell)?;
+
+    let folder = tempfile::Builder::new()
+        .prefix("farfel-run-")
+        .tempdir()
+        .map_err(|source| Error::io("write in", &std::env::temp_dir(), &source))?;
+    let program = folder
+        .path()
+        .join("program")
+        .with_extension(std::env::consts::EXE_EXTENSION);
+    shell.status("Compiling", files::shown(&args.files));
+    let report = farfel_build::build_program(&args.files, &program, &config)?;
+    files::show_warnings(&report, shell);
+
+    let mut command = Command::new(&program);
+    command.args(&args.arguments);
+    shell.verbose("Running", cargo::shown(&command));
+    // The terminal sends Ctrl-C to the program as well: how to end is its decision.
+    let _ = ctrlc::set_handler(|| {});
+    let mut running = command
+        .spawn()
+        .map_err(|source| Error::io("run", &program, &source))?;
+    // A program that runs keeps its file, so nothing remains however either of us ends.
+    if cfg!(unix) {
+        let _ = std::fs::remove_dir_all(folder.path());
+    }
+    let status = running
+        .wait()
+        .map_err(|source| Error::io("wait for", &program, &source))?;
+    ended(cargo::code(status))
+}
+
+/// Ends as the program has ended.
+fn ended(code: u8) -> Result {
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(Error::Exit(code))
+    }
+}

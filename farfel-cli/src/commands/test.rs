@@ -1,0 +1,24 @@
+//! `farfel test`.
+
+use crate::args::Test;
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::{cargo, compiler, project};
+
+/// Runs the tests of a project with cargo and ends as it ends.
+pub fn run(args: &Test, shell: &mut Shell) -> Result {
+    let manifest_dir = project::manifest_dir(args.cargo.manifest_path.as_deref())?;
+    compiler::ensure(&farfel_build::Config::load(&manifest_dir)?, shell)?;
+    let mut command = cargo::command("test", args.release, &args.cargo, shell)?;
+    if args.no_run {
+        command.arg("--no-run");
+    }
+    if args.no_fail_fast {
+        command.arg("--no-fail-fast");
+    }
+    command.args(&args.name).arg("--").args(&args.arguments);
+    match cargo::code(cargo::status(command, shell)?) {
+        0 => Ok(()),
+        code => Err(Error::Exit(code)),
+    }
+}

@@ -1,0 +1,53 @@
+//! The Fortran compiler: found, or installed when it is missing.
+
+use farfel_build::{Config, toolchain};
+
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+
+/// Sees to it that there is a Fortran compiler.
+///
+/// One that is missing is installed with the system's package manager, and said so;
+/// `FARFEL_INSTALL=0` prevents that. One that the user has named is never replaced.
+///
+/// # Errors
+///
+/// There is none and it cannot or must not be installed.
+pub fn ensure(config: &Config, shell: &mut Shell) -> Result {
+    match toolchain::find(config) {
+        Ok(_) => Ok(()),
+        Err(farfel_build::Error::NoFortranCompiler { .. })
+            if config.fc.is_none() && may_install() =>
+        {
+            install(shell)?;
+            toolchain::find(config)?;
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Installs gfortran, telling what is done.
+///
+/// # Errors
+///
+/// The package manager is unknown or fails.
+pub fn install(shell: &mut Shell) -> Result {
+    shell.status(
+        "Installing",
+        "gfortran, which is missing (FARFEL_INSTALL=0 prevents this)",
+    );
+    toolchain::install(&mut |line| shell.status("Installing", line))?;
+    Ok(())
+}
+
+/// Whether the user lets us install what is missing.
+pub fn may_install() -> bool {
+    std::env::var_os("FARFEL_INSTALL").is_none_or(|value| value != "0")
+}
+
+impl From<farfel_build::Report> for Error {
+    fn from(report: farfel_build::Report) -> Self {
+        Error::Build(farfel_build::Error::Diagnostics(report))
+    }
+}

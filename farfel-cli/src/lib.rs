@@ -1,0 +1,91 @@
+//! The `farfel` command.
+//!
+//! It parses arguments, calls [`farfel_build`] and cargo, and shows what they say; it
+//! knows nothing of the language. [`args`](mod@args) has the command line,
+//! [`commands`] a module for each command, [`shell`] all that reaches the terminal.
+//!
+//! Exit codes: 0 fine; 1 what the user can mend, faults in the code above all; 2 a wrong
+//! command line, or farfel itself could not work.
+//! `run` and `test` hand on the exit code of what they run.
+
+mod args;
+mod cargo;
+mod commands;
+mod compiler;
+mod dependency;
+mod error;
+mod files;
+mod package_name;
+mod project;
+mod shell;
+mod template;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::error::EXIT_CANNOT;
+use crate::shell::Shell;
+
+/// Runs the command with the process's arguments.
+///
+/// As `cargo-farfel` the first argument is the name that cargo has found it under.
+pub fn main() -> ExitCode {
+    let cli = match args::Cli::try_parse_from(without_subcommand_name(std::env::args_os())) {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // A closed terminal is no reason to fail differently.
+            let _ = usage.print();
+            return if usage.use_stderr() {
+                ExitCode::from(EXIT_CANNOT)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let mut shell = Shell::new(cli.global.verbosity(), cli.global.color());
+    match commands::run(cli.command, &mut shell) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error.show(&mut shell);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// `cargo farfel build` starts `cargo-farfel farfel build`.
+fn without_subcommand_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let by_cargo = arguments
+        .first()
+        .and_then(|program| Path::new(program).file_stem())
+        .is_some_and(|stem| stem == "cargo-farfel");
+    if by_cargo && arguments.get(1).is_some_and(|name| name == "farfel") {
+        arguments.remove(1);
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stripped(arguments: &[&str]) -> Vec<OsString> {
+        without_subcommand_name(arguments.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn only_the_cargo_form_drops_its_name() {
+        assert_eq!(
+            stripped(&["/bin/cargo-farfel", "farfel", "build"]),
+            ["/bin/cargo-farfel", "build"]
+        );
+        assert_eq!(
+            stripped(&["farfel", "new", "farfel"]),
+            ["farfel", "new", "farfel"]
+        );
+        assert_eq!(stripped(&["cargo-farfel"]), ["cargo-farfel"]);
+    }
+}

@@ -1,3 +1,0 @@
-//! The `farfel` command.
-
-fn main() {}

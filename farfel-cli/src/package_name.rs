@@ -1,0 +1,100 @@
+//! Which names a new package may have.
+
+use crate::error::{Error, Result};
+
+/// Keywords of Rust, of all editions, reserved ones too.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
+    "return", "self", "Self", "static", "struct", "super", "trait", "true", "try", "type",
+    "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "_",
+];
+
+/// Crates that every program can see; a package of that name would hide or break them.
+const TAKEN: &[&str] = &[
+    "alloc",
+    "core",
+    "proc_macro",
+    "std",
+    "test",
+    "farfel_build",
+    "farfel_runtime",
+];
+
+/// Folders that cargo makes in its target directory, where a program's name would clash.
+const ARTIFACTS: &[&str] = &["build", "deps", "examples", "incremental"];
+
+/// Names that Windows keeps for devices.
+const DEVICES: &[&str] = &["con", "prn", "aux", "nul"];
+
+/// Checks a package name by cargo's rules and Rust's, since it becomes a crate's name.
+///
+/// # Errors
+///
+/// The first rule that it breaks, with the way out.
+pub fn check(name: &str) -> Result {
+    let fault = |why: String| {
+        Err(
+            Error::cannot(format!("`{name}` cannot be a package name: {why}"))
+                .help("give another name with `--name NAME`; the directory can keep its own"),
+        )
+    };
+    if name.is_empty() {
+        return fault("it is empty".into());
+    }
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        return fault("it starts with a digit".into());
+    }
+    if name.starts_with('-') {
+        return fault("it starts with `-`".into());
+    }
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if let Some(letter) = name.chars().find(|letter| !allowed(*letter)) {
+        return fault(format!(
+            "`{letter}` is neither an ASCII letter, a digit, `-` nor `_`"
+        ));
+    }
+    let crate_name = name.replace('-', "_");
+    if KEYWORDS.contains(&crate_name.as_str()) {
+        return fault("it is a keyword of Rust".into());
+    }
+    if TAKEN.contains(&crate_name.as_str()) {
+        return fault("a crate that the project uses has that name".into());
+    }
+    if ARTIFACTS.contains(&name) {
+        return fault("cargo has a folder of that name among its output".into());
+    }
+    if DEVICES.contains(&name.to_ascii_lowercase().as_str()) {
+        return fault("Windows keeps that name for a device".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cargos_and_rusts() {
+        for good in ["demo", "my-game", "a1", "_x", "Farfel", "x_y-z"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        for (bad, why) in [
+            ("", "empty"),
+            ("1st", "digit"),
+            ("-x", "starts with `-`"),
+            ("a b", "` ` is neither"),
+            ("größe", "`ö` is neither"),
+            ("match", "keyword"),
+            ("self", "keyword"),
+            ("farfel-runtime", "crate"),
+            ("std", "crate"),
+            ("deps", "folder"),
+            ("NUL", "Windows"),
+        ] {
+            let message = check(bad).unwrap_err().to_string();
+            assert!(message.contains(why), "{bad}: {message}");
+        }
+    }
+}

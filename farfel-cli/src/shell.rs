@@ -1,0 +1,118 @@
+//! The only place that writes to the terminal: status lines, warnings and errors on
+//! standard error, results on standard output.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
+const STATUS: Style = AnsiColor::BrightGreen.on_default().bold();
+const NOTE: Style = AnsiColor::BrightCyan.on_default().bold();
+const WARNING: Style = AnsiColor::BrightYellow.on_default().bold();
+const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
+
+/// How much is said on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Status lines and warnings.
+    Normal,
+    /// What runs and why, too.
+    Verbose,
+}
+
+/// The terminal, as far as the command may use it.
+pub struct Shell {
+    /// How much to say.
+    pub verbosity: Verbosity,
+    color: ColorChoice,
+    err: AutoStream<io::Stderr>,
+}
+
+impl Shell {
+    /// A shell that colours as `color` says; [`ColorChoice::Auto`] looks at the terminal
+    /// and at NO_COLOR and its relatives.
+    pub fn new(verbosity: Verbosity, color: ColorChoice) -> Self {
+        Shell {
+            verbosity,
+            color,
+            err: AutoStream::new(io::stderr(), color),
+        }
+    }
+
+    /// Whether text for standard error should be coloured.
+    pub fn colors_err(&self) -> bool {
+        self.err.current_choice() != ColorChoice::Never
+    }
+
+    /// The value to hand to another program's `--color`.
+    pub fn color_flag(&self) -> &'static str {
+        match self.color {
+            ColorChoice::Auto => "auto",
+            ColorChoice::Never => "never",
+            ColorChoice::Always | ColorChoice::AlwaysAnsi => "always",
+        }
+    }
+
+    /// A status line as cargo writes it: a verb in twelve columns, then what it is about.
+    pub fn status(&mut self, verb: &str, message: impl Display) {
+        if self.verbosity >= Verbosity::Normal {
+            self.say(format_args!("{STATUS}{verb:>12}{STATUS:#} {message}"));
+        }
+    }
+
+    /// A status line that only `-v` shows.
+    pub fn verbose(&mut self, verb: &str, message: impl Display) {
+        if self.verbosity >= Verbosity::Verbose {
+            self.status(verb, message);
+        }
+    }
+
+    /// Something worth knowing.
+    pub fn note(&mut self, message: impl Display) {
+        if self.verbosity >= Verbosity::Normal {
+            self.say(format_args!("{NOTE}note{NOTE:#}: {message}"));
+        }
+    }
+
+    /// Something that is probably not meant.
+    pub fn warn(&mut self, message: impl Display) {
+        if self.verbosity >= Verbosity::Normal {
+            self.say(format_args!("{WARNING}warning{WARNING:#}: {message}"));
+        }
+    }
+
+    /// What went wrong, and what to do about it where that is known.
+    pub fn error(&mut self, message: impl Display, help: Option<&str>) {
+        self.say(format_args!("{ERROR}error{ERROR:#}: {message}"));
+        if let Some(help) = help {
+            self.say(format_args!("{NOTE}help{NOTE:#}: {help}"));
+        }
+    }
+
+    /// Text that is rendered already, such as diagnostics with their source lines.
+    pub fn rendered(&mut self, text: &str) {
+        self.say(format_args!("{}", text.trim_end_matches('\n')));
+    }
+
+    /// Writes a result on standard output, colours as the terminal can show them.
+    ///
+    /// # Errors
+    ///
+    /// What writing says, except that a reader who has gone (`farfel expand … | head`)
+    /// is no error.
+    pub fn out(&mut self, text: &str) -> io::Result<()> {
+        let mut out = AutoStream::new(io::stdout().lock(), self.color);
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(gone) if gone.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Nobody can be told when standard error itself cannot be written.
+    fn say(&mut self, line: std::fmt::Arguments) {
+        let _ = writeln!(self.err, "{line}");
+    }
+}

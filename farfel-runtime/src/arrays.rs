@@ -1,0 +1,100 @@
+//! Extents of arrays, and arrays of LOGICAL.
+
+use crate::Error;
+
+/// The number of elements of an array with these bounds, lower and upper for each
+/// dimension. A dimension whose upper bound is below its lower one has none.
+///
+/// ```
+/// use farfel_runtime::elements;
+/// assert_eq!(elements(&[(1, 3), (0, 4)]), 15);
+/// assert_eq!(elements(&[(1, 3), (1, -1)]), 0);
+/// ```
+pub fn elements(bounds: &[(i64, i64)]) -> usize {
+    bounds
+        .iter()
+        .map(|&(lower, upper)| {
+            let extent = upper.saturating_sub(lower).saturating_add(1).max(0);
+            usize::try_from(extent).unwrap_or(usize::MAX)
+        })
+        .fold(1, usize::saturating_mul)
+}
+
+/// Checks that an array argument has all the elements that its declaration promises.
+///
+/// # Errors
+///
+/// [`Error::Extent`] when `got` is less than [`elements`] of the bounds.
+pub fn check_extent(
+    function: &'static str,
+    argument: &'static str,
+    got: usize,
+    bounds: &[(i64, i64)],
+) -> Result<(), Error> {
+    let needed = elements(bounds);
+    if got < needed {
+        return Err(Error::Extent {
+            function,
+            argument,
+            needed,
+            got,
+        });
+    }
+    Ok(())
+}
+
+/// What holds a LOGICAL: an integer of the same size, 0 for false.
+pub trait LogicalKind: Copy {
+    /// The representation of a truth value.
+    fn from_bool(value: bool) -> Self;
+    /// The truth value.
+    fn to_bool(self) -> bool;
+}
+
+macro_rules! logical_kinds {
+    ($($t:ty),*) => {$(
+        impl LogicalKind for $t {
+            fn from_bool(value: bool) -> Self {
+                Self::from(value)
+            }
+            fn to_bool(self) -> bool {
+                self != 0
+            }
+        }
+    )*};
+}
+logical_kinds!(i8, i16, i32, i64);
+
+/// An array of truth values as Fortran holds it.
+pub fn to_logicals<L: LogicalKind>(values: &[bool]) -> Vec<L> {
+    values.iter().map(|v| L::from_bool(*v)).collect()
+}
+
+/// Copies truth values back from Fortran's array.
+pub fn from_logicals<L: LogicalKind>(from: &[L], to: &mut [bool]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from.to_bool();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_bounds_saturate() {
+        assert_eq!(elements(&[(i64::MIN, i64::MAX), (1, 4)]), usize::MAX);
+        assert!(check_extent("f", "x", 10, &[(1, i64::MAX)]).is_err());
+        assert!(check_extent("f", "x", 10, &[(0, 9)]).is_ok());
+        assert!(check_extent("f", "x", 10, &[(0, 10)]).is_err());
+    }
+
+    #[test]
+    fn logicals_there_and_back() {
+        let there: Vec<i32> = to_logicals(&[true, false, true]);
+        assert_eq!(there, [1, 0, 1]);
+        let mut back = [false; 3];
+        from_logicals(&[0i8, 1, -1], &mut back);
+        assert_eq!(back, [false, true, true]);
+    }
+}

@@ -1,0 +1,3 @@
+fn main() {
+    farfel_build::compile();
+}
