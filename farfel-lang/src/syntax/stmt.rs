@@ -185,7 +185,7 @@ impl Line<'_> {
             Kind::Unknown => {
                 self.pos = from;
                 let mut fault = self.expected("THEN or a statement");
-                if super::unit::close_to(self.first_word(), "THEN") {
+                if super::spelling::close_to(self.first_word(), "THEN") {
                     fault.help = Some("did you mean THEN?".to_owned());
                 }
                 return Err(fault);
