@@ -164,11 +164,8 @@ impl Line<'_> {
                     });
                 }
             }
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(dims);
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }
@@ -468,11 +465,8 @@ impl Line<'_> {
             for letter in first..=last {
                 self.frame.unit.implicit.letters[usize::from(letter - b'A')] = Some((ty, length));
             }
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(());
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }

@@ -118,7 +118,7 @@ impl Frame {
     }
 
     /// A type is declared for the name.
-    pub(super) fn declares(&self, name: &str) -> bool {
+    pub fn declares(&self, name: &str) -> bool {
         let symbols = &self.unit.symbols;
         symbols.find(name).is_some_and(|s| symbols[s].typed)
     }
