@@ -10,7 +10,7 @@
 //!       CONTAINS
 //!       FUNCTION NORM(N, X)          all units
 //!       …
-//!       SUBROUTINE FARFEL_EXPORT_NORM(…) BIND(C, NAME='farfel_demo_0_3_1_norm')
+//!       SUBROUTINE FARFEL_EXPORT_NORM(…) BIND(C, NAME='farfel_demo_0_3_1__norm')
 //!       …
 //!       END MODULE
 //!       BLOCK DATA                   and what must stay external
@@ -256,8 +256,8 @@ fn replace_stop(unit: &mut Unit) {
 /// Gives COMMON blocks names that no other library has.
 fn rename_commons(unit: &mut Unit, names: &Names) {
     let rename = |name: &mut Name| {
-        // A name cannot start with an underscore, so the blank block meets no other.
-        *name = names.global(if name.is_empty() { "_BLANK" } else { name });
+        // A name cannot start with a digit, so the blank block meets no other.
+        *name = names.global(if name.is_empty() { "0" } else { name });
     };
     for spec in &mut unit.specs {
         match &mut spec.kind {

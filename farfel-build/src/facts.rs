@@ -151,10 +151,9 @@ fn is_static(unit: &Unit, symbol: &Symbol) -> bool {
 
 fn mentions_variable(unit: &Unit, symbol: &Symbol) -> bool {
     let mut found = false;
-    for bound in symbol.dims.iter().flat_map(|d| [&d.lower, &d.upper]) {
-        if let Some(bound) = bound {
-            bound.for_each_symbol(&mut |s| found |= unit.symbols[s].is_variable());
-        }
+    let bounds = symbol.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
+    for bound in bounds.flatten() {
+        bound.for_each_symbol(&mut |s| found |= unit.symbols[s].is_variable());
     }
     found
 }

@@ -1,5 +1,6 @@
 //! Running gfortran, and reading what it says.
 
+use crate::assemble::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
 use crate::toolchain::Compiler;
 use crate::{Config, Error, Report};
@@ -102,6 +103,8 @@ pub(crate) fn compile(
 pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<String>) {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut rest = Vec::new();
+    // A message about two places is two lines, the first with `(1)` for a message.
+    let mut first = None;
     for line in said.lines() {
         let Some((place, severity, message)) = split(line) else {
             if line.contains("internal compiler error") || line.contains("undefined reference") {
@@ -109,17 +112,25 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
             }
             continue;
         };
-        if severity == Severity::Warning && is_noise(message) {
+        if message == "(1)" {
+            first = Some(place);
             continue;
         }
-        match span(place, sources) {
-            Some(span) => {
-                let diagnostic = Diagnostic {
+        let places: Vec<&str> = first.take().into_iter().chain([place]).collect();
+        let mut spans = places.iter().filter_map(|p| span(p, sources));
+        match spans.next() {
+            Some(at) => {
+                let mut diagnostic = Diagnostic {
                     severity,
-                    ..Diagnostic::error(&COMPILER, span, plain(message))
+                    ..Diagnostic::error(&COMPILER, at, plain(message))
                 };
+                for other in spans.filter(|other| *other != at) {
+                    diagnostic = diagnostic.related(other, "the other place");
+                }
+                let generated = places.iter().any(|p| p.starts_with(BORDER));
+                let noise = severity == Severity::Warning && (generated || is_noise(message));
                 // Copies of a subprogram repeat its faults.
-                if !found.contains(&diagnostic) {
+                if !noise && !found.contains(&diagnostic) {
                     found.push(diagnostic);
                 }
             }
@@ -184,6 +195,8 @@ fn plain(message: &str) -> String {
         .replace(['‘', '’'], "'")
         .replace(" at (1)", "")
         .replace(" at (2)", "")
+        .replace(" (1)", " here")
+        .replace(" (2)", " the other place")
         .trim_end()
         .to_owned()
 }
@@ -207,6 +220,10 @@ src/ä b.ff:2:14: Error: Cannot convert CHARACTER(1) to REAL(4) at (1)
 src/ä b.ff:2:14: Error: Cannot convert CHARACTER(1) to REAL(4) at (1)
 src/ä b.ff:1:7-14: Warning: Type mismatch in argument 'x' at (1); passed INTEGER(4) to REAL(4)
 src/ä b.ff:1:7: Warning: Named COMMON block 'c' at (1) shall be of the same size as elsewhere (8 vs 12 bytes)
+src/ä b.ff:3:7: Error: (1)
+src/ä b.ff:1:7: Error: Symbol 's' at (1) already defined at (2)
+src/ä b.ff:2:7: Warning: (1)
+<farfel bindings>:1:7: Warning: Rank mismatch between actual argument at (1) and actual argument at (2)
 <farfel bindings>:3:4: Error: Syntax error
 f951: internal compiler error: Segmentation fault
 src/ä b.ff:99:1: Error: beyond the end
@@ -230,8 +247,10 @@ compilation terminated due to -fmax-errors=1.
                     "SUBROUTINE S",
                     "Type mismatch in argument 'x'; passed INTEGER(4) to REAL(4)"
                 ),
+                (Severity::Error, "END", "Symbol 's' already defined"),
             ]
         );
+        assert_eq!(sources.text(found[2].related[0].0), "SUBROUTINE S");
         assert_eq!(
             rest,
             [

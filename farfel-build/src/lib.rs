@@ -45,6 +45,9 @@
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
 //! `farfel-ad` start and open none.
 
+// The examples show whole build scripts.
+#![allow(clippy::needless_doctest_main)]
+
 mod assemble;
 mod bind;
 mod config;
@@ -83,6 +86,17 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
     config.check()?;
     let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
     Ok(pipeline::differentiate(read.program, read.report, config, None)?.report)
+}
+
+/// The source files of a project, sorted: those that the settings name, else all under
+/// `src` and `fortran`.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
+/// settings name does not exist.
+pub fn source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
+    Ok(sources::find(config)?.files)
 }
 
 /// The program after a stage as Fortran text. [`ExpandStage::Final`] is what is compiled,

@@ -59,9 +59,10 @@ impl Names {
         }
     }
 
-    /// The name under which Rust finds a subprogram.
+    /// The name under which Rust finds a subprogram. It differs from all of
+    /// [`Names::global`], since no Fortran name starts with an underscore.
     pub(crate) fn symbol(&self, unit: &str) -> String {
-        format!("{}_{unit}", self.module).to_ascii_lowercase()
+        format!("{}__{unit}", self.module).to_ascii_lowercase()
     }
 
     /// The name of the static library: what stands between `lib` and `.a`.
@@ -93,7 +94,7 @@ mod tests {
         let n = Names::new("two-player", "0.3.1");
         assert_eq!(n.module, "FARFEL_TWO_PLAYER_0_3_1");
         assert_eq!(n.global("DAXPY"), "FARFEL_TWO_PLAYER_0_3_1_DAXPY");
-        assert_eq!(n.symbol("EQLBRM"), "farfel_two_player_0_3_1_eqlbrm");
+        assert_eq!(n.symbol("EQLBRM"), "farfel_two_player_0_3_1__eqlbrm");
         let long = "a".repeat(60);
         let (a, b) = (Names::new(&long, "1.0.0"), Names::new(&long, "1.0.1"));
         assert!(a.module.len() <= 31 && a.module != b.module);

@@ -152,6 +152,14 @@ fn build(config: &Config, out: &Path) -> Result<Built, Error> {
     for name in VARIABLES {
         directive("rerun-if-env-changed", name);
     }
+    // What cc reads to find the archiver.
+    let target = env::var("TARGET").unwrap_or_default();
+    for name in ["AR", "ARFLAGS"] {
+        directive("rerun-if-env-changed", name);
+        directive("rerun-if-env-changed", format!("{name}_{target}"));
+        let underscored = target.replace('-', "_");
+        directive("rerun-if-env-changed", format!("{name}_{underscored}"));
+    }
     watch(&config.root.join("Cargo.toml"));
     let found = sources::find(config)?;
     for path in found.files.iter().chain(&found.directories) {
@@ -171,7 +179,7 @@ fn build(config: &Config, out: &Path) -> Result<Built, Error> {
         ));
     }
     if read.written.is_empty() {
-        warn("there are no Fortran subprograms under src or fortran, so the library is empty");
+        warn("no Fortran subprogram was found, so the library is empty");
     }
 
     let exports = config.exports.as_deref();

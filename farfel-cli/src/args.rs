@@ -19,8 +19,9 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "farfel", bin_name = "farfel", version, styles = STYLES)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 the code has faults, 2 farfel could not work.\n\
-    `run` and `test` hand on the exit code of what they run."
+    after_help = "Exit codes: 0 fine; 1 faults in the code, the settings, files or tools;\n\
+    2 a wrong command line, or farfel itself could not work. `run` and `test`\n\
+    hand on the exit code of what they run."
 )]
 pub struct Cli {
     #[command(flatten)]

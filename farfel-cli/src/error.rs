@@ -4,9 +4,10 @@ use std::path::Path;
 
 use crate::shell::Shell;
 
-/// The user's code has faults.
+/// The user can mend it: faults in the code or the settings, files that cannot be read or
+/// written, a missing compiler.
 pub const EXIT_FAULTS: u8 = 1;
-/// The command could not do its work: a usage error, a missing tool, an unreadable file.
+/// The command line asks for what cannot be done, or farfel itself could not work.
 pub const EXIT_CANNOT: u8 = 2;
 
 /// Why a command ends without success.
@@ -22,6 +23,8 @@ pub enum Error {
         message: String,
         /// What to do about it, where that is known.
         help: Option<String>,
+        /// The exit code.
+        code: u8,
     },
     /// Something else has said what is wrong; end with this code.
     #[error("exit code {0}")]
@@ -33,17 +36,27 @@ pub enum Error {
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The command cannot do what was asked, because of `message`.
+    /// The command line asks for what cannot be done, because of `message`.
     pub fn cannot(message: impl Into<String>) -> Self {
         Error::Cannot {
             message: message.into(),
             help: None,
+            code: EXIT_CANNOT,
+        }
+    }
+
+    /// Something on the disk is not as it must be.
+    pub fn fault(message: impl Into<String>) -> Self {
+        Error::Cannot {
+            message: message.into(),
+            help: None,
+            code: EXIT_FAULTS,
         }
     }
 
     /// The command cannot `verb` what is at `path`.
     pub fn io(verb: &str, path: &Path, source: &std::io::Error) -> Self {
-        Error::cannot(format!(
+        Error::fault(format!(
             "cannot {verb} `{}`: {}",
             path.display(),
             reason(source)
@@ -54,9 +67,10 @@ impl Error {
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         match self {
-            Error::Cannot { message, .. } => Error::Cannot {
+            Error::Cannot { message, code, .. } => Error::Cannot {
                 message,
                 help: Some(help.into()),
+                code,
             },
             other => other,
         }
@@ -69,8 +83,11 @@ impl Error {
                 let text = farfel_build::render::render(report, shell.colors_err());
                 shell.rendered(&text);
             }
+            Error::Build(farfel_build::Error::Io { path, source }) => {
+                Error::io("read or write", path, source).show(shell);
+            }
             Error::Build(error) => shell.error(error, None),
-            Error::Cannot { message, help } => shell.error(message, help.as_deref()),
+            Error::Cannot { message, help, .. } => shell.error(message, help.as_deref()),
             Error::Exit(_) => {}
         }
     }
@@ -78,8 +95,8 @@ impl Error {
     /// The exit code of the command.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Build(error) => error.exit_code() as u8,
-            Error::Cannot { .. } => EXIT_CANNOT,
+            Error::Build(error) => error.exit_code(),
+            Error::Cannot { code, .. } => *code,
             Error::Exit(code) => *code,
         }
     }

@@ -1,18 +1,24 @@
 //! Single files, without a project.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use farfel_build::{Config, Form, Report};
+use farfel_build::{Config, Report};
+use farfel_lang::syntax::Form;
 
 use crate::args::{FileOptions, SourceForm};
 use crate::error::{Error, Result};
 use crate::shell::{Shell, Verbosity};
 
-/// The configuration that the command line and the environment ask for.
-pub fn config(options: &FileOptions, release: bool) -> Result<Config> {
-    let mut config = Config::from_env()?;
+/// How `files` are read and compiled: by the settings of the project that the first one
+/// stands in, if it does, then those of the environment, then those of the command line.
+///
+/// # Errors
+///
+/// The settings of the project or of the environment are wrong.
+pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result<Config> {
+    let mut config = Config::load(&project_of(&files[0])?)?;
+    // INCLUDE looks beside the including file, wherever that is.
+    config.include.extend(files.iter().map(|file| dir_of(file)));
     let FileOptions {
         real_kind,
         form,
@@ -36,35 +42,54 @@ pub fn config(options: &FileOptions, release: bool) -> Result<Config> {
     Ok(config)
 }
 
-/// Checks that all `files` can be read, before anything is started for them.
+/// The nearest directory upwards with a Cargo.toml, else the file's own.
+fn project_of(file: &Path) -> Result<PathBuf> {
+    let dir = std::path::absolute(dir_of(file)).map_err(|e| Error::io("find", file, &e))?;
+    let project = dir.ancestors().find(|dir| dir.join("Cargo.toml").is_file());
+    Ok(project.unwrap_or(&dir).to_owned())
+}
+
+fn dir_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Checks that all `files` can be read and that there is something in them, before anything
+/// is started for them.
 ///
 /// # Errors
 ///
-/// The first one that cannot, by name.
+/// The first one that cannot be read, by name; that all are empty.
 pub fn readable(files: &[PathBuf]) -> Result {
-    files.iter().try_for_each(|file| one_readable(file))
+    let mut empty = true;
+    for file in files {
+        empty &= read(file)?.trim_ascii().is_empty();
+    }
+    if empty {
+        return Err(Error::fault(format!(
+            "nothing to compile: `{}` is empty",
+            shown(files)
+        )));
+    }
+    Ok(())
 }
 
-fn one_readable(path: &Path) -> Result {
+fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display();
     if path.is_dir() {
         return Err(
-            Error::cannot(format!("`{name}` is a directory, not a source file"))
+            Error::fault(format!("`{name}` is a directory, not a source file"))
                 .help("name source files, or a project with `--manifest-path`"),
         );
     }
     if !path.exists() && path.extension().is_none() {
-        return Err(
-            Error::cannot(format!("no such file `{name}`")).help(format!(
-                "arguments of the program stand after `--`: `-- {name}`"
-            )),
-        );
+        return Err(Error::fault(format!("no such file `{name}`")).help(format!(
+            "arguments of the program stand after `--`: `-- {name}`"
+        )));
     }
-    // Opening alone does not tell for everything that the system calls a file.
-    File::open(path)
-        .and_then(|mut file| file.read(&mut [0]))
-        .map(|_| ())
-        .map_err(|source| Error::io("read", path, &source))
+    std::fs::read(path).map_err(|source| Error::io("read", path, &source))
 }
 
 /// File names for a status line.

@@ -4,7 +4,8 @@
 //! knows nothing of the language. [`args`](mod@args) has the command line,
 //! [`commands`] a module for each command, [`shell`] all that reaches the terminal.
 //!
-//! Exit codes: 0 fine, 1 the user's code has faults, 2 the command could not work.
+//! Exit codes: 0 fine; 1 what the user can mend, faults in the code above all; 2 a wrong
+//! command line, or farfel itself could not work.
 //! `run` and `test` hand on the exit code of what they run.
 
 mod args;

@@ -17,8 +17,8 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         return faults(cargo::status(command, shell)?);
     }
     let started = Instant::now();
-    let config = files::config(&args.file_options, args.release)?;
     files::readable(&args.files)?;
+    let config = files::config(&args.files, &args.file_options, args.release)?;
     compiler::ensure(&config, shell)?;
     let out = match &args.output {
         Some(out) => out.clone(),

@@ -11,8 +11,8 @@ use crate::{cargo, compiler, files, project};
 /// Looks for faults: in single files, or in all that a project has, Rust included.
 pub fn run(args: &Check, shell: &mut Shell) -> Result {
     if !args.files.is_empty() {
-        let config = files::config(&args.file_options, args.release)?;
         files::readable(&args.files)?;
+        let config = files::config(&args.files, &args.file_options, args.release)?;
         let report = farfel_build::check(&args.files, &config)?;
         files::show_warnings(&report, shell);
         shell.status("Checked", files::shown(&args.files));
@@ -25,14 +25,14 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     for package in &packages {
         let dir = project::dir_of(package);
         let config = Config::load(&dir)?;
-        let sources = config.discover(&dir)?;
+        let sources = farfel_build::source_files(&config)?;
+        let files = match sources.len() {
+            1 => "1 file".to_owned(),
+            several => format!("{several} files"),
+        };
         shell.status(
             "Checking",
-            format_args!(
-                "Farfel sources of {} ({} files)",
-                package.name,
-                sources.len()
-            ),
+            format_args!("Farfel sources of {} ({files})", package.name),
         );
         // All packages are read before giving up, so that all faults are seen at once.
         if let Err(error) = farfel_build::check(&sources, &config) {

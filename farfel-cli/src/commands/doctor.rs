@@ -9,7 +9,7 @@ use farfel_build::{Config, toolchain};
 use crate::args::Doctor;
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
-use crate::{cargo, compiler};
+use crate::{cargo, compiler, project};
 
 /// One thing that Farfel uses.
 struct Finding {
@@ -58,7 +58,7 @@ pub fn run(args: &Doctor, shell: &mut Shell) -> Result {
 const GFORTRAN: &str = "gfortran";
 
 fn examine() -> Result<Vec<Finding>> {
-    let config = Config::from_env()?;
+    let config = Config::load(&manifest_dir())?;
     let mut findings = vec![
         Finding {
             name: "cargo",
@@ -92,7 +92,7 @@ fn examine() -> Result<Vec<Finding>> {
             });
             findings.push(Finding {
                 name: "Fortran run-time library",
-                state: match runtime_library(&compiler.path) {
+                state: match compiler.runtime_libraries().0.first() {
                     Some(path) => State::There(path.display().to_string()),
                     None => missing("the compiler does not know where it is", FIX),
                 },
@@ -168,20 +168,9 @@ fn there(path: &Path, version: &str) -> State {
     })
 }
 
-/// Where the compiler has its run-time library: it answers with the bare name when it
-/// does not know.
-fn runtime_library(compiler: &Path) -> Option<PathBuf> {
-    ["libgfortran.so", "libgfortran.dylib", "libgfortran.a"]
-        .iter()
-        .find_map(|name| {
-            let output = Command::new(compiler)
-                .arg(format!("-print-file-name={name}"))
-                .output()
-                .ok()?;
-            let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-            path.is_absolute()
-                .then(|| path.canonicalize().unwrap_or(path))
-        })
+/// The project here, if there is one: it may name a compiler.
+fn manifest_dir() -> PathBuf {
+    project::manifest_dir(None).unwrap_or_else(|_| PathBuf::from("."))
 }
 
 fn table(findings: &[Finding]) -> String {

@@ -15,7 +15,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         files::readable(&args.files)?;
         (
             args.files.clone(),
-            files::config(&args.file_options, false)?,
+            files::config(&args.files, &args.file_options, false)?,
         )
     };
     let (text, report) = farfel_build::expand(&sources, args.stage, &config)?;
@@ -38,6 +38,6 @@ fn of_project(args: &Expand) -> Result<(Vec<std::path::PathBuf>, Config)> {
     };
     let dir = project::dir_of(package);
     let config = Config::load(&dir)?;
-    let sources = config.discover(&dir)?;
+    let sources = farfel_build::source_files(&config)?;
     Ok((sources, config))
 }

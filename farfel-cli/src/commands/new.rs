@@ -25,7 +25,7 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     let name = name_of(&path, &args.options)?;
     if path.symlink_metadata().is_ok() {
         return Err(
-            Error::cannot(format!("`{}` exists already", args.path.display()))
+            Error::fault(format!("`{}` exists already", args.path.display()))
                 .help("`farfel init` makes a project of an existing directory"),
         );
     }
@@ -83,7 +83,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         std::path::absolute(&args.path).map_err(|source| Error::io("find", &args.path, &source))?;
     if !path.is_dir() {
         return Err(
-            Error::cannot(format!("no such directory `{}`", args.path.display()))
+            Error::fault(format!("no such directory `{}`", args.path.display()))
                 .help("`farfel new` makes a project in a new directory"),
         );
     }
@@ -98,9 +98,10 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
             files.push((".gitignore".into(), b"/target\n".to_vec()));
         }
         if let Some((file, _)) = files.iter().find(|(file, _)| path.join(file).exists()) {
-            return Err(Error::cannot(format!(
+            let file = args.path.join(file);
+            return Err(Error::fault(format!(
                 "`{}` exists already and would be replaced",
-                args.path.join(file).display()
+                file.strip_prefix(".").unwrap_or(&file).display()
             )));
         }
         shell.status("Creating", format_args!("{} `{name}`", chosen.describe()));
@@ -125,10 +126,10 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
     let manifest = path.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(|e| Error::io("read", &manifest, &e))?;
     let mut document: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
-        Error::cannot(format!("`{}`: {}", manifest.display(), fault.message()))
+        Error::fault(format!("`{}`: {}", manifest.display(), fault.message()))
     })?;
     if !document.contains_key("package") {
-        return Err(Error::cannot(format!(
+        return Err(Error::fault(format!(
             "`{}` describes a workspace, not a package",
             manifest.display()
         ))
@@ -137,7 +138,7 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
     let script = path.join("build.rs");
     match fs::read_to_string(&script) {
         Ok(text) if !text.contains("farfel_build") => {
-            return Err(Error::cannot("this package has a build script of its own")
+            return Err(Error::fault("this package has a build script of its own")
                 .help("add `farfel_build::compile();` to the `main` of its build.rs first"));
         }
         _ => {}

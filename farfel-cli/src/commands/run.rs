@@ -17,8 +17,8 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         command.arg("--").args(&args.arguments);
         return ended(cargo::code(cargo::status(command, shell)?));
     }
-    let config = files::config(&args.file_options, args.release)?;
     files::readable(&args.files)?;
+    let config = files::config(&args.files, &args.file_options, args.release)?;
     compiler::ensure(&config, shell)?;
 
     let folder = tempfile::Builder::new()

@@ -23,6 +23,7 @@ mod request;
 mod stmt;
 mod types;
 mod unit;
+mod verify;
 mod visit;
 
 pub use expr::*;
@@ -30,6 +31,7 @@ pub use request::*;
 pub use stmt::*;
 pub use types::*;
 pub use unit::*;
+pub use verify::*;
 pub use visit::*;
 
 /// A Fortran name in canonical upper case.

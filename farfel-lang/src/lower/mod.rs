@@ -26,7 +26,7 @@ mod specialize;
 mod stage;
 
 use crate::diagnostic::{Diagnostic, any_errors};
-use crate::ir::{Name, Program, Request, UnitKind};
+use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
 use std::collections::HashSet;
 
 /// How far to lower.
@@ -108,8 +108,26 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             }
         }
         program.units.iter_mut().for_each(compact::compact);
+        if !any_errors(diagnostics) {
+            holds_after(pass, program);
+        }
     }
     state
+}
+
+/// In debug builds, checks that a pass has left what it promises.
+fn holds_after(pass: Stage, program: &Program) {
+    let level = match pass {
+        Stage::Parse => Level::Resolved,
+        Stage::Lift => Level::Lifted,
+        Stage::Specialize | Stage::Prune | Stage::Outline => Level::Specialized,
+        Stage::Stage => Level::Staged,
+    };
+    debug_assert!(
+        verify(program, level).is_empty(),
+        "after {pass:?}: {}",
+        verify(program, level).join("; ")
+    );
 }
 
 /// The units that must be kept: the main program, else the exported subprograms.

@@ -542,10 +542,10 @@ struct Substitute {
 
 fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
     crate::ir::rewrite_exprs(&mut copy.body, &mut |e| {
-        if let ExprKind::Var(s) = &mut e.kind {
-            if let Some(new) = substitutes.get(s) {
-                e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
-            }
+        if let ExprKind::Var(s) = &mut e.kind
+            && let Some(new) = substitutes.get(s)
+        {
+            e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
         }
     });
     for_each_call_mut(&mut copy.body, &mut |callee, args| {

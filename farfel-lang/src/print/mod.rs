@@ -28,22 +28,10 @@ mod writer;
 use crate::ir::{Expr, Program, Unit};
 use crate::source::Sources;
 
-pub use form::Form;
+pub use crate::syntax::Form;
 use line::Line;
 use scope::Scope;
 use writer::Writer;
-
-mod form {
-    /// How source text is laid out.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-    pub enum Form {
-        /// Statements in columns 7 to 72.
-        #[default]
-        Fixed,
-        /// Statements anywhere in lines of 132 characters.
-        Free,
-    }
-}
 
 /// How a program is printed.
 #[derive(Debug, Clone, Copy)]

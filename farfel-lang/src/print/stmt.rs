@@ -142,7 +142,7 @@ impl Writer<'_> {
         };
         self.statement(label, span, |l| {
             l.push(keyword);
-            l.push("(");
+            l.open();
             l.list(opening, |l, i| l.opening_item(scope, *mode, i));
             l.push(")");
         });
@@ -151,7 +151,7 @@ impl Writer<'_> {
             l.push("END ");
             l.push(keyword);
             if !closing.is_empty() {
-                l.push("(");
+                l.open();
                 l.list(closing, |l, i| l.closing_item(scope, *mode, i));
                 l.push(")");
             }
@@ -343,14 +343,18 @@ impl Line {
     /// character and Hollerith constants.
     pub(super) fn format(&mut self, text: &str) {
         self.push("FORMAT(");
-        let mut rest = text;
+        self.gap();
+        let mut rest = text.trim_start_matches(' ');
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(format_piece(rest));
             self.push(piece);
+            rest = after.trim_start_matches(' ');
             if piece.ends_with(',') {
+                if rest.len() < after.len() {
+                    self.push(" ");
+                }
                 self.gap();
             }
-            rest = after;
         }
         self.push(")");
     }
@@ -368,7 +372,7 @@ impl Line {
                     self.expr(scope, var);
                 } else {
                     self.derivative(scope, mode, var);
-                    self.push(" = ");
+                    self.equals();
                     self.expr(scope, other);
                 }
             }
@@ -388,7 +392,7 @@ impl Line {
                     span: _,
                 } = a;
                 self.expr(scope, other);
-                self.push(" = ");
+                self.equals();
                 self.derivative(scope, mode, var);
             }
             AdItem::ImpliedDo(d) => {
@@ -399,9 +403,10 @@ impl Line {
 
     fn derivative(&mut self, scope: &Scope, mode: AdMode, var: &Expr) {
         self.push(match mode {
-            AdMode::Forward => "TANGENT(",
-            AdMode::Reverse => "COTANGENT(",
+            AdMode::Forward => "TANGENT",
+            AdMode::Reverse => "COTANGENT",
         });
+        self.open();
         self.expr(scope, var);
         self.push(")");
     }

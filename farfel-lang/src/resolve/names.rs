@@ -402,14 +402,16 @@ impl Resolver<'_> {
             }
             _ => return,
         }
+        self.give_type(at.0, at.1);
         // The links between know the same.
-        let name = symbol.name.clone();
-        let place = symbol.place.clone();
+        let symbol = &self.scopes[at.0].unit.symbols[at.1];
+        let (name, place, ty) = (symbol.name.clone(), symbol.place.clone(), symbol.ty);
         for inner in at.0 + 1..=level {
             if let Some(s) = self.scopes[inner].unit.symbols.find(&name) {
                 let symbol = &mut self.scopes[inner].unit.symbols[s];
                 if matches!(symbol.place, Place::Host(_)) {
                     symbol.class = class.clone();
+                    symbol.ty = ty;
                     if place == Place::Global {
                         symbol.place = Place::Global;
                     }

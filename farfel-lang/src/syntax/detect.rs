@@ -2,17 +2,20 @@
 
 use super::Form;
 
+/// How far ahead one form must be for no more lines to be looked at.
+const CLEAR: i32 = 100;
+
 /// The form of a text.
 ///
 /// 1. A comment on one of the first 20 lines that says `farfel: form=fixed` or
 ///    `farfel: form=free` (letters of either case, any comment marker) decides.
-/// 2. Otherwise the first line decides that can stand in one form only. Free: a statement
-///    that begins in columns 1 to 5 (after a label of digits, if there is one), a labelled
-///    statement that begins in column 6, a first statement that begins in column 6, or
-///    a line that ends with `&`. Fixed: `*` in column 1, or a continuation mark in
-///    column 6 that is no letter. Lines that begin with `C` or `D` tell nothing: they may
-///    be comments or statements. So do comments with `!` and blank lines.
-/// 3. Otherwise the text is in fixed form.
+/// 2. Otherwise the lines vote that can stand in one form only, and most votes win.
+///    For free form: a statement that begins in columns 1 to 5 or, with a label, in
+///    column 6; a line that ends with `&`. For fixed form: a comment marked by `*` or `C`
+///    in column 1; a line that continues another by a mark in column 6 that is no letter.
+///    Lines that could be either, such as `CALL F` in column 1, do not vote, nor do blank
+///    lines and comments marked by `!`.
+/// 3. Where neither wins the text is in fixed form.
 ///
 /// ```
 /// # use farfel_lang::syntax::{Form, detect};
@@ -25,14 +28,15 @@ pub fn detect(text: &str) -> Form {
     if let Some(form) = text.lines().take(20).find_map(directive) {
         return form;
     }
-    let mut seen_statement = false;
+    let mut free = 0;
+    let mut ampersand = false;
     for line in text.lines() {
-        if let Some(form) = evidence(line, seen_statement) {
-            return form;
+        free += vote(line, &mut ampersand);
+        if free.abs() >= CLEAR {
+            break;
         }
-        seen_statement |= line.starts_with("      ") && !line.trim().is_empty();
     }
-    Form::Fixed
+    if free > 0 { Form::Free } else { Form::Fixed }
 }
 
 /// The form that a comment asks for.
@@ -51,33 +55,52 @@ pub(super) fn directive(line: &str) -> Option<Form> {
     }
 }
 
-/// What one line tells about the form.
-fn evidence(line: &str, seen_statement: bool) -> Option<Form> {
-    let first = line.chars().next()?;
-    match first {
-        '*' => return Some(Form::Fixed),
-        'C' | 'c' | 'D' | 'd' | '#' => return None,
+/// 1 where a line can only be in free form, -1 where only in fixed form. `ampersand` says
+/// whether the line before ended with `&`.
+fn vote(line: &str, ampersand: &mut bool) -> i32 {
+    let continued = std::mem::replace(ampersand, false);
+    let bytes = line.as_bytes();
+    match bytes.first() {
+        None | Some(b'D' | b'd' | b'#' | b'!') => return 0,
+        Some(b'*') => return -1,
+        Some(b'C' | b'c') => return if is_comment(line) { -1 } else { 0 },
         _ => {}
     }
-    if line.trim_start().starts_with('!') && line.find('!') != Some(5) {
-        return None;
-    }
     let mut label = false;
-    for (i, c) in line.chars().enumerate().take(6) {
+    for (column, c) in (1..=6).zip(line.chars()) {
         match c {
             '\t' => break,
             ' ' | '\r' | '\u{c}' => {}
-            '0'..='9' if i < 5 => label = true,
-            _ if i < 5 => return Some(Form::Free),
+            '!' if column != 6 => return 0,
+            '0'..='9' if column < 6 => label = true,
+            _ if column < 6 => return 1,
             '0' => {}
-            _ if label || !seen_statement => return Some(Form::Free),
-            c if c.is_alphabetic() => {}
-            _ => return Some(Form::Fixed),
+            _ if label => return 1,
+            c if c.is_alphabetic() => return 0,
+            _ => return if continued { 0 } else { -1 },
         }
     }
     // Only what stands before column 73, for there fixed form ends.
     let end = line.char_indices().nth(72).map_or(line.len(), |(i, _)| i);
-    let text = line.get(6..end)?;
-    let code = text.split('!').next().unwrap_or(text).trim_end();
-    (code.ends_with('&') && !text.contains(['\'', '"'])).then_some(Form::Free)
+    let text = line.get(6..end).unwrap_or("");
+    if text.contains(['\'', '"']) {
+        return 0;
+    }
+    *ampersand = text
+        .split('!')
+        .next()
+        .is_some_and(|c| c.trim_end().ends_with('&'));
+    i32::from(*ampersand)
+}
+
+/// The line begins with `C` and cannot be a statement in free form: no name is followed
+/// by a blank and a letter, or by most other characters.
+fn is_comment(line: &str) -> bool {
+    let rest = &line[1..];
+    let blank = rest.starts_with([' ', '\t']);
+    match rest.trim_start().chars().next() {
+        None => true,
+        Some('=' | '(' | '%' | ':' | '&') => false,
+        Some(c) => blank || !(c.is_ascii_alphanumeric() || c == '_'),
+    }
 }

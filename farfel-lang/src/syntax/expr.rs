@@ -264,6 +264,16 @@ impl Line<'_> {
     fn parenthesized(&mut self) -> Read<Expr> {
         let from = self.pos;
         self.expect(b'(')?;
+        if self.peek() == b'/' {
+            return Err(Box::new(
+                Diagnostic::error(
+                    &rules::UNSUPPORTED,
+                    self.st.span(from, self.pos + 1),
+                    "FORTRAN 77 has no array constructors",
+                )
+                .help("assign the elements one by one, or give them in a DATA statement"),
+            ));
+        }
         let first = self.expr()?;
         if self.eat(b',') {
             let second = self.expr()?;
@@ -297,7 +307,7 @@ impl Line<'_> {
         let from = self.pos;
         let mut at = self.digits_end(from);
         let mut real = false;
-        if self.at(at) == b'.' && !self.gapped(at) && !self.is_word(at) {
+        if self.at(at) == b'.' && (at == from || !self.gapped(at)) && !self.is_word(at) {
             real = true;
             at += 1;
             if !self.gapped(at) {

@@ -51,8 +51,6 @@ pub(super) struct Statement {
     pub text: Vec<u8>,
     offsets: Vec<u32>,
     strings: Vec<Text>,
-    /// What follows `FORMAT`, as written.
-    pub format: String,
     /// Comments before and inside of the statement.
     pub comments: Vec<Comment>,
     /// What is wrong with it before anyone reads it.
@@ -71,7 +69,6 @@ impl Statement {
             text: Vec::new(),
             offsets: Vec::new(),
             strings: Vec::new(),
-            format: String::new(),
             comments: Vec::new(),
             fault: None,
             cut_off: None,
@@ -85,7 +82,6 @@ impl Statement {
         self.text.clear();
         self.offsets.clear();
         self.strings.clear();
-        self.format.clear();
         self.comments.clear();
         self.fault = None;
         self.cut_off = None;
@@ -197,6 +193,8 @@ enum Layout {
     LabelField,
     /// A labelled line with something in column 6.
     LabelledContinuation,
+    /// `#` in column 1 that is no line marker.
+    Preprocessor,
 }
 
 /// What each byte is outside of constants: itself in upper case, or one of these.
@@ -242,7 +240,9 @@ const fn classes() -> [u8; 256] {
             | b':'
             | b'<'
             | b'>'
-            | b'%' => b,
+            | b'%'
+            | b'$'
+            | b'\\' => b,
             b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1a => class::BLANK,
             b'\'' | b'"' => class::QUOTE,
             b'!' => class::COMMENT,
@@ -276,8 +276,8 @@ pub(super) struct Reader {
     quote_at_end: Option<u8>,
     /// A blank line or code came last.
     apart: bool,
-    /// The text of a FORMAT statement is kept from here on.
-    format: Option<usize>,
+    /// The statement begins with `FORMAT(`.
+    format: bool,
     gap: bool,
 }
 
@@ -294,7 +294,7 @@ impl Reader {
             value: Vec::new(),
             quote_at_end: None,
             apart: true,
-            format: None,
+            format: false,
             gap: false,
         }
     }
@@ -343,7 +343,7 @@ impl Reader {
 
     fn begin(&mut self) {
         self.mode = Mode::Code;
-        self.format = None;
+        self.format = false;
         self.gap = false;
         self.quote_at_end = None;
     }
@@ -375,6 +375,10 @@ impl Reader {
                         self.set_label(st, label);
                         self.layout_fault(st, fault, text);
                         st.column = column as u32;
+                        if matches!(fault, Some(Layout::Preprocessor)) {
+                            self.pos = self.next_line(text);
+                            return true;
+                        }
                         break self.scan(st, text, column);
                     }
                     Physical::Continuation { text, column } => {
@@ -421,9 +425,6 @@ impl Reader {
                     }
                 }
             }
-            if self.format.is_some() && self.mode != Mode::Code {
-                st.format.extend(std::iter::repeat_n(' ', pad));
-            }
             stop = self.scan(st, text, begin);
         }
         self.finish(st);
@@ -460,8 +461,7 @@ impl Reader {
         }
         match self.byte(at) {
             b'C' | b'c' | b'*' | b'!' => return Physical::Comment { text: at + 1 },
-            // Line markers of preprocessors.
-            b'#' => return Physical::Blank,
+            b'#' => return self.hash(at),
             b'D' | b'd' if self.is_debug_line(at) => {
                 return Physical::Comment { text: at + 1 };
             }
@@ -551,6 +551,25 @@ impl Reader {
         }
     }
 
+    /// A line with `#` in column 1: preprocessors leave `# 12 "file"`, which says nothing
+    /// that matters here; what is meant for them must not be passed over.
+    fn hash(&self, at: usize) -> Physical {
+        let rest = self.text.get(at + 1..self.next_line(at)).unwrap_or("");
+        let rest = rest.trim_start();
+        if rest.is_empty()
+            || rest.starts_with("line")
+            || rest.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Physical::Blank;
+        }
+        Physical::Initial {
+            label: None,
+            text: at,
+            column: 1,
+            fault: Some(Layout::Preprocessor),
+        }
+    }
+
     /// `D` in column 1 makes a comment where the label field is otherwise empty; else it
     /// is a statement in the wrong columns, which must not vanish.
     fn is_debug_line(&self, at: usize) -> bool {
@@ -582,10 +601,15 @@ impl Reader {
                         label,
                         text,
                         column,
-                        ..
+                        fault,
                     } => {
                         self.set_label(st, label);
                         st.column = column as u32;
+                        if fault.is_some() {
+                            self.layout_fault(st, fault, text);
+                            self.pos = self.next_line(text);
+                            return true;
+                        }
                         break self.scan(st, text, column);
                     }
                     Physical::Continuation { text, column } => {
@@ -654,7 +678,7 @@ impl Reader {
         match self.byte(at) {
             b'\n' => return Physical::Blank,
             b'!' => return Physical::Comment { text: at + 1 },
-            b'#' if at == pos => return Physical::Blank,
+            b'#' if at == pos => return self.hash(at),
             b'*' if at == pos => return Physical::Comment { text: at + 1 },
             b'&' => {
                 return Physical::Continuation {
@@ -709,15 +733,11 @@ impl Reader {
         };
         let free = self.form == Form::Free;
         let (mut at, mut column) = (at, column);
-        if self.format.is_some() {
-            self.format = Some(at);
-        }
         let stop = loop {
             let Some(&c) = bytes.get(at) else {
                 break Stop::Line(column);
             };
             if column > limit && !(0x80..0xc0).contains(&c) {
-                self.keep_format(st, at);
                 self.beyond(st, at);
                 self.pos = self.next_line(at);
                 return Stop::Line(column);
@@ -742,27 +762,22 @@ impl Reader {
                         }
                     }
                     class::COMMENT => {
-                        self.keep_format(st, at);
                         self.comment(&mut st.comments, at + 1);
                         self.pos = self.next_line(at);
                         return Stop::Line(column);
                     }
                     class::SEMICOLON => {
-                        self.keep_format(st, at);
                         self.pos = at + 1;
                         return Stop::Semicolon(column + 1);
                     }
                     class::AMPERSAND if free && self.ends_line(at + 1) => {
-                        self.keep_format(st, at);
                         self.pos = self.next_line(at);
                         self.comment_after(st, at + 1);
                         return Stop::Ampersand;
                     }
                     class::AMPERSAND => self.push(st, b'&', at),
                     class::PAREN => {
-                        if self.format.is_none() && st.text == b"FORMAT" {
-                            self.format = Some(at);
-                        }
+                        self.format |= st.text == b"FORMAT";
                         self.push(st, b'(', at);
                     }
                     class::H => match self.hollerith(st) {
@@ -799,7 +814,6 @@ impl Reader {
                             self.quote_at_end = (column == limit).then_some(quote);
                         }
                     } else if free && c == b'&' && self.blank_after(at + 1) {
-                        self.keep_format(st, at);
                         self.pos = self.next_line(at);
                         return Stop::Ampersand;
                     } else if !(c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
@@ -829,7 +843,6 @@ impl Reader {
             }
             at += 1;
         };
-        self.keep_format(st, at);
         self.pos = (at + 1).min(bytes.len().max(at));
         stop
     }
@@ -850,13 +863,6 @@ impl Reader {
         self.mode = Mode::Code;
     }
 
-    fn keep_format(&mut self, st: &mut Statement, to: usize) {
-        if let Some(from) = self.format {
-            st.format.push_str(self.text.get(from..to).unwrap_or(""));
-            self.format = Some(to);
-        }
-    }
-
     /// The count of a Hollerith constant whose `H` comes next, and where its digits begin.
     fn hollerith(&self, st: &Statement) -> Option<(usize, usize)> {
         let text = &st.text;
@@ -873,8 +879,8 @@ impl Reader {
             b'*' => !starts_with_type(text) || text.contains(&b'/'),
             b'.' | b'_' | BAD => false,
             // In FORMAT the comma may be missing: `1X4HABCD`.
-            b'A'..=b'Z' => self.format.is_some() && matches!(before, b'X' | b'P'),
-            CHAR | HOLLERITH => self.format.is_some(),
+            b'A'..=b'Z' => self.format && matches!(before, b'X' | b'P'),
+            CHAR | HOLLERITH => self.format,
             _ => true,
         };
         let count = text[first..]
@@ -982,6 +988,12 @@ impl Reader {
                 "begin in column 7, or say that the file is in free form with a first line \
                  `!farfel: form=free`",
             ),
+            Layout::Preprocessor => Diagnostic::error(
+                &rules::UNSUPPORTED,
+                span,
+                "Farfel does not run a preprocessor",
+            )
+            .help("preprocess the file first, for instance with `gfortran -cpp -E -P`"),
             Layout::LabelledContinuation => Diagnostic::error(
                 &rules::BAD_LABEL,
                 span,

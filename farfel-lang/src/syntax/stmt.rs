@@ -1,6 +1,7 @@
 //! Executable statements.
 
 use super::classify::Kind;
+use super::form::{BAD, CHAR, HOLLERITH};
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
@@ -250,26 +251,39 @@ impl Line<'_> {
         })
     }
 
-    /// The text of FORMAT between the outer parentheses.
+    /// The text of FORMAT between the outer parentheses: blanks outside of constants,
+    /// which mean nothing, stand after commas only.
     pub fn format(&mut self) -> Read<String> {
-        let close = self.closing(self.pos);
-        match close {
-            Some(close) if close + 1 == self.st.text.len() => {}
-            Some(close) => {
-                self.pos = close + 1;
-                return Err(self.expected("the end of the statement"));
-            }
-            None => {
-                self.pos = self.st.text.len();
-                let mut fault = self.expected("`)`");
-                fault.help = Some("a parenthesis is not closed".to_owned());
-                return Err(fault);
+        let from = self.pos + 1;
+        let Some(close) = self.closing(self.pos) else {
+            self.pos = self.st.text.len();
+            let mut fault = self.expected("`)`");
+            fault.help = Some("a parenthesis is not closed".to_owned());
+            return Err(fault);
+        };
+        self.pos = close + 1;
+        self.end()?;
+        let mut text = String::new();
+        for at in from..close {
+            match self.at(at) {
+                b',' => text.push_str(", "),
+                CHAR => {
+                    text.push('\'');
+                    text.push_str(&self.st.string_value(at).replace('\'', "''"));
+                    text.push('\'');
+                }
+                HOLLERITH => {
+                    let value = self.st.string_value(at);
+                    text.push_str(&format!("{}H{value}", value.chars().count()));
+                }
+                BAD => {
+                    self.pos = at;
+                    return Err(self.expected("an edit descriptor"));
+                }
+                c => text.push(c as char),
             }
         }
-        let text = self.st.format.trim();
-        let text = text.strip_prefix('(').unwrap_or(text);
-        let text = text.strip_suffix(')').unwrap_or(text);
-        Ok(text.to_owned())
+        Ok(text)
     }
 }
 

@@ -472,7 +472,7 @@ impl Parser<'_> {
                 let condition = match self.check(read) {
                     Some(If::Simple(kind)) => return self.push(st, kind),
                     Some(If::Block(condition)) => condition,
-                    None if opens_block(st) => no_condition(span),
+                    None if opens_block(st, pos) => no_condition(span),
                     None => return,
                 };
                 self.open(
@@ -1063,18 +1063,22 @@ fn label_of(st: &Statement) -> Option<Label> {
     st.label.map(|(l, _)| l)
 }
 
-/// A faulty IF statement was meant to open a block: it ends with THEN, or ends after its
-/// condition.
-fn opens_block(st: &Statement) -> bool {
-    let text = &st.text;
-    let tail = &text[text.len().saturating_sub(5)..];
-    text.last() == Some(&b')')
-        || text.ends_with(b"THEN")
-        || std::str::from_utf8(tail).is_ok_and(|t| {
-            t.rsplit(')')
-                .next()
-                .is_some_and(|word| close_to(word, "THEN"))
-        })
+/// A faulty IF statement was meant to open a block: it ends with THEN or something like
+/// it, or right after its condition.
+fn opens_block(st: &Statement, pos: usize) -> bool {
+    let text = st.text.get(pos..).unwrap_or(&[]);
+    let mut depth = 0i32;
+    let close = text.iter().position(|c| {
+        depth += i32::from(*c == b'(') - i32::from(*c == b')');
+        depth <= 0
+    });
+    match close {
+        Some(close) => {
+            let rest = std::str::from_utf8(&text[close + 1..]).unwrap_or("");
+            rest.is_empty() || rest.ends_with("THEN") || close_to(rest, "THEN")
+        }
+        None => text.ends_with(b"THEN"),
+    }
 }
 
 impl Line<'_> {

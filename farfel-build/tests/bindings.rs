@@ -1,0 +1,420 @@
+//! What Rust can call, and what the calls do.
+
+mod support;
+use support::Project;
+
+const KINDS: &str = "\
+C     Sum of two numbers.
+      INTEGER FUNCTION ISUM(I, J)
+      ISUM = I + J
+      END
+
+      DOUBLE PRECISION FUNCTION HALF(X)
+      DOUBLE PRECISION X
+      HALF = X/2
+      END
+
+      COMPLEX FUNCTION TURN(Z)
+      COMPLEX Z
+      TURN = (0.0, 1.0)*Z
+      END
+
+      COMPLEX*16 FUNCTION ZTURN(Z, W)
+      COMPLEX*16 Z, W(2)
+      W(2) = W(1)
+      ZTURN = (0.0D0, 1.0D0)*Z
+      END
+
+      LOGICAL FUNCTION BOTH(A, B)
+      LOGICAL A, B
+      BOTH = A .AND. B
+      END
+
+      SUBROUTINE FLIP(N, FLAGS, ANY, ONE)
+      LOGICAL FLAGS(N), ANY
+      LOGICAL*1 ONE
+      ANY = .FALSE.
+      DO 10 I = 1, N
+        ANY = ANY .OR. FLAGS(I)
+   10   FLAGS(I) = .NOT. FLAGS(I)
+      ONE = .NOT. ONE
+      END
+
+      LOGICAL FUNCTION FIRST(FLAGS)
+      LOGICAL FLAGS(*)
+      FIRST = FLAGS(1)
+      END
+
+      SUBROUTINE SIZES(I1, I2, I4, I8, J8)
+      INTEGER*1 I1
+      INTEGER*2 I2
+      INTEGER*4 I4
+      INTEGER*8 I8, J8
+      I8 = I1 + I2 + I4 + J8
+      END
+
+C     Y <- A*X + Y, column by column; leading dimension LDA, rows from 0.
+      SUBROUTINE UPDATE(LDA, N, A, X, Y, TYPE)
+      PARAMETER (M1 = -1)
+      DIMENSION A(0:LDA+M1, N), X(N), Y(0:LDA-1)
+      REAL TYPE
+      DO 20 J = 1, N
+      DO 20 I = 0, LDA - 1
+   20 Y(I) = Y(I) + A(I, J)*X(J)*TYPE
+      END
+
+C     Passes its argument on, so it may be assigned.
+      SUBROUTINE OUTER(K, M)
+      CALL INNER(K, M)
+      END
+      SUBROUTINE INNER(K, M)
+      K = M
+      END
+
+      SUBROUTINE APPLY(F, X)
+      EXTERNAL F
+      X = F(X)
+      END
+      SUBROUTINE PRINT1(TEXT)
+      CHARACTER*(*) TEXT
+      END
+      SUBROUTINE ALT(*)
+      RETURN 1
+      END
+";
+
+const KINDS_MAIN: &str = r#"
+#![deny(warnings)]
+//! Calls everything.
+
+/// The Fortran part.
+pub mod fortran {
+    farfel_runtime::include_bindings!();
+}
+use farfel_runtime::{Complex, Error};
+
+fn main() {
+    assert_eq!(fortran::isum(2, 3), 5);
+    assert_eq!(fortran::half(3.0_f64), 1.5);
+    assert_eq!(fortran::turn(Complex::new(2.0_f32, 1.0)), Complex::new(-1.0, 2.0));
+    let mut w = [Complex::new(1.0_f64, 2.0), Complex::new(0.0, 0.0)];
+    let z = fortran::zturn(Complex::new(2.0_f64, 1.0), &mut w);
+    assert_eq!(z, Ok(Complex::new(-1.0, 2.0)));
+    assert_eq!(w[1], w[0]);
+    assert!(fortran::both(true, true) && !fortran::both(true, false));
+    let (mut flags, mut any, mut one) = ([true, false, true], false, true);
+    assert_eq!(fortran::flip(2, &mut flags, &mut any, &mut one), Ok(()));
+    assert_eq!((flags, any, one), ([false, true, true], true, false));
+    assert!(fortran::first(&[true, false]));
+    let mut sum = 0_i64;
+    fortran::sizes(1_i8, 2_i16, 3_i32, &mut sum, 4_i64);
+    assert_eq!(sum, 10);
+
+    let a = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let mut y = [0.0; 2];
+    assert_eq!(fortran::update(2, 3, &a, &[1.0, 1.0, 1.0], &mut y, 1.0), Ok(()));
+    assert_eq!(y, [9.0, 12.0]);
+    // A longer slice does no harm, a shorter one is an error that says what is needed.
+    let short = fortran::update(2, 3, &a[..5], &[1.0, 1.0, 1.0], &mut y, 1.0);
+    let Err(Error::Extent { function, argument, needed, got, .. }) = short else {
+        panic!("{short:?}");
+    };
+    assert_eq!((function, argument, needed, got), ("update", "a", 6, 5));
+    assert!(fortran::update(2, -1, &[], &[], &mut y, 1.0).is_ok());
+    assert_eq!(y, [9.0, 12.0]);
+
+    let mut k = 0;
+    fortran::outer(&mut k, 7);
+    assert_eq!(k, 7);
+    println!("fine");
+}
+"#;
+
+#[test]
+fn every_kind_of_argument_and_result() {
+    let p = Project::new("kinds", "kinds");
+    p.file("src/kinds.ff", KINDS)
+        .file("src/main.rs", KINDS_MAIN);
+    assert_eq!(p.run(), "fine\n");
+    let bindings = p.bindings();
+    for expected in [
+        "// APPLY cannot be called from Rust: it takes procedures as arguments.",
+        "// PRINT1 cannot be called from Rust: its argument TEXT is CHARACTER.",
+        "// ALT cannot be called from Rust: it has alternate returns.",
+        "/// Sum of two numbers.\n",
+        "/// INTEGER FUNCTION ISUM(I, J)\n",
+        "/// Defined at `src/kinds.ff:2`.\n",
+        "/// Y \\<- A\\*X + Y, column by column; leading dimension LDA, rows from 0.\n",
+        "y: &mut [f32], r#type: f32) -> Result<(), ::farfel_runtime::Error>",
+        "does not say how long `flags` must be",
+    ] {
+        assert!(bindings.contains(expected), "{expected}\n{bindings}");
+    }
+    // Nothing here shares state or stops.
+    assert!(!bindings.contains("Lock") && !bindings.contains("catch_stop"));
+}
+
+#[test]
+fn real_kind_8_and_exports() {
+    let p = Project::new("double", "double");
+    p.append(
+        "Cargo.toml",
+        "[package.metadata.farfel]\nreal-kind = 8\nexports = ['third']\nsources = ['numerics']\n",
+    );
+    p.file(
+        "numerics/a.f",
+        "      FUNCTION THIRD(X)\n      THIRD = PART(X)/3.0\n      END\n\
+         \x20     FUNCTION PART(X)\n      DOUBLE PRECISION D\n      D = X\n      PART = D\n      END\n",
+    );
+    p.file(
+        "src/main.rs",
+        "farfel_runtime::include_bindings!();\n\
+         fn main() {\n    assert_eq!(third(1.0_f64), 1.0_f64 / 3.0);\n}\n",
+    );
+    p.run();
+    assert!(!p.bindings().contains("fn part"));
+    for (exports, expected) in [
+        (
+            "'fourth'",
+            "cannot export fourth: there is no top-level subprogram of this name",
+        ),
+        (
+            "'part', 'Sub'",
+            "cannot export sub: its argument C is CHARACTER",
+        ),
+    ] {
+        p.file(
+            "numerics/b.f",
+            "      SUBROUTINE SUB(C)\n      CHARACTER C\n      END\n",
+        );
+        let manifest = std::fs::read_to_string(p.directory.join("Cargo.toml")).unwrap();
+        let (before, _) = manifest.split_once("exports").unwrap();
+        p.file(
+            "Cargo.toml",
+            format!("{before}exports = [{exports}]\nsources = ['numerics']\n"),
+        );
+        let ran = p.cargo(&["build"]);
+        assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+}
+
+const STATE: &str = "      SUBROUTINE CHECK(N)
+      IF (N .LT. 0) CALL FAIL(N)
+      END
+      SUBROUTINE FAIL(N)
+      IF (N .EQ. -1) STOP
+      IF (N .EQ. -2) STOP 22
+      STOP 'NO ROOT FOUND'
+      END
+
+      SUBROUTINE ADD(X)
+      COMMON /ACCU/ TOTAL, N
+      TOTAL = TOTAL + X
+      N = N + 1
+      IF (N .EQ. 13) STOP 'THIRTEEN'
+      END
+      SUBROUTINE GET(T, M)
+      COMMON /ACCU/ TOTAL, N
+      T = TOTAL
+      M = N
+      END
+      BLOCK DATA
+      COMMON /ACCU/ TOTAL, N
+      DATA TOTAL, N /100.0, 0/
+      END
+
+C     A program that says where it stands in every call.
+      INTEGER FUNCTION NEXT(K)
+      DATA L /0/
+      SAVE L
+      M = L
+      DO 10 I = 1, 1000
+   10 M = M + 1
+      L = M
+      NEXT = L/1000 + K
+      END
+
+      REAL FUNCTION PURE(N)
+      REAL A(100)
+      DO 10 I = 1, 100
+   10 A(I) = N
+      S = 0
+      DO 20 K = 1, 1000
+      DO 20 I = 1, 100
+   20 S = S + A(I)
+      PURE = S/100000
+      END
+";
+
+const STATE_MAIN: &str = r#"
+mod fortran { farfel_runtime::include_bindings!(); }
+use farfel_runtime::Error;
+
+fn main() {
+    let stop = |code, message: Option<&str>| {
+        Err(Error::Stop { code, message: message.map(String::from) })
+    };
+    assert_eq!(fortran::check(1), Ok(()));
+    assert_eq!(fortran::check(-1), stop(0, None));
+    assert_eq!(fortran::check(-2), stop(22, None));
+    assert_eq!(fortran::check(-3), stop(0, Some("NO ROOT FOUND")));
+
+    // STOP releases the lock and leaves what was assigned.
+    for i in 1..=14 {
+        let result = fortran::add(1.0);
+        assert_eq!(result.is_err(), i == 13, "{i}: {result:?}");
+    }
+    let (mut total, mut n) = (0.0, 0);
+    fortran::get(&mut total, &mut n);
+    assert_eq!((total, n), (114.0, 14));
+
+    // From many threads at once.
+    let mut seen: Vec<i32> = std::thread::scope(|s| {
+        let threads: Vec<_> = (0..4)
+            .map(|t| {
+                s.spawn(move || {
+                    (0..50)
+                        .map(|_| {
+                            assert_eq!(fortran::pure(t), t as f32);
+                            assert!(fortran::check(-2).is_err());
+                            fortran::next(0)
+                        })
+                        .collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
+    });
+    seen.sort();
+    assert_eq!(seen, (1..=200).collect::<Vec<_>>());
+    println!("fine");
+}
+"#;
+
+#[test]
+fn stop_and_shared_state() {
+    let p = Project::new("state", "state");
+    p.file("src/state.f", STATE).file("src/main.rs", STATE_MAIN);
+    assert_eq!(p.run(), "fine\n");
+    let bindings = p.bindings();
+    let locked: Vec<&str> = bindings
+        .split("pub fn ")
+        .skip(1)
+        .filter(|f| f.contains("FARFEL_LOCK.lock()"))
+        .filter_map(|f| f.split('(').next())
+        .collect();
+    assert_eq!(locked, ["add", "get", "next"]);
+}
+
+/// What the standard forbids and compilers took: a whole array for a scalar.
+const SLOPPY: &str = "      REAL FUNCTION FIRST(A)
+      REAL A(3)
+      CALL TAKE(A, FIRST)
+      END
+      SUBROUTINE TAKE(X, Y)
+      Y = X + IONE(1)
+      END
+      INTEGER FUNCTION IONE(I)
+      COMMON /COUNT/ N
+      N = N + 1
+      IONE = I
+      END
+      INTEGER FUNCTION CALLS()
+      COMMON /COUNT/ N
+      M = N
+      CALLS = IONE(1)
+      CALLS = M
+      END
+
+      SUBROUTINE WORK(N, W)
+      DIMENSION W(*)
+      CALL SPLIT(N, W, W(N+1))
+      END
+      SUBROUTINE SPLIT(N, A, B)
+      DIMENSION A(N), B(N)
+      DO 10 I = 1, N
+   10 B(I) = 2*A(I)
+      END
+
+C     Variables called like subprograms, of this program and of gfortran's own.
+      REAL FUNCTION NAMES(TAKE)
+      REAL TAKE
+      WORK = 1
+      IONE = TAKE
+      NAMES = WORK + IONE + SECOND(0.0) + RAND(1.0)
+      END
+      REAL FUNCTION SECOND(X)
+      SECOND = X + 10
+      END
+      REAL FUNCTION RAND(X)
+      RAND = X + 100
+      END
+";
+
+#[test]
+fn sloppy_programs_and_clashing_names() {
+    let p = Project::new("sloppy", "sloppy");
+    p.file("fortran/sloppy.f", SLOPPY).file(
+        "src/main.rs",
+        r#"
+mod fortran { farfel_runtime::include_bindings!(); }
+fn main() {
+    assert_eq!(fortran::first(&[5.0, 6.0, 7.0]), Ok(6.0));
+    assert_eq!(fortran::calls(), 1);
+    let mut w = [1.0, 2.0, 0.0, 0.0];
+    fortran::work(2, &mut w);
+    assert_eq!(w, [1.0, 2.0, 2.0, 4.0]);
+    assert_eq!(fortran::names(5.0), 117.0);
+    assert_eq!(fortran::ione(1), 1);
+    assert_eq!(fortran::calls(), 3);
+}
+"#,
+    );
+    p.run();
+}
+
+#[test]
+fn two_libraries_in_one_program() {
+    let a = Project::new("two/a", "liba");
+    let b = Project::new("two/b", "libb");
+    for (p, value) in [(&a, 1), (&b, 2)] {
+        p.file(
+            "src/x.ff",
+            format!(
+                "      INTEGER FUNCTION VALUE(K)\n      COMMON /C/ I\n      COMMON J\n\
+                 \x20     IF (K .LT. 0) STOP {value}\n      J = J + 1\n      VALUE = 10*I + J\n      END\n\
+                 \x20     BLOCK DATA\n      COMMON /C/ I, FILLER({value})\n      DATA I /{value}/\n      END\n\
+                 \x20     SUBROUTINE SLOPPY(I)\n      REAL X(3)\n      CALL SHARED(I, X)\n      END\n\
+                 \x20     SUBROUTINE SHARED(I, X)\n      I = {value}\n      END\n"
+            ),
+        );
+        p.file(
+            "src/lib.rs",
+            "//! Two.\n#![deny(warnings)]\nfarfel_runtime::include_bindings!();\n",
+        );
+    }
+    let main = Project::new("two/main", "twomain");
+    let manifest = std::fs::read_to_string(main.directory.join("Cargo.toml")).unwrap();
+    main.file(
+        "Cargo.toml",
+        manifest.replace(
+            "[dependencies]\n",
+            "[dependencies]\nliba = { path = '../a' }\nlibb = { path = '../b' }\n",
+        ),
+    );
+    main.file("build.rs", "fn main() {}\n");
+    main.file(
+        "src/main.rs",
+        r#"
+fn main() {
+    assert_eq!((liba::value(0), libb::value(0), liba::value(0)), (Ok(11), Ok(21), Ok(12)));
+    assert!(liba::value(-1).unwrap_err().to_string().ends_with("code 1"));
+    let (mut i, mut j) = (0, 0);
+    liba::sloppy(&mut i);
+    libb::sloppy(&mut j);
+    assert_eq!((i, j), (1, 2));
+}
+"#,
+    );
+    main.run();
+}

@@ -1,0 +1,134 @@
+//! Projects as a user has them, built by cargo.
+#![allow(dead_code)] // each test file uses some of it
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A crate in a directory of its own, which a run before may have left.
+pub struct Project {
+    pub directory: PathBuf,
+}
+
+/// What a command left behind.
+pub struct Ran {
+    pub ok: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Project {
+    /// A package `name` in a directory that may be called otherwise.
+    pub fn new(directory: &str, name: &str) -> Project {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects");
+        let directory = base.join(directory);
+        // It need not exist.
+        let _ = fs::remove_dir_all(&directory);
+        let project = Project { directory };
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        project.file(
+            "Cargo.toml",
+            format!(
+                "[package]\nname = '{name}'\nversion = '0.1.0'\nedition = '2024'\n[workspace]\n\
+                 [dependencies]\nfarfel-runtime = {{ path = '{0}/farfel-runtime' }}\n\
+                 [build-dependencies]\nfarfel-build = {{ path = '{0}/farfel-build' }}\n",
+                workspace.display()
+            ),
+        );
+        // The same versions as the workspace, so that nothing is downloaded.
+        fs::copy(
+            workspace.join("Cargo.lock"),
+            project.directory.join("Cargo.lock"),
+        )
+        .unwrap();
+        project.file("build.rs", "fn main() {\n    farfel_build::compile();\n}\n");
+        project
+    }
+
+    /// Writes a file.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.directory.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+
+    /// Adds to a file.
+    pub fn append(&self, name: &str, content: &str) -> &Self {
+        let old = fs::read_to_string(self.directory.join(name)).unwrap();
+        self.file(name, old + content)
+    }
+
+    /// Runs cargo in the project.
+    pub fn cargo(&self, args: &[&str]) -> Ran {
+        self.cargo_with(args, &[])
+    }
+
+    /// Runs cargo in the project with environment variables.
+    pub fn cargo_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+        let mut command = Command::new(env!("CARGO"));
+        command
+            .args(args)
+            .current_dir(&self.directory)
+            .env(
+                "CARGO_TARGET_DIR",
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("target"),
+            )
+            .env("CARGO_TERM_COLOR", "never");
+        for name in [
+            "FARFEL_FC",
+            "FC",
+            "FARFEL_FFLAGS",
+            "FARFEL_INSTALL",
+            "RUST_BACKTRACE",
+        ] {
+            command.env_remove(name);
+        }
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        let output = command.output().unwrap();
+        Ran {
+            ok: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Builds and runs it; what it prints.
+    #[track_caller]
+    pub fn run(&self) -> String {
+        let ran = self.cargo(&["run", "-q"]);
+        assert!(ran.ok, "{}\n{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+}
+
+impl Project {
+    /// The bindings that the last build made.
+    pub fn bindings(&self) -> String {
+        fs::read_to_string(self.out().join("farfel_bindings.rs")).unwrap()
+    }
+
+    /// OUT_DIR of the last build.
+    pub fn out(&self) -> PathBuf {
+        let name = self.package();
+        let build = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target/debug/build");
+        fs::read_dir(build)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .filter(|p| {
+                let dir = p.file_name().unwrap().to_string_lossy().into_owned();
+                dir.starts_with(&format!("{name}-"))
+            })
+            .filter(|p| p.join("out").exists())
+            .max_by_key(|p| fs::metadata(p).unwrap().modified().unwrap())
+            .unwrap()
+            .join("out")
+    }
+
+    fn package(&self) -> String {
+        let manifest = fs::read_to_string(self.directory.join("Cargo.toml")).unwrap();
+        manifest.split('\'').nth(1).unwrap().to_owned()
+    }
+}

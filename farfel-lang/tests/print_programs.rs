@@ -1,0 +1,219 @@
+//! The printer and the parser together, on whole programs: text that is printed reads
+//! back as the same program, and means the same to a compiler.
+
+use farfel_lang::ir::Program;
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::{Diagnostic, Sources};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the name resolution does not take yet, though a compiler does: ENTRY names and
+/// intrinsic functions as arguments; the type of a function that has a RESULT.
+const NOT_RESOLVED: [&str; 2] = ["functions.f", "recursion.f"];
+
+/// The programs in `tests/programs`, by name: `.ff` is Farfel, `.f` and `.f90` Fortran.
+fn programs() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let mut programs: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    programs.sort();
+    assert!(programs.len() >= 25);
+    programs
+}
+
+fn is_fortran(name: &str) -> bool {
+    !name.ends_with(".ff")
+}
+
+/// The form by the file's name, as a compiler would take it.
+fn form_of(name: &str) -> Option<Form> {
+    match name.rsplit_once('.') {
+        Some((_, "f")) => Some(Form::Fixed),
+        Some((_, "f90")) => Some(Form::Free),
+        _ => None,
+    }
+}
+
+/// Reads a text that must be right.
+fn read(name: &str, text: &str, form: Option<Form>) -> Program {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    let parsed = parse(&mut sources, file, form, &mut NoIncludes);
+    assert_sound(&sources, &parsed.diagnostics, text);
+    parsed.program
+}
+
+fn assert_sound(sources: &Sources, diagnostics: &[Diagnostic], text: &str) {
+    let shown: Vec<String> = diagnostics
+        .iter()
+        .map(|d| {
+            let file = sources.get(d.span.file).unwrap();
+            let place = file.line_column(d.span.start);
+            format!(
+                "{}:{}:{}: {}",
+                file.name, place.line, place.column, d.message
+            )
+        })
+        .collect();
+    assert!(shown.is_empty(), "{}\n{text}", shown.join("\n"));
+}
+
+fn print(program: &Program, form: Form) -> String {
+    print_program(
+        program,
+        &Options {
+            form,
+            line_markers: None,
+        },
+    )
+}
+
+/// Every program that fails `test`, with what it says.
+fn for_each_program(test: impl Fn(&str, &str) + std::panic::RefUnwindSafe) {
+    let failed: Vec<_> = programs()
+        .into_iter()
+        .filter(|(name, text)| std::panic::catch_unwind(|| test(name, text)).is_err())
+        .map(|(name, _)| name)
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn printed_programs() {
+    for_each_program(|name, text| {
+        let program = read(name, text, form_of(name));
+        insta::with_settings!({prepend_module_to_snapshot => false, omit_expression => true}, {
+            insta::assert_snapshot!(name, print(&program, Form::Fixed));
+        });
+    });
+}
+
+#[test]
+fn what_is_printed_reads_back_as_the_same_program() {
+    for_each_program(|name, text| {
+        let program = read(name, text, form_of(name));
+        let fixed = print(&program, Form::Fixed);
+        let again = read(&format!("fixed {name}"), &fixed, Some(Form::Fixed));
+        assert_eq!(print(&again, Form::Fixed), fixed);
+        assert_eq!(tree(&again), tree(&program), "{fixed}");
+
+        let free = print(&program, Form::Free);
+        let again = read(&format!("free {name}"), &free, Some(Form::Free));
+        assert_eq!(print(&again, Form::Free), free);
+        assert_eq!(tree(&again), tree(&program), "{free}");
+    });
+}
+
+/// All of a program but the places, and without blanks, which a FORMAT may have anywhere.
+fn tree(program: &Program) -> String {
+    fn unit(u: &farfel_lang::ir::Unit, out: &mut String) {
+        use std::fmt::Write;
+        writeln!(
+            out,
+            "{:?} {} {:?} {:?} {:?} {} {} {:?}",
+            u.kind, u.name, u.comments, u.args, u.result, u.typed_header, u.recursive, u.implicit
+        )
+        .unwrap();
+        for (id, s) in u.symbols.iter() {
+            writeln!(out, "{id:?} {s:?}").unwrap();
+        }
+        for s in &u.specs {
+            writeln!(out, "{s:?}").unwrap();
+        }
+        for s in &u.body {
+            writeln!(out, "{s:?}").unwrap();
+        }
+        for n in &u.nested {
+            unit(n, out);
+        }
+    }
+    let mut out = String::new();
+    program.units.iter().for_each(|u| unit(u, &mut out));
+    let mut without_places = String::new();
+    for (i, part) in out.split("Span { file: FileId(").enumerate() {
+        let part = match part.split_once(" }") {
+            Some((_, rest)) if i > 0 => rest,
+            _ => part,
+        };
+        without_places.extend(part.chars().filter(|c| *c != ' '));
+    }
+    without_places
+}
+
+#[test]
+fn resolving_names_does_not_change_the_text() {
+    for_each_program(|name, text| {
+        if NOT_RESOLVED.contains(&name) {
+            return;
+        }
+        let mut sources = Sources::new();
+        let file = sources.add(name, text);
+        let mut program = parse(&mut sources, file, form_of(name), &mut NoIncludes).program;
+        let before = print(&program, Form::Fixed);
+        let found: Vec<_> = resolve(&mut program)
+            .into_iter()
+            .filter(Diagnostic::is_error)
+            .collect();
+        assert_sound(&sources, &found, text);
+        assert_eq!(print(&program, Form::Fixed), before);
+    });
+}
+
+#[test]
+fn printed_fortran_compiles_and_computes_the_same() {
+    for_each_program(|name, text| {
+        if !is_fortran(name) {
+            return;
+        }
+        let program = read(name, text, form_of(name));
+        let main = program
+            .units
+            .iter()
+            .any(|u| u.kind == farfel_lang::ir::UnitKind::Program);
+        let suffix = name.rsplit_once('.').unwrap().1;
+        let mut results = [
+            (suffix, text.to_owned()),
+            ("f", print(&program, Form::Fixed)),
+            ("f90", print(&program, Form::Free)),
+        ]
+        .map(|(suffix, text)| compile(name, suffix, &text, main));
+        let original = results[0].take();
+        assert!(!main || original.as_ref().is_some_and(|o| !o.is_empty()));
+        assert_eq!(results[1], original, "fixed form");
+        assert_eq!(results[2], original, "free form");
+    });
+}
+
+/// Compiles a program; with `main` also runs it, and returns what it writes.
+fn compile(name: &str, suffix: &str, text: &str, main: bool) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let source: PathBuf = folder.path().join(format!("program.{suffix}"));
+    std::fs::write(&source, text).unwrap();
+    let mut gfortran = Command::new("gfortran");
+    gfortran.args(["-std=legacy", "-w"]).current_dir(&folder);
+    if main {
+        gfortran.args(["-o", "program"]);
+    } else {
+        gfortran.arg("-fsyntax-only");
+    }
+    let output = gfortran.arg(&source).output().expect("gfortran is needed");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {errors}\n{text}");
+    main.then(|| {
+        let output = Command::new(folder.path().join("program"))
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{name}");
+        String::from_utf8(output.stdout).unwrap()
+    })
+}
