@@ -6,6 +6,7 @@
 
 use crate::facts::Facts;
 use crate::names::Names;
+use crate::pipeline::Written;
 use crate::{Config, Error};
 use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
@@ -31,7 +32,7 @@ pub(crate) struct Exports {
 /// from Rust.
 pub(crate) fn choose(
     program: &Program,
-    written: &[Name],
+    written: &[Written],
     config: &Config,
 ) -> Result<Exports, Error> {
     let mut exports = Exports::default();
@@ -40,22 +41,26 @@ pub(crate) fn choose(
         .as_ref()
         .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
     for name in wanted.iter().flatten() {
-        if !written.iter().any(|w| w == name) {
+        if !written.iter().any(|w| w.name == name.as_str()) {
             return Err(Error::Export {
                 name: name.to_ascii_lowercase(),
                 reason: "there is no top-level subprogram of this name".into(),
             });
         }
     }
-    for name in written {
+    for Written {
+        name,
+        takes_procedures,
+    } in written
+    {
         if let Some(wanted) = &wanted
             && !wanted.iter().any(|w| name == w)
         {
             continue;
         }
         let obstacle = match program.unit(name) {
-            Some(unit) => obstacle(unit, config),
-            None => Some("it takes procedures as arguments".into()),
+            Some(unit) if !takes_procedures => obstacle(unit, config),
+            _ => Some("it takes procedures as arguments".into()),
         };
         match obstacle {
             None => exports.names.push(name.clone()),
