@@ -28,6 +28,13 @@ pub struct Context {
     pub outputs: Set,
 }
 
+impl Context {
+    /// Does the variable of a slot come with its derivative?
+    pub fn active(&self, slot: usize) -> bool {
+        self.inputs.contains(slot) || self.outputs.contains(slot)
+    }
+}
+
 /// Where derivatives are varied and live in one unit, in one context.
 #[derive(Debug)]
 pub struct Activity {

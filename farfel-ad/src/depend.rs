@@ -421,13 +421,6 @@ impl Dependence {
             .map(|u| (u, Space::of(u, &d.commons), Flow::of(u)))
             .collect();
         for (u, space, _) in &parts {
-            let mut depends = vec![Set::with_capacity(space.slots); space.slots];
-            for (i, set) in depends.iter_mut().enumerate() {
-                // Until shown otherwise, nothing changes.
-                if i != space.result_slot() {
-                    set.insert(i);
-                }
-            }
             let is = |f: &dyn Fn(&Symbol) -> bool| {
                 let mut set = Set::with_capacity(space.slots);
                 set.extend(
@@ -442,7 +435,7 @@ impl Dependence {
             d.summaries.insert(
                 u.name.clone(),
                 Summary {
-                    depends,
+                    depends: vec![Set::with_capacity(space.slots); space.slots],
                     assigned: Set::with_capacity(space.slots),
                     arrays: is(&Symbol::is_array),
                     assumed_size: is(&|s| {
@@ -454,21 +447,42 @@ impl Dependence {
                 },
             );
         }
+        // What is assigned, first: it decides which old values survive a call.
         loop {
             let mut changed = false;
             for (unit, space, flow) in &parts {
-                let new = d.summarize(unit, space, flow);
-                let old = d.summaries.get_mut(&unit.name);
-                if let Some(old) = old
-                    && *old != new
+                let new = d.assigned(unit, space, flow);
+                if let Some(old) = d.summaries.get_mut(&unit.name)
+                    && !new.is_subset(&old.assigned)
                 {
-                    let before = old.clone();
-                    // Never shrink, so that recursion comes to an end.
-                    for (o, n) in old.depends.iter_mut().zip(&new.depends) {
-                        o.union_with(n);
+                    old.assigned.union_with(&new);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        // Then dependence, from below: what is assigned depends on nothing until shown
+        // otherwise, and the sets only grow.
+        for summary in d.summaries.values_mut() {
+            for (i, set) in summary.depends.iter_mut().enumerate() {
+                if i != summary.args && !summary.assigned.contains(i) {
+                    set.insert(i);
+                }
+            }
+        }
+        loop {
+            let mut changed = false;
+            for (unit, space, flow) in &parts {
+                let new = d.dependence(unit, space, flow);
+                if let Some(old) = d.summaries.get_mut(&unit.name) {
+                    for (o, n) in old.depends.iter_mut().zip(&new) {
+                        if !n.is_subset(o) {
+                            o.union_with(n);
+                            changed = true;
+                        }
                     }
-                    old.assigned.union_with(&new.assigned);
-                    changed |= *old != before;
                 }
             }
             if !changed {
@@ -683,8 +697,23 @@ impl Dependence {
         groups
     }
 
-    fn summarize(&self, unit: &Unit, space: &Space, flow: &Flow) -> Summary {
-        let mut summary = self.summaries[&unit.name].clone();
+    /// The slots of a unit that its statements assign.
+    fn assigned(&self, unit: &Unit, space: &Space, flow: &Flow) -> Set {
+        let mut targets = Set::with_capacity(space.len);
+        for s in &flow.stmts {
+            let moves = self.moves(unit, space, s);
+            targets.extend(moves.iter().flatten().map(|m| m.target));
+        }
+        let mut slots = Set::with_capacity(space.slots);
+        slots.extend(
+            (0..space.slots).filter(|s| space.slot(*s).is_some_and(|l| targets.contains(l))),
+        );
+        slots
+    }
+
+    /// For each slot of a unit, the slots that its value on exit depends on.
+    fn dependence(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Set> {
+        let mut depends = vec![Set::with_capacity(space.slots); space.slots];
         let moves: Vec<Vec<Vec<Move>>> = flow
             .stmts
             .iter()
@@ -738,28 +767,17 @@ impl Dependence {
             if changed {
                 continue;
             }
-            for slot in 0..space.slots {
+            for (slot, set) in depends.iter_mut().enumerate() {
                 if let Some(loc) = space.slot(slot) {
-                    summary.depends[slot] = exit[loc].clone();
-                    if summary.arrays.contains(slot) || space.weak.contains(loc) {
+                    set.clone_from(&exit[loc]);
+                    if space.weak.contains(loc) && slot != space.result_slot() {
                         // The caller's array may be larger.
-                        summary.depends[slot].insert(slot);
+                        set.insert(slot);
                     }
                 }
             }
-            break;
+            return depends;
         }
-        let targets: Set = {
-            let mut t = Set::with_capacity(space.len);
-            t.extend(moves.iter().flatten().flatten().map(|m| m.target));
-            t
-        };
-        for slot in 0..space.slots {
-            if space.slot(slot).is_some_and(|l| targets.contains(l)) {
-                summary.assigned.insert(slot);
-            }
-        }
-        summary
     }
 }
 

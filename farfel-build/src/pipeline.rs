@@ -8,7 +8,7 @@ use farfel_lang::diagnostic::any_errors;
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lower::{Options, Stage, lower_with};
-use farfel_lang::resolve::resolve;
+use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::parse;
 use farfel_lang::{Diagnostic, Sources};
 use std::path::PathBuf;
@@ -90,9 +90,11 @@ pub(crate) fn read(
             !main
         });
     }
-    if !any_errors(&diagnostics) {
-        diagnostics.extend(resolve(&mut program));
-    }
+    let found = match any_errors(&diagnostics) {
+        true => resolve_readable(&mut program, &diagnostics),
+        false => resolve(&mut program),
+    };
+    diagnostics.extend(found);
     let report = settle(sources, diagnostics)?;
     let written = program
         .units

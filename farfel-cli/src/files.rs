@@ -1,7 +1,5 @@
 //! Single files, without a project.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use farfel_build::{Config, Report};
@@ -58,35 +56,40 @@ fn dir_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Checks that all `files` can be read, before anything is started for them.
+/// Checks that all `files` can be read and that there is something in them, before anything
+/// is started for them.
 ///
 /// # Errors
 ///
-/// The first one that cannot, by name.
+/// The first one that cannot be read, by name; that all are empty.
 pub fn readable(files: &[PathBuf]) -> Result {
-    files.iter().try_for_each(|file| one_readable(file))
+    let mut empty = true;
+    for file in files {
+        empty &= read(file)?.trim_ascii().is_empty();
+    }
+    if empty {
+        return Err(Error::fault(format!(
+            "nothing to compile: `{}` is empty",
+            shown(files)
+        )));
+    }
+    Ok(())
 }
 
-fn one_readable(path: &Path) -> Result {
+fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display();
     if path.is_dir() {
         return Err(
-            Error::cannot(format!("`{name}` is a directory, not a source file"))
+            Error::fault(format!("`{name}` is a directory, not a source file"))
                 .help("name source files, or a project with `--manifest-path`"),
         );
     }
     if !path.exists() && path.extension().is_none() {
-        return Err(
-            Error::cannot(format!("no such file `{name}`")).help(format!(
-                "arguments of the program stand after `--`: `-- {name}`"
-            )),
-        );
+        return Err(Error::fault(format!("no such file `{name}`")).help(format!(
+            "arguments of the program stand after `--`: `-- {name}`"
+        )));
     }
-    // Opening alone does not tell for everything that the system calls a file.
-    File::open(path)
-        .and_then(|mut file| file.read(&mut [0]))
-        .map(|_| ())
-        .map_err(|source| Error::io("read", path, &source))
+    std::fs::read(path).map_err(|source| Error::io("read", path, &source))
 }
 
 /// File names for a status line.

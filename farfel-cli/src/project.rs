@@ -33,7 +33,7 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
         .find(|dir| dir.join("Cargo.toml").is_file())
         .map(Path::to_owned)
         .ok_or_else(|| {
-            Error::cannot(format!("no Cargo.toml in `{}` or above it", here.display()))
+            Error::fault(format!("no Cargo.toml in `{}` or above it", here.display()))
                 .help("`farfel new NAME` makes a project; `farfel run FILE.ff` needs none")
         })
 }

@@ -232,6 +232,32 @@ const CASES: &[(&str, &str)] = &[
       END",
     ),
     (
+        "faults of syntax and of names in one run",
+        "
+      SUBROUTINE A(X)
+        FUNCTION F(Y)
+        F = Y +* X
+        END
+      Z = F(1.0, 2
+      CALL NOWHERE
+      END
+      PROGRAM P
+      CALL A(1.0, 2.0)
+      CALL B(1)
+      END",
+    ),
+    (
+        "a header that is not understood",
+        "
+      SUBROUTINE B(X
+      X = 1
+      END
+      PROGRAM P
+      CALL B(1)
+      I = .TRUE. + 1
+      END",
+    ),
+    (
         "recursive derivatives",
         "
       FUNCTION F(X)

@@ -455,3 +455,90 @@ fn a_compiler_reports_faults_at_the_marked_lines() {
         assert!(message.starts_with("src/game.ff:7:"), "{message}");
     }
 }
+
+/// Constants at the edges of lines: a compiler must read what was meant.
+#[test]
+fn constants_survive_their_line_breaks() {
+    let pieces = [
+        "''",
+        "&",
+        "! no comment ",
+        "a",
+        "  ",
+        "\"",
+        "+",
+        "word ",
+        "'",
+        "ü",
+        "世界",
+    ];
+    let mut random = 12345_u32;
+    let mut next = |n: usize| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 16) as usize % n
+    };
+    let constants: Vec<String> = (0..300)
+        .map(|i| {
+            // Without a choice of where to begin, a line cannot help but cut a character.
+            let (length, kinds) = match i % 3 {
+                0 => (1 + next(300), 9),
+                1 => (1 + next(100), 10),
+                _ => (1 + next(80), 11),
+            };
+            let mut text = String::new();
+            while text.len() < length {
+                text.push_str(pieces[next(kinds)]);
+            }
+            text
+        })
+        .collect();
+    // A blank stands before what PRINT writes.
+    let wanted: String = constants.iter().map(|c| format!(" {c}\n")).collect();
+
+    for (form, suffix) in [(Form::Fixed, "f"), (Form::Free, "f90")] {
+        let mut m = Maker::new(UnitKind::Program, "P");
+        for (i, c) in constants.iter().enumerate() {
+            let mut stmt = Stmt::new(
+                StmtKind::Io(Box::new(Io {
+                    kind: IoKind::Print,
+                    control: vec![expr(ExprKind::Char("(1X, A)".into()))],
+                    parens: false,
+                    items: vec![expr(ExprKind::Char(c.clone()))],
+                })),
+                S,
+            );
+            for _ in 0..i % 17 {
+                stmt = Stmt::new(
+                    StmtKind::If(IfBlock {
+                        arms: vec![(expr(ExprKind::Logical(true)), vec![stmt])],
+                        otherwise: None,
+                        end_label: None,
+                    }),
+                    S,
+                );
+            }
+            m.unit.body.push(stmt);
+        }
+        let options = Options {
+            form,
+            line_markers: None,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join(format!("printed.{suffix}"));
+        std::fs::write(&source, print_unit(&m.unit, &options)).unwrap();
+        let program = folder.path().join("printed");
+        let output = std::process::Command::new("gfortran")
+            .args(["-std=legacy", "-w", "-o"])
+            .args([&program, &source])
+            .output()
+            .expect("gfortran is needed");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{message}");
+        let output = std::process::Command::new(program).output().unwrap();
+        let got = String::from_utf8(output.stdout).unwrap();
+        for (got, wanted) in got.lines().zip(wanted.lines()) {
+            assert_eq!(got, wanted, "{form:?}");
+        }
+        assert_eq!(got, wanted);
+    }
+}

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use snapbox::assert::DEFAULT_ACTION_ENV;
 use snapbox::cmd::Command;
+use snapbox::{Assert, Redactions};
 use tempfile::TempDir;
 
 /// The top of this repository.
@@ -23,7 +25,8 @@ pub fn farfel_path() -> PathBuf {
     snapbox::cmd::cargo_bin("farfel-under-test")
 }
 
-/// The command, to be run in `dir` with nothing of the caller's settings.
+/// The command, to be run in `dir` with nothing of the caller's settings. Texts that it is
+/// held against name `dir` as `[DIR]` and this repository as `[FARFEL]`.
 ///
 /// Projects of all tests share one target directory, so that the crates they depend on
 /// are compiled once; it is not the repository's own, which cargo may hold locked.
@@ -34,6 +37,7 @@ pub fn farfel(dir: &Path) -> Command {
 /// Another program, as [`farfel`].
 pub fn command(program: &Path, dir: &Path) -> Command {
     let mut command = Command::new(program)
+        .with_assert(texts(dir))
         .current_dir(dir)
         .env("CARGO_TARGET_DIR", shared_target())
         .env("CARGO_TERM_COLOR", "never")
@@ -48,6 +52,17 @@ pub fn command(program: &Path, dir: &Path) -> Command {
         }
     }
     command
+}
+
+/// How texts are held against what is expected when the command runs in `dir`.
+pub fn texts(dir: &Path) -> Assert {
+    let mut redactions = Redactions::new();
+    // The names are upper case and the values cannot be empty, which is all that is asked.
+    let _ = redactions.insert("[FARFEL]", repository());
+    let _ = redactions.insert("[DIR]", dir.to_owned());
+    Assert::new()
+        .action_env(DEFAULT_ACTION_ENV)
+        .redact_with(redactions)
 }
 
 /// The target directory that the projects of all tests share.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use farfel_tests::{command, farfel, farfel_path, fixed, sandbox, tree, write};
+use farfel_tests::{command, farfel, farfel_path, fixed, sandbox, texts, tree, write};
 use snapbox::str;
 
 #[test]
@@ -19,11 +19,28 @@ END
 ";
     write(dir.path(), "nested.ff", fixed(source));
     for verb in ["check", "expand", "build", "run"] {
-        let output = farfel(dir.path()).args([verb, "-q", "nested.ff"]).assert().code(1).stdout_eq(str![]);
+        let output = farfel(dir.path())
+            .args([verb, "-q", "nested.ff"])
+            .assert()
+            .code(1)
+            .stdout_eq(str![]);
         let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
         assert_eq!(text.matches("nested.ff:3").count(), 1, "{verb}: {text}");
     }
-    farfel(dir.path()).args(["check", "nested.ff"]).assert().code(1).stderr_eq(str![]);
+    farfel(dir.path())
+        .args(["check", "nested.ff"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error[F0001]: expected an expression, found the end of the statement
+ --> nested.ff:3:21
+  |
+3 |       INNER = Y*(X +
+  |                     ^
+
+error: 1 error
+
+"#]]);
     assert_eq!(tree(dir.path()), ["nested.ff"]);
 }
 
@@ -44,7 +61,27 @@ END
         .assert()
         .code(1)
         .stdout_eq(str![])
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+   Compiling unknown.ff
+error[F0101]: LENGHT is not declared
+ --> unknown.ff:5:11
+  |
+5 |       Y = LENGHT + Z
+  |           ^^^^^^ IMPLICIT NONE asks for a declaration
+  |
+  = help: did you mean LENGTH? Otherwise declare LENGHT
+
+error[F0101]: Z is not declared
+ --> unknown.ff:5:20
+  |
+5 |       Y = LENGHT + Z
+  |                    ^ IMPLICIT NONE asks for a declaration
+  |
+  = help: declare Z, for instance `REAL Z`
+
+error: 2 errors
+
+"#]]);
     assert_eq!(tree(dir.path()), ["unknown.ff"]);
 }
 
@@ -52,8 +89,29 @@ END
 #[test]
 fn an_unknown_subroutine() {
     let dir = sandbox();
-    write(dir.path(), "main.ff", fixed("PROGRAM P\nCALL NOBODY(1.0)\nEND\n"));
-    farfel(dir.path()).args(["build", "main.ff"]).assert().failure().stdout_eq(str![]).stderr_eq(str![]);
+    write(
+        dir.path(),
+        "main.ff",
+        fixed("PROGRAM P\nCALL NOBODY(1.0)\nEND\n"),
+    );
+    farfel(dir.path())
+        .args(["build", "main.ff"])
+        .assert()
+        .failure()
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+   Compiling main.ff
+error[F0107]: there is no subroutine named NOBODY
+ --> main.ff:2:12
+  |
+2 |       CALL NOBODY(1.0)
+  |            ^^^^^^ not known here
+  |
+  = help: define SUBROUTINE NOBODY, or write EXTERNAL NOBODY if a library provides it
+
+error: 1 error
+
+"#]]);
     assert_eq!(tree(dir.path()), ["main.ff"]);
 }
 
@@ -71,11 +129,22 @@ fn no_fortran_compiler() {
             .assert()
             .code(1)
             .stdout_eq(str![])
-            .stderr_eq(str![]);
+            .stderr_eq(str![[r#"
+error: no Fortran compiler found: looked for gfortran, gfortran-17, gfortran-16, gfortran-15, gfortran-14, gfortran-13, gfortran-12, gfortran-11, gfortran-10, gfortran-9; install GNU Fortran (gfortran), or set FARFEL_FC to a gfortran that is elsewhere
+
+"#]]);
     }
     // Reading takes none.
-    farfel(dir.path()).args(["check", "-q", "main.ff"]).env("PATH", &nothing).assert().success();
-    farfel(dir.path()).args(["expand", "-q", "main.ff"]).env("PATH", &nothing).assert().success();
+    farfel(dir.path())
+        .args(["check", "-q", "main.ff"])
+        .env("PATH", &nothing)
+        .assert()
+        .success();
+    farfel(dir.path())
+        .args(["expand", "-q", "main.ff"])
+        .env("PATH", &nothing)
+        .assert()
+        .success();
     assert_eq!(tree(dir.path()), ["main.ff"]);
 }
 
@@ -88,7 +157,10 @@ fn a_compiler_that_is_named_and_missing_is_not_replaced() {
         .assert()
         .code(1)
         .stdout_eq(str![])
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+error: no Fortran compiler found: looked for no-such-gfortran; install it with `farfel doctor --fix` or `sudo apt-get install --yes --no-install-recommends gfortran`, let the build do it with FARFEL_INSTALL=1, or set FARFEL_FC to a gfortran that is elsewhere
+
+"#]]);
 }
 
 /// A package manager that installs gfortran by linking the real one.
@@ -115,7 +187,16 @@ fn a_missing_compiler_is_installed_and_said_so() {
         .env("FARFEL_INSTALL", "0")
         .assert()
         .code(1);
-    farfel(dir.path()).arg("doctor").env("PATH", &tools).assert().code(1).stderr_eq(str![]);
+    farfel(dir.path())
+        .arg("doctor")
+        .env("PATH", &tools)
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: gfortran is missing
+help: `farfel doctor --fix` installs it
+
+"#]]);
 
     farfel(dir.path())
         .args(["run", "main.ff"])
@@ -123,40 +204,158 @@ fn a_missing_compiler_is_installed_and_said_so() {
         .assert()
         .success()
         .stdout_eq("           1\n")
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+  Installing gfortran, which is missing (FARFEL_INSTALL=0 prevents this)
+  Installing apt-get update
+apt: update
+  Installing apt-get install --yes --no-install-recommends gfortran
+apt: install --yes --no-install-recommends gfortran
+   Compiling main.ff
+
+"#]]);
     fs::remove_file(tools.join("gfortran")).unwrap();
-    farfel(dir.path()).args(["doctor", "--fix"]).env("PATH", &tools).assert().success();
-    farfel(dir.path()).arg("doctor").env("PATH", &tools).assert().success();
+    farfel(dir.path())
+        .args(["doctor", "--fix"])
+        .env("PATH", &tools)
+        .assert()
+        .success();
+    farfel(dir.path())
+        .arg("doctor")
+        .env("PATH", &tools)
+        .assert()
+        .success();
 }
 
 #[test]
 fn files_and_directories_that_are_not_there() {
     let dir = sandbox();
-    farfel(dir.path()).args(["check", "no-such.ff"]).assert().code(1).stderr_eq(str![]);
-    farfel(dir.path()).args(["run", "argument"]).assert().code(1).stderr_eq(str![]);
-    farfel(dir.path()).args(["check", "."]).assert().code(1).stderr_eq(str![]);
-    farfel(dir.path()).arg("build").assert().code(1).stderr_eq(str![]);
-    farfel(dir.path()).args(["test", "--manifest-path", "x/Cargo.toml"]).assert().code(1).stderr_eq(str![]);
-    farfel(dir.path()).args(["run", "--manifest-path", "x"]).assert().code(2).stderr_eq(str![]);
-    farfel(dir.path()).args(["init", "nowhere"]).assert().code(1).stderr_eq(str![]);
+    farfel(dir.path())
+        .args(["check", "no-such.ff"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: cannot read `no-such.ff`: no such file or directory
+
+"#]]);
+    farfel(dir.path())
+        .args(["run", "argument"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: no such file `argument`
+help: arguments of the program stand after `--`: `-- argument`
+
+"#]]);
+    farfel(dir.path())
+        .args(["check", "."])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: `.` is a directory, not a source file
+help: name source files, or a project with `--manifest-path`
+
+"#]]);
+    farfel(dir.path())
+        .arg("build")
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: no Cargo.toml in `[DIR]` or above it
+help: `farfel new NAME` makes a project; `farfel run FILE.ff` needs none
+
+"#]]);
+    farfel(dir.path())
+        .args(["test", "--manifest-path", "x/Cargo.toml"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: no such file `x/Cargo.toml`
+
+"#]]);
+    farfel(dir.path())
+        .args(["run", "--manifest-path", "x"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![[r#"
+error: `--manifest-path` must name a Cargo.toml, not `x`
+
+"#]]);
+    farfel(dir.path())
+        .args(["init", "nowhere"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: no such directory `nowhere`
+help: `farfel new` makes a project in a new directory
+
+"#]]);
 }
 
 #[test]
 fn a_wrong_command_line() {
     let dir = sandbox();
-    farfel(dir.path()).args(["build", "--no-such-option"]).assert().code(2).stdout_eq(str![]);
-    farfel(dir.path()).args(["check", "x.ff", "--real-kind", "16"]).assert().code(2).stderr_eq(str![]);
-    farfel(dir.path()).arg("assemble").assert().code(2).stdout_eq(str![]);
+    farfel(dir.path())
+        .args(["build", "--no-such-option"])
+        .assert()
+        .code(2)
+        .stdout_eq(str![]);
+    farfel(dir.path())
+        .args(["check", "x.ff", "--real-kind", "16"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![[r#"
+error: invalid value '16' for '--real-kind <BYTES>': a REAL has 4 or 8 bytes
+
+For more information, try '--help'.
+
+"#]]);
+    farfel(dir.path())
+        .arg("assemble")
+        .assert()
+        .code(2)
+        .stdout_eq(str![]);
 }
 
 #[test]
 fn an_empty_file() {
     let dir = sandbox();
     write(dir.path(), "empty.ff", "");
-    farfel(dir.path()).args(["run", "empty.ff"]).assert().code(1).stdout_eq(str![]).stderr_eq(str![]);
-    farfel(dir.path()).args(["build", "empty.ff"]).assert().code(1).stdout_eq(str![]).stderr_eq(str![]);
-    farfel(dir.path()).args(["check", "empty.ff"]).assert().success().stdout_eq(str![]).stderr_eq(str![]);
-    farfel(dir.path()).args(["expand", "empty.ff"]).assert().success().stdout_eq(str![]).stderr_eq(str![]);
+    farfel(dir.path())
+        .args(["run", "empty.ff"])
+        .assert()
+        .code(1)
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+error: nothing to compile: `empty.ff` is empty
+
+"#]]);
+    farfel(dir.path())
+        .args(["build", "empty.ff"])
+        .assert()
+        .code(1)
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+error: nothing to compile: `empty.ff` is empty
+
+"#]]);
+    farfel(dir.path())
+        .args(["check", "empty.ff"])
+        .assert()
+        .code(1)
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+error: nothing to compile: `empty.ff` is empty
+
+"#]]);
+    farfel(dir.path())
+        .args(["expand", "empty.ff"])
+        .assert()
+        .code(1)
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+error: nothing to compile: `empty.ff` is empty
+
+"#]]);
     assert_eq!(tree(dir.path()), ["empty.ff"]);
 }
 
@@ -169,7 +368,8 @@ fn a_directory_without_permission() {
     use std::os::unix::process::CommandExt;
 
     let dir = sandbox();
-    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let open =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let program = dir.path().join("farfel");
     fs::copy(farfel_path(), &program).unwrap();
     write(dir.path(), "main.ff", fixed("PROGRAM P\nPRINT *, 1\nEND\n"));
@@ -182,16 +382,46 @@ fn a_directory_without_permission() {
     let root = fs::metadata(&closed).unwrap().uid() == 0;
     let farfel = |arguments: &[&str]| {
         let mut command = std::process::Command::new(&program);
-        command.args(arguments).current_dir(dir.path()).env("NO_COLOR", "1").env("HOME", "/");
+        command
+            .args(arguments)
+            .current_dir(dir.path())
+            .env("NO_COLOR", "1")
+            .env("HOME", "/");
         if root {
             command.gid(65534).uid(65534);
         }
-        snapbox::cmd::Command::from_std(command)
+        snapbox::cmd::Command::from_std(command).with_assert(texts(dir.path()))
     };
-    farfel(&["new", "closed/project", "--vcs", "none"]).assert().code(1).stderr_eq(str![]);
-    farfel(&["build", "-q", "main.ff", "-o", "closed/program"]).assert().code(1).stderr_eq(str![]);
-    farfel(&["check", "closed/hidden.ff"]).assert().code(1).stderr_eq(str![]);
-    farfel(&["init", "closed", "--name", "closed"]).assert().code(1).stderr_eq(str![]);
+    farfel(&["new", "closed/project", "--vcs", "none"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+    Creating binary (application) `project`
+error: cannot make a project in `[DIR]/closed`: permission denied
+
+"#]]);
+    farfel(&["build", "-q", "main.ff", "-o", "closed/program"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: cannot read or write `closed/program`: permission denied
+
+"#]]);
+    farfel(&["check", "closed/hidden.ff"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: cannot read `closed/hidden.ff`: permission denied
+
+"#]]);
+    farfel(&["init", "closed", "--name", "closed"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+    Creating binary (application) `closed`
+error: cannot write `[DIR]/closed/Cargo.toml`: permission denied
+
+"#]]);
     open(&closed, 0o755);
     assert_eq!(tree(&closed), ["hidden.ff"]);
 }
@@ -202,7 +432,9 @@ fn without_gfortran(dir: &Path) -> PathBuf {
     let tools = dir.join("tools");
     fs::create_dir(&tools).unwrap();
     for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
-        let Ok(entries) = fs::read_dir(folder) else { continue };
+        let Ok(entries) = fs::read_dir(folder) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let text = name.to_string_lossy();
@@ -236,7 +468,10 @@ fn which(program: &str) -> PathBuf {
 fn plain_cargo_without_gfortran_says_how_to_get_it() {
     let dir = sandbox();
     let tools = without_gfortran(dir.path());
-    farfel(dir.path()).args(["new", "nofc", "--vcs", "none"]).assert().success();
+    farfel(dir.path())
+        .args(["new", "nofc", "--vcs", "none"])
+        .assert()
+        .success();
     let cargo = std::env::var_os("CARGO").map_or_else(|| which("cargo"), PathBuf::from);
     let output = command(&cargo, &dir.path().join("nofc"))
         .args(["build", "--quiet"])
@@ -244,6 +479,10 @@ fn plain_cargo_without_gfortran_says_how_to_get_it() {
         .assert()
         .code(101);
     let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert_eq!(text.matches("no Fortran compiler found").count(), 1, "{text}");
-    assert!(text.contains("farfel doctor --fix") && !text.contains("panicked"), "{text}");
+    let headline = "error: nofc@0.1.0: no Fortran compiler found";
+    assert_eq!(text.matches(headline).count(), 1, "{text}");
+    assert!(
+        text.contains("farfel doctor --fix") && !text.contains("panicked"),
+        "{text}"
+    );
 }

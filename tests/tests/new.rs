@@ -13,16 +13,31 @@ fn new_makes_a_project_and_says_where_farfel_comes_from() {
         .assert()
         .success()
         .stdout_eq(str![])
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+    Creating binary (application) `my-game`
+       Using farfel-build and farfel-runtime in `[FARFEL]` (see --farfel-path)
+note: `cd my-game && farfel run` builds it and runs it
+
+"#]]);
     assert_eq!(
         tree(&dir.path().join("my-game")),
-        [".gitignore", "Cargo.toml", "README.md", "build.rs", "fortran/kepler.ff", "src/main.rs"]
+        [
+            ".gitignore",
+            "Cargo.toml",
+            "README.md",
+            "build.rs",
+            "fortran/kepler.ff",
+            "src/main.rs"
+        ]
     );
     assert!(dir.path().join("my-game/.git").is_dir());
     let manifest = fs::read_to_string(dir.path().join("my-game/Cargo.toml")).unwrap();
     assert!(manifest.contains("name = \"my-game\""), "{manifest}");
     let path = repository().join("farfel-build");
-    assert!(manifest.contains(&format!("farfel-build = {{ path = {path:?} }}")), "{manifest}");
+    assert!(
+        manifest.contains(&format!("farfel-build = {{ path = {path:?} }}")),
+        "{manifest}"
+    );
 }
 
 #[test]
@@ -35,7 +50,12 @@ fn templates_and_kinds_choose_the_files() {
         (&["--template", "legacy"], "fortran/gas.f"),
     ] {
         let name = file.replace(['/', '.'], "-");
-        farfel(dir.path()).args(["new", "-q", &name]).args(options).assert().success().stderr_eq(str![]);
+        farfel(dir.path())
+            .args(["new", "-q", &name])
+            .args(options)
+            .assert()
+            .success()
+            .stderr_eq(str![]);
         assert!(dir.path().join(&name).join(file).is_file(), "{options:?}");
     }
 }
@@ -43,7 +63,10 @@ fn templates_and_kinds_choose_the_files() {
 #[test]
 fn no_version_control_leaves_no_traces_of_it() {
     let dir = sandbox();
-    farfel(dir.path()).args(["new", "plain", "--vcs", "none"]).assert().success();
+    farfel(dir.path())
+        .args(["new", "plain", "--vcs", "none"])
+        .assert()
+        .success();
     assert!(!dir.path().join("plain/.git").exists());
     assert!(!dir.path().join("plain/.gitignore").exists());
 }
@@ -65,21 +88,55 @@ fn parents_are_made_too_and_names_can_differ_from_directories() {
         .assert()
         .success();
     let manifest = dir.path().join("a/größe mit leer/Cargo.toml");
-    assert!(fs::read_to_string(manifest).unwrap().contains("name = \"size\""));
+    assert!(
+        fs::read_to_string(manifest)
+            .unwrap()
+            .contains("name = \"size\"")
+    );
 }
 
 #[test]
 fn new_refuses_bad_names_and_existing_directories() {
     let dir = sandbox();
     fs::create_dir(dir.path().join("there")).unwrap();
-    farfel(dir.path()).args(["new", "match"]).assert().code(2).stderr_eq(str![]);
-    farfel(dir.path()).args(["new", "1st"]).assert().code(2).stderr_eq(str![]);
-    farfel(dir.path()).args(["new", "there"]).assert().code(1).stderr_eq(str![]);
+    farfel(dir.path())
+        .args(["new", "match"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![[r#"
+error: `match` cannot be a package name: it is a keyword of Rust
+help: give another name with `--name NAME`; the directory can keep its own
+
+"#]]);
+    farfel(dir.path())
+        .args(["new", "1st"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![[r#"
+error: `1st` cannot be a package name: it starts with a digit
+help: give another name with `--name NAME`; the directory can keep its own
+
+"#]]);
+    farfel(dir.path())
+        .args(["new", "there"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: `there` exists already
+help: `farfel init` makes a project of an existing directory
+
+"#]]);
     farfel(dir.path())
         .args(["new", "x", "--template", "nothing"])
         .assert()
         .code(2)
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+error: invalid value 'nothing' for '--template <NAME>'
+  [possible values: bin, lib, game, legacy]
+
+For more information, try '--help'.
+
+"#]]);
     assert!(tree(dir.path()).is_empty());
 }
 
@@ -88,7 +145,15 @@ fn new_refuses_bad_names_and_existing_directories() {
 fn new_leaves_nothing_when_it_fails() {
     let dir = sandbox();
     write(dir.path(), "file", "");
-    farfel(dir.path()).args(["new", "file/project"]).assert().code(1).stderr_eq(str![]);
+    farfel(dir.path())
+        .args(["new", "file/project"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+    Creating binary (application) `project`
+error: cannot make a project in `[DIR]/file`: not a directory
+
+"#]]);
     assert_eq!(tree(dir.path()), ["file"]);
 }
 
@@ -102,16 +167,27 @@ fn the_named_checkout_is_used_and_must_be_one() {
         .args(["new", "one", "--farfel-path", "our farfel"])
         .assert()
         .success();
-    farfel(dir.path()).args(["new", "two"]).env("FARFEL_PATH", "our farfel").assert().success();
+    farfel(dir.path())
+        .args(["new", "two"])
+        .env("FARFEL_PATH", "our farfel")
+        .assert()
+        .success();
     for name in ["one", "two"] {
         let manifest = fs::read_to_string(dir.path().join(name).join("Cargo.toml")).unwrap();
-        assert!(manifest.contains("/our farfel/farfel-runtime\""), "{manifest}");
+        assert!(
+            manifest.contains("/our farfel/farfel-runtime\""),
+            "{manifest}"
+        );
     }
     farfel(dir.path())
         .args(["new", "three", "--farfel-path", "one"])
         .assert()
         .code(2)
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+error: `one` does not hold farfel-build and farfel-runtime
+help: `--farfel-path` (or FARFEL_PATH) names a checkout of Farfel
+
+"#]]);
     assert!(!dir.path().join("three").exists());
 }
 
@@ -123,7 +199,13 @@ fn a_new_package_in_a_workspace_must_be_listed() {
         .args(["new", "member", "--vcs", "none"])
         .assert()
         .success()
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+    Creating binary (application) `member`
+       Using farfel-build and farfel-runtime in `[FARFEL]` (see --farfel-path)
+warning: `[DIR]/Cargo.toml` is a workspace: add the new package to its `members` or `exclude`
+note: `cd member && farfel run` builds it and runs it
+
+"#]]);
 }
 
 #[test]
@@ -131,10 +213,25 @@ fn init_makes_a_project_of_a_directory() {
     let dir = sandbox();
     let project = dir.path().join("orbit");
     write(&project, "notes.txt", "keep me");
-    farfel(&project).args(["init", "--vcs", "none"]).assert().success().stderr_eq(str![]);
+    farfel(&project)
+        .args(["init", "--vcs", "none"])
+        .assert()
+        .success()
+        .stderr_eq(str![[r#"
+    Creating binary (application) `orbit`
+       Using farfel-build and farfel-runtime in `[FARFEL]` (see --farfel-path)
+
+"#]]);
     assert_eq!(
         tree(&project),
-        ["Cargo.toml", "README.md", "build.rs", "fortran/kepler.ff", "notes.txt", "src/main.rs"]
+        [
+            "Cargo.toml",
+            "README.md",
+            "build.rs",
+            "fortran/kepler.ff",
+            "notes.txt",
+            "src/main.rs"
+        ]
     );
 }
 
@@ -143,25 +240,56 @@ fn init_replaces_nothing() {
     let dir = sandbox();
     let project = dir.path().join("orbit");
     write(&project, "src/main.rs", "mine");
-    farfel(&project).arg("init").assert().code(1).stderr_eq(str![]);
+    farfel(&project)
+        .arg("init")
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: `src/main.rs` exists already and would be replaced
+
+"#]]);
     assert_eq!(tree(&project), ["src/main.rs"]);
-    assert_eq!(fs::read_to_string(project.join("src/main.rs")).unwrap(), "mine");
+    assert_eq!(
+        fs::read_to_string(project.join("src/main.rs")).unwrap(),
+        "mine"
+    );
 }
 
 #[test]
 fn init_gives_a_rust_package_what_it_lacks() {
     let dir = sandbox();
-    let manifest = "# ours\n[package]\nname = \"theirs\"\nversion = \"1.0.0\"\n\n[dependencies]\n# sorted\n";
+    let manifest =
+        "# ours\n[package]\nname = \"theirs\"\nversion = \"1.0.0\"\n\n[dependencies]\n# sorted\n";
     write(dir.path(), "Cargo.toml", manifest);
     write(dir.path(), "src/lib.rs", "");
-    farfel(dir.path()).arg("init").assert().success().stderr_eq(str![]);
+    farfel(dir.path())
+        .arg("init")
+        .assert()
+        .success()
+        .stderr_eq(str![[r#"
+      Adding farfel-build to build-dependencies
+      Adding farfel-runtime to dependencies
+      Adding build.rs
+note: put Farfel sources into `fortran/` and write `farfel_runtime::include_bindings!();` where their subprograms shall be callable
+       Using farfel-build and farfel-runtime in `[FARFEL]` (see --farfel-path)
+
+"#]]);
     let changed = fs::read_to_string(dir.path().join("Cargo.toml")).unwrap();
-    assert!(changed.starts_with("# ours\n[package]\nname = \"theirs\"\n"), "{changed}");
-    assert!(changed.contains("farfel-runtime = {") && changed.contains("farfel-build = {"), "{changed}");
+    assert!(
+        changed.starts_with("# ours\n[package]\nname = \"theirs\"\n"),
+        "{changed}"
+    );
+    assert!(
+        changed.contains("farfel-runtime = {") && changed.contains("farfel-build = {"),
+        "{changed}"
+    );
     assert!(dir.path().join("build.rs").is_file() && dir.path().join("fortran").is_dir());
     // Once more changes nothing.
     farfel(dir.path()).arg("init").assert().success();
-    assert_eq!(fs::read_to_string(dir.path().join("Cargo.toml")).unwrap(), changed);
+    assert_eq!(
+        fs::read_to_string(dir.path().join("Cargo.toml")).unwrap(),
+        changed
+    );
 }
 
 #[test]
@@ -170,7 +298,18 @@ fn init_does_not_touch_a_build_script() {
     let manifest = "[package]\nname = \"theirs\"\nversion = \"1.0.0\"\n";
     write(dir.path(), "Cargo.toml", manifest);
     write(dir.path(), "build.rs", "fn main() {}\n");
-    farfel(dir.path()).arg("init").assert().code(1).stderr_eq(str![]);
-    assert_eq!(fs::read_to_string(dir.path().join("Cargo.toml")).unwrap(), manifest);
+    farfel(dir.path())
+        .arg("init")
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: this package has a build script of its own
+help: add `farfel_build::compile();` to the `main` of its build.rs first
+
+"#]]);
+    assert_eq!(
+        fs::read_to_string(dir.path().join("Cargo.toml")).unwrap(),
+        manifest
+    );
     assert_eq!(tree(dir.path()), ["Cargo.toml", "build.rs"]);
 }

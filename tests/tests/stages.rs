@@ -16,7 +16,15 @@ fn expand(stage: &str) -> String {
 
 #[test]
 fn every_stage_of_the_paper_s_example() {
-    for stage in ["parse", "lift", "specialize", "prune", "outline", "stage", "final"] {
+    for stage in [
+        "parse",
+        "lift",
+        "specialize",
+        "prune",
+        "outline",
+        "stage",
+        "final",
+    ] {
         insta::assert_snapshot!(stage, expand(stage));
     }
 }

@@ -1,11 +1,11 @@
 //! Expressions and their derivatives.
 
 use super::stmt::{Gen, Value};
-use crate::activity::Site;
+use crate::activity::{Context, Site};
 use crate::depend::{CallSite, Set, calls_in, const_int, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    BinOp, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type, UnOp,
+    BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,
 };
 use farfel_lang::types::type_of;
 
@@ -413,19 +413,13 @@ impl Gen<'_> {
     }
 
     /// A function reference whose derivative is called instead, before the statement.
-    fn active_reference(
-        &mut self,
-        callee: SymId,
-        args: &[Expr],
-        context: &crate::activity::Context,
-    ) -> Value {
-        let (derivative, mut actuals) = self.active_call(callee, args, context);
-        let slot = args.len();
+    fn active_reference(&mut self, callee: SymId, args: &[Expr], context: &Context) -> Value {
         let ty = self.source.symbols[callee].ty.unwrap_or(Type::REAL);
+        let (derivative, mut actuals) = self.active_call(callee, args, context);
         let p = Expr::var(self.temporary(ty, false), self.span);
         actuals.push(p.clone());
         let mut d = None;
-        if context.outputs.contains(slot) || context.inputs.contains(slot) {
+        if context.active(args.len()) {
             let t = Expr::var(self.temporary(ty, true), self.span);
             actuals.push(t.clone());
             d = Some(t);
@@ -433,6 +427,51 @@ impl Gen<'_> {
         self.pre
             .push(Stmt::new(StmtKind::Call(derivative, actuals), self.span));
         Value { p, d }
+    }
+
+    /// `target = F(…)`: the derivative of F puts its results right into the target, where
+    /// nothing else in the call can be the target. Gives the derivative of the result.
+    pub(super) fn direct_reference(
+        &mut self,
+        target: &Expr,
+        d_target: &Expr,
+        value: &Expr,
+    ) -> Option<Value> {
+        let (ExprKind::Var(t), ExprKind::Call(callee, args)) = (&target.kind, &value.kind) else {
+            return None;
+        };
+        let symbol = &self.source.symbols[*t];
+        let mut elsewhere = symbol.is_array()
+            || matches!(symbol.place, Place::Common(_))
+            || self.space.tangled.contains(self.space.loc(*t))
+            || symbol.ty != self.source.symbols[*callee].ty
+            || !self.source.symbols[*callee].class.is_procedure();
+        for a in args {
+            a.for_each_symbol(&mut |s| elsewhere |= s == *t);
+        }
+        if elsewhere {
+            return None;
+        }
+        let call = CallSite {
+            callee: *callee,
+            args,
+        };
+        let Some(Site::Known(context)) = self.reference(call, true) else {
+            return None;
+        };
+        let (derivative, mut actuals) = self.active_call(*callee, args, &context);
+        actuals.push(target.clone());
+        let mut d = None;
+        if context.active(args.len()) {
+            actuals.push(d_target.clone());
+            d = Some(d_target.clone());
+        }
+        self.pre
+            .push(Stmt::new(StmtKind::Call(derivative, actuals), self.span));
+        Some(Value {
+            p: target.clone(),
+            d,
+        })
     }
 
     /// A statement function, expanded.
@@ -643,25 +682,22 @@ impl Gen<'_> {
             self.mul(factor, ad)
         });
         let from_exponent = b.d.map(|bd| {
-            let base_real = match self.ty(&ap) {
-                // LOG wants a real argument.
-                Type::Integer(_) if self.constant(&ap).is_some() => {
-                    let k = self.constant(&ap).unwrap_or(1.0);
-                    self.literal(&format!("{k:?}"), ty)
+            let positive = self.constant(&ap).is_some_and(|k| k > 0.0);
+            // In the type of the power: an INTEGER has no LOG, a REAL has too few digits,
+            // and a negative base has a complex logarithm.
+            let of = match (self.ty(&ap), ty, self.constant(&ap)) {
+                (from, to, _) if from == to => ap.clone(),
+                (Type::Integer(_), to, Some(k)) if positive => {
+                    self.literal(&format!("{k:?}"), to)
                 }
-                Type::Integer(_) => {
-                    let name = if matches!(ty, Type::Real(8) | Type::Complex(8)) {
-                        "DBLE"
-                    } else {
-                        "REAL"
-                    };
-                    self.call(name, vec![ap.clone()])
-                }
-                _ => ap.clone(),
+                (_, Type::Complex(8), _) => self.call("DCMPLX", vec![ap.clone()]),
+                (_, Type::Complex(_), _) => self.call("CMPLX", vec![ap.clone()]),
+                (_, Type::Real(8), _) => self.call("DBLE", vec![ap.clone()]),
+                _ => self.call("REAL", vec![ap.clone()]),
             };
-            let log = self.call("LOG", vec![base_real]);
+            let log = self.call("LOG", vec![of]);
             let factor = self.mul(p.clone(), log);
-            let factor = if self.constant(&ap).is_some_and(|k| k > 0.0) {
+            let factor = if positive {
                 factor
             } else {
                 let zero = self.zero(self.ty(&ap));

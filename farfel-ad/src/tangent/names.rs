@@ -9,9 +9,10 @@ use std::collections::{HashMap, HashSet};
 /// Names and contexts of one run.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// Every name in the program, of units, symbols and COMMON blocks, and every global
-    /// name made so far.
-    taken: HashSet<Name>,
+    /// Names of units and COMMON blocks, also of those made so far.
+    globals: HashSet<Name>,
+    /// Names of symbols in any unit: a new unit must not hide behind one.
+    locals: HashSet<Name>,
     suffix: Name,
     wanted: Vec<Wanted>,
     by_context: HashMap<(Name, Context), usize>,
@@ -24,11 +25,12 @@ pub(crate) struct Names {
 
 impl Names {
     pub fn new(program: &Program, request: &Request, dependence: &Dependence) -> Self {
-        let mut taken: HashSet<Name> = [request.derivative.clone()].into();
+        let mut globals: HashSet<Name> = [request.derivative.clone()].into();
+        let mut locals = HashSet::new();
         let mut largest = HashMap::new();
         for u in &program.units {
-            taken.insert(u.name.clone());
-            taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+            globals.insert(u.name.clone());
+            locals.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
             if let Some(summary) = dependence.summary(&u.name) {
                 let slots = summary.depends.len();
                 let mut all = Set::with_capacity(slots);
@@ -55,9 +57,10 @@ impl Names {
                 largest.insert(u.name.clone(), Context { inputs, outputs });
             }
         }
-        taken.extend(dependence.commons.vars.iter().map(|v| v.block.clone()));
+        globals.extend(dependence.commons.vars.iter().map(|v| v.block.clone()));
         Names {
-            taken,
+            globals,
+            locals,
             suffix: request.suffix.clone(),
             wanted: Vec::new(),
             by_context: HashMap::new(),
@@ -68,14 +71,16 @@ impl Names {
         }
     }
 
-    /// Is this name in use anywhere in the program, or as a global name of this run?
+    /// Is this the name of a unit or COMMON block?
     pub fn is_taken(&self, name: &str) -> bool {
-        self.taken.contains(name)
+        self.globals.contains(name)
     }
 
     fn global(&mut self, wanted: &str) -> Name {
-        let name = unused_name(wanted, &|n| self.taken.contains(n));
-        self.taken.insert(name.clone());
+        let name = unused_name(wanted, &|n| {
+            self.globals.contains(n) || self.locals.contains(n)
+        });
+        self.globals.insert(name.clone());
         name
     }
 

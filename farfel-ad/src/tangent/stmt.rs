@@ -205,7 +205,7 @@ impl Gen<'_> {
         let mut args = Vec::new();
         let active = |i: usize| match root {
             Some(r) => r.paired.contains(&i),
-            None => wanted.context.inputs.contains(i) || wanted.context.outputs.contains(i),
+            None => wanted.context.active(i),
         };
         for (i, a) in self.source.args.iter().enumerate() {
             args.push(*a);
@@ -223,7 +223,7 @@ impl Gen<'_> {
             self.unit.declare(result);
             args.push(Arg::Dummy(result));
             let slot = self.space.result_slot();
-            if wanted.context.inputs.contains(slot) || wanted.context.outputs.contains(slot) {
+            if wanted.context.active(slot) {
                 args.push(Arg::Dummy(self.dummy_derivative(result)));
             }
         }
@@ -426,16 +426,19 @@ impl Gen<'_> {
             .last()
             .and_then(|g| g.first())
             .is_some_and(|m| m.target == loc && m.strong);
+        let target = self.designator(target);
+        let d_target = self.derivative_designator(&target);
         let v = if varied {
-            self.tangent(value)
+            match self.direct_reference(&target, &d_target, value) {
+                Some(v) => v,
+                None => self.tangent(value),
+            }
         } else {
             Value {
                 p: self.primal(value),
                 d: None,
             }
         };
-        let target = self.designator(target);
-        let d_target = self.derivative_designator(&target);
         let mut out = Vec::new();
         if varied || whole || self.varied.contains(loc) {
             let ty = self.unit.symbols[s].ty.unwrap_or(Type::REAL);
@@ -444,7 +447,9 @@ impl Gen<'_> {
                 out.push(Stmt::assign(d_target, d, span));
             }
         }
-        out.push(Stmt::assign(target, v.p, span));
+        if v.p.kind != target.kind {
+            out.push(Stmt::assign(target, v.p, span));
+        }
         out
     }
 
@@ -729,17 +734,10 @@ impl Gen<'_> {
     ) -> (SymId, Vec<Expr>) {
         let name = self.source.symbols[callee].name.clone();
         let derivative = self.engine.names.borrow_mut().request(&name, context);
-        let symbol = match self.unit.symbols.find(&derivative) {
-            Some(s) => s,
-            None => self.unit.symbols.add(Symbol {
-                class: Class::Subroutine,
-                place: Place::Global,
-                ..Symbol::new(derivative, self.span)
-            }),
-        };
+        let symbol = self.subroutine(derivative);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
-            if !(context.inputs.contains(i) || context.outputs.contains(i)) {
+            if !context.active(i) {
                 actuals.push(self.primal(a));
                 continue;
             }

@@ -200,6 +200,23 @@ impl Gen<'_> {
         self.imported.get(&k).copied()
     }
 
+    /// The symbol of a generated subroutine.
+    pub(super) fn subroutine(&mut self, name: Name) -> SymId {
+        if let Some(s) = self.unit.symbols.find(&name) {
+            if self.unit.symbols[s].class == Class::Subroutine {
+                return s;
+            }
+            // A variable got this name before the subroutine did.
+            let other = self.unused(&name);
+            self.unit.symbols.rename(s, other);
+        }
+        self.unit.symbols.add(Symbol {
+            class: Class::Subroutine,
+            place: Place::Global,
+            ..Symbol::new(name, self.span)
+        })
+    }
+
     /// A temporary for this statement.
     pub(super) fn temporary(&mut self, ty: Type, derivative: bool) -> SymId {
         let used = self.temporaries_used.entry((ty, derivative)).or_default();

@@ -26,13 +26,13 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         let dir = project::dir_of(package);
         let config = Config::load(&dir)?;
         let sources = farfel_build::source_files(&config)?;
+        let files = match sources.len() {
+            1 => "1 file".to_owned(),
+            several => format!("{several} files"),
+        };
         shell.status(
             "Checking",
-            format_args!(
-                "Farfel sources of {} ({} files)",
-                package.name,
-                sources.len()
-            ),
+            format_args!("Farfel sources of {} ({files})", package.name),
         );
         // All packages are read before giving up, so that all faults are seen at once.
         if let Err(error) = farfel_build::check(&sources, &config) {

@@ -83,7 +83,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         std::path::absolute(&args.path).map_err(|source| Error::io("find", &args.path, &source))?;
     if !path.is_dir() {
         return Err(
-            Error::cannot(format!("no such directory `{}`", args.path.display()))
+            Error::fault(format!("no such directory `{}`", args.path.display()))
                 .help("`farfel new` makes a project in a new directory"),
         );
     }
@@ -98,9 +98,10 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
             files.push((".gitignore".into(), b"/target\n".to_vec()));
         }
         if let Some((file, _)) = files.iter().find(|(file, _)| path.join(file).exists()) {
+            let file = args.path.join(file);
             return Err(Error::fault(format!(
                 "`{}` exists already and would be replaced",
-                args.path.join(file).display()
+                file.strip_prefix(".").unwrap_or(&file).display()
             )));
         }
         shell.status("Creating", format_args!("{} `{name}`", chosen.describe()));

@@ -260,11 +260,11 @@ impl Forest {
         if self.nodes[node].parent.is_none() {
             return;
         }
+        // First, for it decides what needs a declaration.
+        self.nodes[node].unit.implicit = self.effective_implicit(node);
         self.settle_links(node, &captured[node], diagnostics);
-        let implicit = self.effective_implicit(node);
         let name = self.nodes[node].name.clone();
         let unit = &mut self.nodes[node].unit;
-        unit.implicit = implicit;
         if !unit.implicit.is_empty() && !unit.specs.iter().any(|s| s.kind == SpecKind::Implicit) {
             unit.specs.insert(
                 0,

@@ -116,7 +116,7 @@ impl Line {
             ExprKind::Real(text) => self.push(text),
             ExprKind::Complex(parts) => {
                 let (re, im) = &**parts;
-                self.push("(");
+                self.open();
                 self.expr(scope, re);
                 self.comma();
                 self.expr(scope, im);
@@ -141,7 +141,7 @@ impl Line {
             }
             ExprKind::Substring(base, from, to) => {
                 self.expr(scope, base);
-                self.push("(");
+                self.open();
                 self.range(scope, from.as_deref(), to.as_deref());
                 self.push(")");
             }
@@ -159,7 +159,7 @@ impl Line {
             }
             ExprKind::Binary(..) => self.binary(scope, expr),
             ExprKind::Paren(inner) => {
-                self.push("(");
+                self.open();
                 self.expr(scope, inner);
                 self.push(")");
             }
@@ -191,7 +191,7 @@ impl Line {
 
     /// `(a, b)`
     pub(super) fn arguments(&mut self, scope: &Scope, args: &[Expr]) {
-        self.push("(");
+        self.open();
         self.exprs(scope, args);
         self.push(")");
     }
@@ -215,7 +215,7 @@ impl Line {
             to,
             step,
         } = implied;
-        self.push("(");
+        self.open();
         self.list(items, |l, i| item(l, scope, i));
         self.comma();
         self.push(scope.name(*var));
@@ -237,7 +237,7 @@ impl Line {
 
     /// `(lower:upper, …)`
     pub(super) fn dims(&mut self, scope: &Scope, dims: &[Dim]) {
-        self.push("(");
+        self.open();
         self.list(dims, |l, d| {
             let Dim { lower, upper } = d;
             if let Some(lower) = lower {
@@ -277,7 +277,7 @@ impl Line {
 
     fn operand(&mut self, scope: &Scope, expr: &Expr, needed: Strength) {
         if strength(expr) < needed {
-            self.push("(");
+            self.open();
             self.expr(scope, expr);
             self.push(")");
         } else {

@@ -10,8 +10,17 @@ use std::fmt;
 #[derive(Debug, Default)]
 pub(super) struct Line {
     text: String,
-    /// Offsets into `text` where a line may end, ascending.
-    breaks: Vec<usize>,
+    /// Where a line may end, ascending.
+    breaks: Vec<Break>,
+}
+
+/// A place where a line may end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Break {
+    /// Offset into the text.
+    at: usize,
+    /// Only if the line has no better one.
+    weak: bool,
 }
 
 /// Columns 7 to 72.
@@ -36,8 +45,25 @@ impl Line {
 
     /// Allows a line to end here.
     pub(super) fn gap(&mut self) {
-        if self.breaks.last() != Some(&self.text.len()) {
-            self.breaks.push(self.text.len());
+        self.break_here(false);
+    }
+
+    /// `(`, after which a line may end if it must.
+    pub(super) fn open(&mut self) {
+        self.push("(");
+        self.break_here(true);
+    }
+
+    /// ` = `, after which a line may end if it must.
+    pub(super) fn equals(&mut self) {
+        self.push(" = ");
+        self.break_here(true);
+    }
+
+    fn break_here(&mut self, weak: bool) {
+        let at = self.text.len();
+        if self.breaks.last().is_none_or(|b| b.at < at) {
+            self.breaks.push(Break { at, weak });
         }
     }
 
@@ -94,32 +120,55 @@ impl Line {
         }
         let mut start = 0;
         let mut column = indent;
-        let mut breaks = self.breaks.iter().copied().peekable();
+        let mut breaks = &*self.breaks;
         let mut lines = 1;
         loop {
-            blanks(out, column);
-            let room = FIXED_WIDTH - column;
-            let end = self.end_of_line(start, room, &mut breaks);
-            match end {
+            match self.end_of_line(start, FIXED_WIDTH - column, &mut breaks) {
                 Piece::Rest => {
+                    blanks(out, column);
                     out.push_str(&self.text[start..]);
                     out.push('\n');
                     return lines;
                 }
                 Piece::Until(end) => {
+                    blanks(out, column);
                     out.push_str(without_blank(&self.text[start..end]));
                     start = end;
                     column = indent + CONTINUATION_INDENT;
                 }
                 Piece::Within(end) => {
-                    out.push_str(&self.text[start..end]);
-                    start = end;
+                    let width = self.width_of_whole_characters(start, end, FIXED_WIDTH - column);
+                    blanks(out, FIXED_WIDTH - width);
+                    out.push_str(&self.text[start..start + width]);
+                    start += width;
                     column = 0;
                 }
             }
             out.push_str("\n     +");
             lines += 1;
         }
+    }
+
+    /// The largest number of bytes, at most `room`, of what goes from `start` to `end`
+    /// that can stand at the end of a line, such that neither this nor the full lines that
+    /// follow cut a character in two.
+    fn width_of_whole_characters(&self, start: usize, end: usize, room: usize) -> usize {
+        let whole = |width: &usize| {
+            (start + width..end)
+                .step_by(FIXED_WIDTH)
+                .all(|at| self.text.is_char_boundary(at))
+        };
+        // On the lines that follow the first there is no choice, and none is needed. A
+        // text where no width will do has characters of several sizes and several lines.
+        (1..=room)
+            .rev()
+            .find(whole)
+            .or_else(|| {
+                (1..=room)
+                    .rev()
+                    .find(|w| self.text.is_char_boundary(start + w))
+            })
+            .unwrap_or(room)
     }
 
     fn lay_out_free(&self, out: &mut String, label: Option<u32>, indent: usize) -> usize {
@@ -129,13 +178,14 @@ impl Line {
             out.push_str(&label);
             column = indent.saturating_sub(label.len());
         }
+        // Room for a label, for ` &` at the end of the line and for `&` before a constant
+        // that goes on.
+        let room = FREE_WIDTH - indent - CONTINUATION_INDENT - 6;
         let mut start = 0;
-        let mut breaks = self.breaks.iter().copied().peekable();
+        let mut breaks = &*self.breaks;
         let mut lines = 1;
         loop {
             blanks(out, column);
-            // Room for ` &` at the end of the line and `&` before a constant that goes on.
-            let room = FREE_WIDTH - indent - CONTINUATION_INDENT - 3;
             match self.end_of_line(start, room, &mut breaks) {
                 Piece::Rest => {
                     out.push_str(&self.text[start..]);
@@ -148,7 +198,8 @@ impl Line {
                     start = end;
                     column = indent + CONTINUATION_INDENT;
                 }
-                Piece::Within(end) => {
+                Piece::Within(_) => {
+                    let end = self.end_in_free_constant(start, start + room);
                     out.push_str(&self.text[start..end]);
                     out.push_str("&\n&");
                     start = end;
@@ -159,28 +210,45 @@ impl Line {
         }
     }
 
-    /// How far the line that begins at `start` goes, with `room` bytes on it.
-    fn end_of_line(
-        &self,
-        start: usize,
-        room: usize,
-        breaks: &mut std::iter::Peekable<impl Iterator<Item = usize>>,
-    ) -> Piece {
-        if self.text.len() - start <= room {
-            return Piece::Rest;
-        }
-        let mut end = start;
-        while let Some(b) = breaks.next_if(|b| without_blank(&self.text[start..*b]).len() <= room) {
-            end = b;
-        }
-        if end > start {
-            return Piece::Until(end);
-        }
-        end = start + room;
+    /// The last place before `end` where a constant can go on in the next line: not in a
+    /// character, and not between quotes, because the halves of a doubled one must stand
+    /// together.
+    fn end_in_free_constant(&self, start: usize, mut end: usize) -> usize {
         while !self.text.is_char_boundary(end) {
             end -= 1;
         }
-        Piece::Within(end)
+        let quotes = ['\'', '"'];
+        let before = self.text[start..end].trim_end_matches(quotes).len();
+        if self.text[end..].starts_with(quotes) && before > 0 {
+            start + before
+        } else {
+            end
+        }
+    }
+
+    /// How far the line that begins at `start` goes, with `room` bytes on it.
+    ///
+    /// `breaks` are those after `start`; those that the line passes are taken away.
+    fn end_of_line(&self, start: usize, room: usize, breaks: &mut &[Break]) -> Piece {
+        if self.text.len() - start <= room {
+            return Piece::Rest;
+        }
+        let after = breaks.partition_point(|b| b.at <= start);
+        *breaks = &breaks[after..];
+        let fitting = breaks
+            .iter()
+            .take_while(|b| without_blank(&self.text[start..b.at]).len() <= room)
+            .count();
+        let (fitting, rest) = breaks.split_at(fitting);
+        let best = fitting.iter().rposition(|b| !b.weak);
+        match best.or_else(|| fitting.len().checked_sub(1)) {
+            Some(best) => {
+                let end = fitting[best].at;
+                *breaks = &breaks[best + 1..];
+                Piece::Until(end)
+            }
+            None => Piece::Within(rest.first().map_or(self.text.len(), |b| b.at)),
+        }
     }
 }
 
@@ -190,10 +258,11 @@ enum Piece {
     Rest,
     /// To a place where it may be broken.
     Until(usize),
-    /// To a place inside of something that is too long for a line.
+    /// What goes to that place is too long for a line.
     Within(usize),
 }
 
+/// Without the blank that ends what a line is broken after.
 fn without_blank(text: &str) -> &str {
     text.strip_suffix(' ').unwrap_or(text)
 }

@@ -132,8 +132,7 @@ impl Line {
                 self.list(syms, |l, s| {
                     l.push(scope.name(*s));
                     if let Class::Parameter(value) = &symbols[*s].class {
-                        l.push(" = ");
-                        l.gap();
+                        l.equals();
                         l.expr(scope, value);
                     }
                 });
@@ -156,9 +155,10 @@ impl Line {
             SpecKind::StatementFunction(s) => {
                 if let Class::StatementFunction(args, value) = &symbols[*s].class {
                     self.push(scope.name(*s));
-                    self.push("(");
+                    self.open();
                     self.names(scope, args);
-                    self.push(") = ");
+                    self.push(")");
+                    self.push(" = ");
                     self.gap();
                     self.expr(scope, value);
                 }

@@ -142,7 +142,7 @@ impl Writer<'_> {
         };
         self.statement(label, span, |l| {
             l.push(keyword);
-            l.push("(");
+            l.open();
             l.list(opening, |l, i| l.opening_item(scope, *mode, i));
             l.push(")");
         });
@@ -151,7 +151,7 @@ impl Writer<'_> {
             l.push("END ");
             l.push(keyword);
             if !closing.is_empty() {
-                l.push("(");
+                l.open();
                 l.list(closing, |l, i| l.closing_item(scope, *mode, i));
                 l.push(")");
             }
@@ -372,7 +372,7 @@ impl Line {
                     self.expr(scope, var);
                 } else {
                     self.derivative(scope, mode, var);
-                    self.push(" = ");
+                    self.equals();
                     self.expr(scope, other);
                 }
             }
@@ -392,7 +392,7 @@ impl Line {
                     span: _,
                 } = a;
                 self.expr(scope, other);
-                self.push(" = ");
+                self.equals();
                 self.derivative(scope, mode, var);
             }
             AdItem::ImpliedDo(d) => {
@@ -403,9 +403,10 @@ impl Line {
 
     fn derivative(&mut self, scope: &Scope, mode: AdMode, var: &Expr) {
         self.push(match mode {
-            AdMode::Forward => "TANGENT(",
-            AdMode::Reverse => "COTANGENT(",
+            AdMode::Forward => "TANGENT",
+            AdMode::Reverse => "COTANGENT",
         });
+        self.open();
         self.expr(scope, var);
         self.push(")");
     }

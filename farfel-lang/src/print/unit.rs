@@ -90,7 +90,7 @@ impl Line {
 
     /// `(X, *)`: the dummy arguments of a header or ENTRY.
     pub(super) fn dummies(&mut self, scope: &Scope, args: &[Arg]) {
-        self.push("(");
+        self.open();
         self.list(args, |l, a| match a {
             Arg::Dummy(s) => l.push(scope.callee(*s)),
             Arg::AltReturn(_) => l.push("*"),

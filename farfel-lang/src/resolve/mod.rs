@@ -17,6 +17,7 @@ mod procedures;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, Program};
+use crate::source::Span;
 use std::collections::HashMap;
 
 /// Resolves the names of a parsed program and reports everything that is wrong with it.
@@ -37,6 +38,37 @@ pub fn resolve(program: &mut Program) -> Vec<Diagnostic> {
     check::check(program, &faulty, &mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     diagnostics
+}
+
+/// Like [`resolve`], for a program in which the parser found the faults `syntax`: reports
+/// what is wrong in the units that could be read, so that one run shows all faults of a
+/// file. What may only follow from a statement that was not understood is left out.
+pub fn resolve_readable(program: &mut Program, syntax: &[Diagnostic]) -> Vec<Diagnostic> {
+    let within = |d: Span, from: Span, to: Span| {
+        d.file == from.file && d.start >= from.start && d.start <= to.end
+    };
+    let unreadable: Vec<(Span, Span)> = program
+        .units
+        .iter()
+        .map(|u| (u.span, u.end_span))
+        .filter(|(from, to)| syntax.iter().any(|d| within(d.span, *from, *to)))
+        .collect();
+    // Something that is no unit, or whose header is not understood, may define a name.
+    let stray = syntax.iter().any(|d| {
+        let unit = program
+            .units
+            .iter()
+            .find(|u| within(d.span, u.span, u.end_span));
+        unit.is_none_or(|u| within(d.span, u.span, u.span))
+    });
+    let hidden = |s: Span| unreadable.iter().any(|(from, to)| within(s, *from, *to));
+    let mut found = resolve(program);
+    found.retain(|d| {
+        !hidden(d.span)
+            && !d.related.iter().any(|(s, _)| hidden(*s))
+            && !(stray && d.rule == &rules::UNKNOWN_PROCEDURE)
+    });
+    found
 }
 
 fn duplicate_units(program: &Program) -> Vec<Diagnostic> {

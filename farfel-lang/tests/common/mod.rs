@@ -37,9 +37,11 @@ pub fn faults(source: &str) -> String {
     let file = sources.add("test.ff", source);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
     let mut found = parsed.diagnostics;
-    if !farfel_lang::diagnostic::any_errors(&found) {
-        found.extend(resolve(&mut parsed.program));
-    }
+    let more = match farfel_lang::diagnostic::any_errors(&found) {
+        true => farfel_lang::resolve::resolve_readable(&mut parsed.program, &found),
+        false => resolve(&mut parsed.program),
+    };
+    found.extend(more);
     if !farfel_lang::diagnostic::any_errors(&found) {
         found.extend(lower(parsed.program, Stage::Stage).diagnostics);
     }

@@ -1,0 +1,124 @@
+//! What the tests of differentiation share: from Farfel text to the output of the compiled
+//! program.
+#![allow(dead_code)]
+
+use farfel_ad::{Builtin, differentiate_all};
+use farfel_lang::lower::{Stage, lower};
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{NoIncludes, parse};
+use farfel_lang::{Diagnostic, Sources};
+use std::fmt::Write;
+use std::process::Command;
+
+/// Optimised as users would.
+pub const FAST: &[&str] = &["-O3", "-march=native"];
+/// Every check that the compiler has.
+pub const CHECKED: &[&str] = &[
+    "-O0",
+    "-fcheck=all",
+    "-ffpe-trap=invalid",
+    "-finit-real=snan",
+    "-finit-derived",
+];
+
+/// The Fortran text with all derivatives, or the faults as `CODE line:column message`.
+pub fn expand(source: &str) -> Result<String, String> {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", source);
+    let parsed = parse(&mut sources, file, None, &mut NoIncludes);
+    let fail = |diagnostics: &[Diagnostic], sources: &Sources| {
+        let mut out = String::new();
+        for d in diagnostics.iter().filter(|d| d.is_error()) {
+            let place = sources
+                .get(d.span.file)
+                .map(|f| f.line_column(d.span.start));
+            let place = place.map_or_else(String::new, |p| format!("{}:{}", p.line, p.column));
+            writeln!(out, "{} {place} {}", d.rule.code, d.message).unwrap();
+        }
+        out
+    };
+    let mut program = parsed.program;
+    let mut errors = fail(&parsed.diagnostics, &sources);
+    if errors.is_empty() {
+        errors = fail(&resolve(&mut program), &sources);
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let lowered = lower(program, Stage::Stage);
+    errors = fail(&lowered.diagnostics, &sources);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    match differentiate_all(&Builtin, lowered.program, &lowered.requests) {
+        Ok(p) => Ok(print_program(&p, &Options::default())),
+        Err(d) => Err(fail(&d, &sources)),
+    }
+}
+
+/// Compiles Fortran text and runs it; its output. Panics with everything there is to see
+/// when either fails or the compiler warns.
+pub fn run(fortran: &str, flags: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("test.f");
+    std::fs::write(&source, fortran).unwrap();
+    let exe = dir.path().join("test");
+    let compiled = Command::new("gfortran")
+        .args(["-std=legacy", "-Werror=line-truncation"])
+        .args(flags)
+        .arg(&source)
+        .arg("-o")
+        .arg(&exe)
+        .output()
+        .expect("the tests need gfortran");
+    assert!(
+        compiled.status.success(),
+        "{}\n{fortran}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+    let ran = Command::new(&exe).output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(
+        ran.status.success(),
+        "{}\n{out}{}\n{fortran}",
+        ran.status,
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    out
+}
+
+/// Differentiates, compiles with all checks and with optimisation, runs. Each line that the
+/// program prints is `name value expected` and must agree to `tolerance` (relative, or
+/// absolute below one).
+pub fn check(source: &str, tolerance: f64) -> String {
+    let fortran = expand(source).unwrap_or_else(|e| panic!("{e}\n{source}"));
+    for flags in [CHECKED, FAST] {
+        let out = run(&fortran, flags);
+        compare(&out, tolerance, &fortran);
+    }
+    fortran
+}
+
+/// Compares lines `name value expected`.
+pub fn compare(out: &str, tolerance: f64, fortran: &str) {
+    let mut bad = String::new();
+    let mut count = 0;
+    for line in out.lines().filter(|l| !l.trim().is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [name, value, expected] = words[..] else {
+            panic!("cannot read {line:?}");
+        };
+        let (v, x): (f64, f64) = (
+            value.replace('D', "E").parse().unwrap_or(f64::NAN),
+            expected.replace('D', "E").parse().unwrap_or(f64::NAN),
+        );
+        count += 1;
+        let ok = (v - x).abs() <= tolerance * x.abs().max(1.0);
+        if !ok {
+            writeln!(bad, "{name}: {v} but expected {x}").unwrap();
+        }
+    }
+    assert!(bad.is_empty(), "{bad}\n{fortran}");
+    assert!(count > 0, "the program printed nothing\n{fortran}");
+}
