@@ -93,3 +93,5 @@ pub fn differentiate_all(
     }
     Ok(program)
 }
+
+pub mod collect;
