@@ -30,7 +30,7 @@ use crate::names::Names;
 use farfel_lang::Sources;
 use farfel_lang::ir::{
     Arg, Class, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, Stmt, StmtKind,
-    SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
+    SymId, Symbol, Type, Unit, UnitKind, walk_block, walk_block_mut,
 };
 use farfel_lang::print::{Options, print_unit};
 use farfel_lang::types::type_of;
@@ -341,7 +341,7 @@ fn interface(target: &Unit, name: &str) -> Option<(Vec<Arg>, Option<Type>)> {
         return Some((target.args.clone(), result.filter(|_| function)));
     }
     let mut found = None;
-    farfel_lang::ir::walk_block(&target.body, &mut |s| {
+    walk_block(&target.body, &mut |s| {
         if let StmtKind::Entry(e) = &s.kind
             && target.symbols[e.name].name == name
         {
@@ -398,21 +398,26 @@ fn drop_block_data(unit: &mut Unit, block_data: &HashSet<Name>) {
 /// Gives external subprograms, and the references to them, names that no other library
 /// has.
 fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
+    let entries = own_entries(unit);
     for id in unit.symbols.ids() {
         let s = &unit.symbols[id];
         let refers = s.class.is_procedure() && s.place == Place::Global;
-        let own = s.place == Place::Result || (s.class.is_procedure() && s.name == unit.name);
+        let own = s.place == Place::Result
+            || entries.contains(&id)
+            || (s.class.is_procedure() && s.name == unit.name);
         let Some(new) = renamed.get(&s.name).filter(|_| refers || own).cloned() else {
             continue;
         };
         unit.symbols.rename(id, new);
         // The implicit type is that of the old name.
         let symbol = &mut unit.symbols[id];
-        symbol.typed = symbol.ty.is_some();
+        let subroutine = own && unit.kind == UnitKind::Subroutine;
+        symbol.typed = symbol.ty.is_some() && !subroutine;
         if refers && !own {
             symbol.external = true;
         }
-        if !(unit.typed_header && unit.result == Some(id)) {
+        let header = unit.typed_header && unit.result == Some(id);
+        if !header && !subroutine {
             unit.declare(id);
         }
     }
@@ -425,14 +430,16 @@ fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
 /// module's subprograms lose their declarations, which would make them external ones;
 /// variables and intrinsic functions that are called like one of those get a declaration.
 fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
+    let entries = own_entries(unit);
     for id in unit.symbols.ids() {
         let s = &unit.symbols[id];
-        if !private.contains(&s.name) {
+        if !private.contains(&s.name) || entries.contains(&id) {
             continue;
         }
         match (&s.class, &s.place) {
             (class, Place::Global) if class.is_procedure() => unit.undeclare(id),
-            (Class::Variable | Class::StatementFunction(..), Place::Local) => {
+            // An array is declared somewhere, which makes it local.
+            (Class::Variable | Class::StatementFunction(..), Place::Local) if !s.is_array() => {
                 unit.symbols[id].typed = true;
                 unit.declare(id);
             }
@@ -450,6 +457,17 @@ fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
             _ => {}
         }
     }
+}
+
+/// The names of a unit's ENTRY statements.
+fn own_entries(unit: &Unit) -> HashSet<SymId> {
+    let mut entries = HashSet::new();
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Entry(e) = &s.kind {
+            entries.insert(e.name);
+        }
+    });
+    entries
 }
 
 /// Where DATA and statement functions begin.

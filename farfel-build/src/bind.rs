@@ -6,6 +6,7 @@
 
 use crate::facts::Facts;
 use crate::names::Names;
+use crate::pipeline::Written;
 use crate::{Config, Error};
 use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
@@ -31,7 +32,7 @@ pub(crate) struct Exports {
 /// from Rust.
 pub(crate) fn choose(
     program: &Program,
-    written: &[Name],
+    written: &[Written],
     config: &Config,
 ) -> Result<Exports, Error> {
     let mut exports = Exports::default();
@@ -40,22 +41,26 @@ pub(crate) fn choose(
         .as_ref()
         .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
     for name in wanted.iter().flatten() {
-        if !written.iter().any(|w| w == name) {
+        if !written.iter().any(|w| w.name == name.as_str()) {
             return Err(Error::Export {
                 name: name.to_ascii_lowercase(),
                 reason: "there is no top-level subprogram of this name".into(),
             });
         }
     }
-    for name in written {
+    for Written {
+        name,
+        takes_procedures,
+    } in written
+    {
         if let Some(wanted) = &wanted
             && !wanted.iter().any(|w| name == w)
         {
             continue;
         }
         let obstacle = match program.unit(name) {
-            Some(unit) => obstacle(unit, config),
-            None => Some("it takes procedures as arguments".into()),
+            Some(unit) if !takes_procedures => obstacle(unit, config),
+            _ => Some("it takes procedures as arguments".into()),
         };
         match obstacle {
             None => exports.names.push(name.clone()),
@@ -193,7 +198,7 @@ impl Bindings<'_> {
 
         let mut t = String::new();
         self.documentation(&mut t, unit, &args, stops, locked);
-        t.push_str("#[allow(dead_code, unsafe_code, clippy::all, clippy::pedantic)]\n");
+        t.push_str("#[allow(dead_code, unsafe_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         let _ = write!(t, "pub fn {function}(");
         let declared: Vec<String> = args
             .iter()
@@ -201,8 +206,8 @@ impl Bindings<'_> {
             .collect();
         let value = result.map(|ty| rust_type(ty, self.config).unwrap_or("()"));
         let returned = match (value, fallible) {
-            (Some(v), true) => format!(" -> Result<{v}, ::farfel_runtime::Error>"),
-            (None, true) => " -> Result<(), ::farfel_runtime::Error>".into(),
+            (Some(v), true) => format!(" -> ::core::result::Result<{v}, ::farfel_runtime::Error>"),
+            (None, true) => " -> ::core::result::Result<(), ::farfel_runtime::Error>".into(),
             (Some(v), false) => format!(" -> {v}"),
             (None, false) => String::new(),
         };
@@ -243,7 +248,10 @@ impl Bindings<'_> {
         }
         if let Some(ty) = result {
             let ty = border_type(ty, self.config);
-            let _ = writeln!(t, "    let mut farfel_result: {ty} = Default::default();");
+            let _ = writeln!(
+                t,
+                "    let mut farfel_result: {ty} = ::core::default::Default::default();"
+            );
         }
         if locked {
             t.push_str("    let farfel_guard = FARFEL_LOCK.lock();\n");
@@ -265,7 +273,7 @@ impl Bindings<'_> {
             let _ = writeln!(t, "    {call};");
         }
         if locked {
-            t.push_str("    drop(farfel_guard);\n");
+            t.push_str("    ::core::mem::drop(farfel_guard);\n");
         }
         for a in &args {
             t.push_str(&a.after);
@@ -280,7 +288,7 @@ impl Bindings<'_> {
         };
         match (fallible, result.is_some()) {
             (true, _) => {
-                let _ = writeln!(t, "    Ok({value})");
+                let _ = writeln!(t, "    ::core::result::Result::Ok({value})");
             }
             (false, true) => {
                 let _ = writeln!(t, "    {value}");
@@ -325,7 +333,7 @@ impl Bindings<'_> {
             if logical {
                 let mutable = if assigned { "mut " } else { "" };
                 a.before = format!(
-                    "    let {mutable}{copy}: Vec<{border}> = ::farfel_runtime::to_logicals({name});\n"
+                    "    let {mutable}{copy}: ::std::vec::Vec<{border}> = ::farfel_runtime::to_logicals({name});\n"
                 );
                 a.actual = format!("{copy}.{method}()");
                 if assigned {

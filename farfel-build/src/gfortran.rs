@@ -62,12 +62,15 @@ pub(crate) fn compile(
     report: Report,
 ) -> Result<Report, Error> {
     let mut command = compiler.command();
+    // Libraries are searched for what stands before them.
+    let (libraries, args): (Vec<&String>, Vec<&String>) =
+        args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
     if let Some(directory) = output.parent() {
         // Where the module's file goes.
         command.arg("-J").arg(directory);
     }
-    command.arg("-o").arg(output).arg(source);
+    command.arg("-o").arg(output).arg(source).args(libraries);
     let shown = format!("{command:?}");
     let failed = |reason: String| Error::Command {
         command: shown.clone(),
@@ -91,6 +94,10 @@ pub(crate) fn compile(
     if report.diagnostics.iter().any(Diagnostic::is_error) {
         return Err(Error::Diagnostics(report));
     }
+    let undefined = undefined(&said);
+    if rest.is_empty() && !undefined.is_empty() {
+        return Err(Error::Undefined(undefined));
+    }
     Err(failed(if rest.is_empty() {
         format!("{}\n{said}", ran.status)
     } else {
@@ -107,7 +114,7 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
     let mut first = None;
     for line in said.lines() {
         let Some((place, severity, message)) = split(line) else {
-            if line.contains("internal compiler error") || line.contains("undefined reference") {
+            if line.contains("internal compiler error") {
                 rest.push(line.to_owned());
             }
             continue;
@@ -139,6 +146,19 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
         }
     }
     (found, rest)
+}
+
+/// The procedures that the linker misses, by their Fortran names.
+fn undefined(said: &str) -> Vec<String> {
+    let mut names: Vec<String> = said
+        .lines()
+        .filter_map(|l| l.split_once("undefined reference to `"))
+        .filter_map(|(_, rest)| rest.split_once("_'"))
+        .map(|(name, _)| name.to_ascii_uppercase())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// `file:line:column: Error: message`

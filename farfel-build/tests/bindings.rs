@@ -81,6 +81,15 @@ C     Passes its argument on, so it may be assigned.
       SUBROUTINE ALT(*)
       RETURN 1
       END
+
+C     Names that mean something in Rust.
+      SUBROUTINE DROP(SELF, I64, CALL, FARFEL_RESULT)
+      DIMENSION CALL(I64)
+      INTEGER SELF
+      SAVE
+      SELF = I64
+      FARFEL_RESULT = CALL(1)
+      END
 ";
 
 const KINDS_MAIN: &str = r#"
@@ -89,6 +98,8 @@ const KINDS_MAIN: &str = r#"
 
 /// The Fortran part.
 pub mod fortran {
+    #[allow(dead_code)]
+    type Result<T> = std::result::Result<T, String>;
     farfel_runtime::include_bindings!();
 }
 use farfel_runtime::{Complex, Error};
@@ -126,6 +137,9 @@ fn main() {
     let mut k = 0;
     fortran::outer(&mut k, 7);
     assert_eq!(k, 7);
+    let (mut own, mut result) = (0, 0.0);
+    assert_eq!(fortran::drop(&mut own, 1, &[5.0], &mut result), Ok(()));
+    assert_eq!((own, result), (1, 5.0));
     println!("fine");
 }
 "#;
@@ -145,13 +159,14 @@ fn every_kind_of_argument_and_result() {
         "/// INTEGER FUNCTION ISUM(I, J)\n",
         "/// Defined at `src/kinds.ff:2`.\n",
         "/// Y \\<- A\\*X + Y, column by column; leading dimension LDA, rows from 0.\n",
-        "y: &mut [f32], r#type: f32) -> Result<(), ::farfel_runtime::Error>",
+        "y: &mut [f32], r#type: f32) -> ::core::result::Result<(), ::farfel_runtime::Error>",
         "does not say how long `flags` must be",
     ] {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
-    // Nothing here shares state or stops.
-    assert!(!bindings.contains("Lock") && !bindings.contains("catch_stop"));
+    // Only DROP shares state, and nothing stops.
+    assert_eq!(bindings.matches(".lock()").count(), 1);
+    assert!(!bindings.contains("catch_stop"));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn template(template: &str, runs: bool) -> String {
 fn template_bin() {
     let text = template("bin", true);
     // E - 0.8 sin E = 90 degrees.
-    assert!(text.contains("90        126.7"), "{text}");
+    assert!(text.contains("90       126.734288506"), "{text}");
 }
 
 #[test]

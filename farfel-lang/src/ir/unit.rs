@@ -485,33 +485,35 @@ impl Unit {
         if self.typed_header && self.result == Some(id) {
             return;
         }
-        let s = &self.symbols[id];
-        let implicit = self.implicit.type_of(&s.name);
-        let (span, dims) = (s.span, s.is_array());
-        let has_type =
-            s.ty.is_some() && !matches!(s.class, Class::Subroutine | Class::Intrinsic(_));
-        let spec = match s.ty {
-            Some(ty)
-                if has_type
-                    && (s.typed || implicit != Some(ty) || dims || ty == Type::Character) =>
-            {
-                Some(SpecKind::Type(ty, vec![Entity { sym: id, dims }]))
-            }
-            _ => None,
-        };
-        let external = s.external;
-        let at = self.spec_insertion_point();
-        if external {
-            let known = self
-                .specs
+        let written = |found: &dyn Fn(&SpecKind) -> bool| self.specs.iter().any(|s| found(&s.kind));
+        let type_written =
+            written(&|k| matches!(k, SpecKind::Type(_, l) if l.iter().any(|e| e.sym == id)));
+        let external_written = written(&|k| matches!(k, SpecKind::External(l) if l.contains(&id)));
+        let dims_written = written(&|k| match k {
+            SpecKind::Type(_, l) => l.iter().any(|e| e.sym == id && e.dims),
+            SpecKind::Dimension(l) => l.contains(&id),
+            SpecKind::Common(blocks) => blocks
                 .iter()
-                .any(|x| matches!(&x.kind, SpecKind::External(l) if l.contains(&id)));
+                .any(|(_, l)| l.iter().any(|e| e.sym == id && e.dims)),
+            _ => false,
+        });
+        let s = &self.symbols[id];
+        let (span, external) = (s.span, s.external);
+        let dims = s.is_array() && !dims_written;
+        let implicit = self.implicit.type_of(&s.name);
+        let has_type = !matches!(s.class, Class::Subroutine | Class::Intrinsic(_));
+        let ty = s.ty.filter(|ty| {
+            has_type
+                && !type_written
+                && (s.typed || implicit != Some(*ty) || dims || *ty == Type::Character)
+        });
+        let at = self.spec_insertion_point();
+        if external && !external_written {
             let list = self.specs.iter_mut().find_map(|x| match &mut x.kind {
                 SpecKind::External(l) => Some(l),
                 _ => None,
             });
             match list {
-                _ if known => {}
                 Some(l) => l.push(id),
                 None => self.specs.insert(
                     at,
@@ -522,12 +524,30 @@ impl Unit {
                 ),
             }
         }
-        let declared = self
-            .specs
-            .iter()
-            .any(|x| matches!(&x.kind, SpecKind::Type(_, l) if l.iter().any(|e| e.sym == id)));
-        if let (Some(kind), false) = (spec, declared) {
-            self.specs.insert(at, Spec { kind, span });
+        let entity = Entity { sym: id, dims };
+        let at = self.spec_insertion_point();
+        let before = self.specs[..at].last_mut().map(|s| &mut s.kind);
+        match (ty, before) {
+            (Some(ty), Some(SpecKind::Type(same, list)))
+                if *same == ty && ty != Type::Character =>
+            {
+                list.push(entity)
+            }
+            (Some(ty), _) => self.specs.insert(
+                at,
+                Spec {
+                    kind: SpecKind::Type(ty, vec![entity]),
+                    span,
+                },
+            ),
+            (None, _) if dims => self.specs.insert(
+                at,
+                Spec {
+                    kind: SpecKind::Dimension(vec![id]),
+                    span,
+                },
+            ),
+            (None, _) => {}
         }
     }
 

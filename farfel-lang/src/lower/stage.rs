@@ -15,6 +15,7 @@
 use super::calls::references;
 use super::outline::Blocks;
 use super::prune::reached;
+use super::state::share;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Arg, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind,
@@ -44,6 +45,9 @@ pub(super) fn stage(
     blocks: &Blocks,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Staged> {
+    // Derivatives are copies of what they differentiate.
+    let copied = reached(program, &blocks.keys().cloned().collect());
+    share(program, &|u| copied.contains(&u.name));
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));

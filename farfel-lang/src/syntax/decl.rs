@@ -9,6 +9,7 @@ use crate::ir::{
     SpecKind, SymId, Type,
 };
 use crate::source::Span;
+use std::collections::HashSet;
 
 /// A type as a declaration writes it, with the length of a CHARACTER.
 #[derive(Debug, Clone)]
@@ -404,6 +405,7 @@ impl Line<'_> {
 
     /// `IMPLICIT NONE` or `IMPLICIT REAL*8 (A-H, O-Z)`
     pub fn implicit(&mut self) -> Read<()> {
+        let first = self.frame.unit.implicit.is_empty();
         if self.keyword("NONE") {
             self.end()?;
             self.frame.unit.implicit.none = true;
@@ -416,10 +418,11 @@ impl Line<'_> {
             }
             self.end()?;
         }
-        let specs = &self.frame.unit.specs;
-        if !specs.iter().any(|s| s.kind == SpecKind::Implicit) {
-            self.spec(SpecKind::Implicit);
+        // One stands for all.
+        if !first {
+            return Ok(());
         }
+        self.spec(SpecKind::Implicit);
         Ok(())
     }
 
@@ -856,9 +859,10 @@ impl Line<'_> {
         let (sym, span) = self.expect_sym("a name")?;
         self.expect(b'(')?;
         let mut args: Vec<SymId> = Vec::new();
+        let mut seen = HashSet::new();
         while let Some((name, place)) = self.name() {
             let arg = self.intern(name, place);
-            if args.contains(&arg) {
+            if !seen.insert(arg) {
                 self.conflict(place, format!("the argument {name} is listed twice"), arg);
             }
             args.push(arg);

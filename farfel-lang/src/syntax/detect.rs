@@ -43,11 +43,15 @@ pub fn detect(text: &str) -> Form {
 pub(super) fn directive(line: &str) -> Option<Form> {
     let line = line.trim_start();
     let rest = line.strip_prefix(['!', 'C', 'c', '*'])?;
+    let rest = rest.trim_start_matches(['!', ' ', '\t']);
+    // Most comments are none.
+    if !rest.starts_with(['F', 'f']) {
+        return None;
+    }
     let mut rest = rest.chars().filter(|c| !c.is_whitespace());
     let mut compact = String::new();
     // The directive is short, so no more of a long line is looked at.
     compact.extend(rest.by_ref().take(32).map(|c| c.to_ascii_uppercase()));
-    let compact = compact.trim_start_matches('!');
     match compact.strip_prefix("FARFEL:FORM=")? {
         f if f.starts_with("FREE") => Some(Form::Free),
         f if f.starts_with("FIXED") => Some(Form::Fixed),

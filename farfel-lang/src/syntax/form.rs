@@ -32,7 +32,7 @@ pub(super) struct Comment {
     pub apart: bool,
 }
 
-/// A character or Hollerith constant.
+/// A character or Hollerith constant, or a character without meaning.
 #[derive(Debug)]
 struct Text {
     /// Where its mark stands in [`Statement::text`].
@@ -55,8 +55,8 @@ pub(super) struct Statement {
     pub comments: Vec<Comment>,
     /// What is wrong with it before anyone reads it.
     pub fault: Option<Box<Diagnostic>>,
-    /// Text beyond column 72 begins here.
-    pub cut_off: Option<u32>,
+    /// The first text beyond column 72.
+    pub cut_off: Option<Span>,
     /// Column of the first letter, from 1.
     pub column: u32,
 }
@@ -107,8 +107,7 @@ impl Statement {
             return self.label.map_or(0, |(_, s)| s.end);
         };
         match self.text[before] {
-            CHAR | HOLLERITH => self.string(before).map_or(0, |s| s.end),
-            BAD => self.start(before) + 1,
+            CHAR | HOLLERITH | BAD => self.string(before).map_or(0, |s| s.end),
             _ => self.start(before) + 1,
         }
     }
@@ -137,7 +136,7 @@ impl Statement {
         self.strings.get(i)
     }
 
-    /// The constant whose mark stands at `at`.
+    /// The constant, or the character without meaning, whose mark stands at `at`.
     pub fn string_value(&self, at: usize) -> &str {
         self.string(at).map_or("", |s| &s.value)
     }
@@ -279,6 +278,8 @@ pub(super) struct Reader {
     /// The statement begins with `FORMAT(`.
     format: bool,
     gap: bool,
+    /// Lines meant for a preprocessor are reported once.
+    preprocessor: bool,
 }
 
 impl Reader {
@@ -296,6 +297,7 @@ impl Reader {
             apart: true,
             format: false,
             gap: false,
+            preprocessor: false,
         }
     }
 
@@ -376,6 +378,7 @@ impl Reader {
                         self.layout_fault(st, fault, text);
                         st.column = column as u32;
                         if matches!(fault, Some(Layout::Preprocessor)) {
+                            self.preprocessor = true;
                             self.pos = self.next_line(text);
                             return true;
                         }
@@ -435,19 +438,27 @@ impl Reader {
     /// comments before it.
     fn fixed_continuation(&mut self, st: &mut Statement) -> Option<(usize, usize)> {
         let mut at = self.pos;
-        let mut comments = Vec::new();
-        loop {
+        let (mut blank, mut commented) = (false, false);
+        let found = loop {
             match self.fixed_line(at) {
-                Physical::Blank => {}
-                Physical::Comment { text } => self.comment(&mut comments, text),
-                Physical::Continuation { text, column } => {
-                    st.comments.append(&mut comments);
-                    return Some((text, column));
-                }
+                Physical::Blank => blank = true,
+                Physical::Comment { .. } => commented = true,
+                Physical::Continuation { text, column } => break (text, column),
                 Physical::End | Physical::Initial { .. } => return None,
             }
             at = self.next_line(at);
+        };
+        if blank || commented {
+            // Only now is it known that these comments belong to the statement.
+            let mut at = self.pos;
+            while at < found.0 {
+                if let Physical::Comment { text } = self.fixed_line(at) {
+                    self.comment(&mut st.comments, text);
+                }
+                at = self.next_line(at);
+            }
         }
+        Some(found)
     }
 
     /// What the line is that begins at `pos`.
@@ -556,7 +567,8 @@ impl Reader {
     fn hash(&self, at: usize) -> Physical {
         let rest = self.text.get(at + 1..self.next_line(at)).unwrap_or("");
         let rest = rest.trim_start();
-        if rest.is_empty()
+        if self.preprocessor
+            || rest.is_empty()
             || rest.starts_with("line")
             || rest.starts_with(|c: char| c.is_ascii_digit())
         {
@@ -607,6 +619,7 @@ impl Reader {
                         st.column = column as u32;
                         if fault.is_some() {
                             self.layout_fault(st, fault, text);
+                            self.preprocessor = true;
                             self.pos = self.next_line(text);
                             return true;
                         }
@@ -794,7 +807,16 @@ impl Reader {
                         at += 1;
                         continue;
                     }
-                    class::BAD => self.push(st, BAD, at),
+                    class::BAD => {
+                        let c = self.text.get(at..).and_then(|t| t.chars().next());
+                        let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+                        st.strings.push(Text {
+                            at: st.text.len(),
+                            value: c.to_string(),
+                            end: (at + c.len_utf8()).min(bytes.len()) as u32,
+                        });
+                        self.push(st, BAD, at);
+                    }
                     letter => {
                         debug_assert!(letter >= class::FIRST);
                         self.push(st, letter, at);
@@ -946,7 +968,8 @@ impl Reader {
         let end = self.next_line(at);
         let rest = self.text.get(at..end).unwrap_or("");
         if !rest.trim().is_empty() {
-            st.cut_off = Some(at as u32);
+            let end = at + rest.trim_end().len();
+            st.cut_off = Some(Span::new(self.file, at as u32, end as u32));
         }
     }
 
@@ -1039,10 +1062,7 @@ impl Reader {
                 .help("close it with the same quote; a quote inside is written twice");
         }
         if let Some(at) = st.cut_off {
-            fault = fault.related(
-                Span::new(self.file, at, at + 1),
-                "what stands beyond column 72 is not read",
-            );
+            fault = fault.related(at, "what stands beyond column 72 is not read");
         }
         self.fault(st, fault);
         self.finish_string(st, mark, start, start + shown);

@@ -267,7 +267,10 @@ impl<'a> Line<'a> {
                 Diagnostic::error(
                     &rules::BAD_CHARACTER,
                     self.here(),
-                    "this character has no meaning here",
+                    format!(
+                        "`{}` has no meaning here",
+                        self.st.string_value(self.pos).escape_debug()
+                    ),
                 )
                 .label(format!("expected {wanted}")),
             );
@@ -280,10 +283,7 @@ impl<'a> Line<'a> {
         );
         if let Some(at) = self.st.cut_off {
             fault = fault
-                .related(
-                    Span::new(self.st.file, at, at + 1),
-                    "what stands beyond column 72 is not read",
-                )
+                .related(at, "what stands beyond column 72 is not read")
                 .help("break the line before column 73 and continue it with a mark in column 6");
         }
         Box::new(fault)

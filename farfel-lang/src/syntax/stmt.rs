@@ -5,6 +5,7 @@ use super::form::{BAD, CHAR, HOLLERITH};
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
+use std::collections::HashSet;
 
 /// What an IF statement turns out to be.
 #[derive(Debug)]
@@ -113,13 +114,14 @@ impl Line<'_> {
         if !self.eat(b'(') || self.eat(b')') {
             return Ok(args);
         }
+        let mut seen = HashSet::new();
         loop {
             let from = self.pos;
             if self.eat(b'*') {
                 args.push(Arg::AltReturn(self.since(from)));
             } else {
                 let (sym, span) = self.expect_sym("a dummy argument")?;
-                if args.contains(&Arg::Dummy(sym)) {
+                if !seen.insert(sym) {
                     let symbol = &self.frame.unit.symbols[sym];
                     self.diagnostics.push(
                         Diagnostic::error(

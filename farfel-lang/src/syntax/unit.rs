@@ -11,7 +11,7 @@ use crate::ir::{
     Program, Spec, SpecKind, Stmt, StmtKind, Unit, UnitKind, unused_name,
 };
 use crate::source::{FileId, Sources, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How deep blocks, and units, may nest: passes walk them by recursion.
 const MAX_BLOCKS: usize = 100;
@@ -35,6 +35,8 @@ pub(super) struct Frame {
     blocks: Vec<Open>,
     labels: HashMap<Label, Span>,
     references: Vec<(Label, Span)>,
+    /// Assignments to `DO10I`, before there is a label 10: may be loops without comma.
+    suspects: Vec<(Label, Span)>,
 }
 
 /// A block that is not closed yet.
@@ -111,6 +113,7 @@ impl Frame {
             blocks: Vec::new(),
             labels: HashMap::new(),
             references: Vec::new(),
+            suspects: Vec::new(),
         }
     }
 
@@ -199,8 +202,8 @@ struct Parser<'a> {
     readers: Vec<Reader>,
     includes: usize,
     units: Vec<Unit>,
-    /// Which of `units` are main programs without PROGRAM statement.
-    implicit: Vec<usize>,
+    /// The first of `units` that is a main program without PROGRAM statement.
+    implicit: Option<usize>,
     diagnostics: Vec<Diagnostic>,
     /// The unit that is read.
     frame: Frame,
@@ -225,7 +228,7 @@ pub(super) fn parse(
         readers: vec![Reader::new(file, text, form)],
         includes: 0,
         units: Vec::new(),
-        implicit: Vec::new(),
+        implicit: None,
         diagnostics: Vec::new(),
         frame: Frame::none(),
         outer: Vec::new(),
@@ -540,6 +543,12 @@ impl Parser<'_> {
                 }
             }
             kind => {
+                if kind == Kind::Assignment
+                    && let Some(label) = looks_like_do(st)
+                    && !self.frame.labels.contains_key(&label)
+                {
+                    self.frame.suspects.push((label, span));
+                }
                 let read = self.line(st, free, pos).simple(kind);
                 match self.check(read) {
                     Some(kind) => self.push(st, kind),
@@ -736,10 +745,7 @@ impl Parser<'_> {
                 if let Some(meant) = suggestion(&word) {
                     report = report.help(format!("did you mean {meant}?"));
                 } else if let Some(at) = st.cut_off {
-                    report = report.related(
-                        Span::new(st.file, at, at + 1),
-                        "what stands beyond column 72 is not read",
-                    );
+                    report = report.related(at, "what stands beyond column 72 is not read");
                 }
                 report
             }
@@ -967,13 +973,26 @@ impl Parser<'_> {
                 ));
             }
         }
+        for (label, span) in &frame.suspects {
+            if let Some(at) = frame.labels.get(label) {
+                self.report(
+                    Diagnostic::warning(
+                        &rules::SYNTAX,
+                        *span,
+                        "without a comma this is an assignment, not a DO statement",
+                    )
+                    .related(*at, "the loop would end here")
+                    .help("separate the first and the last value of the loop by a comma"),
+                );
+            }
+        }
         let mut unit = frame.unit;
         unit.end_span = span;
         if self.frame.open {
             self.frame.unit.nested.push(unit);
         } else {
-            if frame.implicit {
-                self.implicit.push(self.units.len());
+            if frame.implicit && self.implicit.is_none() {
+                self.implicit = Some(self.units.len());
             }
             self.units.push(unit);
         }
@@ -995,14 +1014,17 @@ impl Parser<'_> {
             self.report(report);
             self.close_unit(end);
         }
-        for i in std::mem::take(&mut self.implicit) {
-            let name = unused_name("MAIN", &|n| {
-                self.units
-                    .iter()
-                    .enumerate()
-                    .any(|(j, u)| j != i && u.name == n)
-            });
-            self.units[i].name = name;
+        // A second one is a fault, which its name then shows.
+        if let Some(main) = self.implicit {
+            let taken: HashSet<&str> = self
+                .units
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| *i != main)
+                .map(|(_, u)| u.name.as_str())
+                .collect();
+            let name = unused_name("MAIN", &|n| taken.contains(n));
+            self.units[main].name = name;
         }
     }
 
@@ -1061,6 +1083,15 @@ impl Parser<'_> {
 
 fn label_of(st: &Statement) -> Option<Label> {
     st.label.map(|(l, _)| l)
+}
+
+/// The label in an assignment to `DO10I`.
+fn looks_like_do(st: &Statement) -> Option<Label> {
+    let rest = st.text.strip_prefix(b"DO")?;
+    let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
+    let name = rest.get(digits)?.is_ascii_uppercase() && !rest.contains(&b'(');
+    let label = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+    name.then_some(label)
 }
 
 /// A faulty IF statement was meant to open a block: it ends with THEN or something like
