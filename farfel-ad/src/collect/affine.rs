@@ -108,6 +108,17 @@ impl Affine {
         }
     }
 
+    /// What a group alone holds.
+    pub fn ungrouped(self) -> Self {
+        match &self.as_monomial() {
+            Some(Monomial { k, factors }) if *k == Decimal::ONE => match &factors[..] {
+                [Factor::Group(g)] => (**g).clone(),
+                _ => self,
+            },
+            _ => self,
+        }
+    }
+
     pub fn is_zero(&self) -> bool {
         self.constant.is_zero() && self.terms.is_empty()
     }

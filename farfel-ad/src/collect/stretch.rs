@@ -211,7 +211,7 @@ impl Pass<'_> {
                         learnt = reader.linear(value).map(Value::Tangent);
                     }
                 } else if reader.is_native(value) && !self.reads_tangents(value) {
-                    learnt = reader.affine(value).map(Value::Primal);
+                    learnt = reader.affine(value).map(|a| Value::Primal(a.ungrouped()));
                 }
             }
             for s in self.storage.overlapping(base) {
