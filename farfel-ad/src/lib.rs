@@ -95,3 +95,5 @@ pub fn differentiate_all(
     }
     Ok(program)
 }
+
+pub mod collect;
