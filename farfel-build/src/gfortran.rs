@@ -1,6 +1,6 @@
 //! Running gfortran, and reading what it says.
 
-use crate::assemble::BORDER;
+use crate::border::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
 use crate::toolchain::Compiler;
 use crate::{Config, Error, Report};

@@ -29,6 +29,7 @@
 //! | `sources` | directories → files and their text |
 //! | `pipeline` | text → a lowered program with its derivatives |
 //! | `assemble` | program → the Fortran that is compiled |
+//! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `script` | all of it in a build script |
@@ -50,6 +51,7 @@
 
 mod assemble;
 mod bind;
+mod border;
 mod config;
 mod error;
 mod facts;
@@ -127,7 +129,8 @@ pub fn expand(
             let exports = config.exports.as_deref().filter(|_| is_library);
             let done = pipeline::differentiate(read.program, read.report, config, exports)?;
             let text = if is_library {
-                let exports = bind::choose(&done.program, &read.written, config)?;
+                let assigned = farfel_lang::effects::Assigned::of(&done.program);
+                let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
                 let names = Names::new(&config.name, &config.version);
                 assemble::Library::new(done.program, names).text(&exports.names, None)
             } else {

@@ -197,7 +197,8 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
 
     let exports = config.exports.as_deref();
     let done = pipeline::differentiate(read.program, read.report, config, exports)?;
-    let exports = bind::choose(&done.program, &read.written, config)?;
+    let assigned = Assigned::of(&done.program);
+    let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
     let names = Names::new(&config.name, &config.version);
     let facts = Facts::of(&done.program, config.save_all);
     let any_stop = !facts.stops.is_empty();
@@ -208,7 +209,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         sources: &done.report.sources,
         config,
         facts,
-        assigned: Assigned::of(&done.program),
+        assigned,
     }
     .text();
     let text =
