@@ -41,6 +41,7 @@
 //! | `farfel_bindings.rs` | the Rust functions |
 //! | `farfel.f` | the Fortran that is compiled, with line markers |
 //! | `farfel.key` | compiler and flags of the last successful run |
+//! | `farfel.log` | what it said |
 //! | `lib….a` | the static library |
 //!
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
@@ -169,7 +170,8 @@ pub fn build_program(files: &[PathBuf], out: &Path, config: &Config) -> Result<R
     // All there is stands in this one file, so that gfortran may inline everything.
     flags.push("-fwhole-program".into());
     let built = scratch.path().join("program");
-    let report = gfortran::compile(&compiler, &flags, &source, &built, done.report)?;
+    let log = scratch.path().join("farfel.log");
+    let report = gfortran::compile(&compiler, &flags, &source, &built, &log, done.report)?;
     files::copy(&built, out)?;
     Ok(report)
 }

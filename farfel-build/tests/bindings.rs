@@ -362,6 +362,15 @@ const SLOPPY: &str = "      REAL FUNCTION FIRST(A)
    10 B(I) = 2*A(I)
       END
 
+      SUBROUTINE SMALL
+      REAL A(2)
+      CALL BIG(A)
+      END
+      SUBROUTINE BIG(A)
+      REAL A(3)
+      A(1) = 0
+      END
+
 C     Variables called like subprograms, of this program and of gfortran's own.
       REAL FUNCTION NAMES(TAKE)
       REAL TAKE
@@ -397,6 +406,13 @@ fn main() {
 "#,
     );
     p.run();
+    // gfortran's warning is shown, also when gfortran has no reason to run again.
+    for edit in ["", "// Edited.\n"] {
+        p.append("src/main.rs", edit);
+        let seen = p.cargo(&["build"]).stderr;
+        let warning = "warning: sloppy@0.1.0: fortran/sloppy.f:32:7: Actual argument contains too few elements";
+        assert_eq!(seen.matches(warning).count(), 1, "{seen}");
+    }
 }
 
 #[test]

@@ -123,7 +123,10 @@ fn faults_are_shown_once_at_their_place() {
     // Nothing is left that could be linked, and nothing half-written.
     for file in fs::read_dir(p.out()).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
-        assert!(["farfel.f", "output"].contains(&name.as_str()), "{name}");
+        assert!(
+            ["farfel.f", "farfel.log"].contains(&name.as_str()),
+            "{name}"
+        );
     }
 }
 
