@@ -35,8 +35,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
     let mut command = Command::new(&program);
     command.args(&args.arguments);
     shell.verbose("Running", cargo::shown(&command));
-    // The terminal sends Ctrl-C to the program as well: how to end is its decision.
-    let _ = ctrlc::set_handler(|| {});
+    cargo::leave_interrupts_to_children();
     let mut running = command
         .spawn()
         .map_err(|source| Error::io("run", &program, &source))?;
