@@ -3,83 +3,13 @@
 //! central differences, and its values with those of the plain subroutine.
 
 mod support;
-use support::{CHECKED, FAST, compare, expand, run};
-
-struct Case {
-    name: &'static str,
-    /// `@` stands for the number of the case.
-    text: &'static str,
-}
-
-fn check_cases(cases: &[Case]) -> String {
-    let mut text = String::from(
-        "      PROGRAM MAIN
-      DOUBLE PRECISION X(3), V(3), Y(3), D(3), P(3), R(3)
-      X(1) = 0.7D0
-      X(2) = 1.3D0
-      X(3) = -0.4D0
-      DO 10 J = 1, 3
-      DO 20 I = 1, 3
-   20 V(I) = 0
-      V(J) = 1
-",
-    );
-    for (i, c) in cases.iter().enumerate() {
-        let i = i + 1;
-        let name = c.name;
-        text += &format!(
-            "      CALL F{i}(X, P)
-      CALL D{i}(X, V, Y, D)
-      CALL N{i}(X, V, R)
-      DO {i}0{i} I = 1, 3
-      PRINT *, '{name}', D(I), R(I)
-{i:>2}0{i:<2} PRINT *, '{name}_value', Y(I), P(I)
-"
-        );
-    }
-    text += "   10 CONTINUE\n      END\n";
-    for (i, c) in cases.iter().enumerate() {
-        let i = i + 1;
-        text += &c.text.trim_start_matches('\n').replace('@', &i.to_string());
-        text += &format!(
-            "      SUBROUTINE D{i}(X, V, Y, D)
-      DOUBLE PRECISION X(3), V(3), Y(3), D(3)
-      ADF(TANGENT(X) = V)
-      CALL F{i}(X, Y)
-      END ADF(D = TANGENT(Y))
-      END
-      SUBROUTINE N{i}(X, V, R)
-      DOUBLE PRECISION X(3), V(3), R(3), D(3, 3), H, A(3), B(3)
-      DOUBLE PRECISION S(3)
-      DO 10 K = 1, 3
-      H = 0.01D0/2**(K - 1)
-      DO 5 I = 1, 3
-    5 S(I) = X(I) + H*V(I)
-      CALL F{i}(S, A)
-      DO 6 I = 1, 3
-    6 S(I) = X(I) - H*V(I)
-      CALL F{i}(S, B)
-      DO 10 I = 1, 3
-   10 D(I, K) = (A(I) - B(I))/(2*H)
-      DO 20 I = 1, 3
-      D(I, 1) = (4*D(I, 2) - D(I, 1))/3
-      D(I, 2) = (4*D(I, 3) - D(I, 2))/3
-   20 R(I) = (16*D(I, 2) - D(I, 1))/15
-      END
-"
-        );
-    }
-    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    for flags in [CHECKED, FAST] {
-        compare(&run(&fortran, flags), 1e-8, &fortran);
-    }
-    fortran
-}
+use std::borrow::Cow;
+use support::jacobian::{Case, check_cases};
 
 const CONTROL: &[Case] = &[
     Case {
         name: "branches",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       IF (X(1) .GT. X(2)) THEN
@@ -96,11 +26,11 @@ const CONTROL: &[Case] = &[
       IF (X(2) .LT. 0) A = X(2)
       Y(3) = A + X(3)
       END
-",
+"),
     },
     Case {
         name: "shared_terminal",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), S
       S = 0
@@ -117,11 +47,11 @@ const CONTROL: &[Case] = &[
       DO 40 I = 1, 3
    40 Y(3) = Y(3)*X(2) + I
       END
-",
+"),
     },
     Case {
         name: "jumps",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       INTEGER L
@@ -149,11 +79,11 @@ const CONTROL: &[Case] = &[
   250 A = 0
   260 Y(3) = A*X(3)
       END
-",
+"),
     },
     Case {
         name: "loops",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, T
       A = X(1)
@@ -180,11 +110,11 @@ const CONTROL: &[Case] = &[
       IF (A .GT. 1D5) STOP 'LARGE'
       Y(3) = A
       END
-",
+"),
     },
     Case {
         name: "newton",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), Z, G
       Z = 1
@@ -195,11 +125,11 @@ const CONTROL: &[Case] = &[
       Y(2) = 0
       Y(3) = Z*X(3)
       END
-",
+"),
     },
     Case {
         name: "overwritten",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B(3)
       A = X(1)*X(2)
@@ -214,11 +144,11 @@ const CONTROL: &[Case] = &[
       Y(3) = A + B(1) + B(2)*X(1) + B(3)
       Y(3) = Y(3)*Y(3) - Y(2)
       END
-",
+"),
     },
     Case {
         name: "recurrence_in_place",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(0:4), B(2, 2)
       DO 10 I = 0, 4
@@ -237,11 +167,11 @@ const CONTROL: &[Case] = &[
       A(K) = A(K)*X(K)
       Y(3) = A(2)
       END
-",
+"),
     },
     Case {
         name: "names_in_the_way",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       IMPLICIT NONE
       DOUBLE PRECISION X(3), Y(3), COS, SIGN, TEMP, LOG, X_G1, Y_G1
@@ -259,19 +189,19 @@ const CONTROL: &[Case] = &[
       Y(2) = Y_G1 + LOG
       Y(3) = TEMP
       END
-",
+"),
     },
 ];
 
 #[test]
 fn control_flow() {
-    check_cases(CONTROL);
+    check_cases(CONTROL, 1e-8);
 }
 
 const CALLS: &[Case] = &[
     Case {
         name: "functions",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), G@, H@, A
       A = G@(H@(X(1), X(2))*2, X(3)) + G@(X(1), 2D0)*X(2)
@@ -294,11 +224,11 @@ const CALLS: &[Case] = &[
       DOUBLE PRECISION H@, A, B
       H@ = EXP(-A)*(B + 1)
       END
-",
+"),
     },
     Case {
         name: "actuals",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(2, 3), W(6)
       DO 10 J = 1, 3
@@ -332,11 +262,11 @@ const CALLS: &[Case] = &[
       DO 10 I = 1, N
    10 W(I + 1) = W(I)*A(I)
       END
-",
+"),
     },
     Case {
         name: "contexts",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B, C
       CALL G@(X(1), 2D0, A, B)
@@ -353,11 +283,11 @@ const CALLS: &[Case] = &[
       S = P/Q
       IF (P .GT. Q) S = R
       END
-",
+"),
     },
     Case {
         name: "side_effects",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), G@, A, B
       A = X(1)
@@ -373,11 +303,11 @@ const CALLS: &[Case] = &[
       G@ = A*A
       A = A + G@/3
       END
-",
+"),
     },
     Case {
         name: "statement_functions",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B, SF, SG, W, G@
       REAL R, SR
@@ -395,11 +325,11 @@ const CALLS: &[Case] = &[
       DOUBLE PRECISION G@, A
       G@ = SIN(A)
       END
-",
+"),
     },
     Case {
         name: "recursion",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL R@(3, X(1), Y(1))
@@ -415,11 +345,11 @@ const CALLS: &[Case] = &[
         B = A*C + N
       END IF
       END
-",
+"),
     },
     Case {
         name: "alternate_returns",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       CALL G@(X(1), A, *10, *20)
@@ -437,11 +367,11 @@ const CALLS: &[Case] = &[
       IF (P .GT. 0) RETURN 2
       IF (P .LT. -1) RETURN 1
       END
-",
+"),
     },
     Case {
         name: "entries",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL G@(X(1), Y(1))
@@ -455,11 +385,11 @@ const CALLS: &[Case] = &[
       Q = P*P*P
       P = P - 1
       END
-",
+"),
     },
     Case {
         name: "precision",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), D
       COMPLEX*16 Z, W, G@
@@ -477,19 +407,19 @@ const CALLS: &[Case] = &[
       COMPLEX*16 G@, Z
       G@ = Z**N + SQRT(Z)*DBLE(N)
       END
-",
+"),
     },
 ];
 
 #[test]
 fn calls() {
-    check_cases(CALLS);
+    check_cases(CALLS, 1e-8);
 }
 
 const STORAGE: &[Case] = &[
     Case {
         name: "common",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL PUT@(X)
@@ -521,11 +451,11 @@ const STORAGE: &[Case] = &[
       Y(2) = C
       Y(3) = A(2)
       END
-",
+"),
     },
     Case {
         name: "common_overwritten",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       COMMON /ONE@/ A
@@ -550,11 +480,11 @@ const STORAGE: &[Case] = &[
       A = A*B
       CALL G@
       END
-",
+"),
     },
     Case {
         name: "tables",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), C(3), E
       PARAMETER (E = 2.5D0, N = 3)
@@ -568,11 +498,11 @@ const STORAGE: &[Case] = &[
       DO 10 I = 1, N
    10 Y(I) = C(I)*X(I)**2 + E*X(K)
       END
-",
+"),
     },
     Case {
         name: "saved_workspace",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL G@(X(1), Y(1))
@@ -586,11 +516,11 @@ const STORAGE: &[Case] = &[
       W(2) = W(1) + A
       B = W(1)*W(2)
       END
-",
+"),
     },
     Case {
         name: "input_and_output",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B(3)
       CHARACTER*200 LINE
@@ -606,11 +536,11 @@ const STORAGE: &[Case] = &[
       Y(3) = B(1)*B(2) + B(3)
       WRITE (LINE, *) A, X(1)*2, (B(I), I = 1, 3)
       END
-",
+"),
     },
     Case {
         name: "passive_equivalence",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(4), B, C
       EQUIVALENCE (A(2), B), (C, A(3))
@@ -621,11 +551,11 @@ const STORAGE: &[Case] = &[
       A(1) = X(1)
       Y(3) = X(3)
       END
-",
+"),
     },
     Case {
         name: "implicit_none",
-        text: "
+        text: Cow::Borrowed("
       SUBROUTINE F@(X, Y)
       IMPLICIT NONE
       DOUBLE PRECISION X(3), Y(3), G@
@@ -646,11 +576,11 @@ const STORAGE: &[Case] = &[
         G@ = G@ + W(I)*SQRT(ABS(X(I)) + 1)
    10 CONTINUE
       END
-",
+"),
     },
 ];
 
 #[test]
 fn storage() {
-    check_cases(STORAGE);
+    check_cases(STORAGE, 1e-8);
 }

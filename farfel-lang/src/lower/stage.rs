@@ -142,9 +142,6 @@ impl Stager<'_> {
             let s = &self.unit.symbols[s];
             s.class == Class::Variable && s.ty.is_some_and(Type::is_differentiable)
         };
-        let paired: Vec<usize> = (0..symbols.len())
-            .filter(|p| is_real(symbols[*p]))
-            .collect();
         let bases = |items: &[AdItem]| -> Vec<usize> {
             super::outline::bases(items)
                 .into_iter()
@@ -152,6 +149,16 @@ impl Stager<'_> {
                 .collect()
         };
         let (independents, dependents) = (bases(&block.opening), bases(&block.closing));
+        // The tangent of an array of assumed size cannot be stored. Where the block only
+        // passes the array on, it may need none; the AD tool sees whether that is so.
+        let needs_none = |p: usize| {
+            assumed_size(&self.unit.symbols[symbols[p]])
+                && !independents.contains(&p)
+                && !dependents.contains(&p)
+        };
+        let paired: Vec<usize> = (0..symbols.len())
+            .filter(|p| is_real(symbols[*p]) && !needs_none(*p))
+            .collect();
 
         // Which destinations can be passed themselves.
         let direct = self.direct_destinations(&block.closing, &symbols, &independents);
@@ -292,12 +299,7 @@ impl Stager<'_> {
     /// A local variable for the tangent of `of`.
     fn tangent(&mut self, of: SymId, suffix: &str, span: Span) -> SymId {
         let s = self.unit.symbols[of].clone();
-        if s.dims.iter().any(|d| {
-            matches!(
-                d.upper.as_ref().map(|u| &u.kind),
-                Some(ExprKind::Star) | None
-            )
-        }) {
+        if assumed_size(&s) {
             self.diagnostics.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
@@ -477,6 +479,16 @@ impl Stager<'_> {
         self.unit.declare(id);
         id
     }
+}
+
+/// True for `X(*)` and `X(:)`.
+fn assumed_size(s: &Symbol) -> bool {
+    s.dims.iter().any(|d| {
+        matches!(
+            d.upper.as_ref().map(|u| &u.kind),
+            Some(ExprKind::Star) | None
+        )
+    })
 }
 
 /// `index`, which counts from one lower bound, as a subscript that counts from another.

@@ -7,8 +7,8 @@
 
 use super::import::Import;
 use crate::ir::{
-    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId, Symbol, Unit,
-    UnitKind, unused_name,
+    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind,
+    SymId, Symbol, Unit, UnitKind, unused_name,
 };
 use std::collections::{BTreeSet, HashSet};
 
@@ -25,7 +25,11 @@ pub(super) fn share(program: &mut Program, which: &dyn Fn(&Unit) -> bool) {
         }));
     }
     let mut new = Vec::new();
-    for unit in program.units.iter_mut().filter(|u| u.kind != UnitKind::Program && which(u)) {
+    for unit in program
+        .units
+        .iter_mut()
+        .filter(|u| u.kind != UnitKind::Program && which(u))
+    {
         let saved = saved(unit);
         if !saved.is_empty() {
             new.extend(share_one(unit, &saved, &mut taken));
@@ -37,7 +41,10 @@ pub(super) fn share(program: &mut Program, which: &dyn Fn(&Unit) -> bool) {
 /// The local variables of a unit that keep their values. Those in EQUIVALENCE share their
 /// storage with others and stay.
 fn saved(unit: &Unit) -> BTreeSet<SymId> {
-    let everything = unit.specs.iter().any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    let everything = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
     let mut fixed = BTreeSet::new();
     for s in &unit.specs {
         if let SpecKind::Equivalence(groups) = &s.kind {
@@ -85,21 +92,41 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
             }
         }
     }
-    unit.specs.retain(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()));
+    unit.specs
+        .retain(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()));
     for id in saved {
-        let block = unused_name(&format!("{}_{}", unit.name, unit.symbols[*id].name), &|n| taken.contains(n));
+        let block = unused_name(&format!("{}_{}", unit.name, unit.symbols[*id].name), &|n| {
+            taken.contains(n)
+        });
         taken.insert(block.clone());
         let s = &mut unit.symbols[*id];
         s.place = Place::Common(block.clone());
         s.saved = false;
         let span = s.span;
-        let members = vec![(block, vec![Entity { sym: *id, dims: false }])];
+        let members = vec![(
+            block,
+            vec![Entity {
+                sym: *id,
+                dims: false,
+            }],
+        )];
         let at = unit
             .specs
             .iter()
-            .position(|s| matches!(s.kind, SpecKind::Data(_) | SpecKind::StatementFunction(_) | SpecKind::Format(..)))
+            .position(|s| {
+                matches!(
+                    s.kind,
+                    SpecKind::Data(_) | SpecKind::StatementFunction(_) | SpecKind::Format(..)
+                )
+            })
             .unwrap_or(unit.specs.len());
-        unit.specs.insert(at, Spec { kind: SpecKind::Common(members), span });
+        unit.specs.insert(
+            at,
+            Spec {
+                kind: SpecKind::Common(members),
+                span,
+            },
+        );
     }
     if data.is_empty() {
         return None;
@@ -109,20 +136,35 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
     let mut block = Unit::new(UnitKind::BlockData, name, unit.span);
     block.implicit = unit.implicit.clone();
     if !block.implicit.is_empty() {
-        block.specs.push(Spec { kind: SpecKind::Implicit, span: unit.span });
+        block.specs.push(Spec {
+            kind: SpecKind::Implicit,
+            span: unit.span,
+        });
     }
     let mut import = Import::new(unit);
     let mut sets = Vec::new();
     for set in data {
-        let targets = set.targets.into_iter().map(|e| import.expr(&mut block, e)).collect();
+        let targets = set
+            .targets
+            .into_iter()
+            .map(|e| import.expr(&mut block, e))
+            .collect();
         let values = set
             .values
             .into_iter()
-            .map(|(n, v)| (n.map(|e| import.expr(&mut block, e)), import.expr(&mut block, v)))
+            .map(|(n, v)| {
+                (
+                    n.map(|e| import.expr(&mut block, e)),
+                    import.expr(&mut block, v),
+                )
+            })
             .collect();
         sets.push(DataSet { targets, values });
     }
-    block.specs.push(Spec { kind: SpecKind::Data(sets), span: unit.span });
+    block.specs.push(Spec {
+        kind: SpecKind::Data(sets),
+        span: unit.span,
+    });
     Some(block)
 }
 
@@ -151,7 +193,8 @@ fn take_data(unit: &mut Unit, saved: &BTreeSet<SymId>) -> Vec<DataSet> {
             *sets = others;
         }
     }
-    unit.specs.retain(|s| !matches!(&s.kind, SpecKind::Data(sets) if sets.is_empty()));
+    unit.specs
+        .retain(|s| !matches!(&s.kind, SpecKind::Data(sets) if sets.is_empty()));
     taken
 }
 

@@ -72,7 +72,7 @@ impl Loader for NoIncludes {
 pub struct Parsed {
     /// The units in the order of the text. Names are not resolved.
     pub program: ir::Program,
-    /// Faults in the order of the text.
+    /// Faults in the order of the text, those in INCLUDE files last.
     pub diagnostics: Vec<Diagnostic>,
 }
 

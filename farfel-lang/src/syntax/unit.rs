@@ -130,6 +130,12 @@ impl Frame {
         self.references.push((label, span));
     }
 
+    /// A type is declared for the name.
+    fn declares(&self, name: &str) -> bool {
+        let symbols = &self.unit.symbols;
+        symbols.find(name).is_some_and(|s| symbols[s].typed)
+    }
+
     fn push(&mut self, statement: Stmt) {
         match self.blocks.last_mut() {
             Some(block) => block.body.push(statement),
@@ -235,11 +241,14 @@ pub(super) fn parse(
         comments: Vec::new(),
     };
     parser.run();
+    let mut diagnostics = parser.diagnostics;
+    // What is found out at the end of a unit belongs further up.
+    diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     Parsed {
         program: Program {
             units: parser.units,
         },
-        diagnostics: parser.diagnostics,
+        diagnostics,
     }
 }
 
@@ -257,6 +266,7 @@ impl Parser<'_> {
             }
             last = st.whole();
             let before = self.diagnostics.len();
+            let (depth, references) = (self.outer.len(), self.frame.references.len());
             if let Some(fault) = st.fault.take() {
                 self.diagnostics.push(*fault);
                 self.statement(&st, free);
@@ -264,6 +274,10 @@ impl Parser<'_> {
                 self.diagnostics.truncate(before + 1);
             } else {
                 self.statement(&st, free);
+            }
+            if self.diagnostics.len() > before && self.outer.len() == depth {
+                // A faulty statement may mean other labels than those it names.
+                self.frame.references.truncate(references);
             }
         }
         self.finish(last);
@@ -537,15 +551,20 @@ impl Parser<'_> {
             Kind::EndAd(mode) => {
                 let read = self.line(st, free, pos).ad_closing(mode);
                 let closing = self.check(read).unwrap_or_default();
-                let this = |k: &OpenKind| matches!(k, OpenKind::Ad { mode: m, .. } if *m == mode);
-                if self.unwind(st, ad_word(mode), &this) {
-                    self.frame.close(None, closing, span);
+                if !self.closes_other_mode(st, mode) {
+                    let this =
+                        |k: &OpenKind| matches!(k, OpenKind::Ad { mode: m, .. } if *m == mode);
+                    if !self.unwind(st, ad_word(mode), &this) {
+                        return;
+                    }
                 }
+                self.frame.close(None, closing, span);
             }
             kind => {
                 if kind == Kind::Assignment
-                    && let Some(label) = looks_like_do(st)
+                    && let Some((label, name)) = looks_like_do(st)
                     && !self.frame.labels.contains_key(&label)
+                    && !self.frame.declares(name)
                 {
                     self.frame.suspects.push((label, span));
                 }
@@ -645,6 +664,31 @@ impl Parser<'_> {
                 false
             }
         }
+    }
+
+    /// END ADR where the innermost block is ADF, or the other way round, was meant to
+    /// close it, unless one further out fits. Reports that.
+    fn closes_other_mode(&mut self, st: &Statement, end: AdMode) -> bool {
+        let fits = |b: &Open| matches!(b.kind, OpenKind::Ad { mode, .. } if mode == end);
+        if self.frame.blocks.iter().any(fits) {
+            return false;
+        }
+        let Some(Open {
+            kind: OpenKind::Ad { mode, .. },
+            span,
+            ..
+        }) = self.frame.blocks.last()
+        else {
+            return false;
+        };
+        let report = Diagnostic::error(
+            &rules::UNCLOSED_BLOCK,
+            st.whole(),
+            format!("END {} cannot close {}", ad_word(end), ad_word(*mode)),
+        )
+        .related(*span, format!("this ends with END {}", ad_word(*mode)));
+        self.report(report);
+        true
     }
 
     fn otherwise(&mut self, st: &Statement, condition: Option<Expr>) {
@@ -1085,13 +1129,16 @@ fn label_of(st: &Statement) -> Option<Label> {
     st.label.map(|(l, _)| l)
 }
 
-/// The label in an assignment to `DO10I`.
-fn looks_like_do(st: &Statement) -> Option<Label> {
-    let rest = st.text.strip_prefix(b"DO")?;
-    let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
-    let name = rest.get(digits)?.is_ascii_uppercase() && !rest.contains(&b'(');
-    let label = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
-    name.then_some(label)
+/// The label in an assignment to `DO10I`, and that name.
+fn looks_like_do(st: &Statement) -> Option<(Label, &str)> {
+    let text = std::str::from_utf8(&st.text).ok()?;
+    let (name, _) = text.split_once('=')?;
+    let rest = name.strip_prefix("DO")?;
+    let variable = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let label = rest[..rest.len() - variable.len()].parse().ok()?;
+    let right = variable.starts_with(|c: char| c.is_ascii_uppercase())
+        && variable.bytes().all(super::line::is_name_letter);
+    right.then_some((label, name))
 }
 
 /// A faulty IF statement was meant to open a block: it ends with THEN or something like

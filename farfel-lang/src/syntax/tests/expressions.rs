@@ -1,4 +1,4 @@
-use super::{faults, fixed, shape, shape_free, table};
+use super::{faults, fixed, good, shape, shape_free, table};
 
 #[test]
 fn shapes() {
@@ -153,6 +153,32 @@ fn faults_in_expressions() {
         ],
         |text| faults(&fixed(&format!("X = {text}"))),
     );
+}
+
+/// What is accepted is not too deep for the passes that come after, in a thread with
+/// 2 MB of stack.
+#[test]
+fn later_passes_bear_the_depth() {
+    let deep = format!("Z={}A{}", "(".repeat(149), ")".repeat(149));
+    let long = format!("Y=X{}", "+X".repeat(1000));
+    let mut text = String::from("      SUBROUTINE S(X, Y)\n      ADF(X)\n");
+    for statement in [deep, long] {
+        for (i, chunk) in statement.as_bytes().chunks(60).enumerate() {
+            text.push_str(if i == 0 { "      " } else { "     +" });
+            text.push_str(std::str::from_utf8(chunk).unwrap());
+            text.push('\n');
+        }
+    }
+    text.push_str("      END ADF(D=TANGENT(Y))\n      END\n");
+    let mut program = crate::ir::Program {
+        units: good(&text, None),
+    };
+    assert_eq!(crate::resolve::resolve(&mut program), []);
+    let lowered = crate::lower::lower(program, crate::lower::Stage::Stage);
+    assert_eq!(lowered.diagnostics, []);
+    assert_eq!(lowered.program.clone().units.len(), 2);
+    let text = crate::print::print_program(&lowered.program, &crate::print::Options::default());
+    assert!(text.contains("S_ADF1_G1"));
 }
 
 #[test]

@@ -49,12 +49,12 @@ fn all_at_once() {
 4:14-4:14 F0001 expected an expression, found the end of the statement
 5:15-5:15 F0001 expected `,` or `)`, found the end of the statement
   help: a parenthesis is not closed
+6:12-6:14 F0004 there is no statement with label 99 in this program unit
 8:15-8:15 F0001 expected `)`, found the end of the statement
   help: a parenthesis is not closed
 10:20-10:24 F0001 the character constant does not end
   help: close it with the same quote; a quote inside is written twice
 11:7-11:14 F0002 this is no statement that Farfel knows
-6:12-6:14 F0004 there is no statement with label 99 in this program unit
 13:18-13:18 F0001 expected a dummy argument, found the end of the statement
 "
     );

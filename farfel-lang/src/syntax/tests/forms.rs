@@ -153,7 +153,7 @@ fn blanks_matter_in_free_form() {
             ),
             (
                 "call f(x)\ne nd\n",
-                "2:1-2:5 F0002 this is no statement that Farfel knows\n1:1-1:10 F0003 the main program has no END\n  2:5: the text ends here\n",
+                "1:1-1:10 F0003 the main program has no END\n  2:5: the text ends here\n2:1-2:5 F0002 this is no statement that Farfel knows\n",
             ),
         ],
         faults_free,

@@ -280,7 +280,7 @@ fn blocks_that_are_not_closed() {
             ),
             (
                 "ADF(X)\nEND ADR",
-                "2:7-2:14 F0003 there is no open ADR here\n  1:7: this ends with END ADF\n1:7-1:13 F0003 ADF is not closed\n  3:7: END ADF is missing before the end of the program unit\n",
+                "2:7-2:14 F0003 END ADR cannot close ADF\n  1:7: this ends with END ADF\n",
             ),
             (
                 "END IF\nX = 1",
