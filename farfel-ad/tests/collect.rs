@@ -1,9 +1,15 @@
 //! Derivative units, as the product rule leaves them, simplified.
 
 use farfel_ad::collect::collect;
-use farfel_lang::ir::{SymId, Unit};
+use farfel_lang::ir::{BinOp, ExprKind, SymId, Unit};
 use farfel_lang::{Sources, print, resolve::resolve, syntax};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 use std::collections::HashSet;
+use std::process::Command;
+
+/// How many random programs are compiled together.
+const PROGRAMS: usize = 60;
 
 /// Parses one unit and simplifies it; `tangents` are the names of its tangents.
 fn simplified(source: &str, tangents: &[&str]) -> String {
@@ -1001,4 +1007,238 @@ fn products_keep_their_order() {
          S_G = 2.0*A*B*C*X_G
         ",
     );
+}
+
+#[test]
+fn a_value_read_under_another_name() {
+    check(
+        "X_G, Y_G",
+        "EQUIVALENCE (V_G, Q)",
+        "X_G Y_G V_G",
+        "
+         V_G = 2.0*X_G
+         Y_G = Q
+         V_G = V_G + X_G
+         Q = V_G
+        ",
+        "
+         V_G = 2.0*X_G
+         Y_G = Q
+         V_G = 3.0*X_G
+         Q = V_G
+        ",
+    );
+}
+
+/// Random statements: texts of expressions without and with tangents.
+mod random {
+    use proptest::prelude::*;
+
+    /// Variables that may be assigned, and D, which may not and is divided by.
+    const VARIABLES: [&str; 6] = ["A", "B", "C", "P", "X(1)", "X(2)"];
+    const TANGENTS: [&str; 6] = ["A_G", "B_G", "T_G", "U_G", "X_G(1)", "X_G(2)"];
+
+    fn literal() -> impl Strategy<Value = String> {
+        prop::sample::select(vec![
+            "0.5D0", "0.1D0", "2.0D0", "1.5D0", "0.25D0", "2", "0.5", "0.1", "1.0D0",
+        ])
+        .prop_map(str::to_owned)
+    }
+
+    fn variable() -> impl Strategy<Value = String> {
+        prop::sample::select(VARIABLES.to_vec()).prop_map(str::to_owned)
+    }
+
+    /// `a op b`, each in parentheses where it could be a sum.
+    fn joined(a: String, op: &str, b: String) -> String {
+        match op {
+            "*" | "/" => format!("({a}){op}({b})"),
+            " - " => format!("{a}{op}({b})"),
+            _ => format!("{a}{op}{b}"),
+        }
+    }
+
+    fn coefficient() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![variable(), literal(), Just("D".to_owned())];
+        leaf.prop_recursive(3, 8, 2, |c| {
+            prop_oneof![
+                (
+                    c.clone(),
+                    prop::sample::select(vec![" + ", " - ", "*"]),
+                    c.clone()
+                )
+                    .prop_map(|(a, op, b)| joined(a, op, b)),
+                c.clone().prop_map(|a| format!("({a})/D")),
+                c.prop_map(|a| format!("({a})")),
+            ]
+        })
+    }
+
+    fn tangent() -> impl Strategy<Value = String> {
+        let leaf = prop::sample::select(TANGENTS.to_vec()).prop_map(str::to_owned);
+        leaf.prop_recursive(4, 16, 2, |t| {
+            prop_oneof![
+                3 => (t.clone(), prop::sample::select(vec![" + ", " - "]), t.clone())
+                    .prop_map(|(a, op, b)| joined(a, op, b)),
+                3 => (coefficient(), t.clone()).prop_map(|(c, t)| joined(c, "*", t)),
+                2 => (coefficient(), t.clone()).prop_map(|(c, t)| joined(t, "*", c)),
+                1 => t.clone().prop_map(|t| format!("({t})/D")),
+                1 => t.clone().prop_map(|t| format!("({t})/4.0D0")),
+                1 => t.prop_map(|t| format!("-({t})")),
+            ]
+        })
+    }
+
+    fn assignment() -> impl Strategy<Value = String> {
+        prop_oneof![
+            5 => (prop::sample::select(TANGENTS.to_vec()), tangent())
+                .prop_map(|(t, e)| format!("{t} = {e}")),
+            2 => (variable(), coefficient()).prop_map(|(v, e)| format!("{v} = {e}")),
+        ]
+    }
+
+    /// The statements of a subroutine with some branches and loops.
+    pub fn body() -> impl Strategy<Value = Vec<String>> {
+        let stretch = prop::collection::vec(assignment(), 1..8).boxed();
+        let part = prop_oneof![
+            4 => stretch.clone(),
+            1 => stretch.clone().prop_map(|s| wrapped("IF (K .EQ. 1) THEN", s, "END IF")),
+            1 => stretch.prop_map(|s| wrapped("DO I = 1, 2", s, "END DO")),
+        ];
+        prop::collection::vec(part, 1..4).prop_map(|parts| parts.concat())
+    }
+
+    fn wrapped(open: &str, mut body: Vec<String>, close: &str) -> Vec<String> {
+        body.insert(0, open.to_owned());
+        body.push(close.to_owned());
+        body
+    }
+}
+
+/// A subroutine of random statements. `size` makes all signs plus: with positive arguments
+/// its results bound all that is added up on the way.
+fn subroutine(name: &str, body: &[String], size: bool) -> String {
+    let mut text = format!(
+        "      SUBROUTINE {name}(A, A_G, B, B_G, X, X_G, D, K)
+      DOUBLE PRECISION A, A_G, B, B_G, D, C, P, T_G, U_G, X(2), X_G(2)
+      INTEGER K, I
+      C = 0.75D0
+      P = 1.25D0
+      T_G = 0.5D0*A_G
+      U_G = 0.0D0
+"
+    );
+    let statements = body
+        .iter()
+        .map(String::as_str)
+        .chain(["A_G = A_G + T_G", "B_G = B_G - U_G*P"]);
+    for s in statements {
+        let s = if size {
+            s.replace('-', "+")
+        } else {
+            s.to_owned()
+        };
+        // Continuation lines.
+        let letters: Vec<char> = s.chars().collect();
+        for (i, line) in letters.chunks(60).enumerate() {
+            let mark = if i == 0 { "      " } else { "     +" };
+            text.push_str(mark);
+            text.extend(line);
+            text.push('\n');
+        }
+    }
+    text.push_str("      END\n");
+    text
+}
+
+fn operations(unit: &Unit) -> usize {
+    let mut count = 0;
+    farfel_lang::ir::walk_exprs(&unit.body, &mut |e| {
+        count += match &e.kind {
+            ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..) => 1,
+            ExprKind::Binary(..) => 10,
+            ExprKind::Unary(_, a) => match a.kind {
+                ExprKind::Real(_) | ExprKind::Int(_) => 0,
+                _ => 1,
+            },
+            _ => 0,
+        };
+    });
+    count
+}
+
+#[test]
+fn random_programs_keep_their_values() {
+    const TANGENTS: [&str; 5] = ["A_G", "B_G", "T_G", "U_G", "X_G"];
+    let mut runner = TestRunner::deterministic();
+    let mut text = String::new();
+    let mut calls = String::new();
+    let mut fewer = 0;
+    for n in 0..PROGRAMS {
+        let body = random::body().new_tree(&mut runner).unwrap().current();
+        let source = subroutine(&format!("P{n}"), &body, false);
+        let (before, _) = unit(&source, &TANGENTS);
+        let simple = subroutine(&format!("Q{n}"), &body, false);
+        let (mut after, symbols) = unit(&simple, &TANGENTS);
+        collect(&mut after, &symbols);
+        assert!(operations(&after) <= operations(&before), "{source}");
+        fewer += usize::from(operations(&after) < operations(&before));
+        let simple = simplified(&simple, &TANGENTS);
+        text.push_str(&source);
+        text.push_str(&simple);
+        text.push_str(&subroutine(&format!("M{n}"), &body, true));
+        calls.push_str(&format!("      CALL COMPARE(P{n}, Q{n}, M{n}, {n})\n"));
+    }
+    // The pass finds something to do in them.
+    assert!(fewer > PROGRAMS / 2, "{fewer}");
+    let externals: String = (0..PROGRAMS)
+        .map(|n| format!("      EXTERNAL P{n}, Q{n}, M{n}\n"))
+        .collect();
+    let main = format!(
+        "      PROGRAM MAIN
+{externals}{calls}      END
+
+      SUBROUTINE COMPARE(P, Q, M, N)
+      EXTERNAL P, Q, M
+      INTEGER N, K, J
+      DOUBLE PRECISION U(8), V(8), W(8)
+      DO K = 1, 2
+        DO J = 1, 8
+          U(J) = 0.3D0 + 0.17D0*J - 0.05D0*K
+        END DO
+        V = U
+        W = U
+        CALL P(U(1), U(2), U(3), U(4), U(5), U(7), 1.5D0, K)
+        CALL Q(V(1), V(2), V(3), V(4), V(5), V(7), 1.5D0, K)
+        CALL M(W(1), W(2), W(3), W(4), W(5), W(7), 1.5D0, K)
+        IF (ANY(U((/1, 3, 5, 6/)) .NE. V((/1, 3, 5, 6/)))) THEN
+          PRINT *, 'P', N, ' VALUES CHANGE'
+        END IF
+        DO J = 1, 8
+          IF (.NOT. ABS(U(J) - V(J)) .LE. 1D-12*MAX(1D0, W(J))) THEN
+            PRINT *, 'P', N, J, U(J), V(J), W(J)
+          END IF
+        END DO
+      END DO
+      END
+"
+    );
+    let found = run(&format!("{main}\n{text}"));
+    assert_eq!(found.trim(), "", "{text}");
+}
+
+/// Compiles and runs; what the program prints.
+fn run(fortran: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, program) = (dir.path().join("p.f"), dir.path().join("p"));
+    std::fs::write(&source, fortran).unwrap();
+    let compiled = Command::new("gfortran")
+        .args(["-std=legacy", "-O1", "-o"])
+        .args([&program, &source])
+        .output()
+        .expect("the tests need gfortran");
+    let messages = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{messages}\n{fortran}");
+    let ran = Command::new(&program).output().unwrap();
+    String::from_utf8(ran.stdout).unwrap()
 }

@@ -52,7 +52,7 @@ mod linear;
 mod liveness;
 mod stretch;
 
-use farfel_lang::ir::{Block, SpecKind, Stmt, StmtKind, SymId, Unit, for_each_symbol};
+use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, SymId, Unit, for_each_symbol};
 use std::collections::{HashMap, HashSet};
 
 /// How often the pass is repeated, at most, until it changes nothing.
@@ -167,21 +167,18 @@ fn undeclare_unused(unit: &mut Unit, tangents: &HashSet<SymId>) {
     named.extend(unit.args.iter().filter_map(|a| a.sym()));
     named.extend(unit.result);
     liveness::named_in_specs(unit, &mut named);
+    for nested in &unit.nested {
+        liveness::captured(nested, &mut named);
+    }
     let mut unused: Vec<SymId> = tangents.difference(&named).copied().collect();
     unused.sort();
     for s in unused {
         unit.undeclare(s);
     }
-    // An INTENT or the like without names would not be Fortran; undeclare sees to that.
-    debug_assert!(
-        unit.specs
-            .iter()
-            .all(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()))
-    );
 }
 
 /// The variable and value of an assignment.
-fn assignment(stmt: &Stmt) -> Option<(&farfel_lang::ir::Expr, &farfel_lang::ir::Expr)> {
+fn assignment(stmt: &Stmt) -> Option<(&Expr, &Expr)> {
     match &stmt.kind {
         StmtKind::Assign(target, value) => Some((target, value)),
         _ => None,

@@ -349,6 +349,7 @@ impl Pass<'_> {
             }
             let after = price(&linear);
             let dead = !read
+                && self.storage.is_own(t)
                 && place.stmts[at].label.is_none()
                 && place.uses.only_for(at, place.i, &trial.absorbed);
             let spared = if dead { cost_of(&place.stmts[at]) } else { 0 };
