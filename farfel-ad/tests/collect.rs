@@ -1,7 +1,9 @@
 //! Derivative units, as the product rule leaves them, simplified.
 
 use farfel_ad::collect::collect;
+use farfel_ad::{Builtin, differentiate_all};
 use farfel_lang::ir::{BinOp, ExprKind, SymId, Unit};
+use farfel_lang::lower::{Stage, lower};
 use farfel_lang::{Sources, print, resolve::resolve, syntax};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -1027,6 +1029,33 @@ fn a_value_read_under_another_name() {
          V_G = 3.0*X_G
          Q = V_G
         ",
+    );
+}
+
+/// The innermost derivative of the example of the paper, through the whole engine: what
+/// the innermost loop computes must be as short as written by hand.
+#[test]
+fn the_innermost_derivative_of_the_paper() {
+    let mut sources = Sources::new();
+    let source = include_str!("../../farfel-lang/tests/lowering/paper.ff");
+    let file = sources.add("paper.ff", source);
+    let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+    assert!(resolve(&mut parsed.program).is_empty());
+    let lowered = lower(parsed.program, Stage::Stage);
+    let program = differentiate_all(&Builtin, lowered.program, &lowered.requests).unwrap();
+    let leaf = text(program.unit("GMBIGB_G2_G4_G5").unwrap());
+    let tangents: Vec<&str> = leaf
+        .lines()
+        .map(str::trim)
+        .filter(|l| l.starts_with("GMBIGB_G2"))
+        .collect();
+    assert_eq!(
+        tangents,
+        [
+            "GMBIGB_G2_1_G4 = (-0.1)*B_G2*B_G4",
+            "GMBIGB_G2_1_G5 = B_G2*((-0.0999)*A_G5 - 0.1*B_G5)",
+            "GMBIGB_G2_1 = B_G2*((9.995 - 0.0999*A) - 0.1*B)",
+        ]
     );
 }
 

@@ -1,6 +1,6 @@
 //! Expressions that are linear in tangents.
 
-use super::affine::{Affine, Factor, Monomial};
+use super::affine::{Affine, Factor};
 use super::decimal::Decimal;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::source::Span;
@@ -261,14 +261,9 @@ fn quotient(mut numerator: Linear, divisor: &Expr) -> Option<Linear> {
     let mut k = Decimal::ONE;
     if numerator.constant.is_zero()
         && let [(_, c)] = &mut numerator.parts[..]
+        && let [m] = &mut c.terms[..]
     {
-        if let Some(m) = c.as_monomial() {
-            k = m.k;
-            *c = Affine::monomial(Monomial {
-                k: Decimal::ONE,
-                factors: m.factors.clone(),
-            });
-        }
+        k = std::mem::replace(&mut m.k, Decimal::ONE);
     }
     if numerator.parts.is_empty() {
         return None;

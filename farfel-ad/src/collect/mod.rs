@@ -12,17 +12,17 @@
 //! # What it does
 //!
 //! Within each stretch of assignments without labels, jumps, calls and blocks between them
-//! ([`stretch`]):
+//! (`stretch`):
 //!
 //! * every assignment to a tangent is read as a sum of tangents with coefficients
-//!   ([`linear`]), each coefficient a sum of products with literal factors ([`affine`]);
+//!   (`linear`), each coefficient a sum of products with literal factors (`affine`);
 //! * earlier tangents of the stretch are put in place of their names;
 //! * a variable or parenthesis in a coefficient whose value is known as such a sum is put
 //!   in its place where that merges like terms. Only literals are multiplied into sums: a
 //!   product of sums stays one;
-//! * literals are folded exactly as the decimals that they are ([`decimal`]);
+//! * literals are folded exactly as the decimals that they are (`decimal`);
 //! * the result is written so that compilers can keep most of it outside of loops
-//!   ([`emit`]);
+//!   (`emit`);
 //! * assignments to tangents that nothing reads any more go.
 //!
 //! # What it keeps
@@ -36,7 +36,7 @@
 //!
 //! # Why code does not grow
 //!
-//! Each statement has an allowance: at first the cost of its own text ([`emit::cost`]).
+//! Each statement has an allowance: at first the cost of its own text (`emit::cost`).
 //! A tangent is put into the statement that reads it if the statement's cost does not grow,
 //! or if it is the only reader, so that the assignment goes: then it may grow by that
 //! assignment's cost, and inherits its allowance. A text whose cost exceeds the allowance
