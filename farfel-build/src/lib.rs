@@ -104,7 +104,8 @@ pub fn check_project(config: &Config) -> Result<Report, Error> {
     let read = pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?;
     let exports = config.exports.as_deref();
     let done = pipeline::differentiate(read.program, read.report, config, exports)?;
-    bind::choose(&done.program, &read.written, config)?;
+    let assigned = farfel_lang::effects::Assigned::of(&done.program);
+    bind::choose(&done.program, &read.written, config, &assigned)?;
     Ok(done.report)
 }
 
