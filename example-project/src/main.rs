@@ -12,13 +12,20 @@ fn main() -> ExitCode {
     };
     let (a, b) = eqlbrm(a0, b0, n);
     println!("equilibrium: a = {a:.6}, b = {b:.6}");
-    println!("payoffs:     A = {:.6}, B = {:.6}", payoff_a(a, b), payoff_b(a, b));
+    println!(
+        "payoffs:     A = {:.6}, B = {:.6}",
+        payoff_a(a, b),
+        payoff_b(a, b)
+    );
     ExitCode::SUCCESS
 }
 
 fn parse(arguments: &[String]) -> Option<(f64, f64, i32)> {
     let get = |index: usize, default: &str| {
-        arguments.get(index).map_or(default, String::as_str).to_owned()
+        arguments
+            .get(index)
+            .map_or(default, String::as_str)
+            .to_owned()
     };
     if arguments.len() > 3 {
         return None;

@@ -25,7 +25,14 @@ const TOLERANCE: f64 = 1e-8;
 
 #[test]
 fn every_starting_point_leads_to_the_analytic_equilibrium() {
-    for (a0, b0) in [(1.0, 1.0), (10.0, 10.0), (40.0, 70.0), (99.0, 1.0), (0.0, 0.0), (-30.0, 200.0)] {
+    for (a0, b0) in [
+        (1.0, 1.0),
+        (10.0, 10.0),
+        (40.0, 70.0),
+        (99.0, 1.0),
+        (0.0, 0.0),
+        (-30.0, 200.0),
+    ] {
         let (a, b) = eqlbrm(a0, b0, 10);
         assert!((a - 50.0).abs() < TOLERANCE, "a = {a} from ({a0}, {b0})");
         assert!((b - 50.0).abs() < TOLERANCE, "b = {b} from ({a0}, {b0})");

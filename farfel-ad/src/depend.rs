@@ -14,11 +14,12 @@
 //! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
 //! all COMMON variables of the program.
 
+use crate::callgraph::CallGraph;
 use crate::flow::Flow;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    BinOp, Class, DoControl, Expr, ExprKind, IoKind, Name, Place, Program, SaveItem, SpecKind,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    BinOp, Class, DoControl, Expr, ExprKind, IoKind, Name, Place, SaveItem, SpecKind, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit,
 };
 use fixedbitset::FixedBitSet;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -117,13 +118,13 @@ pub fn extents(unit: &Unit, s: &Symbol) -> Option<Vec<i64>> {
 }
 
 impl Commons {
-    /// Finds the COMMON variables of a program.
-    pub fn of(program: &Program) -> Self {
+    /// Finds the COMMON variables of some units.
+    pub fn of(units: &[&Unit]) -> Self {
         type Shape = (Option<Type>, Option<Vec<i64>>);
         let mut shapes: BTreeMap<Name, Vec<Shape>> = BTreeMap::new();
         let mut owner: BTreeMap<Name, (Name, Vec<SymId>)> = BTreeMap::new();
         let mut commons = Commons::default();
-        for unit in &program.units {
+        for unit in units {
             for (block, members) in common_members(unit) {
                 let shape: Vec<Shape> = members
                     .iter()
@@ -145,7 +146,7 @@ impl Commons {
             }
         }
         for (block, (unit_name, members)) in owner {
-            let Some(unit) = program.unit(&unit_name) else {
+            let Some(unit) = units.iter().find(|u| u.name == unit_name) else {
                 continue;
             };
             let irregular = commons.irregular.contains(&block);
@@ -249,7 +250,8 @@ impl Space {
                 SpecKind::Data(sets) => {
                     for t in sets.iter().flat_map(|s| &s.targets) {
                         t.for_each_symbol(&mut |s| {
-                            if unit.symbols[s].is_variable() && unit.symbols[s].place == Place::Local
+                            if unit.symbols[s].is_variable()
+                                && unit.symbols[s].place == Place::Local
                             {
                                 saved.insert(of_symbol[s.0 as usize]);
                             }
@@ -335,13 +337,7 @@ impl RemoveFrom for Set {
     }
 }
 
-fn tie(
-    group: &[Expr],
-    of_symbol: &mut [usize],
-    symbols: usize,
-    weak: &mut Set,
-    tangled: &mut Set,
-) {
+fn tie(group: &[Expr], of_symbol: &mut [usize], symbols: usize, weak: &mut Set, tangled: &mut Set) {
     let locs: Vec<usize> = group
         .iter()
         .filter_map(Expr::base)
@@ -399,7 +395,7 @@ pub struct CallSite<'e> {
     pub args: &'e [Expr],
 }
 
-/// The summaries of all units of a program.
+/// The summaries of all units that can be reached from a head.
 #[derive(Debug)]
 pub struct Dependence {
     /// The COMMON variables.
@@ -408,17 +404,17 @@ pub struct Dependence {
 }
 
 impl Dependence {
-    /// Analyses a program: a fixed point over the call graph.
-    pub fn of(program: &Program) -> Self {
-        let commons = Commons::of(program);
+    /// Analyses the units of a call graph: a fixed point that starts from below.
+    pub fn of(graph: &CallGraph) -> Self {
+        let commons = Commons::of(&graph.units);
         let mut d = Dependence {
             commons,
             summaries: HashMap::new(),
         };
-        let parts: Vec<(&Unit, Space, Flow)> = program
+        let parts: Vec<(&Unit, Space, Flow)> = graph
             .units
             .iter()
-            .map(|u| (u, Space::of(u, &d.commons), Flow::of(u)))
+            .map(|u| (*u, Space::of(u, &d.commons), Flow::of(u)))
             .collect();
         for (u, space, _) in &parts {
             let is = |f: &dyn Fn(&Symbol) -> bool| {
@@ -448,21 +444,17 @@ impl Dependence {
             );
         }
         // What is assigned, first: it decides which old values survive a call.
-        loop {
-            let mut changed = false;
-            for (unit, space, flow) in &parts {
-                let new = d.assigned(unit, space, flow);
-                if let Some(old) = d.summaries.get_mut(&unit.name)
-                    && !new.is_subset(&old.assigned)
-                {
+        graph.fixed_point(|i| {
+            let (unit, space, flow) = &parts[i];
+            let new = d.assigned(unit, space, flow);
+            match d.summaries.get_mut(&unit.name) {
+                Some(old) if !new.is_subset(&old.assigned) => {
                     old.assigned.union_with(&new);
-                    changed = true;
+                    true
                 }
+                _ => false,
             }
-            if !changed {
-                break;
-            }
-        }
+        });
         // Then dependence, from below: what is assigned depends on nothing until shown
         // otherwise, and the sets only grow.
         for summary in d.summaries.values_mut() {
@@ -472,23 +464,21 @@ impl Dependence {
                 }
             }
         }
-        loop {
+        graph.fixed_point(|i| {
+            let (unit, space, flow) = &parts[i];
+            let new = d.dependence(unit, space, flow);
             let mut changed = false;
-            for (unit, space, flow) in &parts {
-                let new = d.dependence(unit, space, flow);
-                if let Some(old) = d.summaries.get_mut(&unit.name) {
-                    for (o, n) in old.depends.iter_mut().zip(&new) {
-                        if !n.is_subset(o) {
-                            o.union_with(n);
-                            changed = true;
-                        }
+            if let Some(old) = d.summaries.get_mut(&unit.name) {
+                for (o, n) in old.depends.iter_mut().zip(&new) {
+                    if !n.is_subset(o) {
+                        o.union_with(n);
+                        changed = true;
                     }
                 }
             }
-            if !changed {
-                return d;
-            }
-        }
+            changed
+        });
+        d
     }
 
     /// The summary of a top-level unit.
@@ -507,10 +497,8 @@ impl Dependence {
     /// Adds the locations that the value of an expression depends on.
     pub fn depends(&self, unit: &Unit, space: &Space, e: &Expr, out: &mut Set) {
         match &e.kind {
-            ExprKind::Var(s) | ExprKind::Element(s, _) => {
-                if differentiable(&unit.symbols[*s]) {
-                    out.insert(space.loc(*s));
-                }
+            ExprKind::Var(s) | ExprKind::Element(s, _) if differentiable(&unit.symbols[*s]) => {
+                out.insert(space.loc(*s));
             }
             ExprKind::Paren(a) | ExprKind::Unary(_, a) => self.depends(unit, space, a, out),
             ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
@@ -624,7 +612,14 @@ impl Dependence {
                 continue;
             };
             let mut from = Set::with_capacity(space.len);
-            self.slots_to_locs(unit, space, callee, call.args, &callee.depends[o], &mut from);
+            self.slots_to_locs(
+                unit,
+                space,
+                callee,
+                call.args,
+                &callee.depends[o],
+                &mut from,
+            );
             moves.push(Move {
                 target,
                 strong,
@@ -806,10 +801,7 @@ fn apply(state: &mut [Set], group: &[Move], join: impl Fn(&mut Set, &Set)) {
 
 /// Carries a group of assignments out on a set of varied locations.
 pub fn apply_varied(varied: &mut Set, group: &[Move]) {
-    let hit: Vec<bool> = group
-        .iter()
-        .map(|m| !m.from.is_disjoint(varied))
-        .collect();
+    let hit: Vec<bool> = group.iter().map(|m| !m.from.is_disjoint(varied)).collect();
     for m in group {
         if m.strong && group.iter().filter(|x| x.target == m.target).count() == 1 {
             varied.remove(m.target);

@@ -7,12 +7,14 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`callgraph`] | which units can be reached, callees first |
 //! | [`flow`] | control flow graph of a unit |
 //! | [`depend`] | locations, what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | `tangent` | forward mode |
 
 pub mod activity;
+pub mod callgraph;
 pub mod depend;
 pub mod flow;
 mod tangent;
@@ -93,3 +95,5 @@ pub fn differentiate_all(
     }
     Ok(program)
 }
+
+pub mod collect;

@@ -25,12 +25,13 @@
 //! Names that the linker sees bear the package's name and version: external subprograms
 //! and COMMON blocks are renamed.
 
+use crate::border::{BORDER, border, fixed_form};
 use crate::facts::{entries, for_each_call, procedures};
 use crate::names::Names;
 use farfel_lang::Sources;
 use farfel_lang::ir::{
     Arg, Class, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, Stmt, StmtKind,
-    SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
+    SymId, Symbol, Type, Unit, UnitKind, walk_block, walk_block_mut,
 };
 use farfel_lang::print::{Options, print_unit};
 use farfel_lang::types::type_of;
@@ -39,9 +40,6 @@ use std::fmt::Write as _;
 
 /// What STOP calls in a library; see `farfel-runtime`.
 const STOP: &str = "FARFEL_STOP_V1";
-
-/// The name that messages of the compiler give for the code between Fortran and Rust.
-pub(crate) const BORDER: &str = "<farfel bindings>";
 
 /// The text of a program that is run.
 pub(crate) fn program_text(program: &Program, sources: Option<&Sources>) -> String {
@@ -152,78 +150,6 @@ fn options(sources: Option<&Sources>) -> Options<'_> {
         line_markers: sources,
         ..Options::default()
     }
-}
-
-/// The `bind(C)` subroutine of an exported unit. Every argument is an address, that of a
-/// function's result comes last, so that the calling sequence is the same on every machine.
-fn border(unit: &Unit, name: &str, names: &Names) -> String {
-    let dummies: Vec<String> = (1..=unit.args.len())
-        .map(|i| format!("FARFEL_{i}"))
-        .collect();
-    let result = unit
-        .result
-        .filter(|_| unit.kind == UnitKind::Function)
-        .and_then(|r| unit.symbols[r].ty);
-    let mut all = dummies.clone();
-    if result.is_some() {
-        all.push("FARFEL_RESULT".into());
-    }
-    let wrapper = names.wrapper(name);
-    let mut text = String::new();
-    let mut put = |statement: String| text.push_str(&fixed_form(&statement));
-    put(format!(
-        "SUBROUTINE {wrapper}({}) BIND(C, NAME='{}')",
-        all.join(", "),
-        names.symbol(name)
-    ));
-    put("IMPLICIT NONE".into());
-    for (arg, dummy) in unit.args.iter().zip(&dummies) {
-        if let Arg::Dummy(s) = arg
-            && let Some(ty) = unit.symbols[*s].ty
-        {
-            let bounds = if unit.symbols[*s].is_array() {
-                "(*)"
-            } else {
-                ""
-            };
-            put(format!("{ty} {dummy}{bounds}"));
-        }
-    }
-    let actual = dummies.join(", ");
-    match result {
-        Some(ty) => {
-            put(format!("{ty} FARFEL_RESULT"));
-            if unit.name != name {
-                put(format!("{ty} {}", unit.name));
-                put(format!("EXTERNAL {}", unit.name));
-            }
-            put(format!("FARFEL_RESULT = {}({actual})", unit.name));
-        }
-        None => {
-            if unit.name != name {
-                put(format!("EXTERNAL {}", unit.name));
-            }
-            put(format!("CALL {}({actual})", unit.name));
-        }
-    }
-    put("END SUBROUTINE".into());
-    text
-}
-
-/// A statement in columns 7 to 72, continued where it is longer.
-fn fixed_form(statement: &str) -> String {
-    let mut lines = String::new();
-    let mut rest = statement;
-    let mut start = "      ";
-    while rest.len() > 66 {
-        // After a comma where there is one; a break is allowed anywhere.
-        let at = rest[..66].rfind(", ").map_or(66, |i| i + 2);
-        let (line, after) = rest.split_at(at);
-        let _ = writeln!(lines, "{start}{}", line.trim_end());
-        (rest, start) = (after, "     +");
-    }
-    let _ = writeln!(lines, "{start}{rest}");
-    lines
 }
 
 /// Turns STOP into a call that finds its way back to Rust.
@@ -341,7 +267,7 @@ fn interface(target: &Unit, name: &str) -> Option<(Vec<Arg>, Option<Type>)> {
         return Some((target.args.clone(), result.filter(|_| function)));
     }
     let mut found = None;
-    farfel_lang::ir::walk_block(&target.body, &mut |s| {
+    walk_block(&target.body, &mut |s| {
         if let StmtKind::Entry(e) = &s.kind
             && target.symbols[e.name].name == name
         {
@@ -398,21 +324,26 @@ fn drop_block_data(unit: &mut Unit, block_data: &HashSet<Name>) {
 /// Gives external subprograms, and the references to them, names that no other library
 /// has.
 fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
+    let entries = own_entries(unit);
     for id in unit.symbols.ids() {
         let s = &unit.symbols[id];
         let refers = s.class.is_procedure() && s.place == Place::Global;
-        let own = s.place == Place::Result || (s.class.is_procedure() && s.name == unit.name);
+        let own = s.place == Place::Result
+            || entries.contains(&id)
+            || (s.class.is_procedure() && s.name == unit.name);
         let Some(new) = renamed.get(&s.name).filter(|_| refers || own).cloned() else {
             continue;
         };
         unit.symbols.rename(id, new);
         // The implicit type is that of the old name.
         let symbol = &mut unit.symbols[id];
-        symbol.typed = symbol.ty.is_some();
+        let subroutine = own && unit.kind == UnitKind::Subroutine;
+        symbol.typed = symbol.ty.is_some() && !subroutine;
         if refers && !own {
             symbol.external = true;
         }
-        if !(unit.typed_header && unit.result == Some(id)) {
+        let header = unit.typed_header && unit.result == Some(id);
+        if !header && !subroutine {
             unit.declare(id);
         }
     }
@@ -425,14 +356,16 @@ fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
 /// module's subprograms lose their declarations, which would make them external ones;
 /// variables and intrinsic functions that are called like one of those get a declaration.
 fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
+    let entries = own_entries(unit);
     for id in unit.symbols.ids() {
         let s = &unit.symbols[id];
-        if !private.contains(&s.name) {
+        if !private.contains(&s.name) || entries.contains(&id) {
             continue;
         }
         match (&s.class, &s.place) {
             (class, Place::Global) if class.is_procedure() => unit.undeclare(id),
-            (Class::Variable | Class::StatementFunction(..), Place::Local) => {
+            // An array is declared somewhere, which makes it local.
+            (Class::Variable | Class::StatementFunction(..), Place::Local) if !s.is_array() => {
                 unit.symbols[id].typed = true;
                 unit.declare(id);
             }
@@ -450,6 +383,17 @@ fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
             _ => {}
         }
     }
+}
+
+/// The names of a unit's ENTRY statements.
+fn own_entries(unit: &Unit) -> HashSet<SymId> {
+    let mut entries = HashSet::new();
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Entry(e) = &s.kind {
+            entries.insert(e.name);
+        }
+    });
+    entries
 }
 
 /// Where DATA and statement functions begin.

@@ -162,9 +162,15 @@ impl Config {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(config),
             Err(e) => return Err(Error::io(path)(e)),
         };
-        let manifest: Manifest = toml::from_str(&text).map_err(|e| Error::Config {
-            origin: path.display().to_string(),
-            message: e.to_string().trim_end().to_owned(),
+        let manifest: Manifest = toml::from_str(&text).map_err(|e| {
+            let line = e
+                .span()
+                .and_then(|s| text.get(..s.start))
+                .map(|before| format!(":{}", before.matches('\n').count() + 1));
+            Error::Config {
+                origin: format!("Cargo.toml{}", line.unwrap_or_default()),
+                message: e.message().lines().collect::<Vec<_>>().join(", "),
+            }
         })?;
         let Some(package) = manifest.package else {
             return Ok(config);
@@ -246,6 +252,9 @@ impl Config {
         Ok(())
     }
 
+    /// Flags that change what the types mean; the bindings would not know.
+    const TYPE_FLAGS: [&str; 4] = ["-fdefault-", "-freal-", "-finteger-4-", "-flogical-4-"];
+
     /// Checks the values that are not checked by their type.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let fault = |setting: &str, message: String| {
@@ -261,6 +270,13 @@ impl Config {
             return fault(
                 "real-kind",
                 format!("{} is neither 4 nor 8", self.real_kind),
+            );
+        }
+        let of_types = |f: &&String| Self::TYPE_FLAGS.iter().any(|t| f.starts_with(t));
+        if let Some(flag) = self.flags.iter().find(of_types) {
+            return fault(
+                "flags",
+                format!("`{flag}` changes what the types mean; `real-kind = 8` does that safely"),
             );
         }
         if let Some(level) = &self.opt_level
@@ -320,8 +336,12 @@ mod tests {
     fn faults_name_what_is_allowed() {
         for (settings, expected) in [
             (
+                "flags = ['-O2', '-fdefault-real-8']",
+                "`real-kind = 8` does that safely",
+            ),
+            (
                 "real-knd = 8",
-                "unknown field `real-knd`, expected one of `sources`, `ad-tool`, `real-kind`",
+                "Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `ad-tool`, `real-kind`",
             ),
             ("real-kind = 5", "setting `real-kind`: 5 is neither 4 nor 8"),
             (

@@ -39,6 +39,10 @@ pub enum Error {
     )]
     NoMainProgram,
 
+    /// Procedures that are declared EXTERNAL are nowhere among the files.
+    #[error("no file defines {}", .0.join(", "))]
+    Undefined(Vec<String>),
+
     /// There is no Fortran compiler.
     #[error(
         "no Fortran compiler found: looked for {}; {help}",
@@ -89,6 +93,7 @@ impl Error {
             | Error::AdTool(_)
             | Error::Export { .. }
             | Error::NoMainProgram
+            | Error::Undefined(_)
             | Error::NoFortranCompiler { .. }
             | Error::Install(_)
             | Error::Io { .. }

@@ -1,9 +1,9 @@
 //! Running gfortran, and reading what it says.
 
-use crate::assemble::BORDER;
+use crate::border::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
 use crate::toolchain::Compiler;
-use crate::{Config, Error, Report};
+use crate::{Config, Error, Report, files};
 use farfel_lang::diagnostic::rules::COMPILER;
 use farfel_lang::{Diagnostic, Severity, Sources, Span};
 use std::path::Path;
@@ -48,7 +48,16 @@ pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
     flags
 }
 
+/// Adds to a report what gfortran said when it last ran.
+pub(crate) fn remembered(log: &Path, mut report: Report) -> Report {
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    let (found, _) = messages(&said, &report.sources);
+    report.diagnostics.extend(found);
+    report
+}
+
 /// Compiles `source` to `output` and returns gfortran's warnings about the user's lines.
+/// All that it says is written to `log`.
 ///
 /// # Errors
 ///
@@ -59,15 +68,19 @@ pub(crate) fn compile(
     args: &[String],
     source: &Path,
     output: &Path,
+    log: &Path,
     report: Report,
 ) -> Result<Report, Error> {
     let mut command = compiler.command();
+    // Libraries are searched for what stands before them.
+    let (libraries, args): (Vec<&String>, Vec<&String>) =
+        args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
     if let Some(directory) = output.parent() {
         // Where the module's file goes.
         command.arg("-J").arg(directory);
     }
-    command.arg("-o").arg(output).arg(source);
+    command.arg("-o").arg(output).arg(source).args(libraries);
     let shown = format!("{command:?}");
     let failed = |reason: String| Error::Command {
         command: shown.clone(),
@@ -75,6 +88,7 @@ pub(crate) fn compile(
     };
     let ran = command.output().map_err(|e| failed(e.to_string()))?;
     let said = String::from_utf8_lossy(&ran.stderr);
+    files::write_if_changed(log, said.as_bytes())?;
     let Report {
         sources,
         mut diagnostics,
@@ -90,6 +104,10 @@ pub(crate) fn compile(
     }
     if report.diagnostics.iter().any(Diagnostic::is_error) {
         return Err(Error::Diagnostics(report));
+    }
+    let undefined = undefined(&said);
+    if rest.is_empty() && !undefined.is_empty() {
+        return Err(Error::Undefined(undefined));
     }
     Err(failed(if rest.is_empty() {
         format!("{}\n{said}", ran.status)
@@ -107,7 +125,7 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
     let mut first = None;
     for line in said.lines() {
         let Some((place, severity, message)) = split(line) else {
-            if line.contains("internal compiler error") || line.contains("undefined reference") {
+            if line.contains("internal compiler error") {
                 rest.push(line.to_owned());
             }
             continue;
@@ -139,6 +157,19 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
         }
     }
     (found, rest)
+}
+
+/// The procedures that the linker misses, by their Fortran names.
+fn undefined(said: &str) -> Vec<String> {
+    let mut names: Vec<String> = said
+        .lines()
+        .filter_map(|l| l.split_once("undefined reference to `"))
+        .filter_map(|(_, rest)| rest.split_once("_'"))
+        .map(|(name, _)| name.to_ascii_uppercase())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// `file:line:column: Error: message`

@@ -5,6 +5,7 @@ use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
 use farfel_ad::{AdTool, Builtin, differentiate_all};
 use farfel_lang::diagnostic::any_errors;
+use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve, resolve_readable};
@@ -26,9 +27,16 @@ pub(crate) struct Read {
     pub program: Program,
     pub report: Report,
     /// The subprograms that the user wrote at the top level, in order.
-    pub written: Vec<Name>,
+    pub written: Vec<Written>,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
+}
+
+/// A top-level subprogram as the user wrote it.
+pub(crate) struct Written {
+    pub name: Name,
+    /// It takes procedures as arguments. Lowering may have removed them since.
+    pub takes_procedures: bool,
 }
 
 /// A program without nested subprograms and AD blocks, derivatives included.
@@ -92,7 +100,10 @@ pub(crate) fn read(
         .units
         .iter()
         .filter(|u| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function))
-        .map(|u| u.name.clone())
+        .map(|u| Written {
+            name: u.name.clone(),
+            takes_procedures: procedure_dummies(u).next().is_some(),
+        })
         .collect();
     Ok(Read {
         program,

@@ -121,9 +121,15 @@ impl Build {
     /// Compiles; reports faults and ends the build script with exit code 1 if there are
     /// any.
     pub fn compile(self) {
-        if let Err(error) = self.try_compile() {
-            report_error(&error);
-            std::process::exit(1);
+        let mut directives = Directives::default();
+        match self.run(&mut directives) {
+            Ok(_) => directives.send(),
+            // Cargo runs a script that failed again in any case, and shows its output, in
+            // which the other directives would be noise.
+            Err(error) => {
+                report_error(&error);
+                std::process::exit(1);
+            }
         }
     }
 
@@ -133,6 +139,13 @@ impl Build {
     ///
     /// Whatever [`Error`] says. Warnings are reported to cargo, errors are not.
     pub fn try_compile(self) -> Result<Built, Error> {
+        let mut directives = Directives::default();
+        let built = self.run(&mut directives);
+        directives.send();
+        built
+    }
+
+    fn run(self, directives: &mut Directives) -> Result<Built, Error> {
         let root = variable("CARGO_MANIFEST_DIR")?;
         let out = PathBuf::from(variable("OUT_DIR")?);
         let mut config = Config::from_manifest(Path::new(&root))?;
@@ -144,47 +157,48 @@ impl Build {
         }
         config.apply_environment(&|name| env::var(name).ok())?;
         config.check()?;
-        build(&config, &out)
+        build(&config, &out, directives)
     }
 }
 
-fn build(config: &Config, out: &Path) -> Result<Built, Error> {
+fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, Error> {
     for name in VARIABLES {
-        directive("rerun-if-env-changed", name);
+        cargo.add("rerun-if-env-changed", name);
     }
     // What cc reads to find the archiver.
     let target = env::var("TARGET").unwrap_or_default();
     for name in ["AR", "ARFLAGS"] {
-        directive("rerun-if-env-changed", name);
-        directive("rerun-if-env-changed", format!("{name}_{target}"));
+        cargo.add("rerun-if-env-changed", name);
+        cargo.add("rerun-if-env-changed", format!("{name}_{target}"));
         let underscored = target.replace('-', "_");
-        directive("rerun-if-env-changed", format!("{name}_{underscored}"));
+        cargo.add("rerun-if-env-changed", format!("{name}_{underscored}"));
     }
-    watch(&config.root.join("Cargo.toml"));
+    cargo.watch(&config.root.join("Cargo.toml"));
     let found = sources::find(config)?;
     for path in found.files.iter().chain(&found.directories) {
-        watch(path);
+        cargo.watch(path);
     }
     if found.directories.is_empty() && found.files.is_empty() {
         // A directory that comes later is seen only so.
-        watch(&config.root);
+        cargo.watch(&config.root);
     }
     let mut included = Vec::new();
     let read = pipeline::read(&found.files, config, Goal::Library, &mut included);
-    included.iter().for_each(|p| watch(p));
+    included.iter().for_each(|p| cargo.watch(p));
     let read = read?;
     for name in &read.left_out {
-        warn(&format!(
+        cargo.warn(&format!(
             "the main program {name} is not a part of the library"
         ));
     }
     if read.written.is_empty() {
-        warn("no Fortran subprogram was found, so the library is empty");
+        cargo.warn("no Fortran subprogram was found, so the library is empty");
     }
 
     let exports = config.exports.as_deref();
     let done = pipeline::differentiate(read.program, read.report, config, exports)?;
-    let exports = bind::choose(&done.program, &read.written, config)?;
+    let assigned = Assigned::of(&done.program);
+    let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
     let names = Names::new(&config.name, &config.version);
     let facts = Facts::of(&done.program, config.save_all);
     let any_stop = !facts.stops.is_empty();
@@ -195,11 +209,23 @@ fn build(config: &Config, out: &Path) -> Result<Built, Error> {
         sources: &done.report.sources,
         config,
         facts,
-        assigned: Assigned::of(&done.program),
+        assigned,
     }
     .text();
     let text =
         Library::new(done.program, names.clone()).text(&exports.names, Some(&done.report.sources));
+
+    let bindings_file = out.join("farfel_bindings.rs");
+    let library = out.join(format!("lib{}.a", names.library()));
+    if env::var_os("DOCS_RS").is_some() {
+        // Documentation links nothing, and docs.rs has no Fortran compiler.
+        files::write_if_changed(&bindings_file, bindings.as_bytes())?;
+        return Ok(Built {
+            library,
+            bindings: bindings_file,
+            report: done.report,
+        });
+    }
 
     let compiler = toolchain::find_or_install(config)?;
     let profile = Profile {
@@ -215,36 +241,43 @@ fn build(config: &Config, out: &Path) -> Result<Built, Error> {
         // STOP finds its way back through the Fortran frames.
         flags.push("-fexceptions".into());
     }
-    let library = out.join(format!("lib{}.a", names.library()));
     let source = out.join("farfel.f");
     let object = out.join("farfel.o");
     let key_file = out.join("farfel.key");
+    let log = out.join("farfel.log");
     let key = key(&compiler, &flags);
     let changed = files::write_if_changed(&source, text.as_bytes())?;
     let known = std::fs::read(&key_file).is_ok_and(|k| k == key.as_bytes());
     let report = if changed || !known || !library.exists() {
         // Written again only after success.
         files::remove(&key_file)?;
-        let report = gfortran::compile(&compiler, &flags, &source, &object, done.report)?;
+        let report = gfortran::compile(&compiler, &flags, &source, &object, &log, done.report)?;
         archive(&object, &library, &names)?;
         files::write_if_changed(&key_file, key.as_bytes())?;
         report
     } else {
-        done.report
+        gfortran::remembered(&log, done.report)
     };
-    let bindings_file = out.join("farfel_bindings.rs");
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
 
-    directive("rustc-link-search", format!("native={}", out.display()));
-    directive("rustc-link-lib", format!("static={}", names.library()));
+    cargo.add("rustc-link-search", format!("native={}", out.display()));
+    cargo.add("rustc-link-lib", format!("static={}", names.library()));
     let (directories, libraries) = compiler.runtime_libraries();
     for d in directories {
-        directive("rustc-link-search", format!("native={}", d.display()));
+        cargo.add("rustc-link-search", format!("native={}", d.display()));
     }
+    // A program without any dynamic library: what rustc links then brings libm along, and
+    // "dynamic" libraries that the linker finds as archives make it crash at its start.
+    let is_static =
+        env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
     for l in libraries {
-        directive("rustc-link-lib", format!("dylib={l}"));
+        match (is_static, l) {
+            (false, _) => cargo.add("rustc-link-lib", format!("dylib={l}")),
+            (true, "m") => {}
+            (true, _) => cargo.add("rustc-link-lib", format!("static:-bundle={l}")),
+        }
     }
-    report_warnings(&report);
+    cargo.warnings_of(&report);
     Ok(Built {
         library,
         bindings: bindings_file,
@@ -282,31 +315,42 @@ fn variable(name: &'static str) -> Result<String, Error> {
     env::var(name).map_err(|_| Error::NotABuildScript(name))
 }
 
-/// A line to cargo, which reads standard output.
-fn directive(key: &str, value: impl std::fmt::Display) {
-    // Where cargo no longer listens there is nobody to tell.
-    let _ = writeln!(std::io::stdout(), "cargo::{key}={value}");
-}
+/// Lines for cargo, which reads standard output.
+#[derive(Default)]
+struct Directives(Vec<String>);
 
-fn watch(path: &Path) {
-    directive("rerun-if-changed", path.display());
-}
-
-fn warn(message: &str) {
-    // Cargo shows one line each.
-    for line in message.lines() {
-        directive("warning", line);
+impl Directives {
+    fn add(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.0.push(format!("cargo::{key}={value}"));
     }
-}
 
-fn report_warnings(report: &Report) {
-    for d in &report.diagnostics {
-        if d.severity == Severity::Warning {
-            let place = report.sources.get(d.span.file).map(|f| {
-                let place = f.line_column(d.span.start);
-                format!("{}:{}:{}: ", f.name, place.line, place.column)
-            });
-            warn(&format!("{}{}", place.unwrap_or_default(), d.message));
+    fn watch(&mut self, path: &Path) {
+        self.add("rerun-if-changed", path.display());
+    }
+
+    fn warn(&mut self, message: &str) {
+        // Cargo shows one line each.
+        for line in message.lines() {
+            self.add("warning", line);
+        }
+    }
+
+    fn warnings_of(&mut self, report: &Report) {
+        for d in &report.diagnostics {
+            if d.severity == Severity::Warning {
+                let place = report.sources.get(d.span.file).map(|f| {
+                    let place = f.line_column(d.span.start);
+                    format!("{}:{}:{}: ", f.name, place.line, place.column)
+                });
+                self.warn(&format!("{}{}", place.unwrap_or_default(), d.message));
+            }
+        }
+    }
+
+    fn send(&self) {
+        for line in &self.0 {
+            // Where cargo no longer listens there is nobody to tell.
+            let _ = writeln!(std::io::stdout(), "{line}");
         }
     }
 }
@@ -314,17 +358,18 @@ fn report_warnings(report: &Report) {
 /// One headline to cargo, the rest to standard error, which cargo shows when a build script
 /// fails.
 fn report_error(error: &Error) {
-    directive(
-        "error",
-        error.to_string().lines().next().unwrap_or_default(),
-    );
+    let headline = error.to_string();
+    let headline = headline.lines().next().unwrap_or_default();
+    let _ = writeln!(std::io::stdout(), "cargo::error={headline}");
     let text = match error {
         Error::Diagnostics(report) => {
             let color = std::io::stderr().is_terminal()
                 || env::var("CARGO_TERM_COLOR").is_ok_and(|c| c == "always");
             render::render(report, color)
         }
-        other => format!("{other}\n"),
+        // The headline said the rest.
+        other if other.to_string().lines().count() > 1 => format!("{other}\n"),
+        _ => String::new(),
     };
     let _ = write!(std::io::stderr(), "{text}");
 }

@@ -63,7 +63,14 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
 }
 
 fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
-    for entry in walkdir::WalkDir::new(directory) {
+    let visible = |e: &walkdir::DirEntry| {
+        // The directory itself may be hidden: it was named.
+        e.depth() == 0 || !e.file_name().to_string_lossy().starts_with('.')
+    };
+    for entry in walkdir::WalkDir::new(directory)
+        .into_iter()
+        .filter_entry(visible)
+    {
         let entry = entry.map_err(|e| {
             let path = e.path().unwrap_or(directory).to_owned();
             Error::io(path)(e.into())
@@ -214,6 +221,7 @@ mod tests {
             ("src/b.ff", b""),
             ("src/deep/A.FOR", b""),
             ("src/lib.rs", b""),
+            ("src/.hidden/e.f", b""),
             ("fortran/c.F77", b""),
             ("fortran/common.inc", b""),
             ("other/d.f", b""),

@@ -75,11 +75,27 @@ C     Passes its argument on, so it may be assigned.
       EXTERNAL F
       X = F(X)
       END
-      SUBROUTINE PRINT1(TEXT)
+      INTEGER FUNCTION LETTRS(TEXT, SIDE, N, NAME)
       CHARACTER*(*) TEXT
+      CHARACTER SIDE, NAME*6
+      LETTRS = N*INDEX(TEXT, SIDE) + LEN(TEXT)*1000
+      IF (NAME .EQ. 'DGEMM ') LETTRS = -LETTRS
+      END
+      SUBROUTINE FILL(TEXT)
+      CHARACTER*(*) TEXT
+      TEXT = 'X'
       END
       SUBROUTINE ALT(*)
       RETURN 1
+      END
+
+C     Names that mean something in Rust.
+      SUBROUTINE DROP(SELF, I64, CALL, FARFEL_RESULT)
+      DIMENSION CALL(I64)
+      INTEGER SELF
+      SAVE
+      SELF = I64
+      FARFEL_RESULT = CALL(1)
       END
 ";
 
@@ -89,6 +105,8 @@ const KINDS_MAIN: &str = r#"
 
 /// The Fortran part.
 pub mod fortran {
+    #[allow(dead_code)]
+    type Result<T> = std::result::Result<T, String>;
     farfel_runtime::include_bindings!();
 }
 use farfel_runtime::{Complex, Error};
@@ -126,6 +144,13 @@ fn main() {
     let mut k = 0;
     fortran::outer(&mut k, 7);
     assert_eq!(k, 7);
+    assert_eq!(fortran::lettrs("SOLVE", "LEFT", 10, "DGEMM"), -5030);
+    assert_eq!(fortran::lettrs("Größe", "", 1, "DGEMMS"), 7000);
+    assert_eq!(fortran::lettrs("", "R", 1, "DGEMV"), 0);
+
+    let (mut own, mut result) = (0, 0.0);
+    assert_eq!(fortran::drop(&mut own, 1, &[5.0], &mut result), Ok(()));
+    assert_eq!((own, result), (1, 5.0));
     println!("fine");
 }
 "#;
@@ -139,19 +164,20 @@ fn every_kind_of_argument_and_result() {
     let bindings = p.bindings();
     for expected in [
         "// APPLY cannot be called from Rust: it takes procedures as arguments.",
-        "// PRINT1 cannot be called from Rust: its argument TEXT is CHARACTER.",
+        "// FILL cannot be called from Rust: its argument TEXT is CHARACTER and may be assigned.",
         "// ALT cannot be called from Rust: it has alternate returns.",
         "/// Sum of two numbers.\n",
         "/// INTEGER FUNCTION ISUM(I, J)\n",
         "/// Defined at `src/kinds.ff:2`.\n",
         "/// Y \\<- A\\*X + Y, column by column; leading dimension LDA, rows from 0.\n",
-        "y: &mut [f32], r#type: f32) -> Result<(), ::farfel_runtime::Error>",
+        "y: &mut [f32], r#type: f32) -> ::core::result::Result<(), ::farfel_runtime::Error>",
         "does not say how long `flags` must be",
     ] {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
-    // Nothing here shares state or stops.
-    assert!(!bindings.contains("Lock") && !bindings.contains("catch_stop"));
+    // Only DROP shares state, and nothing stops.
+    assert_eq!(bindings.matches(".lock()").count(), 1);
+    assert!(!bindings.contains("catch_stop"));
 }
 
 #[test]
@@ -180,12 +206,12 @@ fn real_kind_8_and_exports() {
         ),
         (
             "'part', 'Sub'",
-            "cannot export sub: its argument C is CHARACTER",
+            "cannot export sub: its argument C is CHARACTER and may be assigned",
         ),
     ] {
         p.file(
             "numerics/b.f",
-            "      SUBROUTINE SUB(C)\n      CHARACTER C\n      END\n",
+            "      SUBROUTINE SUB(C)\n      CHARACTER C\n      C = 'X'\n      END\n",
         );
         let manifest = std::fs::read_to_string(p.directory.join("Cargo.toml")).unwrap();
         let (before, _) = manifest.split_once("exports").unwrap();
@@ -336,6 +362,15 @@ const SLOPPY: &str = "      REAL FUNCTION FIRST(A)
    10 B(I) = 2*A(I)
       END
 
+      SUBROUTINE SMALL
+      REAL A(2)
+      CALL BIG(A)
+      END
+      SUBROUTINE BIG(A)
+      REAL A(3)
+      A(1) = 0
+      END
+
 C     Variables called like subprograms, of this program and of gfortran's own.
       REAL FUNCTION NAMES(TAKE)
       REAL TAKE
@@ -371,6 +406,13 @@ fn main() {
 "#,
     );
     p.run();
+    // gfortran's warning is shown, also when gfortran has no reason to run again.
+    for edit in ["", "// Edited.\n"] {
+        p.append("src/main.rs", edit);
+        let seen = p.cargo(&["build"]).stderr;
+        let warning = "warning: sloppy@0.1.0: fortran/sloppy.f:32:7: Actual argument contains too few elements";
+        assert_eq!(seen.matches(warning).count(), 1, "{seen}");
+    }
 }
 
 #[test]

@@ -108,6 +108,11 @@ fn what_cannot_run() {
     assert!(error.to_lowercase().contains("nowhere"), "{error}");
     assert!(!out.exists());
 
+    let declared = "      EXTERNAL FARAWY\n      CALL FARAWY(1)\n      END\n";
+    let (dir, paths, config) = files(&[("a.ff", declared)]);
+    let error = build_program(&paths, &dir.path().join("a"), &config).unwrap_err();
+    assert_eq!(error.to_string(), "no file defines FARAWY");
+
     let (dir, paths, config) = files(&[("a.ff", "      X = 1\n      END\n")]);
     let out = dir.path().join("no/such/directory/a");
     let error = build_program(&paths, &out, &config).unwrap_err();

@@ -1,8 +1,8 @@
 //! The `farfel` command.
 //!
 //! It parses arguments, calls [`farfel_build`] and cargo, and shows what they say; it
-//! knows nothing of the language. [`args`](mod@args) has the command line,
-//! [`commands`] a module for each command, [`shell`] all that reaches the terminal.
+//! knows nothing of the language. `args` has the command line, `commands` a module for
+//! each command, `shell` all that reaches the terminal.
 //!
 //! Exit codes: 0 fine; 1 what the user can mend, faults in the code above all; 2 a wrong
 //! command line, or farfel itself could not work.

@@ -24,6 +24,7 @@ mod stmt;
 mod symbols;
 
 use crate::activity::Context;
+use crate::callgraph::CallGraph;
 use crate::depend::{Dependence, Set, Space};
 use crate::flow::Flow;
 use farfel_lang::diagnostic::Diagnostic;
@@ -36,7 +37,7 @@ pub const MOST_CONTEXTS: usize = 8;
 
 /// The tangent of a request's head and of what is active below it.
 pub fn differentiate(program: &Program, request: &Request) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let dependence = Dependence::of(program);
+    let dependence = Dependence::of(&CallGraph::below(program, &request.head));
     let engine = Engine {
         program,
         request,

@@ -39,6 +39,18 @@ impl Gen<'_> {
             }
         }
         let of = self.unit.symbols[s].clone();
+        let open = |u: &Option<Expr>| !u.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
+        if of.dims.iter().any(|d| open(&d.upper)) {
+            // Only an argument of the head that the request does not pair with a derivative.
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    of.span,
+                    format!("{} has assumed size, so that its tangent cannot be stored", of.name),
+                )
+                .help(format!("declare its bounds, for instance {}(N)", of.name)),
+            );
+        }
         let loc = self.space.loc(s);
         let keeps = self.space.saved.contains(loc) && self.activity.live_on_entry.contains(loc);
         let name = self.unused(&format!("{}{}", of.name, self.suffix));
@@ -102,9 +114,7 @@ impl Gen<'_> {
 
     /// Declares the COMMON block of derivatives beside a block of this unit.
     fn derivative_block(&mut self, block: &Name) {
-        let members: Vec<SymId> = common_members(&self.unit)
-            .remove(block)
-            .unwrap_or_default();
+        let members: Vec<SymId> = common_members(&self.unit).remove(block).unwrap_or_default();
         let name = self.engine.names.borrow_mut().block(block);
         let mut entities = Vec::new();
         for m in members {

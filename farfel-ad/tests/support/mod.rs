@@ -2,11 +2,13 @@
 //! program.
 #![allow(dead_code)]
 
+pub mod jacobian;
+
 use farfel_ad::{Builtin, differentiate_all};
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
-use farfel_lang::syntax::{NoIncludes, parse};
+use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use std::fmt::Write;
 use std::process::Command;
@@ -26,7 +28,7 @@ pub const CHECKED: &[&str] = &[
 pub fn expand(source: &str) -> Result<String, String> {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
-    let parsed = parse(&mut sources, file, None, &mut NoIncludes);
+    let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
     let fail = |diagnostics: &[Diagnostic], sources: &Sources| {
         let mut out = String::new();
         for d in diagnostics.iter().filter(|d| d.is_error()) {

@@ -31,7 +31,8 @@ pub struct Request {
     /// opening of ADR).
     pub dependents: Vec<usize>,
     /// Positions of the head's arguments that are followed by a derivative argument:
-    /// every REAL, DOUBLE PRECISION and COMPLEX one, ascending.
+    /// every REAL, DOUBLE PRECISION and COMPLEX one, ascending, but for arrays of assumed
+    /// size that are neither independent nor dependent. Those must need no derivative.
     pub paired: Vec<usize>,
     /// The AD block in the source.
     pub span: Span,

@@ -24,6 +24,7 @@ mod propagate;
 mod prune;
 mod specialize;
 mod stage;
+mod state;
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};

@@ -28,12 +28,13 @@ pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) 
     }
     let mut blocks = Blocks::new();
     for name in names {
-        let Some(at) = program.units.iter().position(|u| u.name == name) else {
-            continue;
-        };
-        let mut open = vec![at];
-        // Blocks inside of blocks come out of the new subroutines in turn.
-        while let Some(at) = open.pop() {
+        let mut open = vec![name];
+        // Blocks inside of blocks come out of the new subroutines in turn. By name: places
+        // change when subroutines are added.
+        while let Some(name) = open.pop() {
+            let Some(at) = program.units.iter().position(|u| u.name == name) else {
+                continue;
+            };
             let mut new = Vec::new();
             let unit = &mut program.units[at];
             let formats = formats(unit);
@@ -48,9 +49,8 @@ pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) 
             outline.blocks(unit, &mut body);
             unit.body = body;
             // The new subroutines go before their unit, which moves up.
-            let count = new.len();
+            open.extend(new.iter().rev().map(|u| u.name.clone()));
             program.units.splice(at..at, new);
-            open.extend((at..at + count).rev());
         }
     }
     blocks

@@ -13,6 +13,7 @@ use super::calls::{
 };
 use super::import::Import;
 use super::prune::reached;
+use super::state::share;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{
@@ -29,6 +30,9 @@ pub(super) fn specialize(
     roots: &HashSet<Name>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
+    if program.units.iter().any(|u| !closures_of(u).is_empty()) {
+        share(program, &is_copied);
+    }
     let mut specializer = Specializer {
         assigned: Assigned::of(program),
         taken: names(program),
@@ -49,6 +53,11 @@ pub(super) fn specialize(
             specializer.unit(&name);
         }
     }
+}
+
+/// Copies are made of units with dummy procedures only.
+fn is_copied(unit: &Unit) -> bool {
+    procedure_dummies(unit).next().is_some()
 }
 
 fn names(program: &Program) -> HashSet<Name> {
@@ -507,6 +516,7 @@ impl Specializer<'_> {
         if crowded.is_empty() {
             return false;
         }
+        share(self.program, &is_copied);
         let mut any = false;
         for unit in self
             .program

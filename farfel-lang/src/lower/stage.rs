@@ -15,6 +15,7 @@
 use super::calls::references;
 use super::outline::Blocks;
 use super::prune::reached;
+use super::state::share;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Arg, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind,
@@ -44,6 +45,9 @@ pub(super) fn stage(
     blocks: &Blocks,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Staged> {
+    // Derivatives are copies of what they differentiate.
+    let copied = reached(program, &blocks.keys().cloned().collect());
+    share(program, &|u| copied.contains(&u.name));
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
@@ -101,11 +105,11 @@ impl Stager<'_> {
         out
     }
 
-    fn block(&mut self, block: AdBlock, span: Span) -> Vec<Stmt> {
+    fn block(&mut self, mut block: AdBlock, span: Span) -> Vec<Stmt> {
         let Some(Stmt {
             kind: StmtKind::Call(callee, actuals),
             ..
-        }) = block.body.into_iter().next()
+        }) = std::mem::take(&mut block.body).into_iter().next()
         else {
             return Vec::new();
         };
@@ -138,9 +142,6 @@ impl Stager<'_> {
             let s = &self.unit.symbols[s];
             s.class == Class::Variable && s.ty.is_some_and(Type::is_differentiable)
         };
-        let paired: Vec<usize> = (0..symbols.len())
-            .filter(|p| is_real(symbols[*p]))
-            .collect();
         let bases = |items: &[AdItem]| -> Vec<usize> {
             super::outline::bases(items)
                 .into_iter()
@@ -148,9 +149,19 @@ impl Stager<'_> {
                 .collect()
         };
         let (independents, dependents) = (bases(&block.opening), bases(&block.closing));
+        // The tangent of an array of assumed size cannot be stored. Where the block only
+        // passes the array on, it may need none; the AD tool sees whether that is so.
+        let needs_none = |p: usize| {
+            assumed_size(&self.unit.symbols[symbols[p]])
+                && !independents.contains(&p)
+                && !dependents.contains(&p)
+        };
+        let paired: Vec<usize> = (0..symbols.len())
+            .filter(|p| is_real(symbols[*p]) && !needs_none(*p))
+            .collect();
 
         // Which destinations can be passed themselves.
-        let direct = self.direct_destinations(&block.closing, &symbols, &independents);
+        let direct = self.direct_destinations(&block, &symbols, &independents);
         let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
         let mut out = Vec::new();
         for p in &paired {
@@ -238,17 +249,22 @@ impl Stager<'_> {
     /// variables of the same type and shape that have no other part in the call.
     fn direct_destinations(
         &self,
-        closing: &[AdItem],
+        block: &AdBlock,
         symbols: &[SymId],
         independents: &[usize],
     ) -> BTreeMap<usize, SymId> {
         let mut found: BTreeMap<usize, SymId> = BTreeMap::new();
         let mut dependents: Vec<SymId> = Vec::new();
-        for item in closing {
+        for item in &block.closing {
             item.for_each_assign(&mut |a| dependents.extend(a.var.base()));
         }
         let equivalenced = self.equivalenced();
-        for item in closing {
+        // The opening is evaluated while tangents are being set.
+        let mut opening: HashSet<SymId> = HashSet::new();
+        for item in &block.opening {
+            item.for_each_expr(&mut |e| e.for_each_symbol(&mut |s| opening.extend([s])));
+        }
+        for item in &block.closing {
             let AdItem::Assign(AdAssign { var, other, .. }) = item else {
                 continue;
             };
@@ -268,6 +284,8 @@ impl Stager<'_> {
                 && dependents.iter().filter(|d| *d == v).count() == 1
                 && !found.values().any(|d| d == dest)
                 && !equivalenced.contains(dest)
+                && !opening.contains(dest)
+                && !assumed_size(sd)
             {
                 found.insert(p, *dest);
             }
@@ -288,12 +306,7 @@ impl Stager<'_> {
     /// A local variable for the tangent of `of`.
     fn tangent(&mut self, of: SymId, suffix: &str, span: Span) -> SymId {
         let s = self.unit.symbols[of].clone();
-        if s.dims.iter().any(|d| {
-            matches!(
-                d.upper.as_ref().map(|u| &u.kind),
-                Some(ExprKind::Star) | None
-            )
-        }) {
+        if assumed_size(&s) {
             self.diagnostics.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
@@ -473,6 +486,16 @@ impl Stager<'_> {
         self.unit.declare(id);
         id
     }
+}
+
+/// True for `X(*)` and `X(:)`.
+fn assumed_size(s: &Symbol) -> bool {
+    s.dims.iter().any(|d| {
+        matches!(
+            d.upper.as_ref().map(|u| &u.kind),
+            Some(ExprKind::Star) | None
+        )
+    })
 }
 
 /// `index`, which counts from one lower bound, as a subscript that counts from another.

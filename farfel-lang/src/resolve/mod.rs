@@ -64,9 +64,9 @@ pub fn resolve_readable(program: &mut Program, syntax: &[Diagnostic]) -> Vec<Dia
     let hidden = |s: Span| unreadable.iter().any(|(from, to)| within(s, *from, *to));
     let mut found = resolve(program);
     found.retain(|d| {
-        !hidden(d.span)
-            && !d.related.iter().any(|(s, _)| hidden(*s))
-            && !(stray && d.rule == &rules::UNKNOWN_PROCEDURE)
+        let follows = hidden(d.span) || d.related.iter().any(|(s, _)| hidden(*s));
+        let unknown = stray && d.rule == &rules::UNKNOWN_PROCEDURE;
+        !follows && !unknown
     });
     found
 }

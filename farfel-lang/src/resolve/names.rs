@@ -367,7 +367,8 @@ impl Resolver<'_> {
                 symbol.ty = scope.nested[&name].ty;
             }
             if let Some(b) = bound {
-                self.show_procedure(outer, b, used);
+                let ranged = has_range(&self.scopes[level].unit, id);
+                self.show_procedure(outer, b, used, ranged);
             }
             self.link(outer, level, &name, span);
             return true;
@@ -376,9 +377,9 @@ impl Resolver<'_> {
     }
 
     /// A name of the surroundings that only a nested subprogram calls: a dummy procedure,
-    /// or the declared type of a function.
-    fn show_procedure(&mut self, level: usize, id: SymId, used: Use) {
-        if !used.called && used.applied.is_none() || self.is_substring(level, id) {
+    /// or the declared type of a function. `ranged`: used as `NAME(a:b)`.
+    fn show_procedure(&mut self, level: usize, id: SymId, used: Use, ranged: bool) {
+        if !used.called && used.applied.is_none() {
             return;
         }
         let mut at = (level, id);
@@ -386,7 +387,11 @@ impl Resolver<'_> {
             at = (at.0 - 1, h);
         }
         let symbol = &mut self.scopes[at.0].unit.symbols[at.1];
-        if !matches!(symbol.class, Class::Variable | Class::Procedure) || symbol.is_array() {
+        let substring = ranged && symbol.ty == Some(Type::Character);
+        if !matches!(symbol.class, Class::Variable | Class::Procedure)
+            || symbol.is_array()
+            || substring
+        {
             return;
         }
         let class = if used.called {

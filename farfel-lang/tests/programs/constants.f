@@ -17,5 +17,5 @@
       PRINT *, N, M, PI, E, YES
       PRINT *, TITLE, ' ', NAME, ' ', ONE
       PRINT *, A, B, U
-      PRINT *, Z, 1.E-3, 5., 1D2, 1.5E+3, -7
+      PRINT *, Z, 1.E-3, .5, 5., 1D2, 1.5E+3, -7
       END

@@ -28,7 +28,10 @@ mod tests {
     fn the_equilibrium_is_the_analytic_one() {
         for guess in [1.0, 10.0, 80.0] {
             let (a, b) = equilibrium(guess, guess, 10);
-            assert!((a - 50.0).abs() < 1e-8 && (b - 50.0).abs() < 1e-8, "({a}, {b})");
+            assert!(
+                (a - 50.0).abs() < 1e-8 && (b - 50.0).abs() < 1e-8,
+                "({a}, {b})"
+            );
         }
     }
 }

@@ -59,7 +59,10 @@ mod tests {
             let decay = (-pair.steepness * (r - pair.rest)).exp();
             let by_hand = -2.0 * pair.depth * (1.0 - decay) * decay * pair.steepness;
             assert!((energy - pair.depth * (1.0 - decay).powi(2)).abs() < 1e-12);
-            assert!((force - by_hand).abs() < 1e-12, "at {r}: {force}, not {by_hand}");
+            assert!(
+                (force - by_hand).abs() < 1e-12,
+                "at {r}: {force}, not {by_hand}"
+            );
         }
     }
 }

@@ -1,0 +1,432 @@
+//! Expressions that are linear in tangents.
+
+use super::affine::{Affine, Factor};
+use super::decimal::Decimal;
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
+use farfel_lang::source::Span;
+use farfel_lang::types::type_of;
+use std::collections::HashSet;
+
+/// `constant + sum of coefficient * atom`
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Linear {
+    /// What stands without a tangent.
+    pub constant: Affine,
+    /// Tangents with their coefficients, in the order in which they came; no atom twice,
+    /// no coefficient zero.
+    pub parts: Vec<(Atom, Affine)>,
+}
+
+/// What coefficients multiply.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Atom {
+    /// A tangent, or an expression with tangents that is not linear. Without places.
+    Opaque(Expr),
+    /// A sum of tangents over a divisor without tangents.
+    Quotient(Box<Linear>, Expr),
+}
+
+/// On which side of what is there a factor goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+impl Atom {
+    /// The tangent variable that it is.
+    pub fn variable(&self) -> Option<SymId> {
+        match self {
+            Atom::Opaque(e) => match e.kind {
+                ExprKind::Var(s) => Some(s),
+                _ => None,
+            },
+            Atom::Quotient(..) => None,
+        }
+    }
+
+    fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
+        match self {
+            Atom::Opaque(e) => e.for_each_symbol(f),
+            Atom::Quotient(numerator, divisor) => {
+                numerator.for_each_symbol(f);
+                divisor.for_each_symbol(f);
+            }
+        }
+    }
+}
+
+impl Linear {
+    pub const ZERO: Linear = Linear {
+        constant: Affine::ZERO,
+        parts: Vec::new(),
+    };
+
+    fn atom(atom: Atom) -> Self {
+        Linear {
+            constant: Affine::ZERO,
+            parts: vec![(atom, Affine::constant(Decimal::ONE))],
+        }
+    }
+
+    fn coefficient(constant: Affine) -> Self {
+        Linear {
+            constant,
+            parts: Vec::new(),
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.constant.is_zero() && self.parts.is_empty()
+    }
+
+    /// The sum; `None` where a constant cannot be folded.
+    pub fn add(mut self, other: &Linear) -> Option<Self> {
+        self.constant = self.constant.add(&other.constant)?;
+        for (atom, c) in &other.parts {
+            match self.parts.iter().position(|(a, _)| a == atom) {
+                Some(at) => {
+                    let sum = std::mem::replace(&mut self.parts[at].1, Affine::ZERO).add(c)?;
+                    if sum.is_zero() {
+                        self.parts.remove(at);
+                    } else {
+                        self.parts[at].1 = sum;
+                    }
+                }
+                None => self.parts.push((atom.clone(), c.clone())),
+            }
+        }
+        Some(self)
+    }
+
+    /// Every coefficient times a literal.
+    fn scaled(&self, k: Decimal) -> Option<Self> {
+        self.times(&Affine::constant(k), Side::Left)
+    }
+
+    /// Every coefficient times `c`, which goes to its left or right. A sum that would be written more than once becomes a
+    /// group, which the printer can factor out again.
+    pub fn times(&self, c: &Affine, side: Side) -> Option<Self> {
+        if c.is_zero() {
+            return Some(Self::ZERO);
+        }
+        let single = self.parts.len() + usize::from(!self.constant.is_zero()) <= 1;
+        let c = if single {
+            c.clone()
+        } else {
+            c.clone().grouped()
+        };
+        let product = |x: &Affine| match side {
+            Side::Left => c.mul(x),
+            Side::Right => x.mul(&c),
+        };
+        Some(Linear {
+            constant: product(&self.constant)?,
+            parts: self
+                .parts
+                .iter()
+                .map(|(a, x)| Some((a.clone(), product(x)?)))
+                .collect::<Option<_>>()?,
+        })
+    }
+
+    /// A tangent replaced by its value, everywhere but in atoms that are not linear in it.
+    pub fn substituted(&self, tangent: SymId, value: &Linear) -> Option<Self> {
+        let mut new = Linear::coefficient(self.constant.clone());
+        for (atom, c) in &self.parts {
+            let part = match atom {
+                _ if atom.variable() == Some(tangent) => value.times(c, Side::Left)?,
+                Atom::Quotient(n, d) => {
+                    quotient(n.substituted(tangent, value)?, d)?.times(c, Side::Left)?
+                }
+                Atom::Opaque(_) => Linear {
+                    constant: Affine::ZERO,
+                    parts: vec![(atom.clone(), c.clone())],
+                },
+            };
+            new = new.add(&part)?;
+        }
+        Some(new)
+    }
+
+    /// Calls `f` on every coefficient, in quotients too; `f` may change it.
+    pub fn for_each_coefficient_mut(&mut self, f: &mut dyn FnMut(&mut Affine)) {
+        f(&mut self.constant);
+        for (atom, c) in &mut self.parts {
+            f(c);
+            if let Atom::Quotient(n, _) = atom {
+                n.for_each_coefficient_mut(f);
+            }
+        }
+    }
+
+    /// Without the parts whose coefficients have become zero. A quotient of nothing is
+    /// one of them.
+    pub fn without_zeros(mut self) -> Self {
+        for (atom, c) in &mut self.parts {
+            if let Atom::Quotient(n, _) = atom {
+                let numerator = std::mem::replace(&mut **n, Linear::ZERO);
+                **n = numerator.without_zeros();
+                if n.is_zero() {
+                    *c = Affine::ZERO;
+                }
+            }
+        }
+        self.parts.retain(|(_, c)| !c.is_zero());
+        self
+    }
+
+    /// The tangent variables in it that a value can be put in place of.
+    pub fn variables(&self, found: &mut Vec<SymId>) {
+        for (atom, _) in &self.parts {
+            match atom {
+                Atom::Quotient(n, _) => n.variables(found),
+                Atom::Opaque(_) => {
+                    if let Some(s) = atom.variable()
+                        && !found.contains(&s)
+                    {
+                        found.push(s);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
+        self.constant.for_each_symbol(f);
+        for (atom, c) in &self.parts {
+            atom.for_each_symbol(f);
+            c.for_each_symbol(f);
+        }
+    }
+
+    pub fn mentions(&self, sym: SymId) -> bool {
+        let mut found = false;
+        self.for_each_symbol(&mut |s| found |= s == sym);
+        found
+    }
+
+    /// Number of terms of all coefficients.
+    pub fn len(&self) -> usize {
+        let parts = self.parts.iter().map(|(atom, c)| {
+            c.len()
+                + match atom {
+                    Atom::Quotient(n, _) => n.len(),
+                    Atom::Opaque(_) => 0,
+                }
+        });
+        self.constant.len() + parts.sum::<usize>()
+    }
+
+    /// Does it have a coefficient whose terms can be added in a better or worse order?
+    pub fn has_order(&self) -> bool {
+        let long = |c: &Affine| c.clone().ungrouped().len() > 2;
+        self.parts.iter().any(|(atom, c)| {
+            long(c)
+                || match atom {
+                    Atom::Quotient(n, _) => n.has_order(),
+                    Atom::Opaque(_) => false,
+                }
+        })
+    }
+
+    /// Are all constants ones that a REAL of this many bytes holds?
+    pub fn in_range_of(&self, bytes: u8) -> bool {
+        fn affine(a: &Affine, bytes: u8) -> bool {
+            a.terms.iter().all(|m| {
+                m.k.in_range_of(bytes)
+                    && m.factors.iter().all(|f| match f {
+                        Factor::Opaque(_) => true,
+                        Factor::Group(g) => affine(g, bytes),
+                    })
+            })
+        }
+        affine(&self.constant, bytes)
+            && self.parts.iter().all(|(atom, c)| {
+                affine(c, bytes)
+                    && match atom {
+                        Atom::Opaque(_) => true,
+                        Atom::Quotient(n, _) => n.in_range_of(bytes),
+                    }
+            })
+    }
+}
+
+/// A sum of tangents over a divisor. A literal factor stays outside, so that quotients
+/// that differ only in it are alike.
+fn quotient(mut numerator: Linear, divisor: &Expr) -> Option<Linear> {
+    if numerator.is_zero() {
+        return Some(Linear::ZERO);
+    }
+    let mut k = Decimal::ONE;
+    if numerator.constant.is_zero()
+        && let [(_, c)] = &mut numerator.parts[..]
+        && let [m] = &mut c.terms[..]
+    {
+        k = std::mem::replace(&mut m.k, Decimal::ONE);
+    }
+    if numerator.parts.is_empty() {
+        return None;
+    }
+    Linear::atom(Atom::Quotient(Box::new(numerator), divisor.clone())).scaled(k)
+}
+
+/// Reads expressions of one kind of REAL.
+///
+/// Everything that it takes apart has exactly that kind: a subexpression of another type
+/// is computed in its own type before it is converted, so it stays whole, together with
+/// the operation that converts it. Literals of another type count as of this kind only if
+/// both hold them exactly.
+pub(super) struct Reader<'a> {
+    pub unit: &'a Unit,
+    pub tangents: &'a HashSet<SymId>,
+    /// Size of the REAL in bytes.
+    pub bytes: u8,
+}
+
+impl Reader<'_> {
+    /// An expression as a sum of tangents; `None` where a constant cannot be folded.
+    pub fn linear(&self, e: &Expr) -> Option<Linear> {
+        if !self.has_tangents(e) {
+            return Some(Linear::coefficient(self.affine(e)?));
+        }
+        match &e.kind {
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) if self.is_native(a) => {
+                return self.linear(a);
+            }
+            ExprKind::Unary(UnOp::Minus, a) if self.is_native(a) => {
+                return self.linear(a)?.scaled(Decimal::ONE.neg());
+            }
+            ExprKind::Binary(op, a, b) if self.is_native(a) && self.is_native(b) => match op {
+                BinOp::Add => return self.linear(a)?.add(&self.linear(b)?),
+                BinOp::Sub => {
+                    let minus = self.linear(b)?.scaled(Decimal::ONE.neg())?;
+                    return self.linear(a)?.add(&minus);
+                }
+                BinOp::Mul if !self.has_tangents(a) => {
+                    return self.linear(b)?.times(&self.affine(a)?, Side::Left);
+                }
+                BinOp::Mul if !self.has_tangents(b) => {
+                    return self.linear(a)?.times(&self.affine(b)?, Side::Right);
+                }
+                BinOp::Div if !self.has_tangents(b) => {
+                    let n = self.linear(a)?;
+                    return match self.literal(b).and_then(Decimal::exact_inverse) {
+                        Some(k) => n.scaled(k),
+                        None => quotient(n, &bare(b)),
+                    };
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        Some(Linear::atom(Atom::Opaque(bare(e))))
+    }
+
+    /// An expression without tangents as a sum of terms.
+    pub fn affine(&self, e: &Expr) -> Option<Affine> {
+        if let Some(k) = self.literal(e) {
+            return Some(Affine::constant(k));
+        }
+        match &e.kind {
+            ExprKind::Paren(a) if self.is_native(a) => return Some(self.affine(a)?.grouped()),
+            ExprKind::Unary(UnOp::Plus, a) if self.is_native(a) => return self.affine(a),
+            ExprKind::Unary(UnOp::Minus, a) if self.is_native(a) => {
+                return self.affine(a)?.scale(Decimal::ONE.neg());
+            }
+            ExprKind::Binary(op, a, b) if self.is_native(a) && self.is_native(b) => match op {
+                BinOp::Add => return self.affine(a)?.add(&self.affine(b)?),
+                BinOp::Sub => {
+                    return self
+                        .affine(a)?
+                        .add(&self.affine(b)?.scale(Decimal::ONE.neg())?);
+                }
+                BinOp::Mul => return self.affine(a)?.mul(&self.affine(b)?),
+                BinOp::Div => {
+                    if let Some(k) = self.literal(b).and_then(Decimal::exact_inverse) {
+                        return self.affine(a)?.mul(&Affine::constant(k));
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        Some(Affine::factor(Factor::Opaque(bare(e))))
+    }
+
+    /// Is it of the kind that is read, or a literal that can be taken for one?
+    pub fn is_native(&self, e: &Expr) -> bool {
+        type_of(self.unit, e) == Some(Type::Real(self.bytes)) || self.literal(e).is_some()
+    }
+
+    /// The number that a literal stands for in an expression of this kind.
+    fn literal(&self, e: &Expr) -> Option<Decimal> {
+        match &e.kind {
+            ExprKind::Int(n) => Decimal::from_int(*n).filter(|d| d.is_exact_in(self.bytes)),
+            ExprKind::Real(text) => {
+                let number = Decimal::parse(text)?;
+                match type_of(self.unit, e)? {
+                    Type::Real(n) if n == self.bytes => Some(number),
+                    Type::Real(n) if n < self.bytes && number.is_exact_in(n) => Some(number),
+                    _ => None,
+                }
+            }
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.literal(a),
+            ExprKind::Unary(UnOp::Minus, a) => Some(self.literal(a)?.neg()),
+            _ => None,
+        }
+        .filter(|d| d.in_range_of(self.bytes))
+    }
+
+    /// Does the expression have sums of tangents in parentheses, which reading it as one
+    /// sum would take apart?
+    pub fn groups_tangents(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.walk(&mut |x| {
+            // On the right of a sum or in a product, a sum is in parentheses even where
+            // the tree does not say so.
+            let operands = match &x.kind {
+                ExprKind::Paren(a) | ExprKind::Unary(_, a) => vec![&**a],
+                ExprKind::Binary(BinOp::Add | BinOp::Sub, _, b) => vec![&**b],
+                ExprKind::Binary(_, a, b) => vec![&**a, &**b],
+                _ => Vec::new(),
+            };
+            found |= operands.iter().any(|o| {
+                matches!(o.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..))
+                    && self.has_tangents(o)
+            });
+        });
+        found
+    }
+
+    fn has_tangents(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.for_each_symbol(&mut |s| found |= self.tangents.contains(&s));
+        found
+    }
+}
+
+/// The expression without places and outer parentheses.
+fn bare(e: &Expr) -> Expr {
+    let mut inner = e;
+    while let ExprKind::Paren(a) = &inner.kind {
+        inner = a;
+    }
+    let mut new = inner.clone();
+    new.rewrite(&mut |x| x.span = Span::NONE);
+    new
+}
+
+/// Does the expression call anything but intrinsic functions? Such a call may assign, and
+/// a statement function reads variables that it does not name.
+pub(super) fn has_calls(unit: &Unit, e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |x| {
+        found |= match &x.kind {
+            ExprKind::Call(s, _) => !matches!(unit.symbols[*s].class, Class::Intrinsic(_)),
+            ExprKind::Apply(..) | ExprKind::Closure(..) => true,
+            _ => false,
+        };
+    });
+    found
+}

@@ -1,0 +1,223 @@
+//! Which tangents are dead where.
+
+use super::assignment;
+use super::stretch;
+use farfel_lang::ir::{
+    Class, Expr, ExprKind, Place, SaveItem, SpecKind, Stmt, SymId, Unit, for_each_symbol,
+};
+use std::collections::{HashMap, HashSet};
+
+/// Which variables share storage with others (EQUIVALENCE).
+#[derive(Debug, Default)]
+pub(super) struct Storage {
+    shared: HashMap<SymId, Vec<SymId>>,
+}
+
+impl Storage {
+    pub fn of(unit: &Unit) -> Self {
+        let mut groups: Vec<Vec<SymId>> = Vec::new();
+        for spec in &unit.specs {
+            let SpecKind::Equivalence(sets) = &spec.kind else {
+                continue;
+            };
+            for set in sets {
+                let mut group: Vec<SymId> = set.iter().filter_map(Expr::base).collect();
+                // A variable in two sets makes one of them.
+                let (same, other): (Vec<_>, Vec<_>) = groups
+                    .into_iter()
+                    .partition(|g| g.iter().any(|s| group.contains(s)));
+                groups = other;
+                group.extend(same.into_iter().flatten());
+                groups.push(group);
+            }
+        }
+        // Two groups may also meet in one COMMON block; not telling where, they may overlap.
+        let mut shared = HashMap::new();
+        let in_common: Vec<SymId> = groups
+            .iter()
+            .filter(|g| {
+                g.iter()
+                    .any(|s| matches!(unit.symbols[*s].place, Place::Common(_)))
+            })
+            .flatten()
+            .copied()
+            .collect();
+        if !in_common.is_empty() {
+            let commons = unit
+                .symbols
+                .iter()
+                .filter(|(_, s)| matches!(s.place, Place::Common(_)));
+            let mut group: Vec<SymId> = commons.map(|(id, _)| id).collect();
+            group.extend(in_common);
+            groups.push(group);
+        }
+        for group in groups {
+            for s in &group {
+                shared
+                    .entry(*s)
+                    .or_insert_with(Vec::new)
+                    .extend(group.iter().copied());
+            }
+        }
+        Storage { shared }
+    }
+
+    /// Everything that an assignment to the variable may change: it and what may overlap
+    /// it.
+    pub fn overlapping(&self, s: SymId) -> Vec<SymId> {
+        let mut all = self.shared.get(&s).cloned().unwrap_or_default();
+        all.push(s);
+        all
+    }
+
+    /// Is the variable's storage its own?
+    pub fn is_own(&self, s: SymId) -> bool {
+        !self.shared.contains_key(&s)
+    }
+}
+
+/// The scalar tangents whose values never leave a stretch: local to the unit, and no
+/// stretch or other statement reads one that it has not assigned before.
+pub(super) fn local(
+    unit: &Unit,
+    body: &[Stmt],
+    tangents: &HashSet<SymId>,
+    storage: &Storage,
+) -> HashSet<SymId> {
+    let save_all = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    if save_all {
+        return HashSet::new();
+    }
+    let mut exposed = HashSet::new();
+    exposed_in(unit, body, &mut exposed);
+    named_in_specs(unit, &mut exposed);
+    for nested in &unit.nested {
+        captured(nested, &mut exposed);
+    }
+    tangents
+        .iter()
+        .copied()
+        .filter(|t| {
+            let s = &unit.symbols[*t];
+            s.is_variable()
+                && !s.is_array()
+                && s.place == Place::Local
+                && !s.saved
+                && storage.is_own(*t)
+                && !exposed.contains(t)
+        })
+        .collect()
+}
+
+/// The variables of the surroundings that a nested subprogram knows.
+pub(super) fn captured(nested: &Unit, found: &mut HashSet<SymId>) {
+    for (_, s) in nested.symbols.iter() {
+        if let Place::Host(outer) = s.place {
+            found.insert(outer);
+        }
+    }
+}
+
+/// The variables that stretches read without having assigned them, and all that other
+/// statements name.
+fn exposed_in(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
+    let mut from = 0;
+    while from < block.len() {
+        let len = stretch::len(unit, &block[from..]);
+        if len > 0 {
+            let mut assigned = HashSet::new();
+            for stmt in &block[from..from + len] {
+                for_each_read(stmt, &mut |s| {
+                    if !assigned.contains(&s) {
+                        found.insert(s);
+                    }
+                });
+                assigned.extend(stretch::scalar_target(unit, stmt));
+            }
+            from += len;
+            continue;
+        }
+        let stmt = &block[from];
+        if stmt.blocks().is_empty() {
+            for_each_symbol(std::slice::from_ref(stmt), &mut |s| {
+                found.insert(s);
+            });
+        } else {
+            stmt.for_each_own_symbol(&mut |s| {
+                found.insert(s);
+            });
+            stmt.for_each_own_expr(&mut |e| {
+                e.for_each_symbol(&mut |s| {
+                    found.insert(s);
+                })
+            });
+            for inner in stmt.blocks() {
+                exposed_in(unit, inner, found);
+            }
+        }
+        from += 1;
+    }
+}
+
+/// Calls `f` on every variable that an assignment reads.
+pub(super) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
+    if let Some((target, value)) = assignment(stmt) {
+        value.for_each_symbol(f);
+        for subscript in target.children() {
+            subscript.for_each_symbol(f);
+        }
+        // Assigning an element or a part keeps the rest.
+        if !matches!(target.kind, ExprKind::Var(_)) {
+            target.base().into_iter().for_each(f);
+        }
+    }
+}
+
+/// The variables that specification statements give a meaning beyond their type, or whose
+/// values they use.
+pub(super) fn named_in_specs(unit: &Unit, found: &mut HashSet<SymId>) {
+    let mut add = |e: &Expr| {
+        e.for_each_symbol(&mut |s| {
+            found.insert(s);
+        })
+    };
+    for (_, s) in unit.symbols.iter() {
+        for d in &s.dims {
+            d.lower.iter().chain(&d.upper).for_each(&mut add);
+        }
+        s.length.iter().for_each(&mut add);
+        match &s.class {
+            Class::Parameter(e) | Class::StatementFunction(_, e) => add(e),
+            _ => {}
+        }
+    }
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Equivalence(sets) => sets.iter().flatten().for_each(&mut add),
+            SpecKind::Data(sets) => sets
+                .iter()
+                .for_each(|d| d.targets.iter().for_each(&mut add)),
+            _ => {}
+        }
+    }
+    for (_, s) in unit.symbols.iter() {
+        if let Class::Namelist(members) = &s.class {
+            found.extend(members);
+        }
+    }
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Common(blocks) => {
+                found.extend(blocks.iter().flat_map(|(_, l)| l).map(|e| e.sym));
+            }
+            SpecKind::Save(items) => found.extend(items.iter().filter_map(|i| match i {
+                SaveItem::Var(s) => Some(*s),
+                SaveItem::Common(_) => None,
+            })),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Makes generated tangent code as good as written by hand.
+//!
+//! The product rule leaves the derivative of `B*(20 - 0.1*B) - B*(10 - 0.05*B)` scattered
+//! over temporaries: one for each factor, terms in `B` in each of them. This pass puts the
+//! statements of a straight stretch together again (local accumulation of the Jacobian):
+//! each tangent becomes
+//!
+//! ```fortran
+//!       R_G = B_G*(10.0 - 0.1*B)
+//! ```
+//!
+//! # What it does
+//!
+//! Within each stretch of assignments without labels, jumps, calls and blocks between them
+//! (`stretch`):
+//!
+//! * every assignment to a tangent is read as a sum of tangents with coefficients
+//!   (`linear`), each coefficient a sum of products with literal factors (`affine`);
+//! * earlier tangents of the stretch are put in place of their names;
+//! * a variable or parenthesis in a coefficient whose value is known as such a sum is put
+//!   in its place where that merges like terms. Only literals are multiplied into sums: a
+//!   product of sums stays one;
+//! * literals are folded exactly as the decimals that they are (`decimal`);
+//! * the result is written so that compilers can keep most of it outside of loops
+//!   (`emit`);
+//! * assignments to tangents that nothing reads any more go.
+//!
+//! # What it keeps
+//!
+//! Only assignments to tangents are rewritten or removed, never other statements, so the
+//! values of the program itself stay exactly what they are. Those of tangents may differ in
+//! the last bits: sums are regrouped, across parentheses too. What is computed in another
+//! type than the tangent's stays as it is: `0.1` and `0.1D0` are different numbers.
+//! As the standard allows, it takes dummy arguments that are assigned for different
+//! variables.
+//!
+//! # Why code does not grow
+//!
+//! Each statement has an allowance: at first the cost of its own text (`emit::cost`).
+//! A tangent is put into the statement that reads it if the statement's cost does not grow,
+//! or if it is the only reader, so that the assignment goes: then it may grow by that
+//! assignment's cost, and inherits its allowance. A text whose cost exceeds the allowance
+//! is never taken. Since each allowance is inherited at most once, the cost of all
+//! statements together never exceeds what it was. Names are replaced by what was assigned
+//! to them earlier in the stretch, which names only what was assigned earlier still, so
+//! replacing comes to an end.
+
+mod affine;
+mod decimal;
+mod emit;
+mod linear;
+mod liveness;
+mod stretch;
+
+use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, SymId, Unit, for_each_symbol};
+use std::collections::{HashMap, HashSet};
+
+/// How often the pass is repeated, at most, until it changes nothing.
+const MOST_ROUNDS: usize = 4;
+
+/// Simplifies the assignments to tangents in a derivative unit.
+///
+/// `derivatives` are the symbols of the unit that hold tangents: dummy arguments, locals,
+/// results. Symbols that hold tangents of an earlier differentiation are ordinary
+/// variables here.
+pub fn collect(unit: &mut Unit, derivatives: &HashSet<SymId>) {
+    for _ in 0..MOST_ROUNDS {
+        let mut body = std::mem::take(&mut unit.body);
+        let changed = Pass::new(unit, &body, derivatives).block(&mut body);
+        unit.body = body;
+        if !changed {
+            break;
+        }
+    }
+    undeclare_unused(unit, derivatives);
+}
+
+/// What the pass knows about the unit.
+struct Pass<'a> {
+    unit: &'a Unit,
+    tangents: &'a HashSet<SymId>,
+    /// The variable of each tangent, where its name tells.
+    variables: HashMap<SymId, SymId>,
+    /// All variables that have tangents.
+    active: HashSet<SymId>,
+    /// Which variables share storage with others.
+    storage: liveness::Storage,
+    /// Tangents that no stretch reads without having assigned them, and that nothing else
+    /// reads: at the end of a stretch they are dead.
+    local: HashSet<SymId>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(unit: &'a Unit, body: &Block, tangents: &'a HashSet<SymId>) -> Self {
+        let variables: HashMap<SymId, SymId> = tangents
+            .iter()
+            .filter_map(|t| Some((*t, variable_of(unit, *t, tangents)?)))
+            .collect();
+        let storage = liveness::Storage::of(unit);
+        Pass {
+            unit,
+            tangents,
+            active: variables.values().copied().collect(),
+            variables,
+            local: liveness::local(unit, body, tangents, &storage),
+            storage,
+        }
+    }
+
+    /// Rewrites the stretches of a block and of the blocks in it. True if it changed
+    /// something.
+    fn block(&self, block: &mut Block) -> bool {
+        let mut changed = false;
+        let mut from = 0;
+        while from < block.len() {
+            let to = from + stretch::len(self.unit, &block[from..]);
+            if to > from {
+                let removed = self.stretch(&mut block[from..to], &mut changed);
+                let mut at = 0;
+                block.retain(|_| {
+                    at += 1;
+                    !(from < at && at <= to && removed[at - 1 - from])
+                });
+                let gone = removed.iter().filter(|r| **r).count();
+                changed |= gone > 0;
+                from = to - gone;
+                continue;
+            }
+            let stmt = &mut block[from];
+            for inner in stmt.blocks_mut() {
+                changed |= self.block(inner);
+            }
+            if let StmtKind::LogicalIf(_, inner) = &mut stmt.kind
+                && stretch::len(self.unit, std::slice::from_ref(inner)) == 1
+            {
+                // Nothing can be removed: the IF needs its statement.
+                self.stretch(std::slice::from_mut(inner), &mut changed);
+            }
+            from += 1;
+        }
+        changed
+    }
+}
+
+/// The variable of a tangent, from its name: `B_G2_G5` is the tangent of the variable
+/// `B_G2`, or of `B` where there is no such variable. It only decides the order of terms.
+fn variable_of(unit: &Unit, tangent: SymId, tangents: &HashSet<SymId>) -> Option<SymId> {
+    let mut name = unit.symbols[tangent].name.as_str();
+    while let Some((shorter, _)) = name.rsplit_once('_') {
+        name = shorter;
+        if let Some(s) = unit.symbols.find(name)
+            && unit.symbols[s].is_variable()
+            && !tangents.contains(&s)
+        {
+            return Some(s);
+        }
+    }
+    None
+}
+
+/// Takes the declarations of tangents away that are not named any more.
+fn undeclare_unused(unit: &mut Unit, tangents: &HashSet<SymId>) {
+    let mut named = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        named.insert(s);
+    });
+    named.extend(unit.args.iter().filter_map(|a| a.sym()));
+    named.extend(unit.result);
+    liveness::named_in_specs(unit, &mut named);
+    for nested in &unit.nested {
+        liveness::captured(nested, &mut named);
+    }
+    let mut unused: Vec<SymId> = tangents.difference(&named).copied().collect();
+    unused.sort();
+    for s in unused {
+        unit.undeclare(s);
+    }
+}
+
+/// The variable and value of an assignment.
+fn assignment(stmt: &Stmt) -> Option<(&Expr, &Expr)> {
+    match &stmt.kind {
+        StmtKind::Assign(target, value) => Some((target, value)),
+        _ => None,
+    }
+}

@@ -1,0 +1,634 @@
+//! Whole programs: control flow, calls, storage. Each case is a subroutine
+//! `F@(X, Y)` of three numbers, with what it calls; its Jacobian by AD is compared with
+//! central differences, and its values with those of the plain subroutine.
+
+mod support;
+use std::borrow::Cow;
+use support::jacobian::{Case, check_cases};
+
+const CONTROL: &[Case] = &[
+    Case {
+        name: "branches",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A
+      IF (X(1) .GT. X(2)) THEN
+        A = X(1)*X(3)
+      ELSE IF (X(1) .GT. 0) THEN
+        A = X(2)*X(3) + X(1)
+        IF (A .LT. 100) A = A*A + X(1)
+      ELSE
+        A = 1
+      END IF
+      Y(1) = A
+      IF (X(2) .GT. 0) A = 3
+      Y(2) = A*X(1)
+      IF (X(2) .LT. 0) A = X(2)
+      Y(3) = A + X(3)
+      END
+",
+        ),
+    },
+    Case {
+        name: "shared_terminal",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), S
+      S = 0
+      DO 10 I = 1, 3
+      DO 10 J = 1, 3
+      IF (I .EQ. J) GOTO 10
+      S = S + X(I)*X(J)**2
+   10 S = S*1.25D0 + X(J)/(2 + X(I))
+      Y(1) = S
+      DO 30 I = 1, 2
+      Y(2) = S*I
+   30 IF (I .EQ. 1) S = S*X(1)
+      Y(3) = S
+      DO 40 I = 1, 3
+   40 Y(3) = Y(3)*X(2) + I
+      END
+",
+        ),
+    },
+    Case {
+        name: "jumps",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A
+      INTEGER L
+      A = X(1)
+      K = 0
+  100 K = K + 1
+      GOTO (110, 120, 130), K
+      GOTO 200
+  110 A = A*X(2)
+      GOTO 100
+  120 A = A + X(3)**2
+      GOTO 100
+  130 A = SIN(A)
+      GOTO 100
+  200 Y(1) = A
+      IF (X(1) - X(2)) 210, 220, 230
+  210 A = A*X(1)
+      GOTO 240
+  220 A = 0
+      GOTO 240
+  230 A = A - X(1)
+  240 Y(2) = A
+      ASSIGN 260 TO L
+      GOTO L, (250, 260)
+  250 A = 0
+  260 Y(3) = A*X(3)
+      END
+",
+        ),
+    },
+    Case {
+        name: "loops",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, T
+      A = X(1)
+      K = 0
+      DO WHILE (K .LT. 4)
+        K = K + 1
+        A = A*X(2) + K
+      END DO
+      Y(1) = A
+      I = 0
+      DO
+        I = I + 1
+        IF (I .EQ. 2) CYCLE
+        IF (I .GT. 4) EXIT
+        A = A/(1 + X(1)*X(1))
+      END DO
+      Y(2) = A
+      DO 10 T = 0.25D0, 1D0, 0.25D0
+   10 A = A + T*X(3)
+      DO 20 I = 3, 1, -1
+        A = A*X(I)
+        IF (A .GT. 1D6) RETURN
+   20 CONTINUE
+      IF (A .GT. 1D5) STOP 'LARGE'
+      Y(3) = A
+      END
+",
+        ),
+    },
+    Case {
+        name: "newton",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), Z, G
+      Z = 1
+      DO 10 I = 1, 20
+      G = Z**3 + X(1)*Z - X(2)
+   10 Z = Z - G/(3*Z*Z + X(1))
+      Y(1) = Z
+      Y(2) = 0
+      Y(3) = Z*X(3)
+      END
+",
+        ),
+    },
+    Case {
+        name: "overwritten",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B(3)
+      A = X(1)*X(2)
+      Y(1) = A
+      A = 2
+      Y(2) = A*A
+      DO 10 I = 1, 3
+      B(I) = I
+      IF (I .EQ. 2) B(I) = X(I)*A
+   10 A = A + B(I)
+      B(2) = 0
+      Y(3) = A + B(1) + B(2)*X(1) + B(3)
+      Y(3) = Y(3)*Y(3) - Y(2)
+      END
+",
+        ),
+    },
+    Case {
+        name: "recurrence_in_place",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(0:4), B(2, 2)
+      DO 10 I = 0, 4
+   10 A(I) = X(MOD(I, 3) + 1)
+      DO 20 I = 1, 4
+   20 A(I) = A(I)*A(I - 1) + A(I)/(A(I)*A(I) + 1)
+      A(2) = A(2)*A(2)*A(2)
+      B(1, 1) = A(4)
+      B(2, 1) = B(1, 1)*X(1)
+      B(1, 2) = B(2, 1) - B(1, 1)
+      B(2, 2) = B(1, 2)*B(2, 1)
+      Y(1) = A(4)
+      Y(2) = B(2, 2)
+      K = 1
+      K = K + 1
+      A(K) = A(K)*X(K)
+      Y(3) = A(2)
+      END
+",
+        ),
+    },
+    Case {
+        name: "names_in_the_way",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      IMPLICIT NONE
+      DOUBLE PRECISION X(3), Y(3), COS, SIGN, TEMP, LOG, X_G1, Y_G1
+      DOUBLE PRECISION MIN
+      INTEGER ABS
+      COS = SIN(X(1))
+      SIGN = X(2)
+      ABS = 2
+      MIN = X(1)
+      LOG = MIN*3
+      TEMP = SQRT(X(2))*EXP(COS)
+      X_G1 = TEMP/(COS + 2)
+      Y_G1 = X_G1**ABS*X(1)**X(2)
+      Y(1) = COS*SIGN
+      Y(2) = Y_G1 + LOG
+      Y(3) = TEMP
+      END
+",
+        ),
+    },
+];
+
+#[test]
+fn control_flow() {
+    check_cases(CONTROL, 1e-8);
+}
+
+const CALLS: &[Case] = &[
+    Case {
+        name: "functions",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), G@, H@, A
+      A = G@(H@(X(1), X(2))*2, X(3)) + G@(X(1), 2D0)*X(2)
+      Y(1) = A
+      IF (G@(A, A) .GT. 0) THEN
+        Y(2) = H@(A, A)
+      ELSE IF (H@(1D0, A) .LT. 0) THEN
+        Y(2) = H@(2D0, 3D0)*A
+      ELSE
+        Y(2) = X(1)
+      END IF
+      IF (X(2) .GT. 0) Y(3) = G@(X(1) + 1, X(2)*X(3))/H@(X(2), 0.5D0)
+      END
+      DOUBLE PRECISION FUNCTION G@(A, B)
+      DOUBLE PRECISION A, B, H@
+      G@ = A*B + H@(B, A)
+      G@ = G@*G@
+      END
+      FUNCTION H@(A, B)
+      DOUBLE PRECISION H@, A, B
+      H@ = EXP(-A)*(B + 1)
+      END
+",
+        ),
+    },
+    Case {
+        name: "actuals",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(2, 3), W(6)
+      DO 10 J = 1, 3
+      DO 10 I = 1, 2
+   10 A(I, J) = X(J)*I
+      CALL G@(X(1)*X(2) + 1, A(2, 1), A, 2, 3)
+      CALL H@(W, 6)
+      CALL K@(W, A(1, 2), 2)
+      Y(1) = A(1, 1)
+      Y(2) = A(2, 1) + W(3)
+      CALL G@(2D0, Y(3), A, 2, 3)
+      Y(3) = Y(3) + A(2, 2)
+      END
+      SUBROUTINE G@(S, T, A, M, N)
+      DOUBLE PRECISION S, T, A(M, N), L(2, 2)
+      DO 10 J = 1, N
+      DO 10 I = 1, M
+   10 A(I, J) = A(I, J)*S
+      T = A(1, 1) + A(2, 3)
+      L(1, 1) = T
+      L(2, 1) = 1
+      A(1, 1) = L(1, 1)*L(2, 1)
+      END
+      SUBROUTINE H@(W, N)
+      DOUBLE PRECISION W(*)
+      DO 10 I = 1, N
+   10 W(I) = I
+      END
+      SUBROUTINE K@(W, A, N)
+      DOUBLE PRECISION W(*), A(*)
+      DO 10 I = 1, N
+   10 W(I + 1) = W(I)*A(I)
+      END
+",
+        ),
+    },
+    Case {
+        name: "contexts",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C
+      CALL G@(X(1), 2D0, A, B)
+      CALL G@(3D0, X(2), B, C)
+      CALL G@(X(1), X(2), C, A)
+      CALL G@(3D0, 4D0, A, B)
+      Y(1) = A + B*X(3)
+      Y(2) = C
+      CALL G@(A, X(3), Y(3), B)
+      END
+      SUBROUTINE G@(P, Q, R, S)
+      DOUBLE PRECISION P, Q, R, S
+      R = P*Q
+      S = P/Q
+      IF (P .GT. Q) S = R
+      END
+",
+        ),
+    },
+    Case {
+        name: "side_effects",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), G@, A, B
+      A = X(1)
+      B = G@(A)
+      IF (G@(A) .GT. 1D6) B = 0
+      K = 2*G@(B)*0 + 1
+      Y(1) = A
+      Y(2) = B
+      Y(3) = G@(A) + X(MOD(INT(G@(B)*0), 2) + K)*G@(B)
+      END
+      FUNCTION G@(A)
+      DOUBLE PRECISION G@, A
+      G@ = A*A
+      A = A + G@/3
+      END
+",
+        ),
+    },
+    Case {
+        name: "statement_functions",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, SF, SG, W, G@
+      REAL R, SR
+      SF(A, B) = A*B + W*A
+      SG(A) = SF(A, A)/(1 + A*A)
+      SR(R) = R*2
+      W = X(3)
+      Y(1) = SF(X(1) + X(2), X(2)) + SF(X(1), 1D0)
+      W = 2
+      Y(2) = SG(X(1)*X(1)) + SR(2.0)
+      Y(3) = SF(G@(X(1)), SF(X(2), X(1)))
+      IF (SF(X(1), X(2)) .LT. -1) Y(3) = 0
+      END
+      FUNCTION G@(A)
+      DOUBLE PRECISION G@, A
+      G@ = SIN(A)
+      END
+",
+        ),
+    },
+    Case {
+        name: "recursion",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      CALL R@(3, X(1), Y(1))
+      CALL R@(4, X(2), Y(2))
+      Y(3) = Y(1)*Y(2)*X(3)
+      END
+      RECURSIVE SUBROUTINE R@(N, A, B)
+      DOUBLE PRECISION A, B, C
+      IF (N .EQ. 0) THEN
+        B = 1
+      ELSE
+        CALL R@(N - 1, A*A, C)
+        B = A*C + N
+      END IF
+      END
+",
+        ),
+    },
+    Case {
+        name: "alternate_returns",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A
+      CALL G@(X(1), A, *10, *20)
+      Y(1) = A
+      GOTO 30
+   10 Y(1) = 2*A
+      GOTO 30
+   20 Y(1) = 3*A*X(2)
+   30 Y(2) = Y(1)*X(3)
+      Y(3) = 0
+      END
+      SUBROUTINE G@(P, Q, *, *)
+      DOUBLE PRECISION P, Q
+      Q = P*P
+      IF (P .GT. 0) RETURN 2
+      IF (P .LT. -1) RETURN 1
+      END
+",
+        ),
+    },
+    Case {
+        name: "entries",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      CALL G@(X(1), Y(1))
+      Y(2) = X(2)
+      Y(3) = X(3)
+      END
+      SUBROUTINE G@(P, Q)
+      DOUBLE PRECISION P, Q
+      P = P + 1
+      ENTRY H@(P, Q)
+      Q = P*P*P
+      P = P - 1
+      END
+",
+        ),
+    },
+    Case {
+        name: "precision",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), D
+      COMPLEX*16 Z, W, G@
+      Z = DCMPLX(X(1), X(2))
+      W = Z*Z/(1 + Z) + (0D0,1D0)*CONJG(Z)
+      Y(1) = ABS(W)
+      W = G@(W, 2)
+      Y(2) = DBLE(W)
+      D = DIMAG(EXP(W))
+      Y(3) = D*X(3) + DBLE(W**2)
+      N = INT(Y(3))
+      Y(3) = Y(3) + N - N
+      END
+      FUNCTION G@(Z, N)
+      COMPLEX*16 G@, Z
+      G@ = Z**N + SQRT(Z)*DBLE(N)
+      END
+",
+        ),
+    },
+];
+
+#[test]
+fn calls() {
+    check_cases(CALLS, 1e-8);
+}
+
+const STORAGE: &[Case] = &[
+    Case {
+        name: "common",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      CALL PUT@(X)
+      CALL WORK@
+      CALL GET@(Y)
+      END
+      SUBROUTINE PUT@(X)
+      DOUBLE PRECISION X(3), A(3), B, C
+      COMMON /BLK@/ A, N, B
+      COMMON /OTH@/ C
+      DO 10 I = 1, 3
+   10 A(I) = X(I)*I
+      B = 1
+      C = X(1)
+      N = 3
+      END
+      SUBROUTINE WORK@
+      DOUBLE PRECISION A(3), B, C
+      COMMON /BLK@/ A, N, B /OTH@/ C
+      DO 10 I = 1, N
+   10 B = B*A(I)
+      C = C*C*B
+      END
+      SUBROUTINE GET@(Y)
+      DOUBLE PRECISION Y(3), A(3), B, C
+      COMMON /OTH@/ C
+      COMMON /BLK@/ A, N, B
+      Y(1) = B
+      Y(2) = C
+      Y(3) = A(2)
+      END
+",
+        ),
+    },
+    Case {
+        name: "common_overwritten",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A
+      COMMON /ONE@/ A
+      A = X(1)
+      CALL G@
+      Y(1) = A
+      A = 2
+      CALL G@
+      Y(2) = A
+      IF (X(3) .GT. 0) A = X(3)
+      CALL H@(X(2))
+      Y(3) = A
+      END
+      SUBROUTINE G@
+      DOUBLE PRECISION A
+      COMMON /ONE@/ A
+      A = A*A
+      END
+      SUBROUTINE H@(B)
+      DOUBLE PRECISION A, B
+      COMMON /ONE@/ A
+      A = A*B
+      CALL G@
+      END
+",
+        ),
+    },
+    Case {
+        name: "tables",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), C(3), E
+      PARAMETER (E = 2.5D0, N = 3)
+      LOGICAL FIRST
+      SAVE FIRST, K
+      DATA C /1D0, 2D0, 3D0/, FIRST /.TRUE./
+      IF (FIRST) THEN
+        K = 1
+        FIRST = .FALSE.
+      END IF
+      DO 10 I = 1, N
+   10 Y(I) = C(I)*X(I)**2 + E*X(K)
+      END
+",
+        ),
+    },
+    Case {
+        name: "saved_workspace",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      CALL G@(X(1), Y(1))
+      CALL G@(X(2), Y(2))
+      Y(3) = X(3)*Y(2)
+      END
+      SUBROUTINE G@(A, B)
+      DOUBLE PRECISION A, B, W(2)
+      SAVE
+      W(1) = A*A
+      W(2) = W(1) + A
+      B = W(1)*W(2)
+      END
+",
+        ),
+    },
+    Case {
+        name: "input_and_output",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B(3)
+      CHARACTER*200 LINE
+      A = X(1)*X(2)
+      DO 5 I = 1, 3
+    5 B(I) = X(I)
+      Y(1) = A + B(1)*B(2)
+      WRITE (LINE, 10) 1.5D0, 2.5D0
+   10 FORMAT (2F10.4)
+      READ (LINE, *, END = 20) A, B(2)
+   20 Y(2) = A*X(3) + B(2)
+      READ (LINE, '(2F10.4)') (B(I), I = 2, 3)
+      Y(3) = B(1)*B(2) + B(3)
+      WRITE (LINE, *) A, X(1)*2, (B(I), I = 1, 3)
+      END
+",
+        ),
+    },
+    Case {
+        name: "passive_equivalence",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(4), B, C
+      EQUIVALENCE (A(2), B), (C, A(3))
+      DO 10 I = 1, 4
+   10 A(I) = I
+      Y(1) = X(1)*B
+      Y(2) = X(2)*C
+      A(1) = X(1)
+      Y(3) = X(3)
+      END
+",
+        ),
+    },
+    Case {
+        name: "implicit_none",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      IMPLICIT NONE
+      DOUBLE PRECISION X(3), Y(3), G@
+      EXTERNAL G@
+      INTEGER I
+      DO 10 I = 1, 3
+        Y(I) = G@(X, I)*X(1)
+   10 CONTINUE
+      END
+      DOUBLE PRECISION FUNCTION G@(X, N)
+      IMPLICIT LOGICAL (A-Z)
+      INTEGER N
+      DOUBLE PRECISION X(N), W(3)
+      INTEGER I
+      G@ = 0
+      DO 10 I = 1, N
+        W(I) = MAX(X(I), 0.5D0, X(1)*X(I))
+        G@ = G@ + W(I)*SQRT(ABS(X(I)) + 1)
+   10 CONTINUE
+      END
+",
+        ),
+    },
+];
+
+#[test]
+fn storage() {
+    check_cases(STORAGE, 1e-8);
+}

@@ -1,0 +1,78 @@
+//! Subroutines of three numbers: Jacobians by AD and by differences.
+
+use super::{CHECKED, FAST, compare, expand, run};
+
+/// A subroutine `F@(X, Y)` of three numbers, and what it calls.
+pub struct Case {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// `@` stands for the number of the case.
+    pub text: std::borrow::Cow<'static, str>,
+}
+
+/// Compares the Jacobians of all cases by AD with those by differences, and the values with
+/// those of the plain subroutines; in one program.
+pub fn check_cases(cases: &[Case], tolerance: f64) -> String {
+    let mut text = String::from(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), V(3), Y(3), D(3), P(3), R(3)
+      X(1) = 0.7D0
+      X(2) = 1.3D0
+      X(3) = -0.4D0
+      DO 10 J = 1, 3
+      DO 20 I = 1, 3
+   20 V(I) = 0
+      V(J) = 1
+",
+    );
+    for (i, c) in cases.iter().enumerate() {
+        let i = i + 1;
+        let name = c.name;
+        text += &format!(
+            "      CALL F{i}(X, P)
+      CALL D{i}(X, V, Y, D)
+      CALL N{i}(X, V, R)
+      DO {i}0{i} I = 1, 3
+      PRINT *, '{name}', D(I), R(I)
+{i:>2}0{i:<2} PRINT *, '{name}_value', Y(I), P(I)
+"
+        );
+    }
+    text += "   10 CONTINUE\n      END\n";
+    for (i, c) in cases.iter().enumerate() {
+        let i = i + 1;
+        text += &c.text.trim_start_matches('\n').replace('@', &i.to_string());
+        text += &format!(
+            "      SUBROUTINE D{i}(X, V, Y, D)
+      DOUBLE PRECISION X(3), V(3), Y(3), D(3)
+      ADF(TANGENT(X) = V)
+      CALL F{i}(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE N{i}(X, V, R)
+      DOUBLE PRECISION X(3), V(3), R(3), D(3, 3), H, A(3), B(3)
+      DOUBLE PRECISION S(3)
+      DO 10 K = 1, 3
+      H = 0.01D0/2**(K - 1)
+      DO 5 I = 1, 3
+    5 S(I) = X(I) + H*V(I)
+      CALL F{i}(S, A)
+      DO 6 I = 1, 3
+    6 S(I) = X(I) - H*V(I)
+      CALL F{i}(S, B)
+      DO 10 I = 1, 3
+   10 D(I, K) = (A(I) - B(I))/(2*H)
+      DO 20 I = 1, 3
+      D(I, 1) = (4*D(I, 2) - D(I, 1))/3
+      D(I, 2) = (4*D(I, 3) - D(I, 2))/3
+   20 R(I) = (16*D(I, 2) - D(I, 1))/15
+      END
+"
+        );
+    }
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    for flags in [CHECKED, FAST] {
+        compare(&run(&fortran, flags), tolerance, &fortran);
+    }
+    fortran
+}

@@ -1,0 +1,208 @@
+//! One state for all copies of a subprogram.
+//!
+//! A variable with SAVE, or with an initial value, keeps its value from call to call. When
+//! a subprogram is copied (for a closure, or for its derivative), every copy would keep a
+//! value of its own. So its saved variables move to COMMON first, each to a block of its
+//! own, and their initial values to a BLOCK DATA unit.
+
+use super::import::Import;
+use crate::ir::{
+    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind,
+    SymId, Symbol, Unit, UnitKind, unused_name,
+};
+use std::collections::{BTreeSet, HashSet};
+
+/// Moves the saved variables of the units that `which` chooses to COMMON.
+pub(super) fn share(program: &mut Program, which: &dyn Fn(&Unit) -> bool) {
+    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    for u in &program.units {
+        // Block names share the compiler's name space with procedures only, but people
+        // read them.
+        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+        taken.extend(u.symbols.iter().filter_map(|(_, s)| match &s.place {
+            Place::Common(block) => Some(block.clone()),
+            _ => None,
+        }));
+    }
+    let mut new = Vec::new();
+    for unit in program
+        .units
+        .iter_mut()
+        .filter(|u| u.kind != UnitKind::Program && which(u))
+    {
+        let saved = saved(unit);
+        if !saved.is_empty() {
+            new.extend(share_one(unit, &saved, &mut taken));
+        }
+    }
+    program.units.extend(new);
+}
+
+/// The local variables of a unit that keep their values. Those in EQUIVALENCE share their
+/// storage with others and stay.
+fn saved(unit: &Unit) -> BTreeSet<SymId> {
+    let everything = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    let mut fixed = BTreeSet::new();
+    for s in &unit.specs {
+        if let SpecKind::Equivalence(groups) = &s.kind {
+            groups.iter().flatten().for_each(|e| fixed.extend(e.base()));
+        }
+    }
+    let constant = |e: &Expr| {
+        let mut all = true;
+        e.walk(&mut |e| match &e.kind {
+            ExprKind::Var(s) => all &= matches!(unit.symbols[*s].class, Class::Parameter(_)),
+            ExprKind::Star | ExprKind::Call(..) | ExprKind::Element(..) => all = false,
+            _ => {}
+        });
+        all
+    };
+    let sized = |s: &Symbol| {
+        let fits = |Dim { lower, upper }: &Dim| {
+            lower.as_ref().is_none_or(&constant) && upper.as_ref().is_some_and(&constant)
+        };
+        s.dims.iter().all(fits)
+    };
+    unit.symbols
+        .iter()
+        .filter(|(id, s)| {
+            s.class == Class::Variable
+                && s.place == Place::Local
+                && (s.saved || everything)
+                && !fixed.contains(id)
+                && sized(s)
+        })
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// Returns the BLOCK DATA unit with the initial values, if there are any.
+fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>) -> Option<Unit> {
+    let data = take_data(unit, saved);
+    for spec in &mut unit.specs {
+        if let SpecKind::Save(items) = &mut spec.kind
+            && !items.is_empty()
+        {
+            items.retain(|i| !matches!(i, SaveItem::Var(s) if saved.contains(s)));
+            if items.is_empty() {
+                spec.kind = SpecKind::Type(crate::ir::Type::REAL, Vec::new());
+            }
+        }
+    }
+    unit.specs
+        .retain(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()));
+    for id in saved {
+        let block = unused_name(&format!("{}_{}", unit.name, unit.symbols[*id].name), &|n| {
+            taken.contains(n)
+        });
+        taken.insert(block.clone());
+        let s = &mut unit.symbols[*id];
+        s.place = Place::Common(block.clone());
+        s.saved = false;
+        let span = s.span;
+        let members = vec![(
+            block,
+            vec![Entity {
+                sym: *id,
+                dims: false,
+            }],
+        )];
+        let at = unit
+            .specs
+            .iter()
+            .position(|s| {
+                matches!(
+                    s.kind,
+                    SpecKind::Data(_) | SpecKind::StatementFunction(_) | SpecKind::Format(..)
+                )
+            })
+            .unwrap_or(unit.specs.len());
+        unit.specs.insert(
+            at,
+            Spec {
+                kind: SpecKind::Common(members),
+                span,
+            },
+        );
+    }
+    if data.is_empty() {
+        return None;
+    }
+    let name = unused_name(&format!("{}_DATA", unit.name), &|n| taken.contains(n));
+    taken.insert(name.clone());
+    let mut block = Unit::new(UnitKind::BlockData, name, unit.span);
+    block.implicit = unit.implicit.clone();
+    if !block.implicit.is_empty() {
+        block.specs.push(Spec {
+            kind: SpecKind::Implicit,
+            span: unit.span,
+        });
+    }
+    let mut import = Import::new(unit);
+    let mut sets = Vec::new();
+    for set in data {
+        let targets = set
+            .targets
+            .into_iter()
+            .map(|e| import.expr(&mut block, e))
+            .collect();
+        let values = set
+            .values
+            .into_iter()
+            .map(|(n, v)| {
+                (
+                    n.map(|e| import.expr(&mut block, e)),
+                    import.expr(&mut block, v),
+                )
+            })
+            .collect();
+        sets.push(DataSet { targets, values });
+    }
+    block.specs.push(Spec {
+        kind: SpecKind::Data(sets),
+        span: unit.span,
+    });
+    Some(block)
+}
+
+/// Takes the initial values of these variables out of the DATA statements.
+fn take_data(unit: &mut Unit, saved: &BTreeSet<SymId>) -> Vec<DataSet> {
+    let mut taken = Vec::new();
+    for spec in &mut unit.specs {
+        if let SpecKind::Data(sets) = &mut spec.kind {
+            let all = std::mem::take(sets);
+            let (ours, others) = all.into_iter().partition(|set: &DataSet| {
+                set.targets.iter().all(|t| {
+                    let mut inside = true;
+                    let mut bases = |e: &Expr| {
+                        if let Some(b) = e.base() {
+                            inside &= saved.contains(&b);
+                        }
+                    };
+                    match &t.kind {
+                        ExprKind::ImpliedDo(d) => implied_targets(d, &mut bases),
+                        _ => bases(t),
+                    }
+                    inside
+                })
+            });
+            taken.extend::<Vec<DataSet>>(ours);
+            *sets = others;
+        }
+    }
+    unit.specs
+        .retain(|s| !matches!(&s.kind, SpecKind::Data(sets) if sets.is_empty()));
+    taken
+}
+
+fn implied_targets(d: &crate::ir::ImpliedDo<Expr>, f: &mut dyn FnMut(&Expr)) {
+    for item in &d.items {
+        match &item.kind {
+            ExprKind::ImpliedDo(inner) => implied_targets(inner, f),
+            _ => f(item),
+        }
+    }
+}

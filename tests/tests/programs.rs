@@ -1,0 +1,33 @@
+//! Every program of `tests/programs` checks its own derivatives, by closed forms or
+//! differences, and stops with a number where one is wrong. Each runs with all of
+//! gfortran's checks at run time, and as optimised code for this machine.
+
+use std::path::Path;
+use std::process::Command;
+
+use farfel_build::{Config, build_program};
+
+fn program_checks_itself(source: &Path) -> datatest_stable::Result<()> {
+    let dir = tempfile::tempdir()?;
+    for (name, flags) in [
+        ("checked", ["-O0", "-fcheck=all"]),
+        ("fast", ["-O3", "-march=native"]),
+    ] {
+        let config = Config {
+            flags: flags.iter().map(|f| (*f).to_owned()).collect(),
+            ..Config::default()
+        };
+        let program = dir.path().join(name);
+        build_program(&[source.to_owned()], &program, &config)?;
+        let ran = Command::new(&program).output()?;
+        if !ran.status.success() {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            return Err(format!("{name}: {}{}", text(&ran.stdout), text(&ran.stderr)).into());
+        }
+    }
+    Ok(())
+}
+
+datatest_stable::harness! {
+    { test = program_checks_itself, root = "programs", pattern = r"\.ff$" },
+}
