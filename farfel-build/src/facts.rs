@@ -21,8 +21,9 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Analyses a resolved, lowered program. `save_all`: every local variable is saved.
-    pub(crate) fn of(program: &Program, save_all: bool) -> Facts {
+    /// Analyses a resolved, lowered program. `all_static`: every local variable is in
+    /// static memory.
+    pub(crate) fn of(program: &Program, all_static: bool) -> Facts {
         let entries = entries(program);
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
         let mut facts = Facts {
@@ -30,7 +31,7 @@ impl Facts {
             stops: HashSet::new(),
         };
         for unit in &program.units {
-            let mut shares = save_all || has_shared_data(unit);
+            let mut shares = all_static || has_shared_data(unit);
             let mut known = HashSet::new();
             for (_, symbol) in procedures(unit) {
                 match &symbol.place {
