@@ -91,6 +91,24 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
     Ok(pipeline::differentiate(read.program, read.report, config, None)?.report)
 }
 
+/// Like [`check`] for the sources of a project, read as its build script reads them: main
+/// programs are left out, and what the settings export must exist.
+///
+/// # Errors
+///
+/// Those of [`check`]; [`Error::Config`] when a source that the settings name does not
+/// exist, [`Error::Export`].
+pub fn check_project(config: &Config) -> Result<Report, Error> {
+    config.check()?;
+    let found = sources::find(config)?;
+    let read = pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?;
+    let exports = config.exports.as_deref();
+    let done = pipeline::differentiate(read.program, read.report, config, exports)?;
+    let assigned = farfel_lang::effects::Assigned::of(&done.program);
+    bind::choose(&done.program, &read.written, config, &assigned)?;
+    Ok(done.report)
+}
+
 /// The source files of a project, sorted: those that the settings name, else all under
 /// `src` and `fortran`.
 ///
