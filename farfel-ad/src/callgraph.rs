@@ -71,8 +71,11 @@ impl<'a> CallGraph<'a> {
                 None => units.push(unit),
             }
         }
-        let place: HashMap<&Name, usize> =
-            units.iter().enumerate().map(|(i, u)| (&u.name, i)).collect();
+        let place: HashMap<&Name, usize> = units
+            .iter()
+            .enumerate()
+            .map(|(i, u)| (&u.name, i))
+            .collect();
         let mut callers = vec![Vec::new(); units.len()];
         for (i, u) in units.iter().enumerate() {
             for callee in edges.get(&u.name).into_iter().flatten() {

@@ -18,8 +18,8 @@ use crate::callgraph::CallGraph;
 use crate::flow::Flow;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    BinOp, Class, DoControl, Expr, ExprKind, IoKind, Name, Place, SaveItem, SpecKind,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    BinOp, Class, DoControl, Expr, ExprKind, IoKind, Name, Place, SaveItem, SpecKind, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit,
 };
 use fixedbitset::FixedBitSet;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -250,7 +250,8 @@ impl Space {
                 SpecKind::Data(sets) => {
                     for t in sets.iter().flat_map(|s| &s.targets) {
                         t.for_each_symbol(&mut |s| {
-                            if unit.symbols[s].is_variable() && unit.symbols[s].place == Place::Local
+                            if unit.symbols[s].is_variable()
+                                && unit.symbols[s].place == Place::Local
                             {
                                 saved.insert(of_symbol[s.0 as usize]);
                             }
@@ -336,13 +337,7 @@ impl RemoveFrom for Set {
     }
 }
 
-fn tie(
-    group: &[Expr],
-    of_symbol: &mut [usize],
-    symbols: usize,
-    weak: &mut Set,
-    tangled: &mut Set,
-) {
+fn tie(group: &[Expr], of_symbol: &mut [usize], symbols: usize, weak: &mut Set, tangled: &mut Set) {
     let locs: Vec<usize> = group
         .iter()
         .filter_map(Expr::base)
@@ -502,10 +497,8 @@ impl Dependence {
     /// Adds the locations that the value of an expression depends on.
     pub fn depends(&self, unit: &Unit, space: &Space, e: &Expr, out: &mut Set) {
         match &e.kind {
-            ExprKind::Var(s) | ExprKind::Element(s, _) => {
-                if differentiable(&unit.symbols[*s]) {
-                    out.insert(space.loc(*s));
-                }
+            ExprKind::Var(s) | ExprKind::Element(s, _) if differentiable(&unit.symbols[*s]) => {
+                out.insert(space.loc(*s));
             }
             ExprKind::Paren(a) | ExprKind::Unary(_, a) => self.depends(unit, space, a, out),
             ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
@@ -619,7 +612,14 @@ impl Dependence {
                 continue;
             };
             let mut from = Set::with_capacity(space.len);
-            self.slots_to_locs(unit, space, callee, call.args, &callee.depends[o], &mut from);
+            self.slots_to_locs(
+                unit,
+                space,
+                callee,
+                call.args,
+                &callee.depends[o],
+                &mut from,
+            );
             moves.push(Move {
                 target,
                 strong,
@@ -801,10 +801,7 @@ fn apply(state: &mut [Set], group: &[Move], join: impl Fn(&mut Set, &Set)) {
 
 /// Carries a group of assignments out on a set of varied locations.
 pub fn apply_varied(varied: &mut Set, group: &[Move]) {
-    let hit: Vec<bool> = group
-        .iter()
-        .map(|m| !m.from.is_disjoint(varied))
-        .collect();
+    let hit: Vec<bool> = group.iter().map(|m| !m.from.is_disjoint(varied)).collect();
     for m in group {
         if m.strong && group.iter().filter(|x| x.target == m.target).count() == 1 {
             varied.remove(m.target);

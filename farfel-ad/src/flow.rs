@@ -273,10 +273,7 @@ mod tests {
                 StmtKind::Do(Box::new(Do {
                     name: None,
                     control: DoControl::Forever,
-                    body: vec![
-                        st(None, StmtKind::Goto(20)),
-                        st(None, StmtKind::Exit(None)),
-                    ],
+                    body: vec![st(None, StmtKind::Goto(20)), st(None, StmtKind::Exit(None))],
                     end: DoEnd::EndDo(Some(20)),
                 })),
             ),

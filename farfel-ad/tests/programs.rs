@@ -9,7 +9,8 @@ use support::jacobian::{Case, check_cases};
 const CONTROL: &[Case] = &[
     Case {
         name: "branches",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       IF (X(1) .GT. X(2)) THEN
@@ -26,11 +27,13 @@ const CONTROL: &[Case] = &[
       IF (X(2) .LT. 0) A = X(2)
       Y(3) = A + X(3)
       END
-"),
+",
+        ),
     },
     Case {
         name: "shared_terminal",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), S
       S = 0
@@ -47,11 +50,13 @@ const CONTROL: &[Case] = &[
       DO 40 I = 1, 3
    40 Y(3) = Y(3)*X(2) + I
       END
-"),
+",
+        ),
     },
     Case {
         name: "jumps",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       INTEGER L
@@ -79,11 +84,13 @@ const CONTROL: &[Case] = &[
   250 A = 0
   260 Y(3) = A*X(3)
       END
-"),
+",
+        ),
     },
     Case {
         name: "loops",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, T
       A = X(1)
@@ -110,11 +117,13 @@ const CONTROL: &[Case] = &[
       IF (A .GT. 1D5) STOP 'LARGE'
       Y(3) = A
       END
-"),
+",
+        ),
     },
     Case {
         name: "newton",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), Z, G
       Z = 1
@@ -125,11 +134,13 @@ const CONTROL: &[Case] = &[
       Y(2) = 0
       Y(3) = Z*X(3)
       END
-"),
+",
+        ),
     },
     Case {
         name: "overwritten",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B(3)
       A = X(1)*X(2)
@@ -144,11 +155,13 @@ const CONTROL: &[Case] = &[
       Y(3) = A + B(1) + B(2)*X(1) + B(3)
       Y(3) = Y(3)*Y(3) - Y(2)
       END
-"),
+",
+        ),
     },
     Case {
         name: "recurrence_in_place",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(0:4), B(2, 2)
       DO 10 I = 0, 4
@@ -167,11 +180,13 @@ const CONTROL: &[Case] = &[
       A(K) = A(K)*X(K)
       Y(3) = A(2)
       END
-"),
+",
+        ),
     },
     Case {
         name: "names_in_the_way",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       IMPLICIT NONE
       DOUBLE PRECISION X(3), Y(3), COS, SIGN, TEMP, LOG, X_G1, Y_G1
@@ -189,7 +204,8 @@ const CONTROL: &[Case] = &[
       Y(2) = Y_G1 + LOG
       Y(3) = TEMP
       END
-"),
+",
+        ),
     },
 ];
 
@@ -201,7 +217,8 @@ fn control_flow() {
 const CALLS: &[Case] = &[
     Case {
         name: "functions",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), G@, H@, A
       A = G@(H@(X(1), X(2))*2, X(3)) + G@(X(1), 2D0)*X(2)
@@ -224,11 +241,13 @@ const CALLS: &[Case] = &[
       DOUBLE PRECISION H@, A, B
       H@ = EXP(-A)*(B + 1)
       END
-"),
+",
+        ),
     },
     Case {
         name: "actuals",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(2, 3), W(6)
       DO 10 J = 1, 3
@@ -262,11 +281,13 @@ const CALLS: &[Case] = &[
       DO 10 I = 1, N
    10 W(I + 1) = W(I)*A(I)
       END
-"),
+",
+        ),
     },
     Case {
         name: "contexts",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B, C
       CALL G@(X(1), 2D0, A, B)
@@ -283,11 +304,13 @@ const CALLS: &[Case] = &[
       S = P/Q
       IF (P .GT. Q) S = R
       END
-"),
+",
+        ),
     },
     Case {
         name: "side_effects",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), G@, A, B
       A = X(1)
@@ -303,11 +326,13 @@ const CALLS: &[Case] = &[
       G@ = A*A
       A = A + G@/3
       END
-"),
+",
+        ),
     },
     Case {
         name: "statement_functions",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B, SF, SG, W, G@
       REAL R, SR
@@ -325,11 +350,13 @@ const CALLS: &[Case] = &[
       DOUBLE PRECISION G@, A
       G@ = SIN(A)
       END
-"),
+",
+        ),
     },
     Case {
         name: "recursion",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL R@(3, X(1), Y(1))
@@ -345,11 +372,13 @@ const CALLS: &[Case] = &[
         B = A*C + N
       END IF
       END
-"),
+",
+        ),
     },
     Case {
         name: "alternate_returns",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       CALL G@(X(1), A, *10, *20)
@@ -367,11 +396,13 @@ const CALLS: &[Case] = &[
       IF (P .GT. 0) RETURN 2
       IF (P .LT. -1) RETURN 1
       END
-"),
+",
+        ),
     },
     Case {
         name: "entries",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL G@(X(1), Y(1))
@@ -385,11 +416,13 @@ const CALLS: &[Case] = &[
       Q = P*P*P
       P = P - 1
       END
-"),
+",
+        ),
     },
     Case {
         name: "precision",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), D
       COMPLEX*16 Z, W, G@
@@ -407,7 +440,8 @@ const CALLS: &[Case] = &[
       COMPLEX*16 G@, Z
       G@ = Z**N + SQRT(Z)*DBLE(N)
       END
-"),
+",
+        ),
     },
 ];
 
@@ -419,7 +453,8 @@ fn calls() {
 const STORAGE: &[Case] = &[
     Case {
         name: "common",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL PUT@(X)
@@ -451,11 +486,13 @@ const STORAGE: &[Case] = &[
       Y(2) = C
       Y(3) = A(2)
       END
-"),
+",
+        ),
     },
     Case {
         name: "common_overwritten",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A
       COMMON /ONE@/ A
@@ -480,11 +517,13 @@ const STORAGE: &[Case] = &[
       A = A*B
       CALL G@
       END
-"),
+",
+        ),
     },
     Case {
         name: "tables",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), C(3), E
       PARAMETER (E = 2.5D0, N = 3)
@@ -498,11 +537,13 @@ const STORAGE: &[Case] = &[
       DO 10 I = 1, N
    10 Y(I) = C(I)*X(I)**2 + E*X(K)
       END
-"),
+",
+        ),
     },
     Case {
         name: "saved_workspace",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3)
       CALL G@(X(1), Y(1))
@@ -516,11 +557,13 @@ const STORAGE: &[Case] = &[
       W(2) = W(1) + A
       B = W(1)*W(2)
       END
-"),
+",
+        ),
     },
     Case {
         name: "input_and_output",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A, B(3)
       CHARACTER*200 LINE
@@ -536,11 +579,13 @@ const STORAGE: &[Case] = &[
       Y(3) = B(1)*B(2) + B(3)
       WRITE (LINE, *) A, X(1)*2, (B(I), I = 1, 3)
       END
-"),
+",
+        ),
     },
     Case {
         name: "passive_equivalence",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(4), B, C
       EQUIVALENCE (A(2), B), (C, A(3))
@@ -551,11 +596,13 @@ const STORAGE: &[Case] = &[
       A(1) = X(1)
       Y(3) = X(3)
       END
-"),
+",
+        ),
     },
     Case {
         name: "implicit_none",
-        text: Cow::Borrowed("
+        text: Cow::Borrowed(
+            "
       SUBROUTINE F@(X, Y)
       IMPLICIT NONE
       DOUBLE PRECISION X(3), Y(3), G@
@@ -576,7 +623,8 @@ const STORAGE: &[Case] = &[
         G@ = G@ + W(I)*SQRT(ABS(X(I)) + 1)
    10 CONTINUE
       END
-"),
+",
+        ),
     },
 ];
 

@@ -56,7 +56,7 @@ impl Writer<'_> {
         match self.random.below(4) {
             0 if self.loops > 0 => format!("I{}", self.random.below(self.loops) + 1),
             1 => "MOD(K,3)+1".into(),
-            n => format!("{}", n.min(3).max(1)),
+            n => format!("{}", n.clamp(1, 3)),
         }
     }
 
@@ -218,14 +218,14 @@ impl Writer<'_> {
         let r = match self.random.below(3) {
             0 => self.random.pick(&others).to_owned(),
             1 => "0.25D0".to_owned(),
-            _ => format!("SIN({})*{}", self.random.pick(&others), self.random.pick(&others)),
+            _ => format!(
+                "SIN({})*{}",
+                self.random.pick(&others),
+                self.random.pick(&others)
+            ),
         };
         let q = if self.random.below(3) == 0 && arrays.len() > 1 {
-            let other = arrays
-                .iter()
-                .copied()
-                .find(|a| *a != w)
-                .unwrap_or("W");
+            let other = arrays.iter().copied().find(|a| *a != w).unwrap_or("W");
             format!("{other}({})", self.random.below(3) + 1)
         } else {
             q.to_owned()

@@ -118,7 +118,11 @@ fn values(ty: Type) -> [Vec<(&'static str, Type, &'static str)>; 3] {
             ),
         ],
         Type::Integer(_) => {
-            let v = of("INT(3.5D0 + 0.4D0*T)", "INT(2.3D0 + 0.4D0*T)", "INT(1.5D0 + 0.2D0*T)");
+            let v = of(
+                "INT(3.5D0 + 0.4D0*T)",
+                "INT(2.3D0 + 0.4D0*T)",
+                "INT(1.5D0 + 0.2D0*T)",
+            );
             [v.clone(), v.clone(), v]
         }
         _ => [
@@ -144,17 +148,21 @@ fn domain(i: &Intrinsic) -> (Vec<Type>, usize) {
     let real = vec![Real(4), Real(8)];
     let both = vec![Real(4), Real(8), Complex(4), Z];
     let (generic, points) = match i.op {
-        Op::Convert => (
-            [both, vec![Integer(4)]].concat(),
-            3,
-        ),
+        Op::Convert => ([both, vec![Integer(4)]].concat(), 3),
         Op::Aint | Op::Anint | Op::Nint | Op::Mod | Op::Sign | Op::Dim => (real, 3),
         Op::Dprod => (vec![Real(4)], 3),
         Op::Max | Op::Min => (real, 3),
         Op::Abs => ([both, vec![Integer(4)]].concat(), 3),
         Op::Aimag | Op::Conjg => (vec![Complex(4), Z], 3),
         Op::Exp | Op::Sin | Op::Cos => (both, 3),
-        Op::Sqrt | Op::Log => (both, if matches!(i.takes, Some(Complex(_))) { 3 } else { 1 }),
+        Op::Sqrt | Op::Log => (
+            both,
+            if matches!(i.takes, Some(Complex(_))) {
+                3
+            } else {
+                1
+            },
+        ),
         Op::Log10 => (real, 1),
         Op::Asin | Op::Acos => (real, 2),
         Op::Tan | Op::Atan | Op::Atan2 | Op::Sinh | Op::Cosh | Op::Tanh | Op::Erf | Op::Erfc => {
@@ -268,9 +276,7 @@ fn operands() -> Vec<(&'static str, Type, &'static str)> {
 }
 
 fn operator_case(expr: &str) -> Case {
-    let words: Vec<&str> = expr
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .collect();
+    let words: Vec<&str> = expr.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let set: Vec<_> = operands()
         .into_iter()
         .filter(|(n, ..)| words.contains(n))
@@ -307,8 +313,27 @@ fn every_operator_with_every_combination_of_types() {
     }
     for a in ["R", "D", "C", "Z"] {
         for e in [
-            "0", "1", "2", "3", "7", "(-1)", "(-2)", "K", "L", "M", "N", "I8", "(K-1)", "2.0",
-            "1.0", "0.5", "1.7", "(-1.5)", "3.0D0", "0.0", "(1.0/3.0)",
+            "0",
+            "1",
+            "2",
+            "3",
+            "7",
+            "(-1)",
+            "(-2)",
+            "K",
+            "L",
+            "M",
+            "N",
+            "I8",
+            "(K-1)",
+            "2.0",
+            "1.0",
+            "0.5",
+            "1.7",
+            "(-1.5)",
+            "3.0D0",
+            "0.0",
+            "(1.0/3.0)",
         ] {
             cases.push(operator_case(&format!("{a}**{e}")));
         }
@@ -367,7 +392,9 @@ fn edges() {
         ("cabs0", "ABS(DCMPLX(X, P0))", 0.0),
         ("atan2", "ATAN2(X, P1)", 1.0),
     ];
-    let mut text = String::from("      PROGRAM MAIN\n      DOUBLE PRECISION X, Y, D, P0, P1, P2\n      X = 0\n      P0 = 0\n      P1 = 1\n      P2 = 2\n      N0 = 0\n      N1 = 1\n      N2 = 2\n");
+    let mut text = String::from(
+        "      PROGRAM MAIN\n      DOUBLE PRECISION X, Y, D, P0, P1, P2\n      X = 0\n      P0 = 0\n      P1 = 1\n      P2 = 2\n      N0 = 0\n      N1 = 1\n      N2 = 2\n",
+    );
     for (name, expr, expected) in cases {
         text += &format!(
             "      ADF(X)\n      Y = {expr}\n      END ADF(D = TANGENT(Y))\n      PRINT *, '{name} ', D, {expected:?}\n"

@@ -103,10 +103,18 @@ pub fn command(
 /// It cannot be started.
 pub fn status(mut command: Command, shell: &mut Shell) -> Result<ExitStatus> {
     shell.verbose("Running", shown(&command));
+    leave_interrupts_to_children();
     command.status().map_err(|source| {
         let program = PathBuf::from(command.get_program());
         Error::io("run", &program, &source)
     })
+}
+
+/// The terminal sends Ctrl-C to what we run as well as to us: how to end is its decision,
+/// and we end after it.
+pub fn leave_interrupts_to_children() {
+    // Where that cannot be, Ctrl-C ends us at once, which is no disaster.
+    let _ = ctrlc::set_handler(|| {});
 }
 
 /// The exit code that a shell would show for `status`: signals are 128 and their number.

@@ -111,11 +111,7 @@ impl Gen<'_> {
         if let (ExprKind::Element(_, to), ExprKind::Element(_, from)) = (&mut new.kind, &e.kind) {
             for (t, f) in to.iter_mut().zip(from) {
                 let p = self.primal(f);
-                *t = if self.has_calls(&p) {
-                    self.store(p)
-                } else {
-                    p
-                };
+                *t = if self.has_calls(&p) { self.store(p) } else { p };
             }
         }
         new
@@ -525,9 +521,8 @@ impl Gen<'_> {
     }
 
     fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Value {
-        let rebuild = |p: Expr, q: Expr| {
-            Expr::new(ExprKind::Binary(op, Box::new(p), Box::new(q)), e.span)
-        };
+        let rebuild =
+            |p: Expr, q: Expr| Expr::new(ExprKind::Binary(op, Box::new(p), Box::new(q)), e.span);
         match op {
             BinOp::Add | BinOp::Sub => {
                 let (a, b) = (self.tangent(a), self.tangent(b));
@@ -565,10 +560,7 @@ impl Gen<'_> {
                         let b = self.share(b.p);
                         let q = self.quotient(rebuild(a.p, b.clone()), ty);
                         let product = self.mul(q.clone(), bd);
-                        let d = match self.sub(ad, Some(product)) {
-                            Some(n) => Some(self.div(n, b)),
-                            None => None,
-                        };
+                        let d = self.sub(ad, Some(product)).map(|n| self.div(n, b));
                         Value { p: q, d }
                     }
                 }
@@ -687,9 +679,7 @@ impl Gen<'_> {
             // and a negative base has a complex logarithm.
             let of = match (self.ty(&ap), ty, self.constant(&ap)) {
                 (from, to, _) if from == to => ap.clone(),
-                (Type::Integer(_), to, Some(k)) if positive => {
-                    self.literal(&format!("{k:?}"), to)
-                }
+                (Type::Integer(_), to, Some(k)) if positive => self.literal(&format!("{k:?}"), to),
                 (_, Type::Complex(8), _) => self.call("DCMPLX", vec![ap.clone()]),
                 (_, Type::Complex(_), _) => self.call("CMPLX", vec![ap.clone()]),
                 (_, Type::Real(8), _) => self.call("DBLE", vec![ap.clone()]),

@@ -95,9 +95,7 @@ impl Gen<'_> {
                 let a = values.remove(0);
                 let (ap, bp) = (self.share(a.p), self.share(b.p));
                 let condition = self.bin(BinOp::Gt, ap.clone(), bp.clone());
-                let d = self
-                    .sub(a.d, b.d)
-                    .map(|d| self.guarded(condition, d, ty));
+                let d = self.sub(a.d, b.d).map(|d| self.guarded(condition, d, ty));
                 Value {
                     p: rebuild(vec![ap, bp]),
                     d,

@@ -107,12 +107,10 @@ pub(super) fn generate(
                 jumped_to.extend(list);
             }
             StmtKind::ArithmeticIf(_, list) => jumped_to.extend(list),
-            StmtKind::Call(_, args) => {
-                jumped_to.extend(args.iter().filter_map(|a| match a.kind {
-                    ExprKind::AltReturn(l) => Some(l),
-                    _ => None,
-                }))
-            }
+            StmtKind::Call(_, args) => jumped_to.extend(args.iter().filter_map(|a| match a.kind {
+                ExprKind::AltReturn(l) => Some(l),
+                _ => None,
+            })),
             StmtKind::Io(io) => {
                 // END=, ERR=, but also FMT=: a label too many does no harm.
                 for c in &io.control {
@@ -332,10 +330,7 @@ impl Gen<'_> {
         self.cursor += 1;
         self.span = s.span;
         self.temporaries_used.clear();
-        self.moves = self
-            .engine
-            .dependence
-            .moves(self.source, self.space, s);
+        self.moves = self.engine.dependence.moves(self.source, self.space, s);
         self.varied = self
             .problem
             .varied_within(&self.activity.varied[node], &self.moves);
@@ -661,7 +656,10 @@ impl Gen<'_> {
             Diagnostic::error(
                 &rules::AD_UNSUPPORTED,
                 self.span,
-                format!("derivatives would go through {}, an ENTRY of {}", s.name, u.name),
+                format!(
+                    "derivatives would go through {}, an ENTRY of {}",
+                    s.name, u.name
+                ),
             )
             .help("make a subprogram of its own of the entry")
         } else if s.place == Place::Dummy {
@@ -675,7 +673,10 @@ impl Gen<'_> {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
                 self.span,
-                format!("derivatives would go through {}, whose text is not known", s.name),
+                format!(
+                    "derivatives would go through {}, whose text is not known",
+                    s.name
+                ),
             )
             .help(format!("add the source of {} to the project", s.name))
         };
@@ -763,11 +764,14 @@ impl Gen<'_> {
                 continue;
             }
             if self.is_array_valued(a) {
-                self.errors.push(Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
-                    a.span,
-                    "derivatives would go through an array expression as an argument",
-                ).help("assign it to an array first"));
+                self.errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        a.span,
+                        "derivatives would go through an array expression as an argument",
+                    )
+                    .help("assign it to an array first"),
+                );
             }
             let v = self.tangent(a);
             let ty = type_of(&self.unit, a).unwrap_or(Type::REAL);

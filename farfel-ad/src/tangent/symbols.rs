@@ -114,9 +114,7 @@ impl Gen<'_> {
 
     /// Declares the COMMON block of derivatives beside a block of this unit.
     fn derivative_block(&mut self, block: &Name) {
-        let members: Vec<SymId> = common_members(&self.unit)
-            .remove(block)
-            .unwrap_or_default();
+        let members: Vec<SymId> = common_members(&self.unit).remove(block).unwrap_or_default();
         let name = self.engine.names.borrow_mut().block(block);
         let mut entities = Vec::new();
         for m in members {

@@ -76,4 +76,3 @@ pub fn check_cases(cases: &[Case], tolerance: f64) -> String {
     }
     fortran
 }
-

@@ -49,11 +49,8 @@ impl Line<'_> {
         }
         loop {
             items.push(self.ad_item(mode, assign)?);
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(items);
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }

@@ -100,11 +100,8 @@ impl Line<'_> {
                     list.push(self.format_or_unit(false)?);
                 }
             }
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(list);
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }

@@ -1,0 +1,184 @@
+//! What cannot be differentiated is refused, at its place.
+
+mod support;
+use insta::assert_snapshot;
+use support::expand;
+
+/// The faults of a program whose subroutine F is differentiated.
+fn faults(f: &str) -> String {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, Y, D)
+      DOUBLE PRECISION X(3), Y, D
+      ADF((TANGENT(X(I)) = 1, I = 1, 3))
+      CALL F(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+{}",
+        f.trim_start_matches('\n')
+    );
+    match expand(&text) {
+        Ok(t) => format!("no faults\n{t}"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn unknown_procedures() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, G, W
+      EXTERNAL G, LOGIT, SCALE
+      CALL LOGIT(3)
+      W = 2
+      CALL SCALE(W, 1)
+      Y = G(X(1), 2)*W
+      CALL SCALE(Y, 2)
+      END
+"), @r"
+    F0304 13:7 derivatives would go through G, whose text is not known
+    F0304 14:7 derivatives would go through SCALE, whose text is not known
+    ");
+}
+
+#[test]
+fn dummy_procedures() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y
+      EXTERNAL G
+      CALL H(G, X, Y)
+      END
+      SUBROUTINE H(P, X, Y)
+      DOUBLE PRECISION X(3), Y
+      EXTERNAL P
+      CALL P(X, Y)
+      END
+"), @r"
+    F0304 15:7 derivatives would go through G, whose text is not known
+    ");
+}
+
+#[test]
+fn functions_without_a_rule() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y
+      Y = X(1) + GAMMA(2D0)
+      Y = Y + GAMMA(X(1))*
+     +  LOG_GAMMA(X(2))
+      END
+"), @r"
+    F0305 10:15 the derivative of GAMMA is not known to the built-in engine
+    F0305 11:9 the derivative of LOG_GAMMA is not known to the built-in engine
+    ");
+}
+
+#[test]
+fn shared_storage() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, A, B(2)
+      EQUIVALENCE (A, B(2))
+      B(1) = X(1)
+      B(2) = X(2)
+      Y = A
+      END
+"), @r"
+    F0305 8:33 derivatives would go through A, which shares its storage with other variables
+    ");
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, A, B
+      COMMON /C/ A, B
+      A = X(1)
+      B = X(2)
+      CALL G(Y)
+      END
+      SUBROUTINE G(Y)
+      DOUBLE PRECISION Y, A(2)
+      COMMON /C/ A
+      Y = A(1)*A(2)
+      END
+"), @r"
+    F0305 8:33 derivatives would go through A, which shares its storage with other variables
+    ");
+}
+
+#[test]
+fn loops_that_count_with_active_values() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, T
+      Y = 0
+      DO 10 T = X(1), X(2), 0.25D0
+   10 Y = Y + T
+      END
+"), @r"
+    F0305 10:17 derivatives would go through the loop variable
+    ");
+}
+
+#[test]
+fn conditions_with_active_side_effects() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y
+      LOGICAL MORE
+      Y = X(1)
+      DO WHILE (MORE(Y, X))
+      END DO
+      END
+      LOGICAL FUNCTION MORE(Y, X)
+      DOUBLE PRECISION X(3), Y
+      Y = Y*X(2)
+      MORE = Y .GT. 1
+      END
+"), @r"
+    F0305 11:7 derivatives would go through a function call in the condition of DO WHILE
+    ");
+}
+
+/// All faults of a run, sorted by place, each once.
+#[test]
+fn all_faults_at_once() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y
+      EXTERNAL P
+      Y = GAMMA(X(1)) + P(X(2))
+      CALL G(X, Y)
+      CALL G(Y, Y)
+      END
+      SUBROUTINE G(X, Y)
+      DOUBLE PRECISION X, Y
+      Y = Y + LOG_GAMMA(X)
+      END
+"), @r"
+    F0304 10:7 derivatives would go through P, whose text is not known
+    F0305 10:11 the derivative of GAMMA is not known to the built-in engine
+    F0305 16:15 the derivative of LOG_GAMMA is not known to the built-in engine
+    ");
+}
+
+#[test]
+fn adjoints() {
+    use farfel_ad::{AdTool, Builtin};
+    use farfel_lang::Span;
+    use farfel_lang::ir::{AdMode, Program, Request};
+    let request = Request {
+        id: 1,
+        mode: AdMode::Reverse,
+        head: "F".into(),
+        suffix: "_G1".into(),
+        derivative: "F_G1".into(),
+        independents: vec![0],
+        dependents: vec![1],
+        paired: vec![0, 1],
+        span: Span::NONE,
+    };
+    let errors = Builtin
+        .differentiate(&Program::default(), &request)
+        .unwrap_err();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].rule.code, "F0305");
+}
