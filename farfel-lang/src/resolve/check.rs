@@ -12,7 +12,12 @@ use std::collections::{HashMap, HashSet};
 
 /// Checks the top-level units whose positions are not in `faulty`.
 pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mut Vec<Diagnostic>) {
-    let assigned = Assigned::of(program);
+    // Only AD blocks ask for it.
+    let assigned = if program.units.iter().any(has_ad_blocks) {
+        Assigned::of(program)
+    } else {
+        Assigned::default()
+    };
     let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
     for (_, unit) in program
         .units
@@ -28,6 +33,14 @@ pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mu
         };
         checker.unit(unit);
     }
+}
+
+fn has_ad_blocks(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= matches!(s.kind, StmtKind::Ad(_))
+    });
+    found || unit.nested.iter().any(has_ad_blocks)
 }
 
 struct Checker<'a, 'p> {
