@@ -1,4 +1,4 @@
-//! What is wrong between units, with labels, with types and in AD blocks.
+//! What is wrong between units, with types and in AD blocks. (Labels are the parser's.)
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -53,7 +53,6 @@ struct Checker<'a, 'p> {
 
 impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
-        self.labels(unit);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
         self.function_types(unit);
         self.around.push(unit);
@@ -371,51 +370,6 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    fn labels(&mut self, unit: &Unit) {
-        let mut defined: HashMap<Label, Span> = HashMap::new();
-        for s in &unit.specs {
-            if let crate::ir::SpecKind::Format(l, _) = s.kind {
-                defined.insert(l, s.span);
-            }
-        }
-        walk_block(&unit.body, &mut |s| {
-            let ends = match &s.kind {
-                StmtKind::Do(d) => match d.end {
-                    DoEnd::EndDo(l) => l,
-                    DoEnd::Label(_) => None,
-                },
-                StmtKind::If(b) => b.end_label,
-                _ => None,
-            };
-            for l in s.label.into_iter().chain(ends) {
-                if let Some(first) = defined.insert(l, s.span) {
-                    self.error(
-                        Diagnostic::error(
-                            &rules::BAD_LABEL,
-                            s.span,
-                            format!("label {l} is defined twice"),
-                        )
-                        .related(first, "first here"),
-                    );
-                }
-            }
-        });
-        walk_block(&unit.body, &mut |s| {
-            for l in targets(&s.kind) {
-                if !defined.contains_key(&l) {
-                    self.error(
-                        Diagnostic::error(
-                            &rules::BAD_LABEL,
-                            s.span,
-                            format!("there is no label {l} in {}", unit.name),
-                        )
-                        .help("a label belongs to its own subprogram, nested ones too"),
-                    );
-                }
-            }
-        });
-    }
-
     fn ad_block(&mut self, unit: &'p Unit, block: &'p AdBlock, span: Span) {
         let word = match block.mode {
             AdMode::Forward => "TANGENT",
@@ -577,14 +531,6 @@ fn jumps(kind: &StmtKind) -> Vec<Label> {
             })
             .collect(),
         _ => Vec::new(),
-    }
-}
-
-/// The labels that a statement refers to.
-fn targets(kind: &StmtKind) -> Vec<Label> {
-    match kind {
-        StmtKind::AssignLabel(l, _) => vec![*l],
-        _ => jumps(kind),
     }
 }
 
