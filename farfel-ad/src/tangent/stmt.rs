@@ -1,8 +1,8 @@
 //! One unit's statements with their derivatives.
 
 use super::{Engine, Wanted};
-use crate::collect::collect;
 use crate::activity::{Activity, Problem, Site};
+use crate::collect::collect;
 use crate::depend::{CallSite, Move, Set, Space, differentiable, read_targets};
 use crate::flow::Flow;
 use farfel_lang::Span;
@@ -161,7 +161,10 @@ pub(super) fn generate(
     g.unit.body = all;
     g.drop_unused_procedures();
     if g.errors.is_empty() {
-        let temporaries = g.temporaries.iter().filter(|((_, derivative), _)| *derivative);
+        let temporaries = g
+            .temporaries
+            .iter()
+            .filter(|((_, derivative), _)| *derivative);
         let tangents: HashSet<SymId> = temporaries
             .flat_map(|(_, list)| list)
             .chain(g.derivatives.values())

@@ -55,6 +55,21 @@ impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
         self.function_types(unit);
+        for (_, s) in unit.symbols.iter() {
+            // The facts of a link are checked where they are written.
+            if matches!(s.place, Place::Host(_)) {
+                continue;
+            }
+            let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
+            let value = match &s.class {
+                Class::Parameter(e) | Class::StatementFunction(_, e) => Some(&**e),
+                _ => None,
+            };
+            bounds
+                .chain(&s.length)
+                .chain(value)
+                .for_each(|e| self.value(unit, e, false));
+        }
         self.around.push(unit);
         for n in &unit.nested {
             self.unit(n);
@@ -89,6 +104,10 @@ impl<'p> Checker<'_, 'p> {
             StmtKind::LogicalIf(c, _) => self.condition(unit, c),
             _ => {}
         }
+        let passes_procedures = matches!(stmt.kind, StmtKind::Call(..));
+        if !matches!(stmt.kind, StmtKind::Io(_)) {
+            stmt.for_each_own_expr(&mut |e| self.value(unit, e, passes_procedures));
+        }
         stmt.for_each_own_expr(&mut |e| {
             e.walk(&mut |e| match &e.kind {
                 ExprKind::Call(s, args) => self.call(unit, *s, args, e.span),
@@ -106,6 +125,44 @@ impl<'p> Checker<'_, 'p> {
                 _ => {}
             });
         });
+    }
+
+    /// Names in expressions are values, but for actual arguments, which may be procedures.
+    fn value(&mut self, unit: &Unit, e: &Expr, argument: bool) {
+        match &e.kind {
+            ExprKind::Var(s) if !argument => {
+                let symbol = &unit.symbols[*s];
+                let what = match &symbol.class {
+                    Class::Function | Class::Procedure | Class::Intrinsic(_) => "a function",
+                    Class::Subroutine => "a subroutine",
+                    Class::StatementFunction(..) => "a statement function",
+                    Class::Namelist(_) => "a NAMELIST group",
+                    Class::Variable | Class::Parameter(_) | Class::Unknown => return,
+                };
+                let d = Diagnostic::error(
+                    &rules::NOT_A_VALUE,
+                    e.span,
+                    format!("{} is {what}, not a value", symbol.name),
+                )
+                .related(symbol.span, format!("{} comes from here", symbol.name));
+                self.error(match what {
+                    "a subroutine" | "a NAMELIST group" => d,
+                    _ => d.help(format!("write {}(…) with its arguments", symbol.name)),
+                });
+            }
+            ExprKind::Call(s, args) => {
+                let passes = !matches!(
+                    unit.symbols[*s].class,
+                    Class::Intrinsic(_) | Class::StatementFunction(..)
+                );
+                args.iter().for_each(|a| self.value(unit, a, passes));
+            }
+            ExprKind::Keyword(..) => {}
+            _ => e
+                .children()
+                .into_iter()
+                .for_each(|c| self.value(unit, c, false)),
+        }
     }
 
     fn condition(&mut self, unit: &Unit, condition: &Expr) {

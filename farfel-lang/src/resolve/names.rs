@@ -139,6 +139,7 @@ struct Use {
 
 impl Resolver<'_> {
     fn unit(&mut self, mut unit: Unit) -> Unit {
+        self.dummies(&unit);
         let nested = std::mem::take(&mut unit.nested);
         let implicits: Vec<&Implicit> = self
             .scopes
@@ -173,6 +174,28 @@ impl Resolver<'_> {
         };
         unit.nested = nested;
         unit
+    }
+
+    /// Dummy arguments have names of their own.
+    fn dummies(&mut self, unit: &Unit) {
+        let symbols: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
+        for (i, s) in symbols.iter().enumerate() {
+            let name = &unit.symbols[*s].name;
+            let twice = symbols[..i].contains(s);
+            if !twice && unit.result != Some(*s) {
+                continue;
+            }
+            let message = match twice {
+                true => format!("{} has two dummy arguments named {name}", unit.name),
+                false => {
+                    format!("{name} is the function's result and cannot be a dummy argument too")
+                }
+            };
+            self.diagnostics.push(
+                Diagnostic::error(&rules::CONFLICTING_DECLARATION, unit.name_span, message)
+                    .help("give one of them another name"),
+            );
+        }
     }
 
     fn current(&mut self) -> &mut Unit {
