@@ -230,7 +230,7 @@ fn like_terms() {
         "X_G Y_G R_G S_G T_G U_G",
         "
          R_G = X_G + X_G
-         S_G = A*B*X_G + X_G*B*A
+         S_G = A*B*X_G + X_G*(B*A)
          T_G = X_G*A - A*X_G + Y_G
          U_G = X_G - X_G
         ",
@@ -1006,8 +1006,8 @@ fn products_keep_their_order() {
          S_G = A*(X_G*B)*C + A*(B*X_G)*C
         ",
         "
-         R_G = 2.0*A*B*X_G
-         S_G = 2.0*A*B*C*X_G
+         R_G = 2.0*B*(A*X_G)
+         S_G = 2.0*C*(A*(B*X_G))
         ",
     );
 }
@@ -1029,6 +1029,24 @@ fn a_value_read_under_another_name() {
          Y_G = Q
          V_G = 3.0*X_G
          Q = V_G
+        ",
+    );
+}
+
+#[test]
+fn products_that_the_program_does_not_form() {
+    check(
+        "A, B, X_G, Y_G, R_G, S_G",
+        "",
+        "X_G Y_G R_G S_G T_G",
+        "
+         T_G = A*X_G
+         R_G = B*T_G + B*X_G
+         S_G = A*(B*(X_G + Y_G) + B*Y_G)
+        ",
+        "
+         R_G = B*(A*X_G + X_G)
+         S_G = A*(B*(X_G + 2.0*Y_G))
         ",
     );
 }
