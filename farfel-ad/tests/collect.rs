@@ -1107,7 +1107,9 @@ mod random {
     }
 
     fn coefficient() -> impl Strategy<Value = String> {
-        let leaf = prop_oneof![variable(), literal(), Just("D".to_owned())];
+        // S is of single precision, L an INTEGER.
+        let other = prop::sample::select(vec!["D", "S", "L"]).prop_map(str::to_owned);
+        let leaf = prop_oneof![4 => variable(), 3 => literal(), 1 => other];
         leaf.prop_recursive(3, 8, 2, |c| {
             prop_oneof![
                 (
@@ -1169,7 +1171,10 @@ fn subroutine(name: &str, body: &[String], size: bool) -> String {
     let mut text = format!(
         "      SUBROUTINE {name}(A, A_G, B, B_G, X, X_G, D, K)
       DOUBLE PRECISION A, A_G, B, B_G, D, C, P, T_G, U_G, X(2), X_G(2)
-      INTEGER K, I
+      REAL S
+      INTEGER K, I, L
+      S = 0.3
+      L = 3
       C = 0.75D0
       P = 1.25D0
       T_G = 0.5D0*A_G

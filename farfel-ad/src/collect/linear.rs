@@ -158,7 +158,7 @@ impl Linear {
         Some(new)
     }
 
-    /// Calls `f` on every coefficient, in quotients too; `f` may change it.
+    /// Calls `f` on every coefficient, in sums that stay together too; `f` may change it.
     pub fn for_each_coefficient_mut(&mut self, f: &mut dyn FnMut(&mut Affine)) {
         f(&mut self.constant);
         for (atom, c) in &mut self.parts {
@@ -169,8 +169,8 @@ impl Linear {
         }
     }
 
-    /// Without the parts whose coefficients have become zero. A quotient of nothing is
-    /// one of them.
+    /// Without the parts whose coefficients have become zero. A sum of nothing that
+    /// stays together is one of them.
     pub fn without_zeros(mut self) -> Self {
         for (atom, c) in &mut self.parts {
             if let Atom::Sum(n, _) = atom {
@@ -201,7 +201,7 @@ impl Linear {
         }
     }
 
-    /// Does it have an atom for which `f` holds, in quotients too?
+    /// Does it have an atom for which `f` holds, in sums that stay together too?
     pub fn any_atom(&self, f: &mut dyn FnMut(&Atom) -> bool) -> bool {
         self.parts.iter().any(|(atom, _)| match atom {
             Atom::Sum(n, _) => n.any_atom(f) || f(atom),
