@@ -46,7 +46,10 @@ impl Gen<'_> {
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
                     of.span,
-                    format!("{} has assumed size, so that its tangent cannot be stored", of.name),
+                    format!(
+                        "{} has assumed size, so that its tangent cannot be stored",
+                        of.name
+                    ),
                 )
                 .help(format!("declare its bounds, for instance {}(N)", of.name)),
             );
