@@ -25,6 +25,7 @@
 //! Names that the linker sees bear the package's name and version: external subprograms
 //! and COMMON blocks are renamed.
 
+use crate::border::{BORDER, border, fixed_form};
 use crate::facts::{entries, for_each_call, procedures};
 use crate::names::Names;
 use farfel_lang::Sources;
@@ -39,9 +40,6 @@ use std::fmt::Write as _;
 
 /// What STOP calls in a library; see `farfel-runtime`.
 const STOP: &str = "FARFEL_STOP_V1";
-
-/// The name that messages of the compiler give for the code between Fortran and Rust.
-pub(crate) const BORDER: &str = "<farfel bindings>";
 
 /// The text of a program that is run.
 pub(crate) fn program_text(program: &Program, sources: Option<&Sources>) -> String {
@@ -152,78 +150,6 @@ fn options(sources: Option<&Sources>) -> Options<'_> {
         line_markers: sources,
         ..Options::default()
     }
-}
-
-/// The `bind(C)` subroutine of an exported unit. Every argument is an address, that of a
-/// function's result comes last, so that the calling sequence is the same on every machine.
-fn border(unit: &Unit, name: &str, names: &Names) -> String {
-    let dummies: Vec<String> = (1..=unit.args.len())
-        .map(|i| format!("FARFEL_{i}"))
-        .collect();
-    let result = unit
-        .result
-        .filter(|_| unit.kind == UnitKind::Function)
-        .and_then(|r| unit.symbols[r].ty);
-    let mut all = dummies.clone();
-    if result.is_some() {
-        all.push("FARFEL_RESULT".into());
-    }
-    let wrapper = names.wrapper(name);
-    let mut text = String::new();
-    let mut put = |statement: String| text.push_str(&fixed_form(&statement));
-    put(format!(
-        "SUBROUTINE {wrapper}({}) BIND(C, NAME='{}')",
-        all.join(", "),
-        names.symbol(name)
-    ));
-    put("IMPLICIT NONE".into());
-    for (arg, dummy) in unit.args.iter().zip(&dummies) {
-        if let Arg::Dummy(s) = arg
-            && let Some(ty) = unit.symbols[*s].ty
-        {
-            let bounds = if unit.symbols[*s].is_array() {
-                "(*)"
-            } else {
-                ""
-            };
-            put(format!("{ty} {dummy}{bounds}"));
-        }
-    }
-    let actual = dummies.join(", ");
-    match result {
-        Some(ty) => {
-            put(format!("{ty} FARFEL_RESULT"));
-            if unit.name != name {
-                put(format!("{ty} {}", unit.name));
-                put(format!("EXTERNAL {}", unit.name));
-            }
-            put(format!("FARFEL_RESULT = {}({actual})", unit.name));
-        }
-        None => {
-            if unit.name != name {
-                put(format!("EXTERNAL {}", unit.name));
-            }
-            put(format!("CALL {}({actual})", unit.name));
-        }
-    }
-    put("END SUBROUTINE".into());
-    text
-}
-
-/// A statement in columns 7 to 72, continued where it is longer.
-fn fixed_form(statement: &str) -> String {
-    let mut lines = String::new();
-    let mut rest = statement;
-    let mut start = "      ";
-    while rest.len() > 66 {
-        // After a comma where there is one; a break is allowed anywhere.
-        let at = rest[..66].rfind(", ").map_or(66, |i| i + 2);
-        let (line, after) = rest.split_at(at);
-        let _ = writeln!(lines, "{start}{}", line.trim_end());
-        (rest, start) = (after, "     +");
-    }
-    let _ = writeln!(lines, "{start}{rest}");
-    lines
 }
 
 /// Turns STOP into a call that finds its way back to Rust.

@@ -4,7 +4,7 @@
 //! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
 //! into an error. It returns the value itself when none of that can fail, else a `Result`.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, constant};
 use crate::names::Names;
 use crate::pipeline::Written;
 use crate::{Config, Error};
@@ -15,6 +15,7 @@ use farfel_lang::ir::{
     Arg, BinOp, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, UnOp, Unit,
     UnitKind,
 };
+use farfel_lang::print::print_expr;
 use std::fmt::Write as _;
 
 /// The subprograms that Rust can call, and those that it cannot, each with the reason.
@@ -34,6 +35,7 @@ pub(crate) fn choose(
     program: &Program,
     written: &[Written],
     config: &Config,
+    assigned: &Assigned,
 ) -> Result<Exports, Error> {
     let mut exports = Exports::default();
     let wanted: Option<Vec<String>> = config
@@ -59,7 +61,7 @@ pub(crate) fn choose(
             continue;
         }
         let obstacle = match program.unit(name) {
-            Some(unit) if !takes_procedures => obstacle(unit, config),
+            Some(unit) if !takes_procedures => obstacle(unit, config, assigned),
             _ => Some("it takes procedures as arguments".into()),
         };
         match obstacle {
@@ -77,11 +79,11 @@ pub(crate) fn choose(
 }
 
 /// Why a unit cannot be called from Rust.
-fn obstacle(unit: &Unit, config: &Config) -> Option<String> {
+fn obstacle(unit: &Unit, config: &Config, assigned: &Assigned) -> Option<String> {
     if unit.name.contains('$') {
         return Some("its name is not one that Rust allows".into());
     }
-    for arg in &unit.args {
+    for (position, arg) in unit.args.iter().enumerate() {
         let Arg::Dummy(id) = arg else {
             return Some("it has alternate returns".into());
         };
@@ -89,7 +91,23 @@ fn obstacle(unit: &Unit, config: &Config) -> Option<String> {
         if s.class.is_procedure() {
             return Some(format!("its argument {} is a procedure", s.name));
         }
-        if let Err(ty) = rust_type(s.ty, config) {
+        if s.ty == Some(Type::Character) {
+            if s.is_array() {
+                return Some(format!("its argument {} is an array of CHARACTER", s.name));
+            }
+            if assigned.argument(&unit.name, position) {
+                return Some(format!(
+                    "its argument {} is CHARACTER and may be assigned",
+                    s.name
+                ));
+            }
+            if least_length(unit, s).is_none() {
+                return Some(format!(
+                    "the length of its argument {} is not constant",
+                    s.name
+                ));
+            }
+        } else if let Err(ty) = rust_type(s.ty, config) {
             return Some(format!("its argument {} is {ty}", s.name));
         }
         if s.dims.iter().any(|d| d.upper.is_none()) {
@@ -106,6 +124,16 @@ fn obstacle(unit: &Unit, config: &Config) -> Option<String> {
         return Some(format!("its result is {ty}"));
     }
     None
+}
+
+/// How long the actual argument of a CHARACTER must be at least: what its declaration says,
+/// 0 for `*(*)`.
+fn least_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
+    match &symbol.length {
+        None => Some(1),
+        Some(e) if e.kind == ExprKind::Star => Some(0),
+        Some(e) => constant(unit, e),
+    }
 }
 
 /// The Rust type of a Fortran type, `bool` for LOGICAL; as an error what has none.
@@ -224,6 +252,11 @@ impl Bindings<'_> {
                 border_type(ty, self.config)
             ));
         }
+        c_args.extend(
+            args.iter()
+                .filter_map(|a| a.length.as_ref())
+                .map(|l| format!("{l}: *const i64")),
+        );
         let abi = if stops { "C-unwind" } else { "C" };
         let _ = writeln!(
             t,
@@ -260,6 +293,11 @@ impl Bindings<'_> {
         if result.is_some() {
             actual.push("&mut farfel_result".into());
         }
+        actual.extend(
+            args.iter()
+                .filter_map(|a| a.length.as_ref())
+                .map(|l| format!("&{l}")),
+        );
         let call = format!("unsafe {{ farfel_call({}) }}", actual.join(", "));
         t.push_str(
             "    // SAFETY: the declaration is that of the subroutine in the library; arrays have the\n    // elements that the Fortran declarations ask for.\n",
@@ -317,8 +355,21 @@ impl Bindings<'_> {
             unchecked: false,
             before: String::new(),
             after: String::new(),
+            length: None,
             name: name.clone(),
         };
+        if symbol.ty == Some(Type::Character) {
+            let length = format!("{copy}_length");
+            let least = least_length(unit, symbol).unwrap_or(0);
+            a.rust = "&str".into();
+            a.border = "*const u8".into();
+            a.before = format!(
+                "    let {copy} = ::farfel_runtime::padded({name}, {least});\n    let {length} = {copy}.len() as i64;\n"
+            );
+            a.actual = format!("{copy}.as_ptr()");
+            a.length = Some(length);
+            return a;
+        }
         if symbol.is_array() {
             a.rust = format!("&{}[{rust}]", if assigned { "mut " } else { "" });
             match self.extent(unit, symbol) {
@@ -383,6 +434,16 @@ impl Bindings<'_> {
             .last()
             .and_then(|d| d.upper.as_ref())
             .is_some_and(|e| e.kind == ExprKind::Star);
+        // Old programs write `X(1)` for an array of any length.
+        let one = symbol
+            .dims
+            .last()
+            .filter(|d| d.lower.is_none())
+            .and_then(|d| d.upper.as_ref())
+            .is_some_and(|e| e.kind == ExprKind::Int(1));
+        if one {
+            return bounds(&symbol.dims).map_or(Extent::Unknown, Extent::Partly);
+        }
         if assumed_size {
             // The dimensions before the last one must fit at least once.
             let leading = &symbol.dims[..symbol.dims.len() - 1];
@@ -475,6 +536,10 @@ impl Bindings<'_> {
         lines.push(String::new());
         lines.push("```text".into());
         lines.push(signature(unit));
+        lines.extend(unit.args.iter().filter_map(|a| {
+            let symbol = &unit.symbols[a.sym()?];
+            symbol.is_array().then(|| declaration(unit, symbol))
+        }));
         lines.push("```".into());
         if let Some(file) = self.sources.get(unit.span.file) {
             let place = file.line_column(unit.span.start);
@@ -530,6 +595,8 @@ struct Argument {
     check: Option<String>,
     /// Its length is not checked, or not wholly.
     unchecked: bool,
+    /// The variable that holds the length of a CHARACTER.
+    length: Option<String>,
     /// Statements before and after the call.
     before: String,
     after: String,
@@ -556,6 +623,24 @@ fn signature(unit: &Unit) -> String {
         (UnitKind::Function, Some(ty)) => format!("{ty} FUNCTION {}({args})", unit.name),
         _ => format!("SUBROUTINE {}({args})", unit.name),
     }
+}
+
+/// The declaration of an array, which says how many elements it has.
+fn declaration(unit: &Unit, symbol: &Symbol) -> String {
+    let dims: Vec<String> = symbol
+        .dims
+        .iter()
+        .map(|d| {
+            let bound = |e: &Option<Expr>| e.as_ref().map(|e| print_expr(unit, e));
+            match (bound(&d.lower), bound(&d.upper)) {
+                (Some(lower), Some(upper)) => format!("{lower}:{upper}"),
+                (None, Some(upper)) => upper,
+                (_, None) => ":".into(),
+            }
+        })
+        .collect();
+    let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
+    format!("{ty} {}({})", symbol.name, dims.join(", "))
 }
 
 /// A Fortran name as a Rust identifier.

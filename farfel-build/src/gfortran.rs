@@ -1,9 +1,9 @@
 //! Running gfortran, and reading what it says.
 
-use crate::assemble::BORDER;
+use crate::border::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
 use crate::toolchain::Compiler;
-use crate::{Config, Error, Report};
+use crate::{Config, Error, Report, files};
 use farfel_lang::diagnostic::rules::COMPILER;
 use farfel_lang::{Diagnostic, Severity, Sources, Span};
 use std::path::Path;
@@ -48,7 +48,16 @@ pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
     flags
 }
 
+/// Adds to a report what gfortran said when it last ran.
+pub(crate) fn remembered(log: &Path, mut report: Report) -> Report {
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    let (found, _) = messages(&said, &report.sources);
+    report.diagnostics.extend(found);
+    report
+}
+
 /// Compiles `source` to `output` and returns gfortran's warnings about the user's lines.
+/// All that it says is written to `log`.
 ///
 /// # Errors
 ///
@@ -59,6 +68,7 @@ pub(crate) fn compile(
     args: &[String],
     source: &Path,
     output: &Path,
+    log: &Path,
     report: Report,
 ) -> Result<Report, Error> {
     let mut command = compiler.command();
@@ -78,6 +88,7 @@ pub(crate) fn compile(
     };
     let ran = command.output().map_err(|e| failed(e.to_string()))?;
     let said = String::from_utf8_lossy(&ran.stderr);
+    files::write_if_changed(log, said.as_bytes())?;
     let Report {
         sources,
         mut diagnostics,

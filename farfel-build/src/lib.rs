@@ -29,6 +29,7 @@
 //! | `sources` | directories → files and their text |
 //! | `pipeline` | text → a lowered program with its derivatives |
 //! | `assemble` | program → the Fortran that is compiled |
+//! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `script` | all of it in a build script |
@@ -40,6 +41,7 @@
 //! | `farfel_bindings.rs` | the Rust functions |
 //! | `farfel.f` | the Fortran that is compiled, with line markers |
 //! | `farfel.key` | compiler and flags of the last successful run |
+//! | `farfel.log` | what it said |
 //! | `lib….a` | the static library |
 //!
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
@@ -50,6 +52,7 @@
 
 mod assemble;
 mod bind;
+mod border;
 mod config;
 mod error;
 mod facts;
@@ -86,6 +89,24 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
     config.check()?;
     let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
     Ok(pipeline::differentiate(read.program, read.report, config, None)?.report)
+}
+
+/// Like [`check`] for the sources of a project, read as its build script reads them: main
+/// programs are left out, and what the settings export must exist.
+///
+/// # Errors
+///
+/// Those of [`check`]; [`Error::Config`] when a source that the settings name does not
+/// exist, [`Error::Export`].
+pub fn check_project(config: &Config) -> Result<Report, Error> {
+    config.check()?;
+    let found = sources::find(config)?;
+    let read = pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?;
+    let exports = config.exports.as_deref();
+    let done = pipeline::differentiate(read.program, read.report, config, exports)?;
+    let assigned = farfel_lang::effects::Assigned::of(&done.program);
+    bind::choose(&done.program, &read.written, config, &assigned)?;
+    Ok(done.report)
 }
 
 /// The source files of a project, sorted: those that the settings name, else all under
@@ -127,7 +148,8 @@ pub fn expand(
             let exports = config.exports.as_deref().filter(|_| is_library);
             let done = pipeline::differentiate(read.program, read.report, config, exports)?;
             let text = if is_library {
-                let exports = bind::choose(&done.program, &read.written, config)?;
+                let assigned = farfel_lang::effects::Assigned::of(&done.program);
+                let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
                 let names = Names::new(&config.name, &config.version);
                 assemble::Library::new(done.program, names).text(&exports.names, None)
             } else {
@@ -166,7 +188,8 @@ pub fn build_program(files: &[PathBuf], out: &Path, config: &Config) -> Result<R
     // All there is stands in this one file, so that gfortran may inline everything.
     flags.push("-fwhole-program".into());
     let built = scratch.path().join("program");
-    let report = gfortran::compile(&compiler, &flags, &source, &built, done.report)?;
+    let log = scratch.path().join("farfel.log");
+    let report = gfortran::compile(&compiler, &flags, &source, &built, &log, done.report)?;
     files::copy(&built, out)?;
     Ok(report)
 }

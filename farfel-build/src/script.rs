@@ -197,9 +197,10 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
 
     let exports = config.exports.as_deref();
     let done = pipeline::differentiate(read.program, read.report, config, exports)?;
-    let exports = bind::choose(&done.program, &read.written, config)?;
+    let assigned = Assigned::of(&done.program);
+    let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
     let names = Names::new(&config.name, &config.version);
-    let facts = Facts::of(&done.program, config.save_all);
+    let facts = Facts::of(&done.program, config.is_static());
     let any_stop = !facts.stops.is_empty();
     let bindings = Bindings {
         program: &done.program,
@@ -208,7 +209,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         sources: &done.report.sources,
         config,
         facts,
-        assigned: Assigned::of(&done.program),
+        assigned,
     }
     .text();
     let text =
@@ -243,18 +244,19 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     let source = out.join("farfel.f");
     let object = out.join("farfel.o");
     let key_file = out.join("farfel.key");
+    let log = out.join("farfel.log");
     let key = key(&compiler, &flags);
     let changed = files::write_if_changed(&source, text.as_bytes())?;
     let known = std::fs::read(&key_file).is_ok_and(|k| k == key.as_bytes());
     let report = if changed || !known || !library.exists() {
         // Written again only after success.
         files::remove(&key_file)?;
-        let report = gfortran::compile(&compiler, &flags, &source, &object, done.report)?;
+        let report = gfortran::compile(&compiler, &flags, &source, &object, &log, done.report)?;
         archive(&object, &library, &names)?;
         files::write_if_changed(&key_file, key.as_bytes())?;
         report
     } else {
-        done.report
+        gfortran::remembered(&log, done.report)
     };
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
 
@@ -264,8 +266,16 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     for d in directories {
         cargo.add("rustc-link-search", format!("native={}", d.display()));
     }
+    // A program without any dynamic library: what rustc links then brings libm along, and
+    // "dynamic" libraries that the linker finds as archives make it crash at its start.
+    let is_static =
+        env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
     for l in libraries {
-        cargo.add("rustc-link-lib", format!("dylib={l}"));
+        match (is_static, l) {
+            (false, _) => cargo.add("rustc-link-lib", format!("dylib={l}")),
+            (true, "m") => {}
+            (true, _) => cargo.add("rustc-link-lib", format!("static:-bundle={l}")),
+        }
     }
     cargo.warnings_of(&report);
     Ok(Built {

@@ -71,12 +71,24 @@ C     Passes its argument on, so it may be assigned.
       K = M
       END
 
+      REAL FUNCTION OLD(N, X)
+      DIMENSION X(1)
+      OLD = X(N)
+      END
+
       SUBROUTINE APPLY(F, X)
       EXTERNAL F
       X = F(X)
       END
-      SUBROUTINE PRINT1(TEXT)
+      INTEGER FUNCTION LETTRS(TEXT, SIDE, N, NAME)
       CHARACTER*(*) TEXT
+      CHARACTER SIDE, NAME*6
+      LETTRS = N*INDEX(TEXT, SIDE) + LEN(TEXT)*1000
+      IF (NAME .EQ. 'DGEMM ') LETTRS = -LETTRS
+      END
+      SUBROUTINE FILL(TEXT)
+      CHARACTER*(*) TEXT
+      TEXT = 'X'
       END
       SUBROUTINE ALT(*)
       RETURN 1
@@ -137,6 +149,12 @@ fn main() {
     let mut k = 0;
     fortran::outer(&mut k, 7);
     assert_eq!(k, 7);
+    assert_eq!(fortran::old(2, &[1.0, 7.0]), Ok(7.0));
+    assert!(fortran::old(2, &[]).is_err());
+    assert_eq!(fortran::lettrs("SOLVE", "LEFT", 10, "DGEMM"), -5030);
+    assert_eq!(fortran::lettrs("Größe", "", 1, "DGEMMS"), 7000);
+    assert_eq!(fortran::lettrs("", "R", 1, "DGEMV"), 0);
+
     let (mut own, mut result) = (0, 0.0);
     assert_eq!(fortran::drop(&mut own, 1, &[5.0], &mut result), Ok(()));
     assert_eq!((own, result), (1, 5.0));
@@ -153,14 +171,16 @@ fn every_kind_of_argument_and_result() {
     let bindings = p.bindings();
     for expected in [
         "// APPLY cannot be called from Rust: it takes procedures as arguments.",
-        "// PRINT1 cannot be called from Rust: its argument TEXT is CHARACTER.",
+        "// FILL cannot be called from Rust: its argument TEXT is CHARACTER and may be assigned.",
         "// ALT cannot be called from Rust: it has alternate returns.",
         "/// Sum of two numbers.\n",
         "/// INTEGER FUNCTION ISUM(I, J)\n",
         "/// Defined at `src/kinds.ff:2`.\n",
         "/// Y \\<- A\\*X + Y, column by column; leading dimension LDA, rows from 0.\n",
         "y: &mut [f32], r#type: f32) -> ::core::result::Result<(), ::farfel_runtime::Error>",
+        "/// SUBROUTINE UPDATE(LDA, N, A, X, Y, TYPE)\n/// REAL A(0:LDA + M1, N)\n/// REAL X(N)\n/// REAL Y(0:LDA - 1)\n",
         "does not say how long `flags` must be",
+        "does not say how long `x` must be",
     ] {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
@@ -195,12 +215,12 @@ fn real_kind_8_and_exports() {
         ),
         (
             "'part', 'Sub'",
-            "cannot export sub: its argument C is CHARACTER",
+            "cannot export sub: its argument C is CHARACTER and may be assigned",
         ),
     ] {
         p.file(
             "numerics/b.f",
-            "      SUBROUTINE SUB(C)\n      CHARACTER C\n      END\n",
+            "      SUBROUTINE SUB(C)\n      CHARACTER C\n      C = 'X'\n      END\n",
         );
         let manifest = std::fs::read_to_string(p.directory.join("Cargo.toml")).unwrap();
         let (before, _) = manifest.split_once("exports").unwrap();
@@ -351,6 +371,15 @@ const SLOPPY: &str = "      REAL FUNCTION FIRST(A)
    10 B(I) = 2*A(I)
       END
 
+      SUBROUTINE SMALL
+      REAL A(2)
+      CALL BIG(A)
+      END
+      SUBROUTINE BIG(A)
+      REAL A(3)
+      A(1) = 0
+      END
+
 C     Variables called like subprograms, of this program and of gfortran's own.
       REAL FUNCTION NAMES(TAKE)
       REAL TAKE
@@ -386,6 +415,13 @@ fn main() {
 "#,
     );
     p.run();
+    // gfortran's warning is shown, also when gfortran has no reason to run again.
+    for edit in ["", "// Edited.\n"] {
+        p.append("src/main.rs", edit);
+        let seen = p.cargo(&["build"]).stderr;
+        let warning = "warning: sloppy@0.1.0: fortran/sloppy.f:32:7: Actual argument contains too few elements";
+        assert_eq!(seen.matches(warning).count(), 1, "{seen}");
+    }
 }
 
 #[test]

@@ -36,8 +36,9 @@ fn builds_only_what_changed() {
     p.file("src/main.rs", CALLER)
         .file(
             "src/value.ff",
-            "      INTEGER FUNCTION VALUE()\n      INCLUDE 'here.inc'\n      INCLUDE 'there.f'\n      VALUE = I + J\n      END\n",
+            "      INTEGER FUNCTION VALUE()\n      INCLUDE 'here.inc'\n      INCLUDE 'there.f'\n      INCLUDE '../src/deep/zero.f'\n      VALUE = I + J + K\n      END\n",
         )
+        .file("src/deep/zero.f", "      PARAMETER (K = 0)\n")
         .file("src/here.inc", "      PARAMETER (I = 1)\n")
         .file("inc/there.f", "      PARAMETER (J = 10)\n");
     let build = || state(&p.cargo(&["build", "-v"]), "rebuilds");
@@ -96,7 +97,9 @@ fn faults_are_shown_once_at_their_place() {
     assert!(!ran.ok);
     let seen = &ran.stderr;
     assert!(
-        seen.contains("error: faults@0.1.0: src/value.ff:3:"),
+        seen.contains(
+            "error: faults@0.1.0: src/other.f:4:13: F0101 FACTR is not declared (and 1 more)"
+        ),
         "{seen}"
     );
     assert!(seen.contains("3 |       F = (Y +"), "{seen}");
@@ -105,7 +108,7 @@ fn faults_are_shown_once_at_their_place() {
     for unwanted in ["panicked", "RUST_BACKTRACE", "farfel.f", "rerun-if"] {
         assert!(!seen.contains(unwanted), "{seen}");
     }
-    // Mended, the next fault shows: names.
+    // Mended, the other one is left.
     p.file("src/value.ff", NESTED.replace("(Y +", "Y"));
     let seen = p.cargo(&["build"]).stderr;
     assert!(seen.contains("src/other.f:4:13"), "{seen}");
@@ -121,7 +124,10 @@ fn faults_are_shown_once_at_their_place() {
     // Nothing is left that could be linked, and nothing half-written.
     for file in fs::read_dir(p.out()).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
-        assert!(["farfel.f", "output"].contains(&name.as_str()), "{name}");
+        assert!(
+            ["farfel.f", "farfel.log"].contains(&name.as_str()),
+            "{name}"
+        );
     }
 }
 

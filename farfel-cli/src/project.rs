@@ -2,10 +2,57 @@
 
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use farfel_build::Config;
 
-use crate::cargo;
+use crate::args::CargoOptions;
 use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::{cargo, compiler};
+
+/// What comes before cargo builds a project: its Farfel sources are read, so that faults in
+/// them are shown once and plainly, not as the output of a build script that failed; and the
+/// Fortran compiler is installed if it is missing.
+///
+/// # Errors
+///
+/// There is no project; its sources or settings have faults; there is no compiler.
+pub fn prepare(options: &CargoOptions, shell: &mut Shell) -> Result {
+    let manifest_dir = manifest_dir(options.manifest_path.as_deref())?;
+    check_sources(&manifest_dir, options, shell)?;
+    compiler::ensure(&Config::load(&manifest_dir)?, shell)
+}
+
+/// Reads the Farfel sources of the packages that `options` select. Warnings are left to
+/// the build script, which cargo runs and whose warnings it keeps.
+fn check_sources(manifest_dir: &Path, options: &CargoOptions, shell: &mut Shell) -> Result {
+    let mut faulty = None;
+    for package in farfel_packages(manifest_dir, &options.package, options.workspace)? {
+        let dir = dir_of(&package);
+        if options.exclude.contains(&package.name) || !builds_by_settings_alone(&dir) {
+            continue;
+        }
+        shell.verbose(
+            "Reading",
+            format_args!("Farfel sources of {}", package.name),
+        );
+        let checked = Config::load(&dir).and_then(|config| farfel_build::check_project(&config));
+        // All packages are read before giving up, so that all faults are seen at once.
+        if let Err(error) = checked
+            && let Some(before) = faulty.replace(error)
+        {
+            Error::from(before).show(shell);
+        }
+    }
+    faulty.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Whether the build script takes the settings of `Cargo.toml` as they are. One that uses
+/// the builder may read other sources, or in another way, so that only it can tell.
+fn builds_by_settings_alone(dir: &Path) -> bool {
+    std::fs::read_to_string(dir.join("build.rs"))
+        .is_ok_and(|text| text.contains("farfel_build::compile()") && !text.contains("Build::"))
+}
 
 /// The directory of the project's Cargo.toml: the one that is named, else the nearest
 /// from the current directory upwards.
@@ -78,10 +125,9 @@ pub fn farfel_packages(
         }
     });
     let uses_farfel = |package: &&Package| {
-        package
-            .dependencies
-            .iter()
-            .any(|dependency| dependency.name == "farfel-build")
+        package.dependencies.iter().any(|dependency| {
+            dependency.name == "farfel-build" && dependency.kind == DependencyKind::Build
+        })
     };
     Ok(selected.filter(uses_farfel).cloned().collect())
 }

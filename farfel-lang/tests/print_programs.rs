@@ -1,6 +1,7 @@
 //! The printer and the parser together, on whole programs: text that is printed reads
 //! back as the same program, and means the same to a compiler.
 
+use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::Program;
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
@@ -94,6 +95,18 @@ fn printed_programs() {
         insta::with_settings!({prepend_module_to_snapshot => false, omit_expression => true}, {
             insta::assert_snapshot!(name, print(&program, Form::Fixed));
         });
+    });
+}
+
+#[test]
+fn free_form() {
+    let (_, text) = programs()
+        .into_iter()
+        .find(|(name, _)| name == "longlines.f")
+        .unwrap();
+    let printed = print(&read("longlines.f", &text, Some(Form::Fixed)), Form::Free);
+    insta::with_settings!({prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!("longlines_free_form", printed);
     });
 }
 
@@ -213,4 +226,38 @@ fn compile(name: &str, suffix: &str, text: &str, main: bool) -> Option<String> {
         assert!(output.status.success(), "{name}");
         String::from_utf8(output.stdout).unwrap()
     })
+}
+
+#[test]
+fn programs_print_at_every_stage() {
+    use farfel_lang::lower::{Stage, lower};
+    for_each_program(|name, text| {
+        if NOT_RESOLVED.contains(&name) {
+            return;
+        }
+        for stage in [
+            Stage::Parse,
+            Stage::Lift,
+            Stage::Specialize,
+            Stage::Prune,
+            Stage::Outline,
+            Stage::Stage,
+        ] {
+            let mut sources = Sources::new();
+            let file = sources.add(name, text);
+            let mut program = parse(&mut sources, file, form_of(name), &mut NoIncludes).program;
+            assert_sound(&sources, &resolve(&mut program), text);
+            let lowered = lower(program, stage);
+            let unsupported = |d: &Diagnostic| d.rule == &rules::AD_UNSUPPORTED;
+            if lowered.diagnostics.iter().any(unsupported) {
+                continue;
+            }
+            assert_sound(&sources, &lowered.diagnostics, text);
+            for form in [Form::Fixed, Form::Free] {
+                let printed = print(&lowered.program, form);
+                let again = read(&format!("{name} after {stage:?}"), &printed, Some(form));
+                assert_eq!(print(&again, form), printed, "{stage:?}");
+            }
+        }
+    });
 }

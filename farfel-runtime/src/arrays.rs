@@ -1,6 +1,7 @@
-//! Extents of arrays, and arrays of LOGICAL.
+//! Extents of arrays, arrays of LOGICAL, and texts.
 
 use crate::Error;
+use std::borrow::Cow;
 
 /// The number of elements of an array with these bounds, lower and upper for each
 /// dimension. A dimension whose upper bound is below its lower one has none.
@@ -74,6 +75,22 @@ pub fn to_logicals<L: LogicalKind>(values: &[bool]) -> Vec<L> {
 pub fn from_logicals<L: LogicalKind>(from: &[L], to: &mut [bool]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = from.to_bool();
+    }
+}
+
+/// A text as Fortran takes it for a CHARACTER of fixed length: filled up with blanks where
+/// it is shorter than `length` bytes.
+///
+/// ```
+/// use farfel_runtime::padded;
+/// assert_eq!(padded("UP", 4), "UP  ");
+/// assert_eq!(padded("UPPER", 4), "UPPER");
+/// ```
+pub fn padded(text: &str, length: usize) -> Cow<'_, str> {
+    if text.len() < length {
+        Cow::Owned(text.to_owned() + &" ".repeat(length - text.len()))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

@@ -24,7 +24,7 @@ mod error;
 mod lock;
 mod stop;
 
-pub use arrays::{LogicalKind, check_extent, elements, from_logicals, to_logicals};
+pub use arrays::{LogicalKind, check_extent, elements, from_logicals, padded, to_logicals};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};

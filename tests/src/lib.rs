@@ -69,7 +69,7 @@ pub fn texts(dir: &Path) -> Assert {
 pub fn shared_target() -> PathBuf {
     let program = farfel_path();
     let target = program.parent().and_then(Path::parent).unwrap_or(&program);
-    target.join("tmp").join("projects")
+    target.join("tmp").join("end-to-end")
 }
 
 /// An empty directory of the test's own.

@@ -187,7 +187,7 @@ fn a_missing_compiler_is_installed_and_said_so() {
         .env("FARFEL_INSTALL", "0")
         .assert()
         .code(1);
-    farfel(dir.path())
+    let doctor = farfel(dir.path())
         .arg("doctor")
         .env("PATH", &tools)
         .assert()
@@ -197,6 +197,11 @@ error: gfortran is missing
 help: `farfel doctor --fix` installs it
 
 "#]]);
+    let table = String::from_utf8_lossy(&doctor.get_output().stdout).into_owned();
+    assert!(
+        table.contains(" missing  gfortran ") && table.contains("      ok  cargo "),
+        "{table}"
+    );
 
     farfel(dir.path())
         .args(["run", "main.ff"])

@@ -244,13 +244,13 @@ fn faults_of_a_project_are_shown_once_with_their_place() {
         "fortran/bad.ff",
         fixed("FUNCTION OUTER(X)\nFUNCTION INNER(Y)\nINNER = Y*(X +\nEND\nOUTER = INNER(X)\nEND\n"),
     );
-    farfel(&project)
-        .arg("check")
-        .assert()
-        .code(1)
-        .stdout_eq(str![])
-        .stderr_eq(str![[r#"
-    Checking Farfel sources of tried-faults (2 files)
+    for verb in ["check", "build", "test", "run"] {
+        farfel(&project)
+            .arg(verb)
+            .assert()
+            .code(1)
+            .stdout_eq(str![])
+            .stderr_eq(str![[r#"
 error[F0001]: expected an expression, found the end of the statement
  --> fortran/bad.ff:3:21
   |
@@ -260,25 +260,65 @@ error[F0001]: expected an expression, found the end of the statement
 error: 1 error
 
 "#]]);
-    for verb in ["build", "test", "run"] {
-        let output = farfel(&project)
-            .arg(verb)
-            .assert()
-            .code(if verb == "build" { 1 } else { 101 });
-        let text = stderr(&output);
-        assert_eq!(
-            text.matches("--> fortran/bad.ff:3").count(),
-            1,
-            "{verb}: {text}"
-        );
-        assert!(!text.contains("panicked"), "{text}");
     }
+    // Without the command it is the build script that tells, as cargo shows it.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = command(Path::new(&cargo), &project)
+        .arg("build")
+        .assert()
+        .code(101);
+    let text = stderr(&output);
+    let headline = "error: tried-faults@0.1.0: fortran/bad.ff:3:21: ";
+    assert_eq!(text.matches(headline).count(), 1, "{text}");
+    assert_eq!(text.matches("--> fortran/bad.ff:3").count(), 1, "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+
     fs::remove_file(project.join("fortran/bad.ff")).unwrap();
     farfel(&project)
         .arg("check")
         .assert()
         .success()
         .stdout_eq(str![]);
+}
+
+/// Only the build script knows what its builder reads.
+#[test]
+fn a_build_script_with_a_builder_is_not_second_guessed() {
+    let dir = sandbox();
+    farfel(dir.path())
+        .args(["new", "tried-builder", "--template", "legacy"])
+        .assert()
+        .success();
+    let project = dir.path().join("tried-builder");
+    write(&project, "fortran/broken.f", "      CALL (\n");
+    write(
+        &project,
+        "build.rs",
+        "fn main() {\n    farfel_build::Build::new().source(\"fortran/gas.f\").compile();\n}\n",
+    );
+    farfel(&project).args(["build", "-q"]).assert().success();
+}
+
+#[test]
+fn faulty_settings_name_the_file_and_what_is_allowed() {
+    let dir = sandbox();
+    let manifest = "[package]\nname = \"p\"\nversion = \"0.1.0\"\n[package.metadata.farfel]\nreal-knd = 8\n[lib]\npath = \"l.rs\"\n[build-dependencies]\nfarfel-build = \"0.1\"\n";
+    write(dir.path(), "Cargo.toml", manifest);
+    write(dir.path(), "l.rs", "");
+    write(
+        dir.path(),
+        "build.rs",
+        "fn main() { farfel_build::compile() }\n",
+    );
+    farfel(dir.path())
+        .arg("build")
+        .assert()
+        .code(1)
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+error: Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `ad-tool`, `real-kind`, `form`, `exports`, `flags`, `include`, `opt-level`, `debug`, `save-all`, `fc`, `install`
+
+"#]]);
 }
 
 #[test]

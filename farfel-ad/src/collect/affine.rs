@@ -3,10 +3,9 @@
 use super::decimal::Decimal;
 use farfel_lang::ir::{Expr, SymId};
 
-/// `constant + sum of terms`: what a tangent is multiplied by.
+/// A sum of terms: what a tangent is multiplied by.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Affine {
-    pub constant: Decimal,
     /// Terms in the order in which they came; no two are alike, none is zero.
     pub terms: Vec<Monomial>,
 }
@@ -15,7 +14,7 @@ pub(super) struct Affine {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Monomial {
     pub k: Decimal,
-    /// At least one.
+    /// None in the constant of a sum.
     pub factors: Vec<Factor>,
 }
 
@@ -72,16 +71,16 @@ fn same_factors(a: &[Factor], b: &[Factor]) -> bool {
 }
 
 impl Affine {
-    pub const ZERO: Affine = Affine {
-        constant: Decimal::ZERO,
-        terms: Vec::new(),
-    };
+    pub const ZERO: Affine = Affine { terms: Vec::new() };
 
     pub fn constant(k: Decimal) -> Self {
-        Affine {
-            constant: k,
-            terms: Vec::new(),
+        if k.is_zero() {
+            return Self::ZERO;
         }
+        Self::monomial(Monomial {
+            k,
+            factors: Vec::new(),
+        })
     }
 
     /// One factor, once.
@@ -93,10 +92,7 @@ impl Affine {
     }
 
     pub fn monomial(term: Monomial) -> Self {
-        Affine {
-            constant: Decimal::ZERO,
-            terms: vec![term],
-        }
+        Affine { terms: vec![term] }
     }
 
     /// It as one factor: alone it stays what it is, a sum becomes a group.
@@ -120,25 +116,29 @@ impl Affine {
     }
 
     pub fn is_zero(&self) -> bool {
-        self.constant.is_zero() && self.terms.is_empty()
+        self.terms.is_empty()
     }
 
-    /// The number that it is, if it has no terms.
+    /// The number that it is, if it has no factors.
     pub fn as_constant(&self) -> Option<Decimal> {
-        self.terms.is_empty().then_some(self.constant)
-    }
-
-    /// The only term, if there is nothing else.
-    pub fn as_monomial(&self) -> Option<&Monomial> {
         match &self.terms[..] {
-            [m] if self.constant.is_zero() => Some(m),
+            [] => Some(Decimal::ZERO),
+            [m] if m.factors.is_empty() => Some(m.k),
             _ => None,
         }
     }
 
-    /// Number of terms, the constant counted.
+    /// The only term, if there is one.
+    pub fn as_monomial(&self) -> Option<&Monomial> {
+        match &self.terms[..] {
+            [m] => Some(m),
+            _ => None,
+        }
+    }
+
+    /// Number of terms.
     pub fn len(&self) -> usize {
-        self.terms.len() + usize::from(!self.constant.is_zero())
+        self.terms.len()
     }
 
     pub fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
@@ -149,7 +149,6 @@ impl Affine {
 
     /// The sum, like terms merged. `None` where a constant cannot be folded.
     pub fn add(mut self, other: &Affine) -> Option<Self> {
-        self.constant = self.constant.add(other.constant)?;
         for m in &other.terms {
             self.add_term(m)?;
         }
@@ -177,7 +176,6 @@ impl Affine {
             return Some(Self::ZERO);
         }
         Some(Affine {
-            constant: self.constant.mul(k)?,
             terms: self
                 .terms
                 .iter()

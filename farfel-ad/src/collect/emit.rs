@@ -139,9 +139,7 @@ impl Writer<'_> {
                     self.binary(BinOp::Div, n, self.divisor(d))
                 }
             },
-            Atom::Opaque(_) => {
-                self.binary(BinOp::Mul, literal(k), self.operand(self.atom(atom)))
-            }
+            Atom::Opaque(_) => self.binary(BinOp::Mul, literal(k), self.operand(self.atom(atom))),
         };
         if k.is_unit() {
             let value = self.atom(atom);
@@ -168,8 +166,7 @@ impl Writer<'_> {
             let sum = self.sum(self.affine_items(c, variable.copied()));
             self.binary(BinOp::Mul, self.operand(self.atom(atom)), self.paren(sum))
         };
-        let all_negative = c.constant.is_negative() | c.constant.is_zero()
-            && c.terms.iter().all(|m| m.k.is_negative());
+        let all_negative = c.terms.iter().all(|m| m.k.is_negative());
         if all_negative && let Some(minus) = c.scale(Decimal::ONE.neg()) {
             return Item {
                 negative: true,
@@ -183,9 +180,7 @@ impl Writer<'_> {
     fn atom(&self, atom: &Atom) -> Expr {
         match atom {
             Atom::Opaque(e) => self.placed(e),
-            Atom::Quotient(n, d) => {
-                self.binary(BinOp::Div, self.numerator(n), self.divisor(d))
-            }
+            Atom::Quotient(n, d) => self.binary(BinOp::Div, self.numerator(n), self.divisor(d)),
         }
     }
 
@@ -230,23 +225,21 @@ impl Writer<'_> {
         {
             return self.affine_items(&inner, variable);
         }
+        let of = |m: &&Monomial| self.product(m.k, &m.factors, None);
+        let terms: Vec<&Monomial> = c.terms.iter().collect();
+        if may_be_exact(c) {
+            return terms.iter().map(of).collect();
+        }
         let own = |m: &Monomial| variable.is_some_and(|v| m.mentions(v));
         let is_active = |m: &Monomial| self.active.iter().any(|v| m.mentions(*v));
-        let of = |m: &&Monomial| self.product(m.k, &m.factors, None);
-        let (last, rest): (Vec<&Monomial>, Vec<&Monomial>) =
-            c.terms.iter().partition(|m| own(m));
-        let (active, passive): (Vec<&Monomial>, Vec<&Monomial>) =
-            rest.into_iter().partition(|m| is_active(m));
-        let mut head = Vec::new();
-        if !c.constant.is_zero() {
-            head.push(Item {
-                negative: c.constant.is_negative(),
-                value: c.constant.abs().expr(self.bytes, self.span),
-                negated: Some(c.constant.abs().neg().expr(self.bytes, self.span)),
-            });
-        }
-        head.extend(passive.iter().map(of));
-        head.extend(active.iter().map(of));
+        let (constant, rest) = partition(terms, |m| m.factors.is_empty());
+        let (last, rest) = partition(rest, own);
+        let (active, passive) = partition(rest, is_active);
+        let mut head: Vec<Item> = [constant, passive, active]
+            .iter()
+            .flatten()
+            .map(of)
+            .collect();
         if head.len() > 1 && !last.is_empty() {
             head = vec![Item::positive(self.paren(self.sum(head)))];
         }
@@ -264,6 +257,13 @@ impl Writer<'_> {
                 .reduce(|a, b| self.binary(BinOp::Mul, a, b))
                 .unwrap_or_else(|| Decimal::ONE.expr(self.bytes, self.span))
         };
+        if factors.is_empty() && last.is_none() {
+            return Item {
+                negative: k.is_negative(),
+                value: k.abs().expr(self.bytes, self.span),
+                negated: Some(k.abs().neg().expr(self.bytes, self.span)),
+            };
+        }
         let unit = k.is_unit();
         Item {
             negative: k.is_negative(),
@@ -275,7 +275,10 @@ impl Writer<'_> {
     fn factor(&self, factor: &Factor) -> Expr {
         match factor {
             Factor::Opaque(e) => self.operand(self.placed(e)),
-            Factor::Group(a) => self.paren(self.sum(self.affine_items(a, None))),
+            Factor::Group(a) => {
+                let terms = a.terms.iter();
+                self.paren(self.sum(terms.map(|m| self.product(m.k, &m.factors, None)).collect()))
+            }
         }
     }
 
@@ -340,28 +343,35 @@ impl Writer<'_> {
 fn prepend(first: Expr, product: Expr) -> Expr {
     let span = product.span;
     match product.kind {
-        ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), a, b) => Expr::new(
-            ExprKind::Binary(op, Box::new(prepend(first, *a)), b),
-            span,
-        ),
+        ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), a, b) => {
+            Expr::new(ExprKind::Binary(op, Box::new(prepend(first, *a)), b), span)
+        }
         kind => Expr::new(
-            ExprKind::Binary(
-                BinOp::Mul,
-                Box::new(first),
-                Box::new(Expr::new(kind, span)),
-            ),
+            ExprKind::Binary(BinOp::Mul, Box::new(first), Box::new(Expr::new(kind, span))),
             span,
         ),
     }
 }
 
+fn partition(
+    terms: Vec<&Monomial>,
+    f: impl Fn(&Monomial) -> bool,
+) -> (Vec<&Monomial>, Vec<&Monomial>) {
+    terms.into_iter().partition(|m| f(m))
+}
+
+/// Could a sum be more exact than its terms are large? So is `X - X0 + EPS` where X is
+/// close to X0: the difference is exact, and must come first. Products are rounded anyway.
+fn may_be_exact(c: &Affine) -> bool {
+    let exact = |m: &&Monomial| m.factors.is_empty() || m.k.is_unit() && m.factors.len() == 1;
+    let mut signs = c.terms.iter().filter(exact).map(|m| m.k.is_negative());
+    let first = signs.next();
+    c.len() > 2 && signs.any(|s| Some(s) != first)
+}
+
 /// Is the coefficient one that is written with a minus in front?
 fn leads_negative(c: &Affine) -> bool {
-    match (c.as_constant(), c.as_monomial()) {
-        (Some(k), _) => k.is_negative(),
-        (_, Some(m)) => m.k.is_negative(),
-        _ => false,
-    }
+    c.as_monomial().is_some_and(|m| m.k.is_negative())
 }
 
 fn negated(parts: &[(Atom, Affine)]) -> Vec<(Atom, Affine)> {

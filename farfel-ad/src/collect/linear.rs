@@ -1,6 +1,6 @@
 //! Expressions that are linear in tangents.
 
-use super::affine::{Affine, Factor, Monomial};
+use super::affine::{Affine, Factor};
 use super::decimal::Decimal;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::source::Span;
@@ -24,6 +24,13 @@ pub(super) enum Atom {
     Opaque(Expr),
     /// A sum of tangents over a divisor without tangents.
     Quotient(Box<Linear>, Expr),
+}
+
+/// On which side of what is there a factor goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Side {
+    Left,
+    Right,
 }
 
 impl Atom {
@@ -92,9 +99,14 @@ impl Linear {
         Some(self)
     }
 
-    /// Every coefficient times `c`. A sum that would be written more than once becomes a
+    /// Every coefficient times a literal.
+    fn scaled(&self, k: Decimal) -> Option<Self> {
+        self.times(&Affine::constant(k), Side::Left)
+    }
+
+    /// Every coefficient times `c`, which goes to its left or right. A sum that would be written more than once becomes a
     /// group, which the printer can factor out again.
-    pub fn times(&self, c: &Affine) -> Option<Self> {
+    pub fn times(&self, c: &Affine, side: Side) -> Option<Self> {
         if c.is_zero() {
             return Some(Self::ZERO);
         }
@@ -104,12 +116,16 @@ impl Linear {
         } else {
             c.clone().grouped()
         };
+        let product = |x: &Affine| match side {
+            Side::Left => c.mul(x),
+            Side::Right => x.mul(&c),
+        };
         Some(Linear {
-            constant: c.mul(&self.constant)?,
+            constant: product(&self.constant)?,
             parts: self
                 .parts
                 .iter()
-                .map(|(a, x)| Some((a.clone(), c.mul(x)?)))
+                .map(|(a, x)| Some((a.clone(), product(x)?)))
                 .collect::<Option<_>>()?,
         })
     }
@@ -119,8 +135,10 @@ impl Linear {
         let mut new = Linear::coefficient(self.constant.clone());
         for (atom, c) in &self.parts {
             let part = match atom {
-                _ if atom.variable() == Some(tangent) => value.times(c)?,
-                Atom::Quotient(n, d) => quotient(n.substituted(tangent, value)?, d)?.times(c)?,
+                _ if atom.variable() == Some(tangent) => value.times(c, Side::Left)?,
+                Atom::Quotient(n, d) => {
+                    quotient(n.substituted(tangent, value)?, d)?.times(c, Side::Left)?
+                }
                 Atom::Opaque(_) => Linear {
                     constant: Affine::ZERO,
                     parts: vec![(atom.clone(), c.clone())],
@@ -174,6 +192,19 @@ impl Linear {
         }
     }
 
+    /// Does it have an atom for which `f` holds, in quotients too?
+    pub fn any_atom(&self, f: &mut dyn FnMut(&Atom) -> bool) -> bool {
+        self.parts.iter().any(|(atom, _)| match atom {
+            Atom::Quotient(n, _) => n.any_atom(f) || f(atom),
+            Atom::Opaque(_) => f(atom),
+        })
+    }
+
+    /// Do both have an atom?
+    pub fn shares_atom(&self, other: &Linear) -> bool {
+        self.any_atom(&mut |a| other.any_atom(&mut |b| a == b))
+    }
+
     pub fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
         self.constant.for_each_symbol(f);
         for (atom, c) in &self.parts {
@@ -200,17 +231,28 @@ impl Linear {
         self.constant.len() + parts.sum::<usize>()
     }
 
+    /// Does it have a coefficient whose terms can be added in a better or worse order?
+    pub fn has_order(&self) -> bool {
+        let long = |c: &Affine| c.clone().ungrouped().len() > 2;
+        self.parts.iter().any(|(atom, c)| {
+            long(c)
+                || match atom {
+                    Atom::Quotient(n, _) => n.has_order(),
+                    Atom::Opaque(_) => false,
+                }
+        })
+    }
+
     /// Are all constants ones that a REAL of this many bytes holds?
     pub fn in_range_of(&self, bytes: u8) -> bool {
         fn affine(a: &Affine, bytes: u8) -> bool {
-            a.constant.in_range_of(bytes)
-                && a.terms.iter().all(|m| {
-                    m.k.in_range_of(bytes)
-                        && m.factors.iter().all(|f| match f {
-                            Factor::Opaque(_) => true,
-                            Factor::Group(g) => affine(g, bytes),
-                        })
-                })
+            a.terms.iter().all(|m| {
+                m.k.in_range_of(bytes)
+                    && m.factors.iter().all(|f| match f {
+                        Factor::Opaque(_) => true,
+                        Factor::Group(g) => affine(g, bytes),
+                    })
+            })
         }
         affine(&self.constant, bytes)
             && self.parts.iter().all(|(atom, c)| {
@@ -232,23 +274,14 @@ fn quotient(mut numerator: Linear, divisor: &Expr) -> Option<Linear> {
     let mut k = Decimal::ONE;
     if numerator.constant.is_zero()
         && let [(_, c)] = &mut numerator.parts[..]
+        && let [m] = &mut c.terms[..]
     {
-        if let Some(n) = c.as_constant() {
-            k = n;
-            *c = Affine::constant(Decimal::ONE);
-        } else if let Some(m) = c.as_monomial() {
-            k = m.k;
-            *c = Affine::monomial(Monomial {
-                k: Decimal::ONE,
-                factors: m.factors.clone(),
-            });
-        }
+        k = std::mem::replace(&mut m.k, Decimal::ONE);
     }
     if numerator.parts.is_empty() {
         return None;
     }
-    Linear::atom(Atom::Quotient(Box::new(numerator), divisor.clone()))
-        .times(&Affine::constant(k))
+    Linear::atom(Atom::Quotient(Box::new(numerator), divisor.clone())).scaled(k)
 }
 
 /// Reads expressions of one kind of REAL.
@@ -275,28 +308,24 @@ impl Reader<'_> {
                 return self.linear(a);
             }
             ExprKind::Unary(UnOp::Minus, a) if self.is_native(a) => {
-                return self
-                    .linear(a)?
-                    .times(&Affine::constant(Decimal::ONE.neg()));
+                return self.linear(a)?.scaled(Decimal::ONE.neg());
             }
             ExprKind::Binary(op, a, b) if self.is_native(a) && self.is_native(b) => match op {
                 BinOp::Add => return self.linear(a)?.add(&self.linear(b)?),
                 BinOp::Sub => {
-                    let minus = self
-                        .linear(b)?
-                        .times(&Affine::constant(Decimal::ONE.neg()))?;
+                    let minus = self.linear(b)?.scaled(Decimal::ONE.neg())?;
                     return self.linear(a)?.add(&minus);
                 }
                 BinOp::Mul if !self.has_tangents(a) => {
-                    return self.linear(b)?.times(&self.affine(a)?);
+                    return self.linear(b)?.times(&self.affine(a)?, Side::Left);
                 }
                 BinOp::Mul if !self.has_tangents(b) => {
-                    return self.linear(a)?.times(&self.affine(b)?);
+                    return self.linear(a)?.times(&self.affine(b)?, Side::Right);
                 }
                 BinOp::Div if !self.has_tangents(b) => {
                     let n = self.linear(a)?;
                     return match self.literal(b).and_then(Decimal::exact_inverse) {
-                        Some(k) => n.times(&Affine::constant(k)),
+                        Some(k) => n.scaled(k),
                         None => quotient(n, &bare(b)),
                     };
                 }
@@ -360,6 +389,27 @@ impl Reader<'_> {
             _ => None,
         }
         .filter(|d| d.in_range_of(self.bytes))
+    }
+
+    /// Does the expression have sums of tangents in parentheses, which reading it as one
+    /// sum would take apart?
+    pub fn groups_tangents(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.walk(&mut |x| {
+            // On the right of a sum or in a product, a sum is in parentheses even where
+            // the tree does not say so.
+            let operands = match &x.kind {
+                ExprKind::Paren(a) | ExprKind::Unary(_, a) => vec![&**a],
+                ExprKind::Binary(BinOp::Add | BinOp::Sub, _, b) => vec![&**b],
+                ExprKind::Binary(_, a, b) => vec![&**a, &**b],
+                _ => Vec::new(),
+            };
+            found |= operands.iter().any(|o| {
+                matches!(o.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..))
+                    && self.has_tangents(o)
+            });
+        });
+        found
     }
 
     fn has_tangents(&self, e: &Expr) -> bool {

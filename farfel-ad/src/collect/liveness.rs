@@ -112,7 +112,8 @@ pub(super) fn local(
         .collect()
 }
 
-fn captured(nested: &Unit, found: &mut HashSet<SymId>) {
+/// The variables of the surroundings that a nested subprogram knows.
+pub(super) fn captured(nested: &Unit, found: &mut HashSet<SymId>) {
     for (_, s) in nested.symbols.iter() {
         if let Place::Host(outer) = s.place {
             found.insert(outer);

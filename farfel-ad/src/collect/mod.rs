@@ -12,17 +12,17 @@
 //! # What it does
 //!
 //! Within each stretch of assignments without labels, jumps, calls and blocks between them
-//! ([`stretch`]):
+//! (`stretch`):
 //!
 //! * every assignment to a tangent is read as a sum of tangents with coefficients
-//!   ([`linear`]), each coefficient a sum of products with literal factors ([`affine`]);
+//!   (`linear`), each coefficient a sum of products with literal factors (`affine`);
 //! * earlier tangents of the stretch are put in place of their names;
 //! * a variable or parenthesis in a coefficient whose value is known as such a sum is put
 //!   in its place where that merges like terms. Only literals are multiplied into sums: a
 //!   product of sums stays one;
-//! * literals are folded exactly as the decimals that they are ([`decimal`]);
+//! * literals are folded exactly as the decimals that they are (`decimal`);
 //! * the result is written so that compilers can keep most of it outside of loops
-//!   ([`emit`]);
+//!   (`emit`);
 //! * assignments to tangents that nothing reads any more go.
 //!
 //! # What it keeps
@@ -36,7 +36,7 @@
 //!
 //! # Why code does not grow
 //!
-//! Each statement has an allowance: at first the cost of its own text ([`emit::cost`]).
+//! Each statement has an allowance: at first the cost of its own text (`emit::cost`).
 //! A tangent is put into the statement that reads it if the statement's cost does not grow,
 //! or if it is the only reader, so that the assignment goes: then it may grow by that
 //! assignment's cost, and inherits its allowance. A text whose cost exceeds the allowance
@@ -52,7 +52,7 @@ mod linear;
 mod liveness;
 mod stretch;
 
-use farfel_lang::ir::{Block, SpecKind, Stmt, StmtKind, SymId, Unit, for_each_symbol};
+use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, SymId, Unit, for_each_symbol};
 use std::collections::{HashMap, HashSet};
 
 /// How often the pass is repeated, at most, until it changes nothing.
@@ -167,21 +167,18 @@ fn undeclare_unused(unit: &mut Unit, tangents: &HashSet<SymId>) {
     named.extend(unit.args.iter().filter_map(|a| a.sym()));
     named.extend(unit.result);
     liveness::named_in_specs(unit, &mut named);
+    for nested in &unit.nested {
+        liveness::captured(nested, &mut named);
+    }
     let mut unused: Vec<SymId> = tangents.difference(&named).copied().collect();
     unused.sort();
     for s in unused {
         unit.undeclare(s);
     }
-    // An INTENT or the like without names would not be Fortran; undeclare sees to that.
-    debug_assert!(
-        unit.specs
-            .iter()
-            .all(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()))
-    );
 }
 
 /// The variable and value of an assignment.
-fn assignment(stmt: &Stmt) -> Option<(&farfel_lang::ir::Expr, &farfel_lang::ir::Expr)> {
+fn assignment(stmt: &Stmt) -> Option<(&Expr, &Expr)> {
     match &stmt.kind {
         StmtKind::Assign(target, value) => Some((target, value)),
         _ => None,

@@ -13,6 +13,23 @@ use std::collections::{HashMap, HashSet};
 /// long, and little of it would merge.
 const MOST_TERMS: usize = 8;
 
+/// A statement does not take tangents in beyond this cost: it would get long.
+const MOST_COST: usize = 60;
+
+/// Sums of more terms than this keep their groups closed, for the same reason as
+/// [`MOST_PARTS`].
+const MOST_OPENED: usize = 50;
+
+/// Expressions of more parts than this are left alone: the time that the pass takes grows
+/// faster than they do.
+const MOST_PARTS: usize = 1000;
+
+fn is_large(e: &Expr) -> bool {
+    let mut parts = 0;
+    e.walk(&mut |_| parts += 1);
+    parts > MOST_PARTS
+}
+
 /// How many statements from the first on make one stretch.
 ///
 /// Only the first may bear a label: that is where a jump comes in.
@@ -149,6 +166,8 @@ impl Uses {
 /// A text that a statement could have.
 struct Trial {
     linear: Linear,
+    /// Has a tangent been replaced by its value?
+    substituted: bool,
     /// Assignments that nothing would read any more.
     absorbed: Vec<usize>,
     allowance: usize,
@@ -160,10 +179,7 @@ impl Pass<'_> {
         let mut known = Known::default();
         let mut uses = Uses::of(self, stmts);
         let mut latest: HashMap<SymId, usize> = HashMap::new();
-        let mut allowances: Vec<usize> = stmts
-            .iter()
-            .map(|s| assignment(s).map_or(0, |(t, v)| cost(t) + cost(v)))
-            .collect();
+        let mut allowances: Vec<usize> = stmts.iter().map(cost_of).collect();
         let mut removed = vec![false; stmts.len()];
         for i in 0..stmts.len() {
             let Some((target, value)) = assignment(&stmts[i]) else {
@@ -207,10 +223,12 @@ impl Pass<'_> {
                     }
                     if let Some((_, value)) = assignment(&stmts[i])
                         && reader.is_native(value)
+                        && !is_large(value)
                     {
                         learnt = reader.linear(value).map(Value::Tangent);
                     }
-                } else if reader.is_native(value) && !self.reads_tangents(value) {
+                } else if reader.is_native(value) && !is_large(value) && !self.reads_tangents(value)
+                {
                     learnt = reader.affine(value).map(|a| Value::Primal(a.ungrouped()));
                 }
             }
@@ -237,8 +255,7 @@ impl Pass<'_> {
         match &target.kind {
             ExprKind::Var(s) => !self.unit.symbols[*s].is_array(),
             ExprKind::Element(_, subscripts) => subscripts.iter().all(|s| {
-                matches!(type_of(self.unit, s), Some(Type::Integer(_)))
-                    && !self.names_array(s)
+                matches!(type_of(self.unit, s), Some(Type::Integer(_))) && !self.names_array(s)
             }),
             _ => false,
         }
@@ -276,14 +293,9 @@ impl Pass<'_> {
     }
 
     /// The best text for a tangent's assignment; `None` to leave it.
-    fn rewritten(
-        &self,
-        place: &Place,
-        reader: &Reader,
-        target: &Expr,
-    ) -> Option<(Expr, Trial)> {
+    fn rewritten(&self, place: &Place, reader: &Reader, target: &Expr) -> Option<(Expr, Trial)> {
         let (_, value) = assignment(&place.stmts[place.i])?;
-        if !reader.is_native(value) || self.names_array(value) {
+        if !reader.is_native(value) || self.names_array(value) || is_large(value) {
             return None;
         }
         let writer = Writer {
@@ -295,6 +307,7 @@ impl Pass<'_> {
         let price = |l: &Linear| cost(target) + cost(&writer.linear(l));
         let mut trial = Trial {
             linear: merged_groups(reader.linear(value)?, &price),
+            substituted: false,
             absorbed: Vec::new(),
             allowance: place.allowances[place.i],
         };
@@ -303,8 +316,19 @@ impl Pass<'_> {
         }
         trial.linear = merged_values(trial.linear, place.known, trial.allowance, &price);
         let text = writer.linear(&trial.linear);
-        let affordable = cost(target) + cost(&text) <= trial.allowance;
-        (affordable && trial.linear.in_range_of(reader.bytes)).then_some((text, trial))
+        let spared = trial.absorbed.iter().map(|at| cost_of(&place.stmts[*at]));
+        let before = cost_of(&place.stmts[place.i]) + spared.sum::<usize>();
+        let after = cost(target) + cost(&text);
+        // At the same cost, there are a shorter chain of operations and a better order of
+        // terms to gain; but not for moving operations from one statement to another.
+        let free = |at: &usize| cost_of(&place.stmts[*at]) == 0;
+        let pays = after < before
+            || after == before
+                && trial.absorbed.iter().all(free)
+                && (trial.substituted || trial.linear.has_order())
+                && !reader.groups_tangents(value);
+        let affordable = after <= trial.allowance && trial.linear.in_range_of(reader.bytes);
+        (pays && affordable).then_some((text, trial))
     }
 
     /// One more tangent replaced by its value, if that pays.
@@ -317,24 +341,33 @@ impl Pass<'_> {
     ) -> Option<Trial> {
         let mut candidates = Vec::new();
         trial.linear.variables(&mut candidates);
+        candidates.retain(|t| place.known.tangent(*t).is_some());
         let before = price(&trial.linear);
-        candidates.into_iter().find_map(|t| {
+        candidates.iter().find_map(|&t| {
             let value = place.known.tangent(t)?;
             let at = *place.latest.get(&t)?;
+            // Where no term can merge, now or when another tangent is replaced too, it
+            // would only move from one statement to the other.
+            let merges = trial.linear.shares_atom(value)
+                || candidates
+                    .iter()
+                    .filter(|u| **u != t)
+                    .filter_map(|u| place.known.tangent(*u))
+                    .any(|other| other.shares_atom(value));
+            let free = merges || cost_of(&place.stmts[at]) == 0;
             let linear = merged_groups(trial.linear.substituted(t, value)?, price);
             let mut read = linear.mentions(t);
             for subscript in target.children() {
                 subscript.for_each_symbol(&mut |s| read |= s == t);
             }
-            let after = price(&linear);
             let dead = !read
+                && self.storage.is_own(t)
                 && place.stmts[at].label.is_none()
                 && place.uses.only_for(at, place.i, &trial.absorbed);
-            let spared = match (dead, assignment(&place.stmts[at])) {
-                (true, Some((_, text))) => cost(text),
-                _ => 0,
-            };
-            if after > before + spared || linear.len() > 2 * MOST_TERMS {
+            let spared = if dead { cost_of(&place.stmts[at]) } else { 0 };
+            let after = price(&linear);
+            let pays = after < before + spared || free && after == before + spared;
+            if !pays || after > before.max(MOST_COST) {
                 return None;
             }
             let mut absorbed = trial.absorbed.clone();
@@ -345,6 +378,7 @@ impl Pass<'_> {
             }
             Some(Trial {
                 linear,
+                substituted: true,
                 absorbed,
                 allowance,
             })
@@ -390,6 +424,9 @@ struct Place<'a> {
 /// Opens groups of which a term merges with one outside, or that cost more closed.
 fn merged_groups(mut linear: Linear, price: &dyn Fn(&Linear) -> usize) -> Linear {
     loop {
+        if linear.len() > MOST_OPENED {
+            return linear;
+        }
         let before = price(&linear);
         let found = openings(&linear, &|f| match f {
             Factor::Group(g) => Some((**g).clone()),
@@ -434,34 +471,16 @@ fn merged_values(
     }
 }
 
-/// All that can be made of a sum by putting the value of one factor in its place, and
-/// whether that merges like terms.
+/// All that can be made of a sum by putting the value of one factor in its place, or of
+/// two in one coefficient, and whether that merges like terms.
 fn openings(linear: &Linear, value: &dyn Fn(&Factor) -> Option<Affine>) -> Vec<(Linear, bool)> {
-    let mut count = 0;
+    let mut coefficients = Vec::new();
     linear
         .clone()
-        .for_each_coefficient_mut(&mut |_| count += 1);
+        .for_each_coefficient_mut(&mut |c| coefficients.push(c.clone()));
     let mut found = Vec::new();
-    for nth in 0..count {
-        let mut coefficient = Affine::ZERO;
-        let mut n = 0;
-        linear.clone().for_each_coefficient_mut(&mut |c| {
-            if n == nth {
-                coefficient = c.clone();
-            }
-            n += 1;
-        });
-        for (at, m) in coefficient.terms.iter().enumerate() {
-            let [factor] = &m.factors[..] else {
-                continue;
-            };
-            let Some(v) = value(factor) else {
-                continue;
-            };
-            let Some(new) = coefficient.opened(at, &v) else {
-                continue;
-            };
-            let merges = new.len() + 1 < coefficient.len() + v.len();
+    for (nth, c) in coefficients.iter().enumerate() {
+        let mut offer = |new: &Affine, merges: bool| {
             let mut opened = linear.clone();
             let mut n = 0;
             opened.for_each_coefficient_mut(&mut |c| {
@@ -471,9 +490,38 @@ fn openings(linear: &Linear, value: &dyn Fn(&Factor) -> Option<Affine>) -> Vec<(
                 n += 1;
             });
             found.push((opened.without_zeros(), merges));
+        };
+        let values: Vec<(usize, Affine)> = c
+            .terms
+            .iter()
+            .enumerate()
+            .filter_map(|(at, m)| match &m.factors[..] {
+                [factor] => Some((at, value(factor)?)),
+                _ => None,
+            })
+            .collect();
+        for (i, (at, v)) in values.iter().enumerate() {
+            let Some(one) = c.opened(*at, v) else {
+                continue;
+            };
+            let separate = c.len() + v.len() - 1;
+            offer(&one, one.len() < separate);
+            for (second, w) in &values[..i] {
+                // The first in the sum was opened last, so the place of this one holds.
+                if let Some(two) = one.opened(*second, w)
+                    && two.len() < one.len() + w.len() - 1
+                {
+                    offer(&two, true);
+                }
+            }
         }
     }
     found
+}
+
+/// What an assignment costs.
+fn cost_of(stmt: &Stmt) -> usize {
+    assignment(stmt).map_or(0, |(target, value)| cost(target) + cost(value))
 }
 
 /// Do they read the same?

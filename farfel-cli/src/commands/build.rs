@@ -11,8 +11,7 @@ use crate::{cargo, compiler, files, project};
 /// Compiles a project with cargo, or single files to one executable.
 pub fn run(args: &Build, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
-        let manifest_dir = project::manifest_dir(args.cargo.manifest_path.as_deref())?;
-        compiler::ensure(&farfel_build::Config::load(&manifest_dir)?, shell)?;
+        project::prepare(&args.cargo, shell)?;
         let command = cargo::command("build", args.release, &args.cargo, shell)?;
         return faults(cargo::status(command, shell)?);
     }

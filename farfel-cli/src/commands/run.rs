@@ -11,8 +11,7 @@ use crate::{cargo, compiler, files, project};
 /// exit code are the program's own.
 pub fn run(args: &Run, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
-        let manifest_dir = project::manifest_dir(args.cargo.manifest_path.as_deref())?;
-        compiler::ensure(&farfel_build::Config::load(&manifest_dir)?, shell)?;
+        project::prepare(&args.cargo, shell)?;
         let mut command = cargo::command("run", args.release, &args.cargo, shell)?;
         command.arg("--").args(&args.arguments);
         return ended(cargo::code(cargo::status(command, shell)?));
@@ -36,8 +35,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
     let mut command = Command::new(&program);
     command.args(&args.arguments);
     shell.verbose("Running", cargo::shown(&command));
-    // The terminal sends Ctrl-C to the program as well: how to end is its decision.
-    let _ = ctrlc::set_handler(|| {});
+    cargo::leave_interrupts_to_children();
     let mut running = command
         .spawn()
         .map_err(|source| Error::io("run", &program, &source))?;

@@ -3,12 +3,11 @@
 use crate::args::Test;
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{cargo, compiler, project};
+use crate::{cargo, project};
 
 /// Runs the tests of a project with cargo and ends as it ends.
 pub fn run(args: &Test, shell: &mut Shell) -> Result {
-    let manifest_dir = project::manifest_dir(args.cargo.manifest_path.as_deref())?;
-    compiler::ensure(&farfel_build::Config::load(&manifest_dir)?, shell)?;
+    project::prepare(&args.cargo, shell)?;
     let mut command = cargo::command("test", args.release, &args.cargo, shell)?;
     if args.no_run {
         command.arg("--no-run");

@@ -105,11 +105,11 @@ impl Stager<'_> {
         out
     }
 
-    fn block(&mut self, block: AdBlock, span: Span) -> Vec<Stmt> {
+    fn block(&mut self, mut block: AdBlock, span: Span) -> Vec<Stmt> {
         let Some(Stmt {
             kind: StmtKind::Call(callee, actuals),
             ..
-        }) = block.body.into_iter().next()
+        }) = std::mem::take(&mut block.body).into_iter().next()
         else {
             return Vec::new();
         };
@@ -161,7 +161,7 @@ impl Stager<'_> {
             .collect();
 
         // Which destinations can be passed themselves.
-        let direct = self.direct_destinations(&block.closing, &symbols, &independents);
+        let direct = self.direct_destinations(&block, &symbols, &independents);
         let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
         let mut out = Vec::new();
         for p in &paired {
@@ -249,17 +249,22 @@ impl Stager<'_> {
     /// variables of the same type and shape that have no other part in the call.
     fn direct_destinations(
         &self,
-        closing: &[AdItem],
+        block: &AdBlock,
         symbols: &[SymId],
         independents: &[usize],
     ) -> BTreeMap<usize, SymId> {
         let mut found: BTreeMap<usize, SymId> = BTreeMap::new();
         let mut dependents: Vec<SymId> = Vec::new();
-        for item in closing {
+        for item in &block.closing {
             item.for_each_assign(&mut |a| dependents.extend(a.var.base()));
         }
         let equivalenced = self.equivalenced();
-        for item in closing {
+        // The opening is evaluated while tangents are being set.
+        let mut opening: HashSet<SymId> = HashSet::new();
+        for item in &block.opening {
+            item.for_each_expr(&mut |e| e.for_each_symbol(&mut |s| opening.extend([s])));
+        }
+        for item in &block.closing {
             let AdItem::Assign(AdAssign { var, other, .. }) = item else {
                 continue;
             };
@@ -279,6 +284,8 @@ impl Stager<'_> {
                 && dependents.iter().filter(|d| *d == v).count() == 1
                 && !found.values().any(|d| d == dest)
                 && !equivalenced.contains(dest)
+                && !opening.contains(dest)
+                && !assumed_size(sd)
             {
                 found.insert(p, *dest);
             }

@@ -49,11 +49,8 @@ impl Line<'_> {
         }
         loop {
             items.push(self.ad_item(mode, assign)?);
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(items);
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }
@@ -68,7 +65,7 @@ impl Line<'_> {
         }
         self.enter()?;
         let mut items = Vec::new();
-        while !self.at_loop_control() || self.derivative_after_equals() {
+        while items.is_empty() || !self.at_loop_control() || self.derivative_after_equals() {
             items.push(self.ad_item(mode, assign)?);
             if !self.eat(b',') {
                 let mut fault = self.expected("`,` and a loop variable");

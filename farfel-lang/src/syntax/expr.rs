@@ -209,15 +209,8 @@ impl Line<'_> {
         }
         loop {
             list.push(self.argument()?);
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(list);
-            }
-            if !self.eat(b',') {
-                let mut fault = self.expected("`,` or `)`");
-                if self.done() && fault.help.is_none() {
-                    fault.help = Some("a parenthesis is not closed".to_owned());
-                }
-                return Err(fault);
             }
         }
     }

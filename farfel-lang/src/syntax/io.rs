@@ -100,11 +100,8 @@ impl Line<'_> {
                     list.push(self.format_or_unit(false)?);
                 }
             }
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(list);
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }
@@ -129,7 +126,7 @@ impl Line<'_> {
         self.pos += 1;
         self.enter()?;
         let mut items = Vec::new();
-        while !self.at_loop_control() {
+        while items.is_empty() || !self.at_loop_control() {
             items.push(self.io_item()?);
             if !self.eat(b',') {
                 return Err(self.expected("`,`"));

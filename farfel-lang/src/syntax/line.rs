@@ -81,6 +81,22 @@ impl<'a> Line<'a> {
         Err(fault)
     }
 
+    /// Goes past what must follow an item of a list in parentheses: true for `)`, false
+    /// for `,`.
+    pub fn list_ends(&mut self) -> Read<bool> {
+        if self.eat(b')') {
+            return Ok(true);
+        }
+        if self.eat(b',') {
+            return Ok(false);
+        }
+        let mut fault = self.expected("`,` or `)`");
+        if self.done() && fault.help.is_none() {
+            fault.help = Some("a parenthesis is not closed".to_owned());
+        }
+        Err(fault)
+    }
+
     /// The statement must end here.
     pub fn end(&mut self) -> Read<()> {
         if self.done() {

@@ -6,7 +6,7 @@
 //! | physical lines → logical statements, blanks taken out | `form` |
 //! | a statement as a row of letters to read from | `line` |
 //! | what kind of statement it is | `classify` |
-//! | expressions, declarations, executable statements, input and output, AD blocks | `expr`, `decl`, `stmt`, `io`, `ad` |
+//! | expressions, declarations, DATA, executable statements, input and output, AD blocks | `expr`, `decl`, `data`, `stmt`, `io`, `ad` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
 //!
 //! The parser goes over the text once. Each statement that it cannot read gives one
@@ -15,12 +15,14 @@
 
 mod ad;
 mod classify;
+mod data;
 mod decl;
 pub mod detect;
 mod expr;
 mod form;
 mod io;
 mod line;
+mod spelling;
 mod stmt;
 mod unit;
 

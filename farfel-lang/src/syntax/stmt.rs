@@ -90,11 +90,8 @@ impl Line<'_> {
         let mut list = Vec::new();
         loop {
             list.push(self.label()?);
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(list);
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }
@@ -138,11 +135,8 @@ impl Line<'_> {
                 }
                 args.push(Arg::Dummy(sym));
             }
-            if self.eat(b')') {
+            if self.list_ends()? {
                 return Ok(args);
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("`,` or `)`"));
             }
         }
     }
@@ -174,6 +168,9 @@ impl Line<'_> {
         }
         let from = self.pos;
         let kind = self.classify();
+        if kind == Kind::Assignment {
+            self.warn_of_then(from);
+        }
         let statement = match kind {
             Kind::If => match self.if_statement()? {
                 If::Simple(s @ StmtKind::ArithmeticIf(..)) => s,
@@ -185,7 +182,7 @@ impl Line<'_> {
             Kind::Unknown => {
                 self.pos = from;
                 let mut fault = self.expected("THEN or a statement");
-                if super::unit::close_to(self.first_word(), "THEN") {
+                if super::spelling::close_to(self.first_word(), "THEN") {
                     fault.help = Some("did you mean THEN?".to_owned());
                 }
                 return Err(fault);
@@ -197,6 +194,24 @@ impl Line<'_> {
             condition,
             Box::new(Stmt::new(statement, span)),
         )))
+    }
+
+    /// `IF (…) THEN Y = 2` assigns to THENY in fixed form, which hardly anyone means.
+    fn warn_of_then(&mut self, from: usize) {
+        let after = from + 4;
+        let name = self.text(from, self.name_end(from));
+        let declared = self.frame.declares(name);
+        if name.starts_with("THEN") && name.len() > 4 && self.st.gap(after) && !declared {
+            let span = self.st.span(from, after);
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    &rules::SYNTAX,
+                    span,
+                    format!("this assigns to {name}: blanks mean nothing in fixed form"),
+                )
+                .help("nothing may follow THEN: write the statement on a line of its own"),
+            );
+        }
     }
 
     fn not_after_if(&self, from: usize) -> Box<Diagnostic> {
@@ -276,7 +291,7 @@ impl Line<'_> {
                 }
                 HOLLERITH => {
                     let value = self.st.string_value(at);
-                    text.push_str(&format!("{}H{value}", value.chars().count()));
+                    text.push_str(&format!("{}H{value}", value.len()));
                 }
                 BAD => {
                     self.pos = at;

@@ -138,7 +138,7 @@ fn faults_in_openings_and_closings() {
         (
             "ADF(X",
             "END ADF",
-            "1:12-1:12 F0001 expected `,` or `)`, found the end of the statement\n",
+            "1:12-1:12 F0001 expected `,` or `)`, found the end of the statement\n  help: a parenthesis is not closed\n",
         ),
     ] {
         assert_eq!(

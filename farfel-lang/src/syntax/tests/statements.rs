@@ -185,6 +185,14 @@ fn do_without_comma() {
 }
 
 #[test]
+fn statement_after_then() {
+    assert_eq!(
+        faults(&fixed("X = 1\nIF (X .GT. 0) THEN Y = 2")),
+        "2:21-2:25 F0001 this assigns to THENY: blanks mean nothing in fixed form\n  help: nothing may follow THEN: write the statement on a line of its own\n"
+    );
+}
+
+#[test]
 fn shared_terminal() {
     let units = good(
         &fixed("DO 10 I = 1, 3\nDO 10 J = 1, 3\n   10 X = 1\nY = 2"),

@@ -1,0 +1,147 @@
+//! DATA, and the loop controls that it shares with other statements.
+
+use super::form::{CHAR, HOLLERITH};
+use super::line::{Line, Read};
+use crate::ir::{Class, DataSet, Expr, ExprKind, ImpliedDo, SpecKind, SymId, UnOp};
+
+impl Line<'_> {
+    /// `DATA targets / values /, …`
+    pub fn data(&mut self) -> Read<()> {
+        let mut sets = Vec::new();
+        loop {
+            let mut targets = Vec::new();
+            loop {
+                targets.push(self.data_target()?);
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+            self.expect(b'/')?;
+            let values = self.data_values()?;
+            for t in &targets {
+                self.mark_saved(t);
+            }
+            sets.push(DataSet { targets, values });
+            self.eat(b',');
+            if self.done() {
+                break;
+            }
+        }
+        self.spec(SpecKind::Data(sets));
+        Ok(())
+    }
+
+    fn mark_saved(&mut self, target: &Expr) {
+        if let ExprKind::ImpliedDo(d) = &target.kind {
+            d.items.iter().for_each(|i| self.mark_saved(i));
+        } else if let Some(sym) = target.base() {
+            self.frame.unit.symbols[sym].saved = true;
+        }
+    }
+
+    /// A variable, array, element, substring or implied DO.
+    fn data_target(&mut self) -> Read<Expr> {
+        let from = self.pos;
+        if !self.eat(b'(') {
+            return self.designator();
+        }
+        self.enter()?;
+        let mut items = Vec::new();
+        loop {
+            let end = self.name_end(self.pos);
+            if !items.is_empty() && end > self.pos && self.at(end) == b'=' {
+                break;
+            }
+            items.push(self.data_target()?);
+            if !self.eat(b',') {
+                return Err(self.expected("`,` and a loop variable"));
+            }
+        }
+        self.leave();
+        let (var, low, high, step) = self.loop_control()?;
+        self.expect(b')')?;
+        Ok(Expr::new(
+            ExprKind::ImpliedDo(Box::new(ImpliedDo {
+                items,
+                var,
+                from: low,
+                to: high,
+                step,
+            })),
+            self.since(from),
+        ))
+    }
+
+    /// `var = from, to, step`
+    pub fn loop_control(&mut self) -> Read<(SymId, Expr, Expr, Option<Expr>)> {
+        let (var, _) = self.expect_sym("a loop variable")?;
+        self.expect(b'=')?;
+        let from = self.expr()?;
+        if !self.eat(b',') {
+            return Err(self.expected("`,` and the last value of the loop"));
+        }
+        let to = self.expr()?;
+        let step = if self.eat(b',') {
+            Some(self.expr()?)
+        } else {
+            None
+        };
+        Ok((var, from, to, step))
+    }
+
+    /// The values of DATA up to the closing slash.
+    pub(super) fn data_values(&mut self) -> Read<Vec<(Option<Expr>, Expr)>> {
+        let mut values = Vec::new();
+        loop {
+            let first = self.data_value()?;
+            if self.eat(b'*') {
+                let value = self.data_value()?;
+                values.push((Some(first), value));
+            } else {
+                values.push((None, first));
+            }
+            if self.eat(b'/') {
+                return Ok(values);
+            }
+            if !self.eat(b',') {
+                return Err(self.expected("`,` or `/`"));
+            }
+        }
+    }
+
+    /// A constant with or without sign. Operators end it, for `*` repeats and `/` closes.
+    fn data_value(&mut self) -> Read<Expr> {
+        let from = self.pos;
+        let op = match self.peek() {
+            b'-' => Some(UnOp::Minus),
+            b'+' => Some(UnOp::Plus),
+            _ => None,
+        };
+        let Some(op) = op else {
+            return match self.peek() {
+                b'T' | b'F' if matches!(self.at(from + 1), b',' | b'/') => {
+                    // `T` and `F` for logical constants are old custom, unless constants
+                    // bear these names.
+                    let known = self.frame.unit.symbols.find(self.text(from, from + 1));
+                    let constant = known.is_some_and(|s| {
+                        matches!(self.frame.unit.symbols[s].class, Class::Parameter(_))
+                    });
+                    if constant {
+                        return self.primary();
+                    }
+                    let value = self.peek() == b'T';
+                    self.pos += 1;
+                    Ok(Expr::new(ExprKind::Logical(value), self.since(from)))
+                }
+                CHAR | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'(' | HOLLERITH => self.primary(),
+                _ => Err(self.expected("a constant")),
+            };
+        };
+        self.pos += 1;
+        let value = self.primary()?;
+        Ok(Expr::new(
+            ExprKind::Unary(op, Box::new(value)),
+            self.since(from),
+        ))
+    }
+}

@@ -1,0 +1,248 @@
+//! Which lines make a statement in fixed form.
+
+use super::statement::{HOLLERITH, Statement};
+use super::{LAST_COLUMN, Layout, Mode, Physical, Reader, Stop};
+use crate::diagnostic::{Diagnostic, rules};
+
+impl Reader {
+    pub(super) fn next_fixed(&mut self, st: &mut Statement) -> bool {
+        self.begin();
+        let stop = match self.rest.take() {
+            Some(column) => {
+                st.column = column as u32;
+                self.scan(st, self.pos, column)
+            }
+            None => loop {
+                match self.fixed_line(self.pos) {
+                    Physical::End => return false,
+                    Physical::Blank => {
+                        self.apart = true;
+                        self.pos = self.next_line(self.pos);
+                    }
+                    Physical::Comment { text } => {
+                        self.comment(&mut st.comments, text);
+                        self.pos = self.next_line(text);
+                    }
+                    Physical::Initial {
+                        label,
+                        text,
+                        column,
+                        fault,
+                    } => {
+                        self.set_label(st, label);
+                        self.layout_fault(st, fault, text);
+                        st.column = column as u32;
+                        if matches!(fault, Some(Layout::Preprocessor)) {
+                            self.preprocessor = true;
+                            self.pos = self.next_line(text);
+                            return true;
+                        }
+                        break self.scan(st, text, column);
+                    }
+                    Physical::Continuation { text, column } => {
+                        self.fault(
+                            st,
+                            Diagnostic::error(
+                                &rules::SYNTAX,
+                                self.character_before(text),
+                                "there is no statement that this line could continue",
+                            )
+                            .label("continuation mark in column 6")
+                            .help("a statement begins in column 7 or later"),
+                        );
+                        break self.scan(st, text, column);
+                    }
+                }
+            },
+        };
+        let mut stop = stop;
+        loop {
+            let column = match stop {
+                Stop::Semicolon(column) => {
+                    self.rest = Some(column);
+                    break;
+                }
+                Stop::Line(column) => column,
+                Stop::Ampersand => LAST_COLUMN,
+            };
+            let Some((text, begin)) = self.fixed_continuation(st) else {
+                break;
+            };
+            // A card has 72 columns, and the blanks up to there belong to a constant.
+            let pad = (LAST_COLUMN + 1).saturating_sub(column);
+            match &mut self.mode {
+                Mode::Code => {}
+                Mode::Quote(..) => self.value.extend(std::iter::repeat_n(b' ', pad)),
+                Mode::Hollerith(left, start) => {
+                    let pad = pad.min(*left);
+                    *left -= pad;
+                    let (left, start) = (*left, *start);
+                    self.value.extend(std::iter::repeat_n(b' ', pad));
+                    if left == 0 {
+                        self.finish_string(st, HOLLERITH, start, self.pos.saturating_sub(1));
+                    }
+                }
+            }
+            stop = self.scan(st, text, begin);
+        }
+        self.finish(st);
+        true
+    }
+
+    /// The text of the continuation line that comes next, if one does. Goes past the
+    /// comments before it.
+    fn fixed_continuation(&mut self, st: &mut Statement) -> Option<(usize, usize)> {
+        let mut at = self.pos;
+        let (mut blank, mut commented) = (false, false);
+        let found = loop {
+            match self.fixed_line(at) {
+                Physical::Blank => blank = true,
+                Physical::Comment { .. } => commented = true,
+                Physical::Continuation { text, column } => break (text, column),
+                Physical::End | Physical::Initial { .. } => return None,
+            }
+            at = self.next_line(at);
+        };
+        if blank || commented {
+            // Only now is it known that these comments belong to the statement.
+            let mut at = self.pos;
+            while at < found.0 {
+                if let Physical::Comment { text } = self.fixed_line(at) {
+                    self.comment(&mut st.comments, text);
+                }
+                at = self.next_line(at);
+            }
+        }
+        Some(found)
+    }
+
+    /// What the line is that begins at `pos`.
+    fn fixed_line(&self, pos: usize) -> Physical {
+        if pos >= self.text.len() {
+            return Physical::End;
+        }
+        let mut at = pos;
+        while self.byte(at) == 0x0c {
+            at += 1;
+        }
+        match self.byte(at) {
+            b'C' | b'c' | b'*' | b'!' => return Physical::Comment { text: at + 1 },
+            b'#' => return self.hash(at),
+            b'D' | b'd' if self.is_debug_line(at) => {
+                return Physical::Comment { text: at + 1 };
+            }
+            _ => {}
+        }
+        let mut column = 1;
+        let mut label: Option<(u64, usize, usize)> = None;
+        let (text, begin) = loop {
+            let c = self.byte(at);
+            match c {
+                b'\n' => {
+                    return match label {
+                        None => Physical::Blank,
+                        label => Physical::Initial {
+                            label,
+                            text: at,
+                            column,
+                            fault: None,
+                        },
+                    };
+                }
+                b'\t' => {
+                    // A tab goes to column 7, or to 6 when a digit follows.
+                    if matches!(self.byte(at + 1), b'1'..=b'9') && label.is_none() {
+                        return Physical::Continuation {
+                            text: at + 2,
+                            column: 7,
+                        };
+                    }
+                    break (at + 1, 7);
+                }
+                _ if column == 6 => {
+                    if matches!(c, b' ' | b'0' | b'\r' | 0x0c) {
+                        break (at + 1, 7);
+                    }
+                    if label.is_some() {
+                        return Physical::Initial {
+                            label,
+                            text: at,
+                            column,
+                            fault: Some(Layout::LabelledContinuation),
+                        };
+                    }
+                    let mut end = at + 1;
+                    while (0x80..0xc0).contains(&self.byte(end)) {
+                        end += 1;
+                    }
+                    return Physical::Continuation {
+                        text: end,
+                        column: 7,
+                    };
+                }
+                b' ' | b'\r' | 0x0b | 0x0c | 0x1a => {}
+                b'0'..=b'9' => {
+                    let digit = u64::from(c - b'0');
+                    label = Some(match label {
+                        None => (digit, at, at + 1),
+                        Some((n, start, _)) => (n * 10 + digit, start, at + 1),
+                    });
+                }
+                b'!' if label.is_none() => return Physical::Comment { text: at + 1 },
+                _ => {
+                    return Physical::Initial {
+                        label,
+                        text: at,
+                        column,
+                        fault: Some(Layout::LabelField),
+                    };
+                }
+            }
+            at += 1;
+            column += 1;
+        };
+        let mut first = text;
+        while matches!(self.byte(first), b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1a) {
+            first += 1;
+        }
+        match self.byte(first) {
+            b'\n' if label.is_none() => Physical::Blank,
+            b'!' if label.is_none() => Physical::Comment { text: first + 1 },
+            _ => Physical::Initial {
+                label,
+                text: first,
+                column: begin + (first - text),
+                fault: None,
+            },
+        }
+    }
+
+    /// A line with `#` in column 1: preprocessors leave `# 12 "file"`, which says nothing
+    /// that matters here; what is meant for them must not be passed over.
+    pub(super) fn hash(&self, at: usize) -> Physical {
+        let rest = self.text.get(at + 1..self.next_line(at)).unwrap_or("");
+        let rest = rest.trim_start();
+        if self.preprocessor
+            || rest.is_empty()
+            || rest.starts_with("line")
+            || rest.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Physical::Blank;
+        }
+        Physical::Initial {
+            label: None,
+            text: at,
+            column: 1,
+            fault: Some(Layout::Preprocessor),
+        }
+    }
+
+    /// `D` in column 1 makes a comment where the label field is otherwise empty; else it
+    /// is a statement in the wrong columns, which must not vanish.
+    fn is_debug_line(&self, at: usize) -> bool {
+        (1..5)
+            .map(|i| self.byte(at + i))
+            .take_while(|c| !matches!(c, b'\n' | b'\t'))
+            .all(|c| matches!(c, b' ' | b'\r' | b'0'..=b'9'))
+    }
+}

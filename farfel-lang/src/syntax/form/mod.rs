@@ -1,0 +1,298 @@
+//! Physical lines to logical statements.
+//!
+//! A statement becomes a row of upper-case letters without blanks, each with the place
+//! it comes from, since blanks mean nothing in fixed form. In free form, where they end
+//! names and numbers, a bit tells where there was one. Character and Hollerith constants
+//! are taken out whole; a mark stands in their place.
+//!
+//! | module | what |
+//! |---|---|
+//! | `statement` | a logical statement |
+//! | `fixed`, `free` | which lines make one |
+//! | `scan` | the letters and constants of a line |
+
+mod fixed;
+mod free;
+mod scan;
+mod statement;
+
+use super::Form;
+use super::detect::directive;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::source::{FileId, Span};
+use std::sync::Arc;
+
+pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement};
+
+/// What is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Code,
+    /// A character constant: its quote and where it begins.
+    Quote(u8, usize),
+    /// A Hollerith constant: how many bytes are still to come, and where it begins.
+    Hollerith(usize, usize),
+}
+
+/// Where reading a line stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// At its end, in this column.
+    Line(usize),
+    /// After `;`, in this column.
+    Semicolon(usize),
+    /// At a free-form `&`.
+    Ampersand,
+}
+
+/// A physical line.
+#[derive(Debug)]
+enum Physical {
+    End,
+    Blank,
+    Comment {
+        /// After the marker.
+        text: usize,
+    },
+    /// A statement begins, its text at this byte and column.
+    Initial {
+        label: Option<(u64, usize, usize)>,
+        text: usize,
+        column: usize,
+        fault: Option<Layout>,
+    },
+    Continuation {
+        text: usize,
+        column: usize,
+    },
+}
+
+/// Faults in how a line is laid out.
+#[derive(Debug, Clone, Copy)]
+enum Layout {
+    /// Something that is no label in columns 1 to 5.
+    LabelField,
+    /// A labelled line with something in column 6.
+    LabelledContinuation,
+    /// `#` in column 1 that is no line marker.
+    Preprocessor,
+}
+
+/// The last column of a statement in fixed form.
+const LAST_COLUMN: usize = 72;
+
+/// Reads the statements of one file.
+pub(super) struct Reader {
+    text: Arc<str>,
+    pub file: FileId,
+    form: Form,
+    /// Where the next line, or the rest of a line after `;`, begins.
+    pos: usize,
+    /// The column there, when it is the rest of a line.
+    rest: Option<usize>,
+    mode: Mode,
+    /// The constant that is being read.
+    value: Vec<u8>,
+    /// The last character constant ended in column 72 with this quote: a quote in column
+    /// 7 of the next line makes a doubled one with it.
+    quote_at_end: Option<u8>,
+    /// A blank line or code came last.
+    apart: bool,
+    /// The statement begins with `FORMAT(`.
+    format: bool,
+    gap: bool,
+    /// Lines meant for a preprocessor are reported once.
+    preprocessor: bool,
+}
+
+impl Reader {
+    pub fn new(file: FileId, text: Arc<str>, form: Form) -> Self {
+        let pos = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        Reader {
+            text,
+            file,
+            form,
+            pos,
+            rest: None,
+            mode: Mode::Code,
+            value: Vec::new(),
+            quote_at_end: None,
+            apart: true,
+            format: false,
+            gap: false,
+            preprocessor: false,
+        }
+    }
+
+    /// True in free form.
+    pub fn is_free(&self) -> bool {
+        self.form == Form::Free
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        // The end of the text ends a line too.
+        self.text.as_bytes().get(at).copied().unwrap_or(b'\n')
+    }
+
+    /// The start of the line after the one that `at` is in.
+    fn next_line(&self, at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        match bytes
+            .get(at..)
+            .and_then(|b| b.iter().position(|c| *c == b'\n'))
+        {
+            Some(n) => at + n + 1,
+            None => bytes.len(),
+        }
+    }
+
+    /// The next statement; false when there is none. Comments that stand before the end
+    /// of the file are left in `st` then.
+    pub fn next(&mut self, st: &mut Statement) -> bool {
+        st.clear(self.file);
+        loop {
+            let more = match self.form {
+                Form::Fixed => self.next_fixed(st),
+                Form::Free => self.next_free(st),
+            };
+            if !more {
+                return false;
+            }
+            // A label alone is kept, to be reported.
+            if !st.text.is_empty() || st.label.is_some() || st.fault.is_some() {
+                self.apart = true;
+                return true;
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        self.mode = Mode::Code;
+        self.format = false;
+        self.gap = false;
+        self.quote_at_end = None;
+    }
+
+    /// Keeps the comment whose text begins at `at`.
+    fn comment(&mut self, to: &mut Vec<Comment>, at: usize) {
+        let end = self.next_line(at);
+        let text = self.text.get(at..end).unwrap_or("").trim_end();
+        let apart = std::mem::replace(&mut self.apart, false);
+        let start = at.saturating_sub(1);
+        // What asks for a form must not reach a text in the other form.
+        if self
+            .text
+            .get(start..at + text.len())
+            .and_then(directive)
+            .is_none()
+        {
+            to.push(Comment {
+                text: text.to_owned(),
+                span: Span::new(self.file, start as u32, (at + text.len()) as u32),
+                apart,
+            });
+        }
+    }
+
+    fn set_label(&self, st: &mut Statement, label: Option<(u64, usize, usize)>) {
+        let Some((number, start, end)) = label else {
+            return;
+        };
+        let span = Span::new(self.file, start as u32, end as u32);
+        match u32::try_from(number) {
+            Ok(n @ 1..=99999) => st.label = Some((n, span)),
+            _ => self.fault(
+                st,
+                Diagnostic::error(
+                    &rules::BAD_LABEL,
+                    span,
+                    format!("`{number}` is no statement label"),
+                )
+                .help("labels are numbers from 1 to 99999"),
+            ),
+        }
+    }
+
+    fn layout_fault(&self, st: &mut Statement, fault: Option<Layout>, at: usize) {
+        let Some(fault) = fault else { return };
+        let width = self
+            .text
+            .get(at..)
+            .and_then(|t| t.chars().next())
+            .map_or(1, char::len_utf8);
+        let span = Span::new(self.file, at as u32, (at + width) as u32);
+        let diagnostic = match fault {
+            Layout::LabelField => Diagnostic::error(
+                &rules::UNKNOWN_STATEMENT,
+                span,
+                "the statement begins in columns 1 to 5, where only a label may stand",
+            )
+            .label("fixed form begins in column 7")
+            .help(
+                "begin in column 7, or say that the file is in free form with a first line \
+                 `!farfel: form=free`",
+            ),
+            Layout::Preprocessor => Diagnostic::error(
+                &rules::UNSUPPORTED,
+                span,
+                "Farfel does not run a preprocessor",
+            )
+            .help("preprocess the file first, for instance with `gfortran -cpp -E -P`"),
+            Layout::LabelledContinuation => Diagnostic::error(
+                &rules::BAD_LABEL,
+                span,
+                "a labelled line has something in column 6, which would make it a continuation",
+            )
+            .label("column 6")
+            .help("a statement begins in column 7 or later"),
+        };
+        self.fault(st, diagnostic);
+    }
+
+    /// The character that ends at `at`.
+    fn character_before(&self, at: usize) -> Span {
+        let text = self.text.get(..at).unwrap_or("");
+        let width = text.chars().next_back().map_or(0, char::len_utf8);
+        Span::new(self.file, (at - width) as u32, at as u32)
+    }
+
+    fn fault(&self, st: &mut Statement, diagnostic: Diagnostic) {
+        if st.fault.is_none() {
+            st.fault = Some(Box::new(diagnostic));
+        }
+    }
+
+    /// Reports a constant that does not end.
+    fn finish(&mut self, st: &mut Statement) {
+        let (start, what, mark) = match self.mode {
+            Mode::Code => return,
+            Mode::Quote(_, start) => (start, "the character constant does not end", CHAR),
+            Mode::Hollerith(_, start) => (
+                start,
+                "the statement ends before the Hollerith constant does",
+                HOLLERITH,
+            ),
+        };
+        let end = self.pos.min(self.text.len());
+        let shown = self
+            .text
+            .get(start..end)
+            .and_then(|t| t.lines().next())
+            .map_or(1, |t| t.trim_end().len().max(1));
+        let mut fault = Diagnostic::error(
+            &rules::SYNTAX,
+            Span::new(self.file, start as u32, (start + shown) as u32),
+            what,
+        );
+        if mark == CHAR {
+            fault = fault
+                .label("opened here")
+                .help("close it with the same quote; a quote inside is written twice");
+        }
+        if let Some(at) = st.cut_off {
+            fault = fault.related(at, "what stands beyond column 72 is not read");
+        }
+        self.fault(st, fault);
+        self.finish_string(st, mark, start, start + shown);
+    }
+}

@@ -1,0 +1,298 @@
+//! The letters and constants of one line.
+
+use super::statement::{BAD, CHAR, GAP, HOLLERITH, Statement, Text};
+use super::{LAST_COLUMN, Mode, Reader, Stop};
+use crate::source::Span;
+use crate::syntax::Form;
+use std::sync::Arc;
+
+/// What each byte is outside of constants: itself in upper case, or one of these.
+pub(super) mod class {
+    pub const BLANK: u8 = 0;
+    pub const BAD: u8 = 1;
+    pub const QUOTE: u8 = 2;
+    pub const COMMENT: u8 = 3;
+    pub const SEMICOLON: u8 = 4;
+    pub const NEWLINE: u8 = 5;
+    pub const H: u8 = 6;
+    pub const AMPERSAND: u8 = 7;
+    pub const PAREN: u8 = 8;
+    /// Further bytes of a character that is already reported.
+    pub const TAIL: u8 = 9;
+    /// Everything from here on stands for itself.
+    pub const FIRST: u8 = 10;
+}
+
+pub(super) static CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut t = [class::BAD; 256];
+    let mut i = 0;
+    while i < 256 {
+        let b = i as u8;
+        t[i] = match b {
+            b'H' | b'h' => class::H,
+            b'(' => class::PAREN,
+            b'&' => class::AMPERSAND,
+            b'a'..=b'z' => b - 32,
+            b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b'_'
+            | b'='
+            | b'+'
+            | b'-'
+            | b'*'
+            | b'/'
+            | b')'
+            | b','
+            | b'.'
+            | b':'
+            | b'<'
+            | b'>'
+            | b'%'
+            | b'$'
+            | b'\\' => b,
+            b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1a => class::BLANK,
+            b'\'' | b'"' => class::QUOTE,
+            b'!' => class::COMMENT,
+            b';' => class::SEMICOLON,
+            b'\n' => class::NEWLINE,
+            0x80..=0xbf => class::TAIL,
+            _ => class::BAD,
+        };
+        i += 1;
+    }
+    t
+}
+
+impl Reader {
+    /// Reads from `at` to the end of the line into the statement.
+    pub(super) fn scan(&mut self, st: &mut Statement, at: usize, column: usize) -> Stop {
+        let text = Arc::clone(&self.text);
+        let bytes = text.as_bytes();
+        let limit = match self.form {
+            Form::Fixed => LAST_COLUMN,
+            Form::Free => usize::MAX,
+        };
+        let free = self.form == Form::Free;
+        let (mut at, mut column) = (at, column);
+        let stop = loop {
+            let Some(&c) = bytes.get(at) else {
+                break Stop::Line(column);
+            };
+            if column > limit && !(0x80..0xc0).contains(&c) {
+                self.beyond(st, at);
+                self.pos = self.next_line(at);
+                return Stop::Line(column);
+            }
+            match self.mode {
+                Mode::Code => match CLASS[usize::from(c)] {
+                    class::BLANK => self.gap = true,
+                    class::NEWLINE => break Stop::Line(column),
+                    class::QUOTE => {
+                        if column == 7
+                            && self.quote_at_end.take() == Some(c)
+                            && let Some(s) = st.strings.pop()
+                        {
+                            st.text.pop();
+                            let start = st.offsets.pop().unwrap_or(0) & !GAP;
+                            self.value = s.value.into_bytes();
+                            self.value.push(c);
+                            self.mode = Mode::Quote(c, start as usize);
+                        } else {
+                            self.value.clear();
+                            self.mode = Mode::Quote(c, at);
+                        }
+                    }
+                    class::COMMENT => {
+                        self.comment(&mut st.comments, at + 1);
+                        self.pos = self.next_line(at);
+                        return Stop::Line(column);
+                    }
+                    class::SEMICOLON => {
+                        self.pos = at + 1;
+                        return Stop::Semicolon(column + 1);
+                    }
+                    class::AMPERSAND if free && self.ends_line(at + 1) => {
+                        self.pos = self.next_line(at);
+                        self.comment_after(st, at + 1);
+                        return Stop::Ampersand;
+                    }
+                    class::AMPERSAND => self.push(st, b'&', at),
+                    class::PAREN => {
+                        self.format |= st.text == b"FORMAT";
+                        self.push(st, b'(', at);
+                    }
+                    class::H => match self.hollerith(st) {
+                        Some((n, digits)) => {
+                            let start = st.start(digits) as usize;
+                            st.text.truncate(digits);
+                            st.offsets.truncate(digits);
+                            self.value.clear();
+                            self.mode = Mode::Hollerith(n, start);
+                        }
+                        None => self.push(st, b'H', at),
+                    },
+                    class::TAIL => {
+                        at += 1;
+                        continue;
+                    }
+                    class::BAD => {
+                        let c = self.text.get(at..).and_then(|t| t.chars().next());
+                        let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+                        st.strings.push(Text {
+                            at: st.text.len(),
+                            value: c.to_string(),
+                            end: (at + c.len_utf8()).min(bytes.len()) as u32,
+                        });
+                        self.push(st, BAD, at);
+                    }
+                    letter => {
+                        debug_assert!(letter >= class::FIRST);
+                        self.push(st, letter, at);
+                    }
+                },
+                Mode::Quote(quote, start) => {
+                    if c == b'\n' {
+                        break Stop::Line(column);
+                    }
+                    if c == quote {
+                        if bytes.get(at + 1) == Some(&quote) && column < limit {
+                            self.value.push(quote);
+                            at += 1;
+                            column += 1;
+                        } else {
+                            self.finish_string(st, CHAR, start, at + 1);
+                            self.quote_at_end = (column == limit).then_some(quote);
+                        }
+                    } else if free && c == b'&' && self.blank_after(at + 1) {
+                        self.pos = self.next_line(at);
+                        return Stop::Ampersand;
+                    } else if !(c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
+                        self.value.push(c);
+                    }
+                }
+                Mode::Hollerith(left, start) => {
+                    if c == b'\n' || (c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
+                        break Stop::Line(column);
+                    }
+                    self.value.push(c);
+                    // Compilers count bytes. No character is taken apart all the same.
+                    let left = left.saturating_sub(1);
+                    let whole = !bytes.get(at + 1).is_some_and(|b| (0x80..0xc0).contains(b));
+                    if whole && left == 0 {
+                        self.finish_string(st, HOLLERITH, start, at + 1);
+                    } else {
+                        self.mode = Mode::Hollerith(left, start);
+                    }
+                }
+            }
+            // Columns count characters.
+            if !(0x80..0xc0).contains(&c) {
+                column += 1;
+            }
+            at += 1;
+        };
+        self.pos = (at + 1).min(bytes.len().max(at));
+        stop
+    }
+
+    fn push(&mut self, st: &mut Statement, letter: u8, at: usize) {
+        st.push(letter, at, self.gap);
+        self.gap = false;
+    }
+
+    pub(super) fn finish_string(&mut self, st: &mut Statement, mark: u8, start: usize, end: usize) {
+        let value = String::from_utf8_lossy(&self.value).into_owned();
+        st.strings.push(Text {
+            at: st.text.len(),
+            value,
+            end: end as u32,
+        });
+        self.push(st, mark, start);
+        self.mode = Mode::Code;
+    }
+
+    /// The count of a Hollerith constant whose `H` comes next, and where its digits begin.
+    fn hollerith(&self, st: &Statement) -> Option<(usize, usize)> {
+        let text = &st.text;
+        let digits = text.iter().rev().take_while(|c| c.is_ascii_digit()).count();
+        if digits == 0 || digits > 4 {
+            return None;
+        }
+        let first = text.len() - digits;
+        if self.form == Form::Free && (self.gap || (first + 1..text.len()).any(|i| st.gap(i))) {
+            return None;
+        }
+        let before = *text.get(first.checked_sub(1)?)?;
+        let right = match before {
+            b'*' => !starts_with_type(text) || text.contains(&b'/'),
+            // After `.EQ.`, but not in `1.5`.
+            b'.' => first > 1 && text[first - 2].is_ascii_uppercase(),
+            b'_' | BAD => false,
+            // In FORMAT the comma may be missing: `1X4HABCD`.
+            b'A'..=b'Z' => self.format && matches!(before, b'X' | b'P'),
+            CHAR | HOLLERITH => self.format,
+            _ => true,
+        };
+        let count = text[first..]
+            .iter()
+            .fold(0, |n, d| n * 10 + usize::from(d - b'0'));
+        (right && count > 0).then_some((count, first))
+    }
+
+    /// Only blanks or a comment follow on the line.
+    fn ends_line(&self, at: usize) -> bool {
+        let mut at = at;
+        while CLASS[usize::from(self.byte(at))] == class::BLANK {
+            at += 1;
+        }
+        matches!(self.byte(at), b'\n' | b'!')
+    }
+
+    /// Only blanks follow on the line.
+    fn blank_after(&self, at: usize) -> bool {
+        let mut at = at;
+        while CLASS[usize::from(self.byte(at))] == class::BLANK {
+            at += 1;
+        }
+        self.byte(at) == b'\n'
+    }
+
+    fn comment_after(&mut self, st: &mut Statement, at: usize) {
+        let mut at = at;
+        while CLASS[usize::from(self.byte(at))] == class::BLANK {
+            at += 1;
+        }
+        if self.byte(at) == b'!' {
+            self.comment(&mut st.comments, at + 1);
+        }
+    }
+
+    /// Notes code beyond column 72, which a message may mention.
+    fn beyond(&self, st: &mut Statement, at: usize) {
+        if st.cut_off.is_some() || self.byte(at) == b'\n' {
+            return;
+        }
+        let end = self.next_line(at);
+        let rest = self.text.get(at..end).unwrap_or("");
+        if !rest.trim().is_empty() {
+            let end = at + rest.trim_end().len();
+            st.cut_off = Some(Span::new(self.file, at as u32, end as u32));
+        }
+    }
+}
+
+fn starts_with_type(text: &[u8]) -> bool {
+    const TYPES: [&[u8]; 8] = [
+        b"INTEGER",
+        b"REAL",
+        b"COMPLEX",
+        b"LOGICAL",
+        b"CHARACTER",
+        b"DOUBLE",
+        b"IMPLICIT",
+        b"RECURSIVE",
+    ];
+    TYPES.iter().any(|t| text.starts_with(t))
+}

@@ -1,0 +1,135 @@
+//! A logical statement: what the parser reads from.
+
+use crate::diagnostic::Diagnostic;
+use crate::ir::Label;
+use crate::source::{FileId, Span};
+
+/// Stands in [`Statement::text`] for a character constant.
+pub(in crate::syntax) const CHAR: u8 = b'\'';
+/// Stands in [`Statement::text`] for a Hollerith constant.
+pub(in crate::syntax) const HOLLERITH: u8 = b'"';
+/// Stands in [`Statement::text`] for a character without meaning.
+pub(in crate::syntax) const BAD: u8 = 1;
+
+/// In [`Statement::offsets`]: there was a blank before.
+pub(super) const GAP: u32 = 1 << 31;
+
+/// A comment line, or the comment at the end of a line.
+#[derive(Debug)]
+pub(in crate::syntax) struct Comment {
+    /// Without marker and trailing blanks.
+    pub text: String,
+    pub span: Span,
+    /// A blank line or code stands before it, so that it belongs to no comment above.
+    pub apart: bool,
+}
+
+/// A character or Hollerith constant, or a character without meaning.
+#[derive(Debug)]
+pub(super) struct Text {
+    /// Where its mark stands in [`Statement::text`].
+    pub at: usize,
+    pub value: String,
+    /// One past its last byte in the file.
+    pub end: u32,
+}
+
+/// A logical statement.
+#[derive(Debug)]
+pub(in crate::syntax) struct Statement {
+    pub file: FileId,
+    pub label: Option<(Label, Span)>,
+    /// Letters in upper case, without blanks.
+    pub text: Vec<u8>,
+    pub(super) offsets: Vec<u32>,
+    pub(super) strings: Vec<Text>,
+    /// Comments before and inside of the statement.
+    pub comments: Vec<Comment>,
+    /// What is wrong with it before anyone reads it.
+    pub fault: Option<Box<Diagnostic>>,
+    /// The first text beyond column 72.
+    pub cut_off: Option<Span>,
+    /// Column of the first letter, from 1.
+    pub column: u32,
+}
+
+impl Statement {
+    pub fn new() -> Self {
+        Statement {
+            file: Span::NONE.file,
+            label: None,
+            text: Vec::new(),
+            offsets: Vec::new(),
+            strings: Vec::new(),
+            comments: Vec::new(),
+            fault: None,
+            cut_off: None,
+            column: 0,
+        }
+    }
+
+    pub(super) fn clear(&mut self, file: FileId) {
+        self.file = file;
+        self.label = None;
+        self.text.clear();
+        self.offsets.clear();
+        self.strings.clear();
+        self.comments.clear();
+        self.fault = None;
+        self.cut_off = None;
+        self.column = 0;
+    }
+
+    pub(super) fn push(&mut self, letter: u8, offset: usize, gap: bool) {
+        self.text.push(letter);
+        self.offsets.push(offset as u32 | if gap { GAP } else { 0 });
+    }
+
+    /// First byte of a letter in the file; the end of the statement for what is past it.
+    pub fn start(&self, at: usize) -> u32 {
+        match self.offsets.get(at) {
+            Some(o) => o & !GAP,
+            None => self.end(self.text.len()),
+        }
+    }
+
+    /// One past the last byte of the letter before `at`.
+    pub fn end(&self, at: usize) -> u32 {
+        let Some(before) = at.min(self.text.len()).checked_sub(1) else {
+            return self.label.map_or(0, |(_, s)| s.end);
+        };
+        match self.text[before] {
+            CHAR | HOLLERITH | BAD => self.string(before).map_or(0, |s| s.end),
+            _ => self.start(before) + 1,
+        }
+    }
+
+    /// The place of the letters from `from` to before `to`.
+    pub fn span(&self, from: usize, to: usize) -> Span {
+        let start = self.start(from);
+        Span::new(self.file, start, self.end(to).max(start))
+    }
+
+    /// The whole statement, without its label.
+    pub fn whole(&self) -> Span {
+        if self.text.is_empty() {
+            return self.label.map_or(Span::NONE, |(_, s)| s);
+        }
+        self.span(0, self.text.len())
+    }
+
+    /// There was a blank before the letter (free form).
+    pub fn gap(&self, at: usize) -> bool {
+        self.offsets.get(at).is_some_and(|o| o & GAP != 0)
+    }
+
+    fn string(&self, at: usize) -> Option<&Text> {
+        let i = self.strings.binary_search_by_key(&at, |s| s.at).ok()?;
+        self.strings.get(i)
+    }
+
+    /// The constant, or the character without meaning, whose mark stands at `at`.
+    pub fn string_value(&self, at: usize) -> &str {
+        self.string(at).map_or("", |s| &s.value)
+    }
+}

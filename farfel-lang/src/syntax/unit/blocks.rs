@@ -1,0 +1,325 @@
+//! Executable statements and the blocks that they make.
+
+use super::frame::{Open, OpenKind, ad_word};
+use super::{Parser, label_of};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{AdMode, DoControl, Expr, Label, Name, Stmt, StmtKind};
+use crate::source::Span;
+use crate::syntax::classify::Kind;
+use crate::syntax::form::Statement;
+use crate::syntax::line::is_name_letter;
+use crate::syntax::spelling::close_to;
+use crate::syntax::stmt::{If, no_condition};
+
+/// How deep blocks may nest: passes walk them by recursion.
+const MAX_BLOCKS: usize = 100;
+
+impl Parser<'_> {
+    pub(super) fn executable(
+        &mut self,
+        st: &Statement,
+        free: bool,
+        pos: usize,
+        kind: Kind,
+        name: Option<Name>,
+    ) {
+        let span = st.whole();
+        match kind {
+            Kind::If => {
+                let read = self.line(st, free, pos).if_statement();
+                let condition = match self.check(read) {
+                    Some(If::Simple(kind)) => return self.push(st, kind),
+                    Some(If::Block(condition)) => condition,
+                    None if opens_block(st, pos) => no_condition(span),
+                    None => return,
+                };
+                self.open(
+                    st,
+                    OpenKind::If {
+                        arms: Vec::new(),
+                        condition: Some(condition),
+                    },
+                );
+            }
+            Kind::Do => {
+                let mut line = self.line(st, free, pos);
+                let mut label = None;
+                let mut fault = None;
+                if line.peek().is_ascii_digit() {
+                    match line.label() {
+                        Ok(l) => label = Some(l),
+                        Err(f) => fault = Some(f),
+                    }
+                }
+                let read = match fault {
+                    None => line.do_control(),
+                    Some(f) => Err(f),
+                };
+                let control = self.check(read).unwrap_or(DoControl::Forever);
+                self.open(
+                    st,
+                    OpenKind::Do {
+                        name,
+                        control,
+                        label,
+                    },
+                );
+            }
+            Kind::Ad(mode) => {
+                let read = self.line(st, free, pos).ad_opening(mode);
+                let opening = self.check(read).unwrap_or_default();
+                self.open(st, OpenKind::Ad { mode, opening });
+            }
+            Kind::ElseIf | Kind::Else => {
+                let condition = if kind == Kind::ElseIf {
+                    let read = self.line(st, free, pos).else_if();
+                    Some(self.check(read).unwrap_or_else(|| no_condition(span)))
+                } else {
+                    None
+                };
+                self.otherwise(st, condition);
+            }
+            Kind::EndIf => {
+                if self.unwind(st, "IF", &|k| matches!(k, OpenKind::If { .. })) {
+                    self.frame.close(label_of(st), Vec::new(), span);
+                }
+            }
+            Kind::EndDo => {
+                if self.unwind(st, "DO", &|k| matches!(k, OpenKind::Do { .. })) {
+                    self.end_do(st);
+                }
+            }
+            Kind::EndAd(mode) => {
+                let read = self.line(st, free, pos).ad_closing(mode);
+                let closing = self.check(read).unwrap_or_default();
+                if !self.closes_other_mode(st, mode) {
+                    let this =
+                        |k: &OpenKind| matches!(k, OpenKind::Ad { mode: m, .. } if *m == mode);
+                    if !self.unwind(st, ad_word(mode), &this) {
+                        return;
+                    }
+                }
+                self.frame.close(None, closing, span);
+            }
+            kind => {
+                if kind == Kind::Assignment
+                    && let Some((label, name)) = looks_like_do(st)
+                    && !self.frame.labels.contains_key(&label)
+                    && !self.frame.declares(name)
+                {
+                    self.frame.suspects.push((label, span));
+                }
+                let read = self.line(st, free, pos).simple(kind);
+                match self.check(read) {
+                    Some(kind) => self.push(st, kind),
+                    // A faulty terminal statement still ends its loops.
+                    None if st.label.is_some() => self.push(st, StmtKind::Continue),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Adds a statement, and closes the loops that end with its label.
+    fn push(&mut self, st: &Statement, kind: StmtKind) {
+        self.frame.push(Stmt {
+            label: label_of(st),
+            kind,
+            span: st.whole(),
+        });
+        let Some(label) = label_of(st) else { return };
+        let ends_here =
+            |k: &OpenKind| matches!(k, OpenKind::Do { label: Some(l), .. } if *l == label);
+        while let Some(at) = self.frame.blocks.iter().rposition(|b| ends_here(&b.kind)) {
+            self.close_above(at, st.whole());
+            self.frame.close(None, Vec::new(), st.whole());
+        }
+    }
+
+    fn open(&mut self, st: &Statement, kind: OpenKind) {
+        if self.frame.blocks.len() >= MAX_BLOCKS {
+            self.give_up(st.whole(), "blocks", MAX_BLOCKS);
+            return;
+        }
+        self.frame.blocks.push(Open {
+            kind,
+            body: Vec::new(),
+            label: label_of(st),
+            span: st.whole(),
+        });
+    }
+
+    /// Closes, with a report, the blocks above index `at`.
+    fn close_above(&mut self, at: usize, span: Span) {
+        while self.frame.blocks.len() > at + 1 {
+            if let Some(block) = self.frame.blocks.last() {
+                let report = Diagnostic::error(
+                    &rules::UNCLOSED_BLOCK,
+                    block.span,
+                    format!("{} is not closed", block.kind.word()),
+                )
+                .label("opened here")
+                .related(
+                    span,
+                    format!("{} is missing before this", block.kind.end_word()),
+                );
+                self.report(report);
+            }
+            self.frame.close(None, Vec::new(), span);
+        }
+    }
+
+    /// Makes the innermost block of a kind the last one; false when there is none.
+    fn unwind(&mut self, st: &Statement, word: &str, is: &dyn Fn(&OpenKind) -> bool) -> bool {
+        match self.frame.blocks.iter().rposition(|b| is(&b.kind)) {
+            Some(at) => {
+                self.close_above(at, st.whole());
+                true
+            }
+            None => {
+                let mut report = Diagnostic::error(
+                    &rules::UNCLOSED_BLOCK,
+                    st.whole(),
+                    format!("there is no open {word} here"),
+                );
+                if let Some(open) = self.frame.blocks.last() {
+                    report = report.related(
+                        open.span,
+                        format!("this ends with {}", open.kind.end_word()),
+                    );
+                }
+                self.report(report);
+                false
+            }
+        }
+    }
+
+    /// END ADR where the innermost block is ADF, or the other way round, was meant to
+    /// close it, unless one further out fits. Reports that.
+    fn closes_other_mode(&mut self, st: &Statement, end: AdMode) -> bool {
+        let fits = |b: &Open| matches!(b.kind, OpenKind::Ad { mode, .. } if mode == end);
+        if self.frame.blocks.iter().any(fits) {
+            return false;
+        }
+        let Some(Open {
+            kind: OpenKind::Ad { mode, .. },
+            span,
+            ..
+        }) = self.frame.blocks.last()
+        else {
+            return false;
+        };
+        let report = Diagnostic::error(
+            &rules::UNCLOSED_BLOCK,
+            st.whole(),
+            format!("END {} cannot close {}", ad_word(end), ad_word(*mode)),
+        )
+        .related(*span, format!("this ends with END {}", ad_word(*mode)));
+        self.report(report);
+        true
+    }
+
+    fn otherwise(&mut self, st: &Statement, condition: Option<Expr>) {
+        if !self.unwind(st, "IF", &|k| matches!(k, OpenKind::If { .. })) {
+            return;
+        }
+        let mut after_else = None;
+        if let Some(Open {
+            kind:
+                OpenKind::If {
+                    arms,
+                    condition: current,
+                },
+            body,
+            span,
+            ..
+        }) = self.frame.blocks.last_mut()
+        {
+            let done = std::mem::take(body);
+            match std::mem::replace(current, condition) {
+                Some(c) => arms.push((c, done)),
+                None => {
+                    // Keep what stands in the first ELSE readable as an arm.
+                    arms.push((no_condition(*span), done));
+                    after_else = Some(*span);
+                }
+            }
+        }
+        if let Some(open) = after_else {
+            self.report(
+                Diagnostic::error(
+                    &rules::UNCLOSED_BLOCK,
+                    st.whole(),
+                    "nothing but END IF may follow the statements of ELSE",
+                )
+                .related(open, "this IF has an ELSE already"),
+            );
+        }
+        if let Some((_, span)) = st.label {
+            // A label of ELSE cannot be jumped to.
+            self.report(Diagnostic::warning(
+                &rules::BAD_LABEL,
+                span,
+                "the label of ELSE has no effect",
+            ));
+        }
+    }
+
+    fn end_do(&mut self, st: &Statement) {
+        let Some(Open {
+            kind: OpenKind::Do { label, .. },
+            span,
+            ..
+        }) = self.frame.blocks.last()
+        else {
+            return;
+        };
+        match (*label, label_of(st)) {
+            (None, end) => self.frame.close(end, Vec::new(), st.whole()),
+            (Some(l), Some(end)) if l == end => self.push(st, StmtKind::Continue),
+            (Some(l), _) => {
+                let open = *span;
+                self.report(
+                    Diagnostic::error(
+                        &rules::UNCLOSED_BLOCK,
+                        st.whole(),
+                        format!("this loop ends with a statement with label {l}"),
+                    )
+                    .related(open, "the loop begins here")
+                    .help(format!("give END DO the label {l}")),
+                );
+                self.frame.close(None, Vec::new(), st.whole());
+            }
+        }
+    }
+}
+
+/// The label in an assignment to `DO10I`, and that name.
+fn looks_like_do(st: &Statement) -> Option<(Label, &str)> {
+    let text = std::str::from_utf8(&st.text).ok()?;
+    let (name, _) = text.split_once('=')?;
+    let rest = name.strip_prefix("DO")?;
+    let variable = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let label = rest[..rest.len() - variable.len()].parse().ok()?;
+    let right = variable.starts_with(|c: char| c.is_ascii_uppercase())
+        && variable.bytes().all(is_name_letter);
+    right.then_some((label, name))
+}
+
+/// A faulty IF statement was meant to open a block: it ends with THEN or something like
+/// it, or right after its condition.
+fn opens_block(st: &Statement, pos: usize) -> bool {
+    let text = st.text.get(pos..).unwrap_or(&[]);
+    let mut depth = 0i32;
+    let close = text.iter().position(|c| {
+        depth += i32::from(*c == b'(') - i32::from(*c == b')');
+        depth <= 0
+    });
+    match close {
+        Some(close) => {
+            let rest = std::str::from_utf8(&text[close + 1..]).unwrap_or("");
+            rest.is_empty() || rest.ends_with("THEN") || close_to(rest, "THEN")
+        }
+        None => text.ends_with(b"THEN"),
+    }
+}

@@ -1,0 +1,189 @@
+//! A program unit that is being read, and its open blocks.
+
+use crate::ir::{
+    AdBlock, AdItem, AdMode, Block, Do, DoControl, DoEnd, Expr, IfBlock, Label, Name, Spec,
+    SpecKind, Stmt, StmtKind, Unit, UnitKind,
+};
+use crate::source::Span;
+use std::collections::HashMap;
+
+/// A program unit that is being read.
+#[derive(Debug)]
+pub(in crate::syntax) struct Frame {
+    pub unit: Unit,
+    /// False for what stands between units.
+    pub(super) open: bool,
+    /// Executable statements have begun.
+    pub(super) executable: bool,
+    /// A main program without PROGRAM statement.
+    pub(super) implicit: bool,
+    /// The column that the header begins in.
+    pub(super) column: u32,
+    pub(super) blocks: Vec<Open>,
+    pub(super) labels: HashMap<Label, Span>,
+    pub(super) references: Vec<(Label, Span)>,
+    /// Assignments to `DO10I`, before there is a label 10: may be loops without comma.
+    pub(super) suspects: Vec<(Label, Span)>,
+}
+
+/// A block that is not closed yet.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) kind: OpenKind,
+    /// Statements of the block, or of its last arm.
+    pub(super) body: Block,
+    pub(super) label: Option<Label>,
+    pub(super) span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum OpenKind {
+    If {
+        arms: Vec<(Expr, Block)>,
+        /// The condition of the arm that is being read; `None` in ELSE.
+        condition: Option<Expr>,
+    },
+    Do {
+        name: Option<Name>,
+        control: DoControl,
+        label: Option<Label>,
+    },
+    Ad {
+        mode: AdMode,
+        opening: Vec<AdItem>,
+    },
+}
+
+impl OpenKind {
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            OpenKind::If { .. } => "IF",
+            OpenKind::Do { .. } => "DO",
+            OpenKind::Ad { mode, .. } => ad_word(*mode),
+        }
+    }
+
+    pub(super) fn end_word(&self) -> String {
+        match self {
+            OpenKind::Do {
+                label: Some(label), ..
+            } => format!("a statement with label {label}"),
+            kind => format!("END {}", kind.word()),
+        }
+    }
+}
+
+pub(super) fn ad_word(mode: AdMode) -> &'static str {
+    match mode {
+        AdMode::Forward => "ADF",
+        AdMode::Reverse => "ADR",
+    }
+}
+
+pub(super) fn unit_word(kind: UnitKind) -> &'static str {
+    match kind {
+        UnitKind::Program => "PROGRAM",
+        UnitKind::Subroutine => "SUBROUTINE",
+        UnitKind::Function => "FUNCTION",
+        UnitKind::BlockData => "BLOCK DATA",
+    }
+}
+
+impl Frame {
+    pub(super) fn new(kind: UnitKind, name: &str, span: Span) -> Self {
+        Frame {
+            unit: Unit::new(kind, name.into(), span),
+            open: true,
+            executable: false,
+            implicit: false,
+            column: 0,
+            blocks: Vec::new(),
+            labels: HashMap::new(),
+            references: Vec::new(),
+            suspects: Vec::new(),
+        }
+    }
+
+    /// What stands between units.
+    pub(super) fn none() -> Self {
+        Frame {
+            open: false,
+            ..Frame::new(UnitKind::Program, "", Span::NONE)
+        }
+    }
+
+    /// Notes that a statement refers to a label.
+    pub fn refer(&mut self, label: Label, span: Span) {
+        self.references.push((label, span));
+    }
+
+    /// A type is declared for the name.
+    pub fn declares(&self, name: &str) -> bool {
+        let symbols = &self.unit.symbols;
+        symbols.find(name).is_some_and(|s| symbols[s].typed)
+    }
+
+    pub(super) fn push(&mut self, statement: Stmt) {
+        match self.blocks.last_mut() {
+            Some(block) => block.body.push(statement),
+            None => self.unit.body.push(statement),
+        }
+    }
+
+    pub(super) fn spec(&mut self, kind: SpecKind, span: Span) {
+        self.unit.specs.push(Spec { kind, span });
+    }
+
+    /// Closes the innermost block.
+    pub(super) fn close(&mut self, end_label: Option<Label>, closing: Vec<AdItem>, end_span: Span) {
+        let Some(block) = self.blocks.pop() else {
+            return;
+        };
+        let Open {
+            kind,
+            body,
+            label,
+            span,
+        } = block;
+        let kind = match kind {
+            OpenKind::If {
+                mut arms,
+                condition,
+            } => {
+                let otherwise = match condition {
+                    Some(c) => {
+                        arms.push((c, body));
+                        None
+                    }
+                    None => Some(body),
+                };
+                StmtKind::If(IfBlock {
+                    arms,
+                    otherwise,
+                    end_label,
+                })
+            }
+            OpenKind::Do {
+                name,
+                control,
+                label: terminal,
+            } => StmtKind::Do(Box::new(Do {
+                name,
+                control,
+                body,
+                end: match terminal {
+                    Some(l) => DoEnd::Label(l),
+                    None => DoEnd::EndDo(end_label),
+                },
+            })),
+            OpenKind::Ad { mode, opening } => StmtKind::Ad(Box::new(AdBlock {
+                mode,
+                opening,
+                body,
+                closing,
+                end_span,
+            })),
+        };
+        self.push(Stmt { label, kind, span });
+    }
+}

@@ -1,0 +1,337 @@
+//! Where program units begin and end.
+
+use super::Parser;
+use super::frame::{Frame, OpenKind, unit_word};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{Place, Stmt, StmtKind, UnitKind, unused_name};
+use crate::source::Span;
+use crate::syntax::classify::Kind;
+use crate::syntax::form::Statement;
+use crate::syntax::line::{Line, Read};
+use std::collections::HashSet;
+
+/// How deep units may nest: passes walk them by recursion.
+const MAX_UNITS: usize = 50;
+
+impl Parser<'_> {
+    pub(super) fn header(&mut self, st: &Statement, free: bool, pos: usize, kind: Kind) {
+        if self.frame.open {
+            self.check_place(st, kind);
+        }
+        if self.outer.len() >= MAX_UNITS {
+            return self.give_up(st.whole(), "subprograms", MAX_UNITS);
+        }
+        let documentation = self.take_documentation();
+        let mut frame = Frame::new(UnitKind::Subroutine, "", st.whole());
+        frame.column = st.column;
+        frame.unit.comments = documentation;
+        let mut line = Line {
+            st,
+            pos,
+            free,
+            frame: &mut frame,
+            hosts: &[],
+            diagnostics: &mut self.diagnostics,
+            depth: 0,
+        };
+        let read = match kind {
+            Kind::Program => line.program_header(),
+            Kind::BlockData => line.block_data_header(),
+            _ => line.subprogram_header(),
+        };
+        self.check(read);
+        let around = std::mem::replace(&mut self.frame, frame);
+        if around.open {
+            self.outer.push(around);
+        }
+        if let Some((label, span)) = st.label {
+            self.define(label, span);
+        }
+    }
+
+    /// A header inside of a unit: right for subprograms before the executable statements.
+    /// Otherwise, reports it and closes what must have been meant to end before.
+    fn check_place(&mut self, st: &Statement, kind: Kind) {
+        let whole = st.whole();
+        let unit = &self.frame.unit;
+        let here = format!("{} {}", unit_word(unit.kind), unit.name);
+        let head = unit.span;
+        if kind != Kind::Subprogram {
+            self.report(
+                Diagnostic::error(
+                    &rules::UNCLOSED_BLOCK,
+                    whole,
+                    format!("{here} has not ended yet"),
+                )
+                .related(head, "it begins here")
+                .help("END is missing before this line"),
+            );
+            return self.close_units(whole, 0);
+        }
+        if !self.frame.executable {
+            return;
+        }
+        // Code that is indented more than the header around was meant to be inside.
+        let inside = st.column > self.frame.column && !self.frame.implicit;
+        if inside {
+            self.report(
+                Diagnostic::error(
+                    &rules::MISPLACED_STATEMENT,
+                    whole,
+                    format!("the executable statements of {here} have begun already"),
+                )
+                .related(head, "the unit begins here")
+                .help(
+                    "nested subprograms stand after the specification statements and before \
+                     the executable ones; or END is missing before this line",
+                ),
+            );
+            return;
+        }
+        self.report(
+            Diagnostic::error(
+                &rules::UNCLOSED_BLOCK,
+                whole,
+                format!("{here} has not ended yet"),
+            )
+            .related(head, "it begins here")
+            .help(
+                "END is missing before this line; or, if this is to be a nested subprogram, \
+                 move it before the executable statements",
+            ),
+        );
+        self.close_units(whole, st.column);
+    }
+
+    /// Ends the unit, and those around it that begin in `column` or later, without
+    /// further reports.
+    fn close_units(&mut self, span: Span, column: u32) {
+        let before = self.diagnostics.len();
+        loop {
+            self.close_unit(span);
+            if !self.frame.open || self.frame.column < column {
+                break;
+            }
+        }
+        self.diagnostics.truncate(before);
+    }
+
+    pub(super) fn end(&mut self, st: &Statement, free: bool, pos: usize) {
+        let mut line = self.line(st, free, pos);
+        let mut kind = None;
+        for (word, k) in [
+            ("FUNCTION", UnitKind::Function),
+            ("SUBROUTINE", UnitKind::Subroutine),
+            ("PROGRAM", UnitKind::Program),
+            ("BLOCK DATA", UnitKind::BlockData),
+        ] {
+            if line.keyword(word) {
+                kind = Some(k);
+                break;
+            }
+        }
+        let name = line.name().map(|(n, _)| n.to_owned());
+        let read = line.end();
+        let unit = &self.frame.unit;
+        let wrong = kind.is_some_and(|k| k != unit.kind)
+            || name.is_some_and(|n| n != unit.name && !self.frame.implicit);
+        if wrong {
+            let report = Diagnostic::error(
+                &rules::UNCLOSED_BLOCK,
+                st.whole(),
+                format!(
+                    "this is not the END of {} {}",
+                    unit_word(unit.kind),
+                    unit.name
+                ),
+            )
+            .related(unit.span, "which begins here");
+            self.report(report);
+        }
+        self.check(read);
+        if let Some((label, span)) = st.label {
+            // Jumping to END returns.
+            self.comments_to_body();
+            self.frame.push(Stmt {
+                label: Some(label),
+                kind: StmtKind::Continue,
+                span,
+            });
+        }
+        self.close_unit(st.whole());
+    }
+
+    /// Ends the unit: what is open in it is reported, and so are labels that are missing.
+    fn close_unit(&mut self, span: Span) {
+        self.keep_comments();
+        while let Some(block) = self.frame.blocks.last() {
+            let report = Diagnostic::error(
+                &rules::UNCLOSED_BLOCK,
+                block.span,
+                format!("{} is not closed", block.kind.word()),
+            )
+            .label("opened here")
+            .related(
+                span,
+                format!(
+                    "{} is missing before the end of the program unit",
+                    block.kind.end_word()
+                ),
+            );
+            // A loop whose label is missing is reported once.
+            if let OpenKind::Do { label: Some(l), .. } = block.kind {
+                self.frame.references.retain(|(r, _)| *r != l);
+            }
+            self.report(report);
+            self.frame.close(None, Vec::new(), span);
+        }
+        let around = self.outer.pop().unwrap_or_else(Frame::none);
+        let frame = std::mem::replace(&mut self.frame, around);
+        for (label, span) in &frame.references {
+            if !frame.labels.contains_key(label) {
+                self.report(Diagnostic::error(
+                    &rules::BAD_LABEL,
+                    *span,
+                    format!("there is no statement with label {label} in this program unit"),
+                ));
+            }
+        }
+        for (label, span) in &frame.suspects {
+            if let Some(at) = frame.labels.get(label) {
+                self.report(
+                    Diagnostic::warning(
+                        &rules::SYNTAX,
+                        *span,
+                        "without a comma this is an assignment, not a DO statement",
+                    )
+                    .related(*at, "the loop would end here")
+                    .help("separate the first and the last value of the loop by a comma"),
+                );
+            }
+        }
+        let mut unit = frame.unit;
+        unit.end_span = span;
+        if self.frame.open {
+            self.frame.unit.nested.push(unit);
+        } else {
+            if frame.implicit && self.implicit.is_none() {
+                self.implicit = Some(self.units.len());
+            }
+            self.units.push(unit);
+        }
+    }
+
+    /// Ends the text: what is still open is reported.
+    pub(super) fn finish(&mut self, last: Span) {
+        let end = Span::new(last.file, last.end, last.end);
+        while self.frame.open {
+            let unit = &self.frame.unit;
+            let what = if self.frame.implicit {
+                "the main program has no END".to_owned()
+            } else {
+                format!("{} {} has no END", unit_word(unit.kind), unit.name)
+            };
+            let report = Diagnostic::error(&rules::UNCLOSED_BLOCK, unit.span, what)
+                .label("begins here")
+                .related(end, "the text ends here");
+            self.report(report);
+            self.close_unit(end);
+        }
+        // A second one is a fault, which its name then shows.
+        if let Some(main) = self.implicit {
+            let taken: HashSet<&str> = self
+                .units
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| *i != main)
+                .map(|(_, u)| u.name.as_str())
+                .collect();
+            let name = unused_name("MAIN", &|n| taken.contains(n));
+            self.units[main].name = name;
+        }
+    }
+}
+
+impl Line<'_> {
+    fn program_header(&mut self) -> Read<()> {
+        self.frame.unit.kind = UnitKind::Program;
+        self.frame.unit.name = "MAIN".into();
+        let (name, span) = self.expect_name("the name of the program")?;
+        self.frame.unit.name = name.into();
+        self.frame.unit.name_span = span;
+        self.end()
+    }
+
+    fn block_data_header(&mut self) -> Read<()> {
+        self.frame.unit.kind = UnitKind::BlockData;
+        if let Some((name, span)) = self.name() {
+            self.frame.unit.name = name.into();
+            self.frame.unit.name_span = span;
+        }
+        self.end()
+    }
+
+    fn subprogram_header(&mut self) -> Read<()> {
+        let mut recursive = self.keyword("RECURSIVE");
+        let mut ty = None;
+        if self.keyword_end(self.pos, "FUNCTION").is_none()
+            && self.keyword_end(self.pos, "SUBROUTINE").is_none()
+        {
+            ty = Some(self.type_spec()?);
+        }
+        recursive |= self.keyword("RECURSIVE");
+        self.frame.unit.recursive = recursive;
+        let function = self.keyword("FUNCTION");
+        if function {
+            self.frame.unit.kind = UnitKind::Function;
+        } else if !self.keyword("SUBROUTINE") {
+            return Err(self.expected("FUNCTION or SUBROUTINE"));
+        }
+        let (name, span) = self.expect_name(if function {
+            "the name of the function"
+        } else {
+            "the name of the subroutine"
+        })?;
+        self.frame.unit.name = name.into();
+        self.frame.unit.name_span = span;
+        if function
+            && let Some(spec) = &mut ty
+            && self.peek() == b'*'
+        {
+            // `REAL FUNCTION F*8(X)`
+            let (own, length) = self.own_size(spec.ty)?;
+            spec.ty = own;
+            spec.length = length;
+        }
+        let mut result = None;
+        if function {
+            result = Some(self.intern(name, span));
+        }
+        let read = self.dummies();
+        if function
+            && read.is_ok()
+            && self
+                .keyword_end(self.pos, "RESULT")
+                .is_some_and(|e| self.at(e) == b'(')
+        {
+            self.keyword("RESULT");
+            self.expect(b'(')?;
+            let (sym, _) = self.expect_sym("the name of the result")?;
+            self.expect(b')')?;
+            result = Some(sym);
+        }
+        if let Some(sym) = result {
+            let symbol = &mut self.frame.unit.symbols[sym];
+            symbol.place = Place::Result;
+            if let Some(spec) = ty {
+                symbol.ty = Some(spec.ty);
+                symbol.typed = true;
+                symbol.length = spec.length;
+                self.frame.unit.typed_header = true;
+            }
+            self.frame.unit.result = Some(sym);
+        }
+        self.frame.unit.args = read?;
+        self.end()
+    }
+}

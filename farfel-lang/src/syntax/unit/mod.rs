@@ -1,0 +1,381 @@
+//! Program units: which statement belongs where, labels, comments.
+//!
+//! | module | what |
+//! |---|---|
+//! | `frame` | a unit that is being read, and its open blocks |
+//! | `header` | where units begin and end |
+//! | `blocks` | executable statements and the blocks that they make |
+//! | `include` | INCLUDE |
+
+mod blocks;
+mod frame;
+mod header;
+mod include;
+
+pub(super) use frame::Frame;
+
+use super::classify::Kind;
+use super::form::{Comment, Reader, Statement};
+use super::line::{Line, Read};
+use super::spelling::suggestion;
+use super::{Form, Loader, Parsed, detect};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
+use crate::source::{FileId, Sources, Span};
+
+struct Parser<'a> {
+    sources: &'a mut Sources,
+    loader: &'a mut dyn Loader,
+    /// The file that is read, after those that include it.
+    readers: Vec<Reader>,
+    includes: usize,
+    units: Vec<Unit>,
+    /// The first of `units` that is a main program without PROGRAM statement.
+    implicit: Option<usize>,
+    diagnostics: Vec<Diagnostic>,
+    /// The unit that is read.
+    frame: Frame,
+    /// The units around it.
+    outer: Vec<Frame>,
+    comments: Vec<Comment>,
+}
+
+pub(in crate::syntax) fn parse(
+    sources: &mut Sources,
+    file: FileId,
+    form: Option<Form>,
+    loader: &mut dyn Loader,
+) -> Parsed {
+    let text = sources
+        .get(file)
+        .map_or_else(|| "".into(), |f| f.text.clone());
+    let form = form.unwrap_or_else(|| detect(&text));
+    let mut parser = Parser {
+        sources,
+        loader,
+        readers: vec![Reader::new(file, text, form)],
+        includes: 0,
+        units: Vec::new(),
+        implicit: None,
+        diagnostics: Vec::new(),
+        frame: Frame::none(),
+        outer: Vec::new(),
+        comments: Vec::new(),
+    };
+    parser.run();
+    let mut diagnostics = parser.diagnostics;
+    // What is found out at the end of a unit belongs further up.
+    diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
+    Parsed {
+        program: Program {
+            units: parser.units,
+        },
+        diagnostics,
+    }
+}
+
+impl Parser<'_> {
+    fn run(&mut self) {
+        let mut st = Statement::new();
+        let mut last = Span::NONE;
+        while let Some(reader) = self.readers.last_mut() {
+            let found = reader.next(&mut st);
+            let free = reader.is_free();
+            self.comments.append(&mut st.comments);
+            if !found {
+                self.readers.pop();
+                continue;
+            }
+            last = st.whole();
+            let before = self.diagnostics.len();
+            let (depth, references) = (self.outer.len(), self.frame.references.len());
+            if let Some(fault) = st.fault.take() {
+                self.diagnostics.push(*fault);
+                self.statement(&st, free);
+                // What else is wrong with the statement follows from the fault.
+                self.diagnostics.truncate(before + 1);
+            } else {
+                self.statement(&st, free);
+            }
+            if self.diagnostics.len() > before && self.outer.len() == depth {
+                // A faulty statement may mean other labels than those it names.
+                self.frame.references.truncate(references);
+            }
+        }
+        self.finish(last);
+    }
+
+    fn line<'a>(&'a mut self, st: &'a Statement, free: bool, pos: usize) -> Line<'a> {
+        Line {
+            st,
+            pos,
+            free,
+            frame: &mut self.frame,
+            hosts: &self.outer,
+            diagnostics: &mut self.diagnostics,
+            depth: 0,
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports the fault of a statement, if there is one.
+    fn check<T>(&mut self, read: Read<T>) -> Option<T> {
+        match read {
+            Ok(t) => Some(t),
+            Err(fault) => {
+                self.diagnostics.push(*fault);
+                None
+            }
+        }
+    }
+
+    fn statement(&mut self, st: &Statement, free: bool) {
+        if st.text.is_empty() {
+            if let Some((_, span)) = st.label {
+                self.report(
+                    Diagnostic::error(
+                        &rules::BAD_LABEL,
+                        span,
+                        "the label stands on a line without a statement",
+                    )
+                    .help("a statement that does nothing is CONTINUE"),
+                );
+            }
+            return;
+        }
+        let mut line = self.line(st, free, 0);
+        let mut name = None;
+        if let Some(end) = line.construct_name() {
+            name = Some(Name::from(line.text(0, end)));
+            line.pos = end + 1;
+        }
+        let kind = line.classify();
+        let pos = line.pos;
+
+        if kind.is_header() {
+            return self.header(st, free, pos, kind);
+        }
+        if kind == Kind::Include {
+            return self.include(st, free, pos);
+        }
+        if !self.frame.open && !self.begin_main(st, kind) {
+            if matches!(kind, Kind::Unknown | Kind::Foreign) {
+                self.unknown(st, free, kind, pos);
+            }
+            return;
+        }
+        if let Some((label, span)) = st.label {
+            self.define(label, span);
+        }
+        match kind {
+            Kind::Unknown | Kind::Foreign => self.unknown(st, free, kind, pos),
+            Kind::End => self.end(st, free, pos),
+            Kind::Data | Kind::Namelist => {
+                self.keep_comments();
+                let mut line = self.line(st, free, pos);
+                let read = match kind {
+                    Kind::Data => line.data(),
+                    _ => line.namelist(),
+                };
+                self.check(read);
+            }
+            Kind::Format => self.format(st, free, pos),
+            kind if kind.is_specification() => self.specification(st, free, pos, kind),
+            Kind::Assignment
+                if !self.frame.executable && self.line(st, free, pos).is_statement_function() =>
+            {
+                self.keep_comments();
+                let read = self.line(st, free, pos).statement_function();
+                self.check(read);
+            }
+            kind => {
+                // ENTRY alone leaves the specifications open.
+                self.frame.executable |= kind != Kind::Entry;
+                self.comments_to_body();
+                self.executable(st, free, pos, kind, name);
+            }
+        }
+    }
+
+    /// Begins a main program without PROGRAM statement; false where the statement is not
+    /// one that could begin it.
+    fn begin_main(&mut self, st: &Statement, kind: Kind) -> bool {
+        match kind {
+            Kind::Unknown | Kind::Foreign => return false,
+            Kind::End if self.units.is_empty() => {}
+            Kind::End | Kind::EndIf | Kind::EndDo | Kind::EndAd(_) | Kind::Else | Kind::ElseIf => {
+                self.report(
+                    Diagnostic::error(
+                        &rules::UNCLOSED_BLOCK,
+                        st.whole(),
+                        "there is nothing open that this could close",
+                    )
+                    .help("the program unit before has ended already"),
+                );
+                return false;
+            }
+            _ => {}
+        }
+        self.frame = Frame {
+            implicit: true,
+            column: st.column,
+            ..Frame::new(UnitKind::Program, "MAIN", st.whole())
+        };
+        true
+    }
+
+    fn define(&mut self, label: Label, span: Span) {
+        let old = *self.frame.labels.entry(label).or_insert(span);
+        if old != span {
+            self.report(
+                Diagnostic::error(
+                    &rules::BAD_LABEL,
+                    span,
+                    format!("the label {label} is defined twice"),
+                )
+                .related(old, "first defined here"),
+            );
+        }
+    }
+
+    fn specification(&mut self, st: &Statement, free: bool, pos: usize, kind: Kind) {
+        if self.frame.executable {
+            self.report(
+                Diagnostic::error(
+                    &rules::MISPLACED_STATEMENT,
+                    st.whole(),
+                    "a specification statement may not follow executable statements",
+                )
+                .help("move it to the top of the program unit"),
+            );
+        }
+        self.keep_comments();
+        let mut line = self.line(st, free, pos);
+        let read = match kind {
+            Kind::Type => line.type_statement(),
+            Kind::Dimension => line.dimension(),
+            Kind::Parameter => line.parameter(),
+            Kind::Implicit => line.implicit(),
+            Kind::External => line.procedures(true),
+            Kind::Intrinsic => line.procedures(false),
+            Kind::Common => line.common(),
+            Kind::Equivalence => line.equivalence(),
+            Kind::Save => line.save(),
+            _ => line.intent_statement(),
+        };
+        self.check(read);
+    }
+
+    fn format(&mut self, st: &Statement, free: bool, pos: usize) {
+        self.keep_comments();
+        let read = self.line(st, free, pos).format();
+        let Some(text) = self.check(read) else { return };
+        let Some((label, _)) = st.label else {
+            self.report(
+                Diagnostic::error(
+                    &rules::BAD_LABEL,
+                    st.whole(),
+                    "a FORMAT statement needs a label",
+                )
+                .help("write a number in columns 1 to 5, and name it in READ or WRITE"),
+            );
+            return;
+        };
+        let span = st.whole();
+        if self.frame.executable {
+            self.frame.push(Stmt {
+                label: Some(label),
+                kind: StmtKind::Format(text),
+                span,
+            });
+        } else {
+            self.frame.spec(SpecKind::Format(label, text), span);
+        }
+    }
+
+    fn unknown(&mut self, st: &Statement, free: bool, kind: Kind, pos: usize) {
+        self.comments.clear();
+        let whole = st.whole();
+        let mut line = self.line(st, free, 0);
+        let report = if kind == Kind::Foreign {
+            line.pos = 0;
+            Diagnostic::error(
+                &rules::UNSUPPORTED,
+                whole,
+                format!("Farfel does not know {} statements", line.text(0, pos)),
+            )
+        } else {
+            let word = line.first_word().to_owned();
+            if word.is_empty() {
+                *line.expected("a statement")
+            } else {
+                let mut report = Diagnostic::error(
+                    &rules::UNKNOWN_STATEMENT,
+                    whole,
+                    "this is no statement that Farfel knows",
+                );
+                if let Some(meant) = suggestion(&word) {
+                    report = report.help(format!("did you mean {meant}?"));
+                } else if let Some(at) = st.cut_off {
+                    report = report.related(at, "what stands beyond column 72 is not read");
+                }
+                report
+            }
+        };
+        self.report(report);
+    }
+
+    /// Ends the reading of a text that nests too deep.
+    fn give_up(&mut self, span: Span, what: &str, most: usize) {
+        self.report(
+            Diagnostic::error(
+                &rules::UNSUPPORTED,
+                span,
+                format!("{what} are nested more than {most} deep"),
+            )
+            .help("nothing after this statement was read"),
+        );
+        self.readers.clear();
+    }
+
+    /// Comments go where the statement after them goes: among the specifications, or the
+    /// executable statements once these have begun.
+    fn keep_comments(&mut self) {
+        if self.frame.executable {
+            return self.comments_to_body();
+        }
+        for c in self.comments.drain(..) {
+            self.frame.spec(SpecKind::Comment(c.text), c.span);
+        }
+    }
+
+    fn comments_to_body(&mut self) {
+        for c in std::mem::take(&mut self.comments) {
+            self.frame
+                .push(Stmt::new(StmtKind::Comment(c.text), c.span));
+        }
+    }
+
+    /// The block of comments that stands right before a header. What stands before it
+    /// goes to the unit around, if there is one.
+    fn take_documentation(&mut self) -> Vec<String> {
+        let first = self
+            .comments
+            .iter()
+            .rposition(|c| c.apart)
+            .unwrap_or_default();
+        let documentation = self.comments.split_off(first.min(self.comments.len()));
+        if self.frame.open {
+            self.keep_comments();
+        }
+        self.comments.clear();
+        documentation.into_iter().map(|c| c.text).collect()
+    }
+}
+
+fn label_of(st: &Statement) -> Option<Label> {
+    st.label.map(|(l, _)| l)
+}
