@@ -680,8 +680,13 @@ impl Dependence {
                 }
             }
             StmtKind::Io(io) if io.kind == IoKind::Read => {
+                // After an end of file the old value may still be there.
+                let certain = !io.control.iter().any(|c| {
+                    matches!(&c.kind, ExprKind::Keyword(k, _)
+                        if matches!(k.as_str(), "END" | "ERR" | "EOR" | "IOSTAT"))
+                });
                 for item in &io.items {
-                    read_targets(item, &mut |s, whole| set(s, whole, &[]));
+                    read_targets(item, &mut |s, whole| set(s, whole && certain, &[]));
                 }
             }
             _ => {}

@@ -376,6 +376,77 @@ const CALLS: &[Case] = &[
         ),
     },
     Case {
+        name: "function_in_statement_function",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, SF, SG, G@
+      SF(A) = G@(A, 2D0)*A
+      SG(A, B) = SF(B)*2 + G@(X(3), SF(A))
+      Y(1) = SF(X(1))
+      Y(2) = SG(1D0, X(2)*X(1))
+      Y(3) = SG(X(1), 1D0) + SF(2D0)
+      END
+      FUNCTION G@(A, B)
+      DOUBLE PRECISION G@, A, B
+      G@ = SIN(A)*B
+      END
+",
+        ),
+    },
+    Case {
+        name: "many_contexts",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C, D, E(2), U, V, W
+      A = X(1)
+      B = X(2)
+      C = X(3)
+      D = X(1)*X(2)
+      U = 0.5D0
+      V = 1.5D0
+      W = 2.5D0
+      Y(1) = 0
+      CALL G@(A, 1D0, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(1D0, B, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(U, V, C, W, Y(2), Y(1))
+      CALL G@(U + 1, V, W, D, Y(2), Y(1))
+      CALL G@(A, B, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(A, U, C, 3D0, Y(2), Y(1))
+      CALL G@(A, V, W, D, Y(2), Y(1))
+      CALL G@(1D0, B, C, W, Y(2), Y(1))
+      CALL G@(1D0, B, U, D, Y(2), Y(1))
+      CALL G@(V, W, C, D, Y(2), Y(1))
+      CALL H@(Y)
+      CALL G@(A, B, C, 3D0, Y(2), Y(1))
+      E(1) = Y(1) + Y(2)
+      CALL G@(U, V, W, 1D0, E(2), Y(1))
+      CALL G@(A*B, B + 1, C, 3D0, E(2), Y(1))
+      CALL H@(Y)
+      CALL G@(A, B, 1D0, D, U, Y(1))
+      CALL G@(A, 1D0, C, D, V, Y(1))
+      CALL G@(1D0, B, C, D, W, Y(1))
+      CALL G@(A, B, C, D, Y(2), U)
+      Y(3) = E(1) + E(2) + U*V*W
+      END
+      SUBROUTINE G@(P, Q, R, S, T, Z)
+      DOUBLE PRECISION P, Q, R, S, T, Z
+      T = (P*Q + R*S)/8
+      Z = Z + SIN((P + 2*Q - R*S)/16)
+      IF (P .LT. -1D6) Q = 0
+      END
+      SUBROUTINE H@(Y)
+      DOUBLE PRECISION Y(3), E
+      E = Y(1)
+      CALL G@(E, 1D0, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(E, E, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(1D0, E, E, E, Y(2), Y(1))
+      END
+",
+        ),
+    },
+    Case {
         name: "alternate_returns",
         text: Cow::Borrowed(
             "
@@ -578,6 +649,25 @@ const STORAGE: &[Case] = &[
       READ (LINE, '(2F10.4)') (B(I), I = 2, 3)
       Y(3) = B(1)*B(2) + B(3)
       WRITE (LINE, *) A, X(1)*2, (B(I), I = 1, 3)
+      END
+",
+        ),
+    },
+    Case {
+        name: "end_of_file",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B
+      CHARACTER*8 LINE
+      LINE = '2.5'
+      A = X(1)*X(2)
+      B = A
+      READ (LINE, *, END = 10) A
+   10 Y(1) = A*B
+      READ (LINE, *, IOSTAT = K) B
+      Y(2) = B + X(2)
+      Y(3) = A + B
       END
 ",
         ),

@@ -421,6 +421,7 @@ impl Gen<'_> {
                 && self.activity.live[node].contains(self.space.loc(*s))
         });
         let Some(s) = active_target else {
+            self.warn_of_lost_derivative(target, value);
             let target = self.primal(target);
             let value = self.primal(value);
             return vec![Stmt::assign(target, value, span)];
@@ -457,6 +458,28 @@ impl Gen<'_> {
             out.push(Stmt::assign(target, v.p, span));
         }
         out
+    }
+
+    /// `K = X`, where X varies: whoever writes INT or NINT knows that nothing is left of the
+    /// derivative, whoever leaves the conversion to the assignment may not.
+    fn warn_of_lost_derivative(&mut self, target: &Expr, value: &Expr) {
+        let Some(s) = target.base() else { return };
+        let symbol = &self.source.symbols[s];
+        if matches!(symbol.ty, Some(Type::Integer(_))) && self.is_varied(value) {
+            self.engine.warnings.borrow_mut().push(
+                Diagnostic::warning(
+                    &rules::AD_LOST_DERIVATIVE,
+                    target.span,
+                    format!("the derivative ends here: {} is an INTEGER", symbol.name),
+                )
+                .label("has no tangent")
+                .related(self.engine.request.span, "for this AD block")
+                .help(format!(
+                    "declare {} REAL, or write INT(…) to show that this is meant",
+                    symbol.name
+                )),
+            );
+        }
     }
 
     /// Sets the derivatives to zero of variables that got a new, passive value.
