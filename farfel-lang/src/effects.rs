@@ -43,14 +43,27 @@ impl Assigned {
                 .iter()
                 .map(|a| a.sym().is_some_and(|s| assigned.contains(&s)))
                 .collect();
-            if let Some(old) = known.by_unit.get_mut(&unit.name)
-                && *old != now
+            // Only ever more: of two units with one name (a fault that is reported) each would
+            // undo what the other says, for ever.
+            let mut changed = false;
+            for (old, now) in known
+                .by_unit
+                .get_mut(&unit.name)
+                .into_iter()
+                .flatten()
+                .zip(now)
             {
-                *old = now;
-                for caller in callers.get(&unit.name).into_iter().flatten() {
-                    if !std::mem::replace(&mut waiting[*caller], true) {
-                        open.push(*caller);
-                    }
+                changed |= now && !*old;
+                *old |= now;
+            }
+            for caller in callers
+                .get(&unit.name)
+                .into_iter()
+                .flatten()
+                .filter(|_| changed)
+            {
+                if !std::mem::replace(&mut waiting[*caller], true) {
+                    open.push(*caller);
                 }
             }
         }
@@ -210,4 +223,28 @@ pub fn procedure_dummies(unit: &Unit) -> impl Iterator<Item = (usize, SymId)> + 
         Arg::Dummy(s) if unit.symbols[*s].class.is_procedure() => Some((i, *s)),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sources;
+    use crate::syntax::{Form, NoIncludes, parse};
+
+    #[test]
+    fn two_units_of_one_name_come_to_an_end() {
+        let text = "\
+C
+      SUBROUTINE A(X)
+      X = 1
+      END
+      SUBROUTINE A(X)
+      END
+";
+        let mut sources = Sources::new();
+        let file = sources.add("a.f", text);
+        let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+        assert_eq!(crate::resolve::resolve(&mut program).len(), 1);
+        assert!(Assigned::of(&program).argument("A", 0));
+    }
 }

@@ -3,8 +3,8 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, Label, Name, Place,
-    Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
+    AdAssign, AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, Label, Name,
+    Place, Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -478,6 +478,7 @@ impl<'p> Checker<'_, 'p> {
                             .help("only REAL, DOUBLE PRECISION and COMPLEX variables have derivatives"),
                         );
                     }
+                    self.shapes(unit, a, opening);
                     if !opening {
                         self.target(unit, &a.other);
                     }
@@ -509,6 +510,42 @@ impl<'p> Checker<'_, 'p> {
                 .for_each(|i| self.implied_loop_variables(unit, i));
         }
         self.ad_jumps(unit, block);
+    }
+
+    /// A whole array goes with a whole array; a scalar value sets every element.
+    fn shapes(&mut self, unit: &Unit, a: &AdAssign, opening: bool) {
+        let (var, other) = (rank(unit, &a.var), rank(unit, &a.other));
+        if var == other || opening && other == 0 {
+            return;
+        }
+        let shown = |r: usize| match r {
+            0 => "a scalar".to_owned(),
+            1 => "an array".to_owned(),
+            n => format!("an array of {n} dimensions"),
+        };
+        let (what, message) = match opening {
+            true => (
+                "value",
+                format!(
+                    "the value is {}, but the variable is {}",
+                    shown(other),
+                    shown(var)
+                ),
+            ),
+            false => (
+                "destination",
+                format!(
+                    "the destination is {}, but the variable is {}",
+                    shown(other),
+                    shown(var)
+                ),
+            ),
+        };
+        self.error(
+            Diagnostic::error(&rules::RANK_MISMATCH, a.other.span, message)
+                .label(what)
+                .help("name an element, or use an implied DO, for instance `(G(I) = TANGENT(Y(I)), I = 1, N)`"),
+        );
     }
 
     fn implied_loop_variables(&mut self, unit: &Unit, item: &AdItem) {
@@ -588,6 +625,25 @@ fn jumps(kind: &StmtKind) -> Vec<Label> {
             })
             .collect(),
         _ => Vec::new(),
+    }
+}
+
+/// The number of dimensions of a value; 0 for a scalar.
+fn rank(unit: &Unit, e: &Expr) -> usize {
+    match &e.kind {
+        ExprKind::Var(s) => unit.symbols[*s].dims.len(),
+        ExprKind::Element(_, subscripts) => subscripts
+            .iter()
+            .filter(|s| matches!(s.kind, ExprKind::Range(..)))
+            .count(),
+        // Functions take and give scalars, but for intrinsic ones, which go by elements.
+        ExprKind::Call(s, _) if !matches!(unit.symbols[*s].class, Class::Intrinsic(_)) => 0,
+        _ => e
+            .children()
+            .into_iter()
+            .map(|c| rank(unit, c))
+            .max()
+            .unwrap_or(0),
     }
 }
 
