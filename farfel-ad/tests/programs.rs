@@ -673,6 +673,35 @@ const STORAGE: &[Case] = &[
         ),
     },
     Case {
+        name: "equivalence",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(4), B, C(2), P(2), D
+      COMPLEX*16 Z
+      INTEGER K, M(2)
+      EQUIVALENCE (A(2), B), (C(1), A(3), M(1)), (Z, P), (K, M(2))
+      EQUIVALENCE (D, A(1))
+      DO 10 I = 1, 4
+   10 A(I) = I
+      A(1) = X(1)
+      B = A(2)*X(2)
+      C(2) = D*B
+      Y(1) = A(1)*A(2) + A(4)
+      K = 7
+      C(1) = 3
+      Y(2) = A(3)*A(1)
+      Z = DCMPLX(X(1), X(2))
+      Z = Z*Z
+      Y(3) = P(1) + 2*P(2)
+      P(2) = 0
+      Y(3) = Y(3)*ABS(Z)
+      IF (X(1) .GT. 10) P(1) = X(1)
+      END
+",
+        ),
+    },
+    Case {
         name: "passive_equivalence",
         text: Cow::Borrowed(
             "
