@@ -443,7 +443,11 @@ impl Dependence {
                     arrays: is(&Symbol::is_array),
                     assumed_size: is(&|s| {
                         s.dims.last().is_some_and(|d| {
-                            d.upper.as_ref().is_none_or(|u| u.kind == ExprKind::Star)
+                            d.upper.as_ref().is_none_or(|u| {
+                                // Before FORTRAN 77 people wrote X(1) for X(*), and many
+                                // libraries still do.
+                                matches!(u.kind, ExprKind::Star | ExprKind::Int(1))
+                            })
                         })
                     }),
                     args: u.args.len(),
