@@ -194,8 +194,11 @@ pub struct Space {
     pub slots: usize,
     /// Arrays and the like: an assignment leaves part of the old value.
     pub weak: Set,
-    /// Those whose derivative would not be followed right: EQUIVALENCE, irregular COMMON.
+    /// Several variables in one location: EQUIVALENCE, irregular COMMON.
     pub tangled: Set,
+    /// Tangled ones whose derivatives would have no storage of the same layout: those in
+    /// COMMON, and those that keep their value between calls.
+    pub refused: Set,
     /// Local variables that keep their value between calls.
     pub saved: Set,
     slot_locs: Vec<Option<usize>>,
@@ -263,6 +266,9 @@ impl Space {
         }
         // COMMON keeps its values by itself.
         saved.remove_range_from(symbols);
+        let mut refused = tangled.clone();
+        refused.intersect_with(&saved);
+        refused.extend(tangled.ones().filter(|l| *l >= symbols));
         let args = unit.args.len();
         let mut slot_locs: Vec<Option<usize>> = unit
             .args
@@ -283,6 +289,7 @@ impl Space {
             slots: slot_locs.len(),
             weak,
             tangled,
+            refused,
             saved,
             slot_locs,
         }
@@ -436,7 +443,11 @@ impl Dependence {
                     arrays: is(&Symbol::is_array),
                     assumed_size: is(&|s| {
                         s.dims.last().is_some_and(|d| {
-                            d.upper.as_ref().is_none_or(|u| u.kind == ExprKind::Star)
+                            d.upper.as_ref().is_none_or(|u| {
+                                // Before FORTRAN 77 people wrote X(1) for X(*), and many
+                                // libraries still do.
+                                matches!(u.kind, ExprKind::Star | ExprKind::Int(1))
+                            })
                         })
                     }),
                     args: u.args.len(),

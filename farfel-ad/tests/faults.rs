@@ -77,6 +77,7 @@ fn shared_storage() {
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y, A, B(2)
       EQUIVALENCE (A, B(2))
+      SAVE B
       B(1) = X(1)
       B(2) = X(2)
       Y = A

@@ -75,7 +75,7 @@ pub(super) fn generate(
         &space.locs(&wanted.context.inputs),
         &space.locs(&wanted.context.outputs),
     );
-    if let Some(s) = problem.tangled(&activity) {
+    if let Some(s) = problem.refused(&activity) {
         let s = &source.symbols[s];
         return Err(vec![
             Diagnostic::error(
@@ -86,7 +86,7 @@ pub(super) fn generate(
                     s.name
                 ),
             )
-            .label("shared by EQUIVALENCE, or by a COMMON block that program units divide differently")
+            .label("in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently")
             .related(engine.request.span, "for this AD block")
             .help("give the variable storage of its own, or declare the COMMON block alike everywhere"),
         ]);
@@ -261,24 +261,26 @@ impl Gen<'_> {
             if self.space.saved.contains(loc) {
                 continue;
             }
-            let d = match self.space.common_at(loc) {
-                Some(k) => self.common_derivative(k),
+            let found: Vec<SymId> = match self.space.common_at(loc) {
+                Some(k) => self.common_derivative(k).into_iter().collect(),
                 None => {
-                    let s = SymId(loc as u32);
-                    if !differentiable(&self.unit.symbols[s]) {
-                        continue;
-                    }
-                    // The caller has set the arrays among the head's arguments.
-                    if root.is_some()
-                        && self.unit.symbols[s].place == Place::Dummy
-                        && self.unit.symbols[s].is_array()
-                    {
-                        continue;
-                    }
-                    Some(self.derivative_of(s))
+                    // More than one where EQUIVALENCE ties them together.
+                    let here: Vec<SymId> = self
+                        .source
+                        .symbols
+                        .iter()
+                        .filter(|(id, s)| {
+                            self.space.loc(*id) == loc
+                                && differentiable(s)
+                                // The caller has set the arrays among the head's arguments.
+                                && !(root.is_some() && s.place == Place::Dummy && s.is_array())
+                        })
+                        .map(|(id, _)| id)
+                        .collect();
+                    here.into_iter().map(|s| self.derivative_of(s)).collect()
                 }
             };
-            if let Some(d) = d {
+            for d in found {
                 let zero = self.zero(self.unit.symbols[d].ty.unwrap_or(Type::REAL));
                 out.push(Stmt::assign(Expr::var(d, self.span), zero, self.span));
             }
