@@ -13,8 +13,10 @@
 //! varied; what is live on entry without being an independent must be zeroed there.
 //! The invariant of generated code: *wherever a derivative is live, it is right.*
 
-use crate::depend::{CallSite, Dependence, Move, Set, Space, apply_varied, calls, differentiable};
+use crate::calls::{CallSite, calls};
+use crate::depend::{Dependence, Move, apply_varied};
 use crate::flow::Flow;
+use crate::locations::{Set, Space, differentiable};
 use farfel_lang::ir::{Class, ExprKind, IoKind, StmtKind, SymId, Unit};
 use std::collections::VecDeque;
 

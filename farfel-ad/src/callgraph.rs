@@ -1,6 +1,6 @@
 //! Who calls whom.
 
-use crate::depend::calls;
+use crate::calls::calls;
 use farfel_lang::ir::{Name, Place, Program, Unit, walk_block};
 use std::collections::{HashMap, HashSet};
 

@@ -9,16 +9,21 @@
 //! |---|---|
 //! | [`callgraph`] | which units can be reached, callees first |
 //! | [`flow`] | control flow graph of a unit |
-//! | [`depend`] | locations, what statements assign, which outputs depend on which inputs |
+//! | [`locations`] | variables, COMMON and EQUIVALENCE as locations |
+//! | [`calls`] | the calls that a statement makes |
+//! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | `tangent` | forward mode |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 pub mod activity;
 pub mod callgraph;
+pub mod calls;
 pub mod collect;
 pub mod depend;
 pub mod flow;
+pub mod locations;
+mod matrix;
 mod tangent;
 
 use farfel_lang::diagnostic::{Diagnostic, rules};

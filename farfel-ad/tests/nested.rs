@@ -195,3 +195,43 @@ fn second_derivatives_of_everything() {
         1e-7,
     );
 }
+
+/// Saved variables keep their values from call to call, in the original and in its
+/// derivatives alike; their tangents are zero where an AD block begins.
+#[test]
+fn saved_state_is_shared() {
+    check(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D
+      X = 2
+      CALL ADD(X, Y)
+      PRINT *, 'first', Y, 12.0
+      ADF(X)
+      CALL ADD(X, Y)
+      CALL ADD(X, Y)
+      END ADF(D = TANGENT(Y))
+      PRINT *, 'third', Y, 16.0
+      PRINT *, 'two_of_three', D, 2.0
+      CALL ADD(X, Y)
+      PRINT *, 'fourth', Y, 18.0
+      ADF(X)
+      CALL ADD(X, Y)
+      END ADF(D = TANGENT(Y))
+      PRINT *, 'one_of_five', D, 1.0
+      PRINT *, 'fifth', Y, 20.0
+      END
+      SUBROUTINE ADD(X, Y)
+      DOUBLE PRECISION X, Y, SUM
+      LOGICAL FIRST
+      SAVE SUM, FIRST
+      DATA SUM /0D0/, FIRST /.TRUE./
+      IF (FIRST) SUM = SUM + 10
+      FIRST = .FALSE.
+      SUM = SUM + X
+      Y = SUM
+      END
+",
+        0.0,
+    );
+}

@@ -2,7 +2,8 @@
 
 use super::stmt::{Gen, Value};
 use crate::activity::{Context, Site};
-use crate::depend::{CallSite, Set, calls_in, const_int, differentiable};
+use crate::calls::{CallSite, calls_in};
+use crate::locations::{Set, const_int, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,

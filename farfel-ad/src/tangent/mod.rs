@@ -25,8 +25,9 @@ mod symbols;
 
 use crate::activity::Context;
 use crate::callgraph::CallGraph;
-use crate::depend::{Dependence, Set, Space};
+use crate::depend::Dependence;
 use crate::flow::Flow;
+use crate::locations::{Set, Space};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
 use names::Names;

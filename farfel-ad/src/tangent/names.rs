@@ -2,7 +2,8 @@
 
 use super::{MOST_CONTEXTS, Wanted};
 use crate::activity::Context;
-use crate::depend::{Dependence, Set, differentiable};
+use crate::depend::Dependence;
+use crate::locations::{Set, differentiable};
 use farfel_lang::ir::{Name, Program, Request, unused_name};
 use std::collections::{HashMap, HashSet};
 

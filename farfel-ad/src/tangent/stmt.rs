@@ -2,9 +2,11 @@
 
 use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site};
+use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
-use crate::depend::{CallSite, Move, Set, Space, differentiable, read_targets};
+use crate::depend::Move;
 use crate::flow::Flow;
+use crate::locations::{Set, Space, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{

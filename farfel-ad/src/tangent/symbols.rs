@@ -1,7 +1,7 @@
 //! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
 
 use super::stmt::Gen;
-use crate::depend::{common_members, const_int, differentiable};
+use crate::locations::{common_members, const_int, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;

@@ -1,0 +1,358 @@
+//! Variables as locations, in one unit and across units.
+//!
+//! Inside one unit, a *location* stands for a variable or a whole array: location `i` is
+//! symbol `i`, unless that symbol is in COMMON; then it is one of the program's COMMON
+//! variables, which come after the symbols. Variables that EQUIVALENCE ties together are
+//! one location.
+//!
+//! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
+//! all COMMON variables of the program.
+
+use farfel_lang::ir::{
+    BinOp, Class, Expr, ExprKind, Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit,
+};
+use fixedbitset::FixedBitSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// A set of locations or of slots.
+pub type Set = FixedBitSet;
+
+/// True for a variable or array that can have a derivative.
+pub fn differentiable(s: &Symbol) -> bool {
+    s.is_variable() && s.ty.is_some_and(Type::is_differentiable)
+}
+
+/// A variable in a COMMON block, as the first unit that has the block declares it.
+#[derive(Debug, Clone)]
+pub struct CommonVar {
+    /// The block; empty for blank COMMON.
+    pub block: Name,
+    /// Its number in the block, from 0.
+    pub position: usize,
+    /// The unit that declares it.
+    pub unit: Name,
+    /// Its symbol there.
+    pub sym: SymId,
+    /// An array, or one location for a whole block that units divide differently.
+    pub array: bool,
+    /// Can have a derivative.
+    pub differentiable: bool,
+}
+
+/// The COMMON variables of a program.
+#[derive(Debug, Default)]
+pub struct Commons {
+    /// All of them; blocks one after the other.
+    pub vars: Vec<CommonVar>,
+    by_place: HashMap<(Name, usize), usize>,
+    /// Blocks that not all units divide into the same variables.
+    pub irregular: HashSet<Name>,
+}
+
+/// The members of a unit's COMMON blocks, in order.
+pub fn common_members(unit: &Unit) -> BTreeMap<Name, Vec<SymId>> {
+    let mut blocks: BTreeMap<Name, Vec<SymId>> = BTreeMap::new();
+    for spec in &unit.specs {
+        if let SpecKind::Common(list) = &spec.kind {
+            for (name, members) in list {
+                blocks
+                    .entry(name.clone())
+                    .or_default()
+                    .extend(members.iter().map(|e| e.sym));
+            }
+        }
+    }
+    blocks
+}
+
+/// The value of an INTEGER expression of constants.
+pub fn const_int(unit: &Unit, e: &Expr) -> Option<i64> {
+    match &e.kind {
+        ExprKind::Int(n) => Some(*n),
+        ExprKind::Paren(a) => const_int(unit, a),
+        ExprKind::Unary(farfel_lang::ir::UnOp::Minus, a) => const_int(unit, a)?.checked_neg(),
+        ExprKind::Unary(farfel_lang::ir::UnOp::Plus, a) => const_int(unit, a),
+        ExprKind::Var(s) => match &unit.symbols[*s].class {
+            Class::Parameter(v) if matches!(unit.symbols[*s].ty, Some(Type::Integer(_))) => {
+                const_int(unit, v)
+            }
+            _ => None,
+        },
+        ExprKind::Binary(op, a, b) => {
+            let (a, b) = (const_int(unit, a)?, const_int(unit, b)?);
+            match op {
+                BinOp::Add => a.checked_add(b),
+                BinOp::Sub => a.checked_sub(b),
+                BinOp::Mul => a.checked_mul(b),
+                BinOp::Div => a.checked_div(b),
+                BinOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Number of elements in each dimension, where constants tell.
+pub fn extents(unit: &Unit, s: &Symbol) -> Option<Vec<i64>> {
+    s.dims
+        .iter()
+        .map(|d| {
+            let low = match &d.lower {
+                Some(e) => const_int(unit, e)?,
+                None => 1,
+            };
+            Some(const_int(unit, d.upper.as_ref()?)? - low + 1)
+        })
+        .collect()
+}
+
+impl Commons {
+    /// Finds the COMMON variables of some units.
+    pub fn of(units: &[&Unit]) -> Self {
+        type Shape = (Option<Type>, Option<Vec<i64>>);
+        let mut shapes: BTreeMap<Name, Vec<Shape>> = BTreeMap::new();
+        let mut owner: BTreeMap<Name, (Name, Vec<SymId>)> = BTreeMap::new();
+        let mut commons = Commons::default();
+        for unit in units {
+            for (block, members) in common_members(unit) {
+                let shape: Vec<Shape> = members
+                    .iter()
+                    .map(|s| {
+                        let s = &unit.symbols[*s];
+                        (s.ty, extents(unit, s))
+                    })
+                    .collect();
+                match shapes.get(&block) {
+                    None => {
+                        shapes.insert(block.clone(), shape);
+                        owner.insert(block, (unit.name.clone(), members));
+                    }
+                    Some(first) if *first != shape => {
+                        commons.irregular.insert(block);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        for (block, (unit_name, members)) in owner {
+            let Some(unit) = units.iter().find(|u| u.name == unit_name) else {
+                continue;
+            };
+            let irregular = commons.irregular.contains(&block);
+            for (position, sym) in members.iter().enumerate() {
+                if irregular && position > 0 {
+                    break;
+                }
+                let s = &unit.symbols[*sym];
+                commons
+                    .by_place
+                    .insert((block.clone(), position), commons.vars.len());
+                commons.vars.push(CommonVar {
+                    block: block.clone(),
+                    position,
+                    unit: unit_name.clone(),
+                    sym: *sym,
+                    array: irregular || s.is_array(),
+                    differentiable: irregular || differentiable(s),
+                });
+            }
+        }
+        commons
+    }
+
+    /// The number of the variable at a place of a block.
+    pub fn find(&self, block: &Name, position: usize) -> Option<usize> {
+        let position = if self.irregular.contains(block) {
+            0
+        } else {
+            position
+        };
+        self.by_place.get(&(block.clone(), position)).copied()
+    }
+}
+
+/// The locations of one unit.
+#[derive(Debug)]
+pub struct Space {
+    of_symbol: Vec<usize>,
+    symbols: usize,
+    args: usize,
+    /// How many locations there are.
+    pub len: usize,
+    /// How many slots the unit has.
+    pub slots: usize,
+    /// Arrays and the like: an assignment leaves part of the old value.
+    pub weak: Set,
+    /// Several variables in one location: EQUIVALENCE, irregular COMMON.
+    pub tangled: Set,
+    /// Tangled ones whose derivatives would have no storage of the same layout: those in
+    /// COMMON, and those that keep their value between calls.
+    pub refused: Set,
+    /// Local variables that keep their value between calls.
+    pub saved: Set,
+    slot_locs: Vec<Option<usize>>,
+}
+
+impl Space {
+    /// The locations of a unit.
+    pub fn of(unit: &Unit, commons: &Commons) -> Self {
+        let symbols = unit.symbols.len();
+        let len = symbols + commons.vars.len();
+        let mut of_symbol: Vec<usize> = (0..symbols).collect();
+        for (block, members) in common_members(unit) {
+            for (position, s) in members.iter().enumerate() {
+                if let Some(k) = commons.find(&block, position) {
+                    of_symbol[s.0 as usize] = symbols + k;
+                }
+            }
+        }
+        let mut weak = Set::with_capacity(len);
+        let mut tangled = Set::with_capacity(len);
+        let mut saved = Set::with_capacity(len);
+        for (k, v) in commons.vars.iter().enumerate() {
+            weak.set(symbols + k, v.array);
+            tangled.set(symbols + k, commons.irregular.contains(&v.block));
+        }
+        for (id, s) in unit.symbols.iter() {
+            if s.is_array() {
+                weak.insert(of_symbol[id.0 as usize]);
+            }
+        }
+        for spec in &unit.specs {
+            match &spec.kind {
+                SpecKind::Equivalence(groups) => {
+                    for group in groups {
+                        tie(group, &mut of_symbol, symbols, &mut weak, &mut tangled);
+                    }
+                }
+                SpecKind::Save(items) if items.is_empty() => {
+                    saved.extend(
+                        unit.symbols
+                            .iter()
+                            .filter(|(_, s)| s.is_variable() && s.place == Place::Local)
+                            .map(|(id, _)| of_symbol[id.0 as usize]),
+                    );
+                }
+                SpecKind::Save(items) => {
+                    saved.extend(items.iter().filter_map(|i| match i {
+                        SaveItem::Var(s) => Some(of_symbol[s.0 as usize]),
+                        SaveItem::Common(_) => None,
+                    }));
+                }
+                SpecKind::Data(sets) => {
+                    for t in sets.iter().flat_map(|s| &s.targets) {
+                        t.for_each_symbol(&mut |s| {
+                            if unit.symbols[s].is_variable()
+                                && unit.symbols[s].place == Place::Local
+                            {
+                                saved.insert(of_symbol[s.0 as usize]);
+                            }
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        // COMMON keeps its values by itself.
+        saved.remove_range_from(symbols);
+        let mut refused = tangled.clone();
+        refused.intersect_with(&saved);
+        refused.extend(tangled.ones().filter(|l| *l >= symbols));
+        let args = unit.args.len();
+        let mut slot_locs: Vec<Option<usize>> = unit
+            .args
+            .iter()
+            .map(|a| {
+                a.sym()
+                    .filter(|s| unit.symbols[*s].is_variable())
+                    .map(|s| of_symbol[s.0 as usize])
+            })
+            .collect();
+        slot_locs.push(unit.result.map(|s| of_symbol[s.0 as usize]));
+        slot_locs.extend((symbols..len).map(Some));
+        Space {
+            of_symbol,
+            symbols,
+            args,
+            len,
+            slots: slot_locs.len(),
+            weak,
+            tangled,
+            refused,
+            saved,
+            slot_locs,
+        }
+    }
+
+    /// The location of a symbol.
+    pub fn loc(&self, s: SymId) -> usize {
+        // A symbol that was added after the analysis is nobody's location.
+        self.of_symbol
+            .get(s.0 as usize)
+            .copied()
+            .unwrap_or(s.0 as usize)
+    }
+
+    /// The location of the COMMON variable of a number.
+    pub fn common(&self, k: usize) -> usize {
+        self.symbols + k
+    }
+
+    /// The number of the COMMON variable at a location.
+    pub fn common_at(&self, loc: usize) -> Option<usize> {
+        loc.checked_sub(self.symbols)
+    }
+
+    /// The slot of the result.
+    pub fn result_slot(&self) -> usize {
+        self.args
+    }
+
+    /// The location behind a slot.
+    pub fn slot(&self, slot: usize) -> Option<usize> {
+        self.slot_locs.get(slot).copied().flatten()
+    }
+
+    /// The locations of some slots.
+    pub fn locs(&self, slots: &Set) -> Set {
+        let mut out = Set::with_capacity(self.len);
+        out.extend(slots.ones().filter_map(|s| self.slot(s)));
+        out
+    }
+}
+
+trait RemoveFrom {
+    fn remove_range_from(&mut self, from: usize);
+}
+
+impl RemoveFrom for Set {
+    fn remove_range_from(&mut self, from: usize) {
+        if from < self.len() {
+            self.set_range(from.., false);
+        }
+    }
+}
+
+fn tie(group: &[Expr], of_symbol: &mut [usize], symbols: usize, weak: &mut Set, tangled: &mut Set) {
+    let locs: Vec<usize> = group
+        .iter()
+        .filter_map(Expr::base)
+        .map(|s| of_symbol[s.0 as usize])
+        .collect();
+    // Prefer a COMMON location: it is the one that others know.
+    let Some(&one) = locs
+        .iter()
+        .find(|l| **l >= symbols)
+        .or_else(|| locs.first())
+    else {
+        return;
+    };
+    for l in of_symbol.iter_mut() {
+        if locs.contains(l) {
+            *l = one;
+        }
+    }
+    weak.insert(one);
+    tangled.insert(one);
+}
