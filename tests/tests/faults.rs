@@ -299,6 +299,17 @@ help: `farfel new` makes a project in a new directory
 #[test]
 fn a_wrong_command_line() {
     let dir = sandbox();
+    write(dir.path(), "x.ff", fixed("PROGRAM P\nEND\n"));
+    farfel(dir.path())
+        .args(["build", "x.ff", "--features", "fast"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![]);
+    farfel(dir.path())
+        .args(["build", "--real-kind", "8"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![]);
     farfel(dir.path())
         .args(["build", "--no-such-option"])
         .assert()
