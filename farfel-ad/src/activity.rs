@@ -330,9 +330,9 @@ impl<'a> Problem<'a> {
         )))
     }
 
-    /// The variables of the unit at a location that others share (EQUIVALENCE, COMMON that
-    /// units divide differently), if a derivative is both varied and live there.
-    pub fn tangled(&self, activity: &Activity) -> Option<SymId> {
+    /// A variable at a location that others share in a way for which derivatives have no
+    /// storage, if a derivative is both varied and live there.
+    pub fn refused(&self, activity: &Activity) -> Option<SymId> {
         let live = |loc: usize| {
             activity.live.iter().any(|l| l.contains(loc)) && activity.ever_varied.contains(loc)
         };
@@ -341,7 +341,7 @@ impl<'a> Problem<'a> {
             .iter()
             .find(|(id, s)| {
                 let loc = self.space.loc(*id);
-                differentiable(s) && self.space.tangled.contains(loc) && live(loc)
+                differentiable(s) && self.space.refused.contains(loc) && live(loc)
             })
             .map(|(id, _)| id)
     }

@@ -12,9 +12,11 @@
 //! | [`depend`] | locations, what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | `tangent` | forward mode |
+//! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 pub mod activity;
 pub mod callgraph;
+pub mod collect;
 pub mod depend;
 pub mod flow;
 mod tangent;
@@ -38,6 +40,22 @@ pub trait AdTool {
         program: &Program,
         request: &Request,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
+
+    /// Like [`AdTool::differentiate`], and adds what is worth knowing to `warnings`: where
+    /// a derivative is dropped silently.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`AdTool::differentiate`].
+    fn differentiate_warning(
+        &self,
+        program: &Program,
+        request: &Request,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        let _ = warnings;
+        self.differentiate(program, request)
+    }
 }
 
 /// The engine of this crate: forward mode.
@@ -57,8 +75,17 @@ impl AdTool for Builtin {
         program: &Program,
         request: &Request,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        self.differentiate_warning(program, request, &mut Vec::new())
+    }
+
+    fn differentiate_warning(
+        &self,
+        program: &Program,
+        request: &Request,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         match request.mode {
-            AdMode::Forward => tangent::differentiate(program, request),
+            AdMode::Forward => tangent::differentiate(program, request, warnings),
             AdMode::Reverse => Err(vec![
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
@@ -82,18 +109,40 @@ impl AdTool for Builtin {
 /// The faults of the first request that fails.
 pub fn differentiate_all(
     tool: &dyn AdTool,
-    mut program: Program,
+    program: Program,
     requests: &[Request],
 ) -> Result<Program, Vec<Diagnostic>> {
+    differentiate_all_warning(tool, program, requests, &mut Vec::new())
+}
+
+/// Like [`differentiate_all`], and adds the tool's warnings to `warnings`, each once.
+///
+/// # Errors
+///
+/// Those of [`differentiate_all`].
+pub fn differentiate_all_warning(
+    tool: &dyn AdTool,
+    mut program: Program,
+    requests: &[Request],
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Program, Vec<Diagnostic>> {
+    let mut found: Vec<Diagnostic> = Vec::new();
     for request in requests {
-        for unit in tool.differentiate(&program, request)? {
+        for unit in tool.differentiate_warning(&program, request, &mut found)? {
             match program.unit_mut(&unit.name) {
                 Some(old) => *old = unit,
                 None => program.units.push(unit),
             }
         }
     }
+    for w in found {
+        // Other contexts and requests meet the same statement again.
+        if !warnings
+            .iter()
+            .any(|x| x.rule == w.rule && x.span == w.span)
+        {
+            warnings.push(w);
+        }
+    }
     Ok(program)
 }
-
-pub mod collect;

@@ -230,7 +230,7 @@ fn like_terms() {
         "X_G Y_G R_G S_G T_G U_G",
         "
          R_G = X_G + X_G
-         S_G = A*B*X_G + X_G*B*A
+         S_G = A*B*X_G + X_G*(B*A)
          T_G = X_G*A - A*X_G + Y_G
          U_G = X_G - X_G
         ",
@@ -366,7 +366,8 @@ fn seeds_that_are_literals() {
          R_G = Y*T_G + 3.0*X_G
         ",
         "
-         R_G = 3.0 + 2.0*Y*X
+         T_G = 2.0*X
+         R_G = 3.0 + Y*T_G
         ",
     );
 }
@@ -1005,8 +1006,8 @@ fn products_keep_their_order() {
          S_G = A*(X_G*B)*C + A*(B*X_G)*C
         ",
         "
-         R_G = 2.0*A*B*X_G
-         S_G = 2.0*A*B*C*X_G
+         R_G = 2.0*B*(A*X_G)
+         S_G = 2.0*C*(A*(B*X_G))
         ",
     );
 }
@@ -1028,6 +1029,24 @@ fn a_value_read_under_another_name() {
          Y_G = Q
          V_G = 3.0*X_G
          Q = V_G
+        ",
+    );
+}
+
+#[test]
+fn products_that_the_program_does_not_form() {
+    check(
+        "A, B, X_G, Y_G, R_G, S_G",
+        "",
+        "X_G Y_G R_G S_G T_G",
+        "
+         T_G = A*X_G
+         R_G = B*T_G + B*X_G
+         S_G = A*(B*(X_G + Y_G) + B*Y_G)
+        ",
+        "
+         R_G = B*(A*X_G + X_G)
+         S_G = A*(B*(X_G + 2.0*Y_G))
         ",
     );
 }
@@ -1088,7 +1107,9 @@ mod random {
     }
 
     fn coefficient() -> impl Strategy<Value = String> {
-        let leaf = prop_oneof![variable(), literal(), Just("D".to_owned())];
+        // S is of single precision, L an INTEGER.
+        let other = prop::sample::select(vec!["D", "S", "L"]).prop_map(str::to_owned);
+        let leaf = prop_oneof![4 => variable(), 3 => literal(), 1 => other];
         leaf.prop_recursive(3, 8, 2, |c| {
             prop_oneof![
                 (
@@ -1150,7 +1171,10 @@ fn subroutine(name: &str, body: &[String], size: bool) -> String {
     let mut text = format!(
         "      SUBROUTINE {name}(A, A_G, B, B_G, X, X_G, D, K)
       DOUBLE PRECISION A, A_G, B, B_G, D, C, P, T_G, U_G, X(2), X_G(2)
-      INTEGER K, I
+      REAL S
+      INTEGER K, I, L
+      S = 0.3
+      L = 3
       C = 0.75D0
       P = 1.25D0
       T_G = 0.5D0*A_G

@@ -376,6 +376,77 @@ const CALLS: &[Case] = &[
         ),
     },
     Case {
+        name: "function_in_statement_function",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, SF, SG, G@
+      SF(A) = G@(A, 2D0)*A
+      SG(A, B) = SF(B)*2 + G@(X(3), SF(A))
+      Y(1) = SF(X(1))
+      Y(2) = SG(1D0, X(2)*X(1))
+      Y(3) = SG(X(1), 1D0) + SF(2D0)
+      END
+      FUNCTION G@(A, B)
+      DOUBLE PRECISION G@, A, B
+      G@ = SIN(A)*B
+      END
+",
+        ),
+    },
+    Case {
+        name: "many_contexts",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C, D, E(2), U, V, W
+      A = X(1)
+      B = X(2)
+      C = X(3)
+      D = X(1)*X(2)
+      U = 0.5D0
+      V = 1.5D0
+      W = 2.5D0
+      Y(1) = 0
+      CALL G@(A, 1D0, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(1D0, B, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(U, V, C, W, Y(2), Y(1))
+      CALL G@(U + 1, V, W, D, Y(2), Y(1))
+      CALL G@(A, B, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(A, U, C, 3D0, Y(2), Y(1))
+      CALL G@(A, V, W, D, Y(2), Y(1))
+      CALL G@(1D0, B, C, W, Y(2), Y(1))
+      CALL G@(1D0, B, U, D, Y(2), Y(1))
+      CALL G@(V, W, C, D, Y(2), Y(1))
+      CALL H@(Y)
+      CALL G@(A, B, C, 3D0, Y(2), Y(1))
+      E(1) = Y(1) + Y(2)
+      CALL G@(U, V, W, 1D0, E(2), Y(1))
+      CALL G@(A*B, B + 1, C, 3D0, E(2), Y(1))
+      CALL H@(Y)
+      CALL G@(A, B, 1D0, D, U, Y(1))
+      CALL G@(A, 1D0, C, D, V, Y(1))
+      CALL G@(1D0, B, C, D, W, Y(1))
+      CALL G@(A, B, C, D, Y(2), U)
+      Y(3) = E(1) + E(2) + U*V*W
+      END
+      SUBROUTINE G@(P, Q, R, S, T, Z)
+      DOUBLE PRECISION P, Q, R, S, T, Z
+      T = (P*Q + R*S)/8
+      Z = Z + SIN((P + 2*Q - R*S)/16)
+      IF (P .LT. -1D6) Q = 0
+      END
+      SUBROUTINE H@(Y)
+      DOUBLE PRECISION Y(3), E
+      E = Y(1)
+      CALL G@(E, 1D0, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(E, E, 2D0, 3D0, Y(2), Y(1))
+      CALL G@(1D0, E, E, E, Y(2), Y(1))
+      END
+",
+        ),
+    },
+    Case {
         name: "alternate_returns",
         text: Cow::Borrowed(
             "
@@ -583,6 +654,54 @@ const STORAGE: &[Case] = &[
         ),
     },
     Case {
+        name: "end_of_file",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B
+      CHARACTER*8 LINE
+      LINE = '2.5'
+      A = X(1)*X(2)
+      B = A
+      READ (LINE, *, END = 10) A
+   10 Y(1) = A*B
+      READ (LINE, *, IOSTAT = K) B
+      Y(2) = B + X(2)
+      Y(3) = A + B
+      END
+",
+        ),
+    },
+    Case {
+        name: "equivalence",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(4), B, C(2), P(2), D
+      COMPLEX*16 Z
+      INTEGER K, M(2)
+      EQUIVALENCE (A(2), B), (C(1), A(3), M(1)), (Z, P), (K, M(2))
+      EQUIVALENCE (D, A(1))
+      DO 10 I = 1, 4
+   10 A(I) = I
+      A(1) = X(1)
+      B = A(2)*X(2)
+      C(2) = D*B
+      Y(1) = A(1)*A(2) + A(4)
+      K = 7
+      C(1) = 3
+      Y(2) = A(3)*A(1)
+      Z = DCMPLX(X(1), X(2))
+      Z = Z*Z
+      Y(3) = P(1) + 2*P(2)
+      P(2) = 0
+      Y(3) = Y(3)*ABS(Z)
+      IF (X(1) .GT. 10) P(1) = X(1)
+      END
+",
+        ),
+    },
+    Case {
         name: "passive_equivalence",
         text: Cow::Borrowed(
             "
@@ -631,4 +750,195 @@ const STORAGE: &[Case] = &[
 #[test]
 fn storage() {
     check_cases(STORAGE, 1e-8);
+}
+
+/// Idioms of old numerical libraries.
+const LIBRARIES: &[Case] = &[
+    Case {
+        name: "test_functions",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      INTEGER KIND(3)
+      DATA KIND /3, 1, 2/
+      DO 10 I = 1, 3
+   10 CALL OBJ@(3, X, Y(I), KIND(I))
+      END
+      SUBROUTINE OBJ@(N, X, F, NPROB)
+      INTEGER N, NPROB
+      DOUBLE PRECISION F, X(N), S1, S2, T, ZERO, ONE, TEN, FVEC(50)
+      DOUBLE PRECISION CVMGT@, CP, Y(5)
+      DATA ZERO, ONE, TEN, CP /0D0, 1D0, 1D1, 1D-1/
+      DATA Y(1), Y(2), (Y(I), I = 3, 5) /9D-4, 4.4D-3, 3*1.75D-2/
+      CVMGT@(T, S1, S2) = T*S1 - S2
+      GO TO (100, 200, 300), NPROB
+C     A valley.
+  100 CONTINUE
+      S1 = ZERO
+      DO 110 J = 1, N - 1
+        S1 = S1 + (ONE - X(J))**2 + TEN*(X(J + 1) - X(J)**2)**2
+  110   CONTINUE
+      F = S1
+      GO TO 400
+C     A helix.
+  200 CONTINUE
+      T = DSIGN(0.25D0, X(2))
+      IF (X(1) .GT. ZERO) T = DATAN(X(2)/X(1))/(8*DATAN(ONE))
+      IF (X(1) .LT. ZERO) T = DATAN(X(2)/X(1))/(8*DATAN(ONE)) + .5D0
+      FVEC(1) = TEN*(X(3) - TEN*T)
+      FVEC(2) = TEN*(DSQRT(X(1)**2 + X(2)**2) - ONE)
+      FVEC(3) = X(3)
+      F = ZERO
+      DO 210 I = 1, 3
+  210   F = F + FVEC(I)**2
+      GO TO 400
+C     Residuals of a bell.
+  300 F = ZERO
+      DO 330 I = 1, 5
+        S2 = (8 - I)/2D0
+        S1 = X(1)*DEXP(-X(2)*(S2 - X(3))**2/2)
+        IF (I .LT. 4) THEN
+          T = S1 - Y(I)
+        ELSE
+          T = CVMGT@(S1, CP, Y(I))
+        END IF
+        F = F + T*T
+  330 CONTINUE
+  400 RETURN
+      END
+",
+        ),
+    },
+    Case {
+        name: "integrator",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), W(20), P(2)
+      EXTERNAL RATE@
+      COMMON /PAR@/ P
+      P(1) = X(3)
+      P(2) = X(1)*X(2)
+      Y(1) = X(1)
+      Y(2) = X(2)
+      CALL RK4@(RATE@, 2, Y, 0D0, 1D0, 10, W)
+      Y(3) = W(1) + P(2)
+      END
+      SUBROUTINE RATE@(N, T, Y, D)
+      DOUBLE PRECISION T, Y(*), D(*), P(2)
+      COMMON /PAR@/ P
+      D(1) = Y(2) + P(1)*T
+      D(2) = -SIN(Y(1))*P(2)
+      END
+      SUBROUTINE RK4@(F, N, Y, T0, T1, M, W)
+      EXTERNAL F
+      DOUBLE PRECISION Y(N), T0, T1, W(N, *), H, T
+      H = (T1 - T0)/M
+      T = T0
+      DO 50 K = 1, M
+      CALL F(N, T, Y, W(1, 1))
+      DO 10 I = 1, N
+   10 W(I, 5) = Y(I) + H/2*W(I, 1)
+      CALL F(N, T + H/2, W(1, 5), W(1, 2))
+      DO 20 I = 1, N
+   20 W(I, 5) = Y(I) + H/2*W(I, 2)
+      CALL F(N, T + H/2, W(1, 5), W(1, 3))
+      DO 30 I = 1, N
+   30 W(I, 5) = Y(I) + H*W(I, 3)
+      CALL F(N, T + H, W(1, 5), W(1, 4))
+      DO 40 I = 1, N
+   40 Y(I) = Y(I) + H/6*(W(I, 1) + 2*(W(I, 2) + W(I, 3)) + W(I, 4))
+   50 T = T + H
+      END
+",
+        ),
+    },
+    Case {
+        name: "blas_and_elimination",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(5, 4), DOT@
+      INTEGER IP(3)
+      DO 20 J = 1, 3
+      DO 10 I = 1, 3
+   10 A(I, J) = X(I)**J/(I + J)
+   20 Y(J) = X(J) + J
+      A(1, 1) = A(1, 1) - 2
+      A(3, 2) = A(3, 2) + 4
+      CALL SOLVE@(A, 5, 3, IP, Y)
+      Y(3) = Y(3)*DOT@(3, X, 1, A, 5)
+      END
+      SUBROUTINE SOLVE@(A, LDA, N, IP, B)
+      INTEGER LDA, N, IP(*)
+      DOUBLE PRECISION A(LDA, *), B(*), T
+      DO 60 K = 1, N - 1
+      L = K
+      DO 10 I = K + 1, N
+      IF (ABS(A(I, K)) .GT. ABS(A(L, K))) L = I
+   10 CONTINUE
+      IP(K) = L
+      IF (L .EQ. K) GO TO 30
+      DO 20 J = 1, N
+      T = A(L, J)
+      A(L, J) = A(K, J)
+   20 A(K, J) = T
+      T = B(L)
+      B(L) = B(K)
+      B(K) = T
+   30 DO 50 I = K + 1, N
+      T = -A(I, K)/A(K, K)
+      CALL AXPY@(N - K, T, A(K, K + 1), LDA, A(I, K + 1), LDA)
+      CALL AXPY@(1, T, B(K), 1, B(I), 1)
+   50 CONTINUE
+   60 CONTINUE
+      DO 80 I = N, 1, -1
+      DO 70 J = I + 1, N
+   70 B(I) = B(I) - A(I, J)*B(J)
+   80 B(I) = B(I)/A(I, I)
+      END
+      SUBROUTINE AXPY@(N, DA, DX, INCX, DY, INCY)
+      DOUBLE PRECISION DX(*), DY(*), DA
+      INTEGER I, INCX, INCY, IX, IY, N
+      IF (N .LE. 0) RETURN
+      IF (DA .EQ. 0.0D0) RETURN
+      IF (INCX .EQ. 1 .AND. INCY .EQ. 1) GO TO 20
+      IX = 1
+      IY = 1
+      IF (INCX .LT. 0) IX = (-N + 1)*INCX + 1
+      DO 10 I = 1, N
+        DY(IY) = DY(IY) + DA*DX(IX)
+        IX = IX + INCX
+        IY = IY + INCY
+   10 CONTINUE
+      RETURN
+   20 DO 30 I = 1, N
+        DY(I) = DY(I) + DA*DX(I)
+   30 CONTINUE
+      END
+      DOUBLE PRECISION FUNCTION DOT@(N, DX, INCX, DY, INCY)
+      DOUBLE PRECISION DX(*), DY(*), DTEMP
+      DTEMP = 0
+      DO 10 I = 0, N - 1
+   10 DTEMP = DTEMP + DX(1 + I*INCX)*DY(1 + I*INCY)
+      DOT@ = DTEMP
+      END
+",
+        ),
+    },
+];
+
+#[test]
+fn libraries() {
+    check_cases(LIBRARIES, 1e-7);
+    // The same as libraries wrote it before FORTRAN 77; checks of bounds do not like that.
+    let old: Vec<Case> = LIBRARIES
+        .iter()
+        .map(|c| Case {
+            name: c.name,
+            text: c.text.replace("(*)", "(1)").replace(", *)", ", 1)").into(),
+        })
+        .collect();
+    support::jacobian::check_cases_with(&old, 1e-7, &[support::FAST]);
 }

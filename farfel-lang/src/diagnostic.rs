@@ -147,6 +147,8 @@ pub mod rules {
             "The name is called like a procedure but it is a variable.";
         RANK_MISMATCH = "F0109", "rank-mismatch",
             "An array is used with a number of subscripts that differs from its declaration.";
+        NOT_A_VALUE = "F0110", "not-a-value",
+            "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
         ESCAPING_CLOSURE = "F0201", "escaping-closure",
             "A nested subprogram is used where its surroundings cannot follow it.";
         UNRESOLVED_DUMMY = "F0202", "unresolved-dummy",

@@ -25,26 +25,37 @@ impl Assigned {
                 .map(|u| (u.name.clone(), vec![false; u.args.len()]))
                 .collect(),
         };
-        loop {
+        // Whoever calls a unit whose entry changes is looked at again.
+        let mut callers: HashMap<&Name, Vec<usize>> = HashMap::new();
+        for (i, unit) in program.units.iter().enumerate() {
+            each_callee(unit, &mut |callee| {
+                callers.entry(callee).or_default().push(i)
+            });
+        }
+        let mut open: Vec<usize> = (0..program.units.len()).collect();
+        let mut waiting = vec![true; program.units.len()];
+        while let Some(i) = open.pop() {
+            waiting[i] = false;
+            let unit = &program.units[i];
+            let assigned = known.in_unit(unit);
             let mut changed = false;
-            for unit in &program.units {
-                let assigned = known.in_unit(unit);
-                let now: Vec<bool> = unit
-                    .args
-                    .iter()
-                    .map(|a| a.sym().is_some_and(|s| assigned.contains(&s)))
-                    .collect();
-                if let Some(old) = known.by_unit.get_mut(&unit.name)
-                    && *old != now
-                {
-                    *old = now;
-                    changed = true;
+            // Only ever more: of two units with one name (a fault that is reported) each
+            // would undo what the other says, for ever.
+            let old = known.by_unit.get_mut(&unit.name);
+            for (old, arg) in old.into_iter().flatten().zip(&unit.args) {
+                let now = arg.sym().is_some_and(|s| assigned.contains(&s));
+                changed |= now && !*old;
+                *old |= now;
+            }
+            if changed {
+                for caller in callers.get(&unit.name).into_iter().flatten() {
+                    if !std::mem::replace(&mut waiting[*caller], true) {
+                        open.push(*caller);
+                    }
                 }
             }
-            if !changed {
-                return known;
-            }
         }
+        known
     }
 
     /// Takes in a unit that was added to the program and that no known unit calls yet.
@@ -155,6 +166,16 @@ impl Assigned {
     }
 }
 
+/// Calls `f` with the name of every procedure that a unit, or one nested in it, names.
+fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
+    for (_, s) in unit.symbols.iter() {
+        if s.place == Place::Global {
+            f(&s.name);
+        }
+    }
+    unit.nested.iter().for_each(|n| each_callee(n, f));
+}
+
 fn io_targets(io: &Io, found: &mut HashSet<SymId>) {
     fn items(list: &[Expr], found: &mut HashSet<SymId>) {
         for e in list {
@@ -190,4 +211,30 @@ pub fn procedure_dummies(unit: &Unit) -> impl Iterator<Item = (usize, SymId)> + 
         Arg::Dummy(s) if unit.symbols[*s].class.is_procedure() => Some((i, *s)),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sources;
+    use crate::syntax::{Form, NoIncludes, parse};
+
+    #[test]
+    fn two_units_of_one_name_come_to_an_end() {
+        let text = "\
+C
+      SUBROUTINE A(X)
+      X = 1
+      CALL A(X)
+      END
+      SUBROUTINE A(X)
+      CALL A(Y)
+      END
+";
+        let mut sources = Sources::new();
+        let file = sources.add("a.f", text);
+        let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+        assert!(!crate::resolve::resolve(&mut program).is_empty());
+        assert!(Assigned::of(&program).argument("A", 0));
+    }
 }

@@ -15,6 +15,18 @@
 //! }
 //! ```
 //!
+//! # What a call does
+//!
+//! - Arrays are checked against their declared bounds, which are evaluated with the values
+//!   of the other arguments. Of an assumed-size array, `X(*)`, the declaration does not say
+//!   how long it must be: there the caller must see to it, and the function's documentation
+//!   says so.
+//! - Subprograms that use COMMON, saved variables, or input and output are run by one
+//!   thread at a time; all others by as many as there are.
+//! - STOP becomes [`Error::Stop`]. What Fortran's run-time library finds wrong (a READ
+//!   without IOSTAT that fails, a bound that `-fcheck=bounds` checks) still ends the
+//!   process, as does STOP in a program that is built with `panic = "abort"`.
+//!
 //! **Invariant:** this crate knows nothing of the compiler. It is linked into every
 //! program that calls Farfel code, so it stays small, and it is the only place apart from
 //! the generated bindings where Rust and Fortran meet.

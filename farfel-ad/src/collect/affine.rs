@@ -24,8 +24,8 @@ pub(super) enum Factor {
     /// A variable, an element, or an expression of another form. Without places, so that
     /// equal expressions are equal values.
     Opaque(Expr),
-    /// A sum in parentheses. It stays together unless a term of it merges with one
-    /// outside.
+    /// A sum or product in parentheses. It stays together unless a term of it merges with
+    /// one outside.
     Group(Box<Affine>),
 }
 
@@ -46,9 +46,9 @@ impl Factor {
 }
 
 impl Monomial {
-    /// Do both have the same factors, in whatever order?
-    fn is_like(&self, other: &Monomial) -> bool {
-        same_factors(&self.factors, &other.factors)
+    /// Does it have these factors and no others, in whatever order?
+    pub fn has_factors(&self, factors: &[Factor]) -> bool {
+        same_factors(&self.factors, factors)
     }
 
     pub fn mentions(&self, sym: SymId) -> bool {
@@ -104,6 +104,23 @@ impl Affine {
         }
     }
 
+    /// It as one factor, a product too: what is in parentheses is multiplied first.
+    pub fn kept(self) -> Self {
+        match &self.terms[..] {
+            [Monomial { k, factors }] if factors.len() > 1 => {
+                let product = Self::monomial(Monomial {
+                    k: Decimal::ONE,
+                    factors: factors.clone(),
+                });
+                Self::monomial(Monomial {
+                    k: *k,
+                    factors: vec![Factor::Group(Box::new(product))],
+                })
+            }
+            _ => self.grouped(),
+        }
+    }
+
     /// What a group alone holds.
     pub fn ungrouped(self) -> Self {
         match &self.as_monomial() {
@@ -156,7 +173,7 @@ impl Affine {
     }
 
     fn add_term(&mut self, term: &Monomial) -> Option<()> {
-        match self.terms.iter().position(|m| m.is_like(term)) {
+        match self.terms.iter().position(|m| m.has_factors(&term.factors)) {
             Some(at) => {
                 let k = self.terms[at].k.add(term.k)?;
                 if k.is_zero() {

@@ -63,30 +63,30 @@ impl Writer<'_> {
         items
     }
 
-    /// The terms of a sum of tangents; a factor that several of them share is written
-    /// once.
+    /// The terms of a sum of tangents; a coefficient that several of them have, but for a
+    /// literal, is written once.
     fn part_items(&self, parts: &[(Atom, Affine)]) -> Vec<Item> {
-        let Some(factor) = shared_factor(parts) else {
+        let Some(factors) = shared_factors(parts) else {
             return parts.iter().map(|(a, c)| self.part(a, c)).collect();
         };
         let mut sharing = Vec::new();
         let mut others = Vec::new();
         let mut first = 0;
         for (atom, c) in parts {
-            match c.as_monomial().and_then(|m| without(m, &factor)) {
-                Some(c) => {
+            match c.as_monomial() {
+                Some(m) if m.has_factors(&factors) => {
                     if sharing.is_empty() {
                         first = others.len();
                     }
-                    sharing.push((atom.clone(), c));
+                    sharing.push((atom.clone(), Affine::constant(m.k)));
                 }
-                None => others.push((atom.clone(), c.clone())),
+                _ => others.push((atom.clone(), c.clone())),
             }
         }
         let all_negative = sharing.iter().all(|(_, c)| leads_negative(c));
         let product = |parts: &[(Atom, Affine)]| {
-            let inner = self.sum(self.part_items(parts));
-            self.binary(BinOp::Mul, self.factor(&factor), self.paren(inner))
+            let inner = self.paren(self.sum(self.part_items(parts)));
+            self.product(Decimal::ONE, &factors, Some(inner)).value
         };
         let value = product(&sharing);
         let item = if all_negative {
@@ -126,7 +126,11 @@ impl Writer<'_> {
     fn scaled_atom(&self, atom: &Atom, k: Decimal) -> Item {
         let literal = |k: Decimal| self.operand(k.expr(self.bytes, self.span));
         let times = |k: Decimal| match atom {
-            Atom::Quotient(n, d) => match self.numerator(n) {
+            Atom::Sum(n, None) => {
+                let n = self.paren(self.numerator(n));
+                self.binary(BinOp::Mul, literal(k), n)
+            }
+            Atom::Sum(n, Some(d)) => match self.numerator(n) {
                 n @ Expr {
                     kind: ExprKind::Paren(_),
                     ..
@@ -180,7 +184,8 @@ impl Writer<'_> {
     fn atom(&self, atom: &Atom) -> Expr {
         match atom {
             Atom::Opaque(e) => self.placed(e),
-            Atom::Quotient(n, d) => self.binary(BinOp::Div, self.numerator(n), self.divisor(d)),
+            Atom::Sum(n, None) => self.numerator(n),
+            Atom::Sum(n, Some(d)) => self.binary(BinOp::Div, self.numerator(n), self.divisor(d)),
         }
     }
 
@@ -384,30 +389,24 @@ fn negated(parts: &[(Atom, Affine)]) -> Vec<(Atom, Affine)> {
         .collect()
 }
 
-/// The factor that the coefficients of most tangents have, if at least two have one in
-/// common.
-fn shared_factor(parts: &[(Atom, Affine)]) -> Option<Factor> {
-    let monomials: Vec<&Monomial> = parts.iter().filter_map(|(_, c)| c.as_monomial()).collect();
-    let mut best: Option<(usize, &Factor)> = None;
-    for f in monomials.iter().flat_map(|m| &m.factors) {
-        let count = monomials.iter().filter(|m| m.factors.contains(f)).count();
+/// The factors that the coefficients of most tangents have, if at least two have the same.
+fn shared_factors(parts: &[(Atom, Affine)]) -> Option<Vec<Factor>> {
+    let monomials: Vec<&Monomial> = parts
+        .iter()
+        .filter_map(|(_, c)| c.as_monomial())
+        .filter(|m| !m.factors.is_empty())
+        .collect();
+    let mut best: Option<(usize, &Monomial)> = None;
+    for m in &monomials {
+        let count = monomials
+            .iter()
+            .filter(|o| o.has_factors(&m.factors))
+            .count();
         if count > best.map_or(1, |(n, _)| n) {
-            best = Some((count, f));
+            best = Some((count, m));
         }
     }
-    best.map(|(_, f)| f.clone())
-}
-
-/// The product without one of its factors; `None` if it does not have it.
-fn without(m: &Monomial, factor: &Factor) -> Option<Affine> {
-    let at = m.factors.iter().position(|f| f == factor)?;
-    let mut factors = m.factors.clone();
-    factors.remove(at);
-    Some(if factors.is_empty() {
-        Affine::constant(m.k)
-    } else {
-        Affine::monomial(Monomial { k: m.k, factors })
-    })
+    best.map(|(_, m)| m.factors.clone())
 }
 
 /// How many operations an expression takes, roughly: additions and multiplications are

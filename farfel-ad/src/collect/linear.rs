@@ -22,8 +22,9 @@ pub(super) struct Linear {
 pub(super) enum Atom {
     /// A tangent, or an expression with tangents that is not linear. Without places.
     Opaque(Expr),
-    /// A sum of tangents over a divisor without tangents.
-    Quotient(Box<Linear>, Expr),
+    /// A sum of tangents that stays together, over a divisor without tangents if there
+    /// is one.
+    Sum(Box<Linear>, Option<Expr>),
 }
 
 /// On which side of what is there a factor goes.
@@ -41,16 +42,16 @@ impl Atom {
                 ExprKind::Var(s) => Some(s),
                 _ => None,
             },
-            Atom::Quotient(..) => None,
+            Atom::Sum(..) => None,
         }
     }
 
     fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
         match self {
             Atom::Opaque(e) => e.for_each_symbol(f),
-            Atom::Quotient(numerator, divisor) => {
-                numerator.for_each_symbol(f);
-                divisor.for_each_symbol(f);
+            Atom::Sum(terms, divisor) => {
+                terms.for_each_symbol(f);
+                divisor.iter().for_each(|d| d.for_each_symbol(f));
             }
         }
     }
@@ -104,11 +105,19 @@ impl Linear {
         self.times(&Affine::constant(k), Side::Left)
     }
 
-    /// Every coefficient times `c`, which goes to its left or right. A sum that would be written more than once becomes a
-    /// group, which the printer can factor out again.
+    /// It times `c`, which goes to the left or right of what is there.
+    ///
+    /// Coefficients are multiplied only with literals: the product of two variables that
+    /// the program does not multiply might overflow where the tangent is small, or zero.
+    /// Otherwise the sum stays together, as an atom. A sum `c` that would be written more
+    /// than once becomes a group, which the writer can factor out again.
     pub fn times(&self, c: &Affine, side: Side) -> Option<Self> {
         if c.is_zero() {
             return Some(Self::ZERO);
+        }
+        let literal = |x: &Affine| x.as_constant().is_some();
+        if !(literal(c) || literal(&self.constant) && self.parts.iter().all(|(_, x)| literal(x))) {
+            return kept(self.clone(), None)?.times(c, side);
         }
         let single = self.parts.len() + usize::from(!self.constant.is_zero()) <= 1;
         let c = if single {
@@ -136,8 +145,8 @@ impl Linear {
         for (atom, c) in &self.parts {
             let part = match atom {
                 _ if atom.variable() == Some(tangent) => value.times(c, Side::Left)?,
-                Atom::Quotient(n, d) => {
-                    quotient(n.substituted(tangent, value)?, d)?.times(c, Side::Left)?
+                Atom::Sum(terms, d) => {
+                    kept(terms.substituted(tangent, value)?, d.as_ref())?.times(c, Side::Left)?
                 }
                 Atom::Opaque(_) => Linear {
                     constant: Affine::ZERO,
@@ -149,22 +158,22 @@ impl Linear {
         Some(new)
     }
 
-    /// Calls `f` on every coefficient, in quotients too; `f` may change it.
+    /// Calls `f` on every coefficient, in sums that stay together too; `f` may change it.
     pub fn for_each_coefficient_mut(&mut self, f: &mut dyn FnMut(&mut Affine)) {
         f(&mut self.constant);
         for (atom, c) in &mut self.parts {
             f(c);
-            if let Atom::Quotient(n, _) = atom {
+            if let Atom::Sum(n, _) = atom {
                 n.for_each_coefficient_mut(f);
             }
         }
     }
 
-    /// Without the parts whose coefficients have become zero. A quotient of nothing is
-    /// one of them.
+    /// Without the parts whose coefficients have become zero. A sum of nothing that
+    /// stays together is one of them.
     pub fn without_zeros(mut self) -> Self {
         for (atom, c) in &mut self.parts {
-            if let Atom::Quotient(n, _) = atom {
+            if let Atom::Sum(n, _) = atom {
                 let numerator = std::mem::replace(&mut **n, Linear::ZERO);
                 **n = numerator.without_zeros();
                 if n.is_zero() {
@@ -180,7 +189,7 @@ impl Linear {
     pub fn variables(&self, found: &mut Vec<SymId>) {
         for (atom, _) in &self.parts {
             match atom {
-                Atom::Quotient(n, _) => n.variables(found),
+                Atom::Sum(n, _) => n.variables(found),
                 Atom::Opaque(_) => {
                     if let Some(s) = atom.variable()
                         && !found.contains(&s)
@@ -190,6 +199,19 @@ impl Linear {
                 }
             }
         }
+    }
+
+    /// Does it have an atom for which `f` holds, in sums that stay together too?
+    pub fn any_atom(&self, f: &mut dyn FnMut(&Atom) -> bool) -> bool {
+        self.parts.iter().any(|(atom, _)| match atom {
+            Atom::Sum(n, _) => n.any_atom(f) || f(atom),
+            Atom::Opaque(_) => f(atom),
+        })
+    }
+
+    /// Do both have an atom?
+    pub fn shares_atom(&self, other: &Linear) -> bool {
+        self.any_atom(&mut |a| other.any_atom(&mut |b| a == b))
     }
 
     pub fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
@@ -211,7 +233,7 @@ impl Linear {
         let parts = self.parts.iter().map(|(atom, c)| {
             c.len()
                 + match atom {
-                    Atom::Quotient(n, _) => n.len(),
+                    Atom::Sum(n, _) => n.len(),
                     Atom::Opaque(_) => 0,
                 }
         });
@@ -224,7 +246,7 @@ impl Linear {
         self.parts.iter().any(|(atom, c)| {
             long(c)
                 || match atom {
-                    Atom::Quotient(n, _) => n.has_order(),
+                    Atom::Sum(n, _) => n.has_order(),
                     Atom::Opaque(_) => false,
                 }
         })
@@ -246,29 +268,33 @@ impl Linear {
                 affine(c, bytes)
                     && match atom {
                         Atom::Opaque(_) => true,
-                        Atom::Quotient(n, _) => n.in_range_of(bytes),
+                        Atom::Sum(n, _) => n.in_range_of(bytes),
                     }
             })
     }
 }
 
-/// A sum of tangents over a divisor. A literal factor stays outside, so that quotients
-/// that differ only in it are alike.
-fn quotient(mut numerator: Linear, divisor: &Expr) -> Option<Linear> {
-    if numerator.is_zero() {
+/// A sum of tangents that stays together, over a divisor if there is one. A literal factor
+/// stays outside, so that two that differ only in it are alike.
+fn kept(mut terms: Linear, divisor: Option<&Expr>) -> Option<Linear> {
+    if terms.is_zero() {
         return Some(Linear::ZERO);
     }
     let mut k = Decimal::ONE;
-    if numerator.constant.is_zero()
-        && let [(_, c)] = &mut numerator.parts[..]
+    if terms.constant.is_zero()
+        && let [(_, c)] = &mut terms.parts[..]
         && let [m] = &mut c.terms[..]
     {
         k = std::mem::replace(&mut m.k, Decimal::ONE);
+        if m.factors.is_empty() && divisor.is_none() {
+            return terms.scaled(k);
+        }
     }
-    if numerator.parts.is_empty() {
+    if terms.parts.is_empty() {
+        // Without tangents, it should have been read as a coefficient.
         return None;
     }
-    Linear::atom(Atom::Quotient(Box::new(numerator), divisor.clone())).scaled(k)
+    Linear::atom(Atom::Sum(Box::new(terms), divisor.cloned())).scaled(k)
 }
 
 /// Reads expressions of one kind of REAL.
@@ -313,7 +339,7 @@ impl Reader<'_> {
                     let n = self.linear(a)?;
                     return match self.literal(b).and_then(Decimal::exact_inverse) {
                         Some(k) => n.scaled(k),
-                        None => quotient(n, &bare(b)),
+                        None => kept(n, Some(&bare(b))),
                     };
                 }
                 _ => {}
@@ -329,7 +355,7 @@ impl Reader<'_> {
             return Some(Affine::constant(k));
         }
         match &e.kind {
-            ExprKind::Paren(a) if self.is_native(a) => return Some(self.affine(a)?.grouped()),
+            ExprKind::Paren(a) if self.is_native(a) => return Some(self.affine(a)?.kept()),
             ExprKind::Unary(UnOp::Plus, a) if self.is_native(a) => return self.affine(a),
             ExprKind::Unary(UnOp::Minus, a) if self.is_native(a) => {
                 return self.affine(a)?.scale(Decimal::ONE.neg());
@@ -341,7 +367,7 @@ impl Reader<'_> {
                         .affine(a)?
                         .add(&self.affine(b)?.scale(Decimal::ONE.neg())?);
                 }
-                BinOp::Mul => return self.affine(a)?.mul(&self.affine(b)?),
+                BinOp::Mul => return self.affine(a)?.mul(&self.affine(b)?.kept()),
                 BinOp::Div => {
                     if let Some(k) = self.literal(b).and_then(Decimal::exact_inverse) {
                         return self.affine(a)?.mul(&Affine::constant(k));

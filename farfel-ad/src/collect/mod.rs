@@ -18,8 +18,8 @@
 //!   (`linear`), each coefficient a sum of products with literal factors (`affine`);
 //! * earlier tangents of the stretch are put in place of their names;
 //! * a variable or parenthesis in a coefficient whose value is known as such a sum is put
-//!   in its place where that merges like terms. Only literals are multiplied into sums: a
-//!   product of sums stays one;
+//!   in its place where that merges like terms. Only literals are multiplied into sums:
+//!   other products stay products;
 //! * literals are folded exactly as the decimals that they are (`decimal`);
 //! * the result is written so that compilers can keep most of it outside of loops
 //!   (`emit`);
@@ -31,6 +31,9 @@
 //! values of the program itself stay exactly what they are. Those of tangents may differ in
 //! the last bits: sums are regrouped, across parentheses too. What is computed in another
 //! type than the tangent's stays as it is: `0.1` and `0.1D0` are different numbers.
+//! No two variables are multiplied that the program does not multiply: where the tangent is
+//! zero, the product might be infinite, and zero times infinity is not zero.
+//!
 //! As the standard allows, it takes dummy arguments that are assigned for different
 //! variables.
 //!

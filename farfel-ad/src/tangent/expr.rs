@@ -86,7 +86,7 @@ impl Gen<'_> {
                 match self.reference(CallSite { callee: *s, args }, false) {
                     Some(Site::Known(c)) => self.active_reference(*s, args, &c).p,
                     Some(Site::Unknown) => {
-                        self.unknown_procedure(*s);
+                        self.unknown_procedure(*s, e.span);
                         e.clone()
                     }
                     None => self.children_primal(e),
@@ -269,6 +269,12 @@ impl Gen<'_> {
             ExprKind::Real(t) => t.replace(['D', 'Q'], "E").parse().ok(),
             ExprKind::Paren(a) => self.constant(a),
             ExprKind::Unary(UnOp::Minus, a) => Some(-self.constant(a)?),
+            ExprKind::Var(s) => match &self.unit.symbols[*s].class {
+                Class::Parameter(v) if type_of(&self.unit, v) == self.unit.symbols[*s].ty => {
+                    self.constant(v)
+                }
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -384,7 +390,7 @@ impl Gen<'_> {
                 _ => match self.reference(CallSite { callee: *s, args }, true) {
                     Some(Site::Known(c)) => self.active_reference(*s, args, &c),
                     Some(Site::Unknown) => {
-                        self.unknown_procedure(*s);
+                        self.unknown_procedure(*s, e.span);
                         Value {
                             p: e.clone(),
                             d: None,
@@ -500,9 +506,17 @@ impl Gen<'_> {
             }
             bound.push((*dummy, v));
         }
+        // While the value is expanded, dummies with a tangent count as varied variables, so
+        // that calls in it get their contexts.
+        let varied = self.varied.clone();
+        for (dummy, v) in &bound {
+            let loc = self.space.loc(*dummy);
+            self.varied.set(loc, v.d.is_some());
+        }
         let outer = std::mem::replace(&mut self.bound, bound.into_iter().collect());
         let mut v = self.tangent(value);
         self.bound = outer;
+        self.varied = varied;
         // The value is converted to the type of the statement function.
         let ty = self.unit.symbols[s].ty;
         if type_of(&self.unit, &v.p) != ty {

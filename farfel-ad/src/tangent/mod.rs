@@ -36,13 +36,18 @@ use std::cell::RefCell;
 pub const MOST_CONTEXTS: usize = 8;
 
 /// The tangent of a request's head and of what is active below it.
-pub fn differentiate(program: &Program, request: &Request) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+pub fn differentiate(
+    program: &Program,
+    request: &Request,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let dependence = Dependence::of(&CallGraph::below(program, &request.head));
     let engine = Engine {
         program,
         request,
         names: RefCell::new(Names::new(program, request, &dependence)),
         dependence,
+        warnings: RefCell::new(Vec::new()),
     };
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
@@ -67,6 +72,7 @@ pub fn differentiate(program: &Program, request: &Request) -> Result<Vec<Unit>, 
             Err(e) => errors.extend(e),
         }
     }
+    warnings.append(&mut engine.warnings.borrow_mut());
     if errors.is_empty() {
         Ok(units)
     } else {
@@ -93,6 +99,7 @@ pub(crate) struct Engine<'a> {
     pub request: &'a Request,
     pub dependence: Dependence,
     pub names: RefCell<Names>,
+    pub warnings: RefCell<Vec<Diagnostic>>,
 }
 
 impl Engine<'_> {

@@ -1,8 +1,8 @@
 //! One unit's statements with their derivatives.
 
 use super::{Engine, Wanted};
-use crate::collect::collect;
 use crate::activity::{Activity, Problem, Site};
+use crate::collect::collect;
 use crate::depend::{CallSite, Move, Set, Space, differentiable, read_targets};
 use crate::flow::Flow;
 use farfel_lang::Span;
@@ -75,7 +75,7 @@ pub(super) fn generate(
         &space.locs(&wanted.context.inputs),
         &space.locs(&wanted.context.outputs),
     );
-    if let Some(s) = problem.tangled(&activity) {
+    if let Some(s) = problem.refused(&activity) {
         let s = &source.symbols[s];
         return Err(vec![
             Diagnostic::error(
@@ -86,7 +86,7 @@ pub(super) fn generate(
                     s.name
                 ),
             )
-            .label("shared by EQUIVALENCE, or by a COMMON block that program units divide differently")
+            .label("in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently")
             .related(engine.request.span, "for this AD block")
             .help("give the variable storage of its own, or declare the COMMON block alike everywhere"),
         ]);
@@ -161,7 +161,10 @@ pub(super) fn generate(
     g.unit.body = all;
     g.drop_unused_procedures();
     if g.errors.is_empty() {
-        let temporaries = g.temporaries.iter().filter(|((_, derivative), _)| *derivative);
+        let temporaries = g
+            .temporaries
+            .iter()
+            .filter(|((_, derivative), _)| *derivative);
         let tangents: HashSet<SymId> = temporaries
             .flat_map(|(_, list)| list)
             .chain(g.derivatives.values())
@@ -258,24 +261,26 @@ impl Gen<'_> {
             if self.space.saved.contains(loc) {
                 continue;
             }
-            let d = match self.space.common_at(loc) {
-                Some(k) => self.common_derivative(k),
+            let found: Vec<SymId> = match self.space.common_at(loc) {
+                Some(k) => self.common_derivative(k).into_iter().collect(),
                 None => {
-                    let s = SymId(loc as u32);
-                    if !differentiable(&self.unit.symbols[s]) {
-                        continue;
-                    }
-                    // The caller has set the arrays among the head's arguments.
-                    if root.is_some()
-                        && self.unit.symbols[s].place == Place::Dummy
-                        && self.unit.symbols[s].is_array()
-                    {
-                        continue;
-                    }
-                    Some(self.derivative_of(s))
+                    // More than one where EQUIVALENCE ties them together.
+                    let here: Vec<SymId> = self
+                        .source
+                        .symbols
+                        .iter()
+                        .filter(|(id, s)| {
+                            self.space.loc(*id) == loc
+                                && differentiable(s)
+                                // The caller has set the arrays among the head's arguments.
+                                && !(root.is_some() && s.place == Place::Dummy && s.is_array())
+                        })
+                        .map(|(id, _)| id)
+                        .collect();
+                    here.into_iter().map(|s| self.derivative_of(s)).collect()
                 }
             };
-            if let Some(d) = d {
+            for d in found {
                 let zero = self.zero(self.unit.symbols[d].ty.unwrap_or(Type::REAL));
                 out.push(Stmt::assign(Expr::var(d, self.span), zero, self.span));
             }
@@ -418,6 +423,7 @@ impl Gen<'_> {
                 && self.activity.live[node].contains(self.space.loc(*s))
         });
         let Some(s) = active_target else {
+            self.warn_of_lost_derivative(target, value);
             let target = self.primal(target);
             let value = self.primal(value);
             return vec![Stmt::assign(target, value, span)];
@@ -454,6 +460,28 @@ impl Gen<'_> {
             out.push(Stmt::assign(target, v.p, span));
         }
         out
+    }
+
+    /// `K = X`, where X varies: whoever writes INT or NINT knows that nothing is left of the
+    /// derivative, whoever leaves the conversion to the assignment may not.
+    fn warn_of_lost_derivative(&mut self, target: &Expr, value: &Expr) {
+        let Some(s) = target.base() else { return };
+        let symbol = &self.source.symbols[s];
+        if matches!(symbol.ty, Some(Type::Integer(_))) && self.is_varied(value) {
+            self.engine.warnings.borrow_mut().push(
+                Diagnostic::warning(
+                    &rules::AD_LOST_DERIVATIVE,
+                    target.span,
+                    format!("the derivative ends here: {} is an INTEGER", symbol.name),
+                )
+                .label("has no tangent")
+                .related(self.engine.request.span, "for this AD block")
+                .help(format!(
+                    "declare {} REAL, or write INT(…) to show that this is meant",
+                    symbol.name
+                )),
+            );
+        }
     }
 
     /// Sets the derivatives to zero of variables that got a new, passive value.
@@ -631,7 +659,7 @@ impl Gen<'_> {
                 vec![Stmt::new(StmtKind::Call(callee, args), span)]
             }
             Some(Site::Unknown) => {
-                self.unknown_procedure(callee);
+                self.unknown_procedure(callee, span);
                 Vec::new()
             }
             Some(Site::Known(c)) => {
@@ -641,7 +669,7 @@ impl Gen<'_> {
         }
     }
 
-    pub(super) fn unknown_procedure(&mut self, callee: SymId) {
+    pub(super) fn unknown_procedure(&mut self, callee: SymId, span: Span) {
         let s = &self.source.symbols[callee];
         let entry_of = self.engine.program.units.iter().find(|u| {
             let mut found = false;
@@ -655,7 +683,7 @@ impl Gen<'_> {
         let d = if let Some(u) = entry_of {
             Diagnostic::error(
                 &rules::AD_UNSUPPORTED,
-                self.span,
+                span,
                 format!(
                     "derivatives would go through {}, an ENTRY of {}",
                     s.name, u.name
@@ -665,14 +693,14 @@ impl Gen<'_> {
         } else if s.place == Place::Dummy {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
-                self.span,
+                span,
                 format!("derivatives would go through the dummy procedure {}", s.name),
             )
             .help("pass a procedure whose text is part of the program, so that a copy can be made for it")
         } else {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
-                self.span,
+                span,
                 format!(
                     "derivatives would go through {}, whose text is not known",
                     s.name
@@ -777,9 +805,10 @@ impl Gen<'_> {
             let ty = type_of(&self.unit, a).unwrap_or(Type::REAL);
             actuals.push(v.p);
             actuals.push(match v.d {
-                None => self.zero(ty),
-                Some(d) => {
-                    if matches!(d.kind, ExprKind::Var(_)) {
+                None if !context.outputs.contains(i) => self.zero(ty),
+                d => {
+                    let d = d.unwrap_or_else(|| self.zero(ty));
+                    if matches!(d.kind, ExprKind::Var(_)) && !context.outputs.contains(i) {
                         d
                     } else {
                         let t = self.temporary(ty, true);

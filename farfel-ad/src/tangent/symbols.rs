@@ -46,7 +46,10 @@ impl Gen<'_> {
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
                     of.span,
-                    format!("{} has assumed size, so that its tangent cannot be stored", of.name),
+                    format!(
+                        "{} has assumed size, so that its tangent cannot be stored",
+                        of.name
+                    ),
                 )
                 .help(format!("declare its bounds, for instance {}(N)", of.name)),
             );
@@ -65,7 +68,67 @@ impl Gen<'_> {
         if keeps {
             self.keep(d, &of);
         }
+        if self.space.tangled.contains(loc) {
+            self.derivative_equivalence(loc);
+        }
         d
+    }
+
+    /// Ties the derivatives of the variables at a location together as they are tied.
+    fn derivative_equivalence(&mut self, loc: usize) {
+        let groups: Vec<Vec<Expr>> = self
+            .source
+            .specs
+            .iter()
+            .filter_map(|s| match &s.kind {
+                SpecKind::Equivalence(groups) => Some(groups),
+                _ => None,
+            })
+            .flatten()
+            .filter(|g| {
+                g.iter()
+                    .filter_map(Expr::base)
+                    .any(|s| self.space.loc(s) == loc)
+            })
+            .cloned()
+            .collect();
+        // All at once: the symbol that was asked for is known already.
+        let members: Vec<SymId> = groups
+            .iter()
+            .flatten()
+            .filter_map(Expr::base)
+            .filter(|s| differentiable(&self.unit.symbols[*s]))
+            .collect();
+        for s in members {
+            if !self.derivatives.contains_key(&s) {
+                let of = self.unit.symbols[s].clone();
+                let name = self.unused(&format!("{}{}", of.name, self.suffix));
+                let d = self.declare_new(Symbol {
+                    name,
+                    external: false,
+                    ..of
+                });
+                self.derivatives.insert(s, d);
+            }
+        }
+        let mut tied: Vec<Vec<Expr>> = Vec::new();
+        for group in groups {
+            let mut of_group = Vec::new();
+            for mut e in group {
+                if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut e.kind
+                    && let Some(d) = self.derivatives.get(s)
+                {
+                    *s = *d;
+                    of_group.push(e);
+                }
+            }
+            if of_group.len() > 1 {
+                tied.push(of_group);
+            }
+        }
+        if !tied.is_empty() {
+            self.insert_spec(SpecKind::Equivalence(tied));
+        }
     }
 
     /// Makes a derivative keep its value between calls, starting from zero.
@@ -139,6 +202,11 @@ impl Gen<'_> {
     }
 
     fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
+        self.insert_spec(SpecKind::Common(vec![(name, entities)]));
+    }
+
+    /// Adds a specification after the declarations and before what must follow them.
+    fn insert_spec(&mut self, kind: SpecKind) {
         let at = self
             .unit
             .specs
@@ -148,7 +216,7 @@ impl Gen<'_> {
         self.unit.specs.insert(
             at,
             Spec {
-                kind: SpecKind::Common(vec![(name, entities)]),
+                kind,
                 span: self.span,
             },
         );

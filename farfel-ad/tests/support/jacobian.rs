@@ -13,6 +13,11 @@ pub struct Case {
 /// Compares the Jacobians of all cases by AD with those by differences, and the values with
 /// those of the plain subroutines; in one program.
 pub fn check_cases(cases: &[Case], tolerance: f64) -> String {
+    check_cases_with(cases, tolerance, &[CHECKED, FAST])
+}
+
+/// Like [`check_cases`], with compiler flags for each run.
+pub fn check_cases_with(cases: &[Case], tolerance: f64, runs: &[&[&str]]) -> String {
     let mut text = String::from(
         "      PROGRAM MAIN
       DOUBLE PRECISION X(3), V(3), Y(3), D(3), P(3), R(3)
@@ -71,7 +76,7 @@ pub fn check_cases(cases: &[Case], tolerance: f64) -> String {
         );
     }
     let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    for flags in [CHECKED, FAST] {
+    for flags in runs {
         compare(&run(&fortran, flags), tolerance, &fortran);
     }
     fortran

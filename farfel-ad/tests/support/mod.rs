@@ -4,7 +4,7 @@
 
 pub mod jacobian;
 
-use farfel_ad::{Builtin, differentiate_all};
+use farfel_ad::{Builtin, differentiate_all_warning};
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
@@ -26,12 +26,17 @@ pub const CHECKED: &[&str] = &[
 
 /// The Fortran text with all derivatives, or the faults as `CODE line:column message`.
 pub fn expand(source: &str) -> Result<String, String> {
+    expand_warning(source).map(|(text, _)| text)
+}
+
+/// Like [`expand`], with the warnings.
+pub fn expand_warning(source: &str) -> Result<(String, String), String> {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
     let fail = |diagnostics: &[Diagnostic], sources: &Sources| {
         let mut out = String::new();
-        for d in diagnostics.iter().filter(|d| d.is_error()) {
+        for d in diagnostics {
             let place = sources
                 .get(d.span.file)
                 .map(|f| f.line_column(d.span.start));
@@ -41,22 +46,30 @@ pub fn expand(source: &str) -> Result<String, String> {
         out
     };
     let mut program = parsed.program;
-    let mut errors = fail(&parsed.diagnostics, &sources);
+    let mut errors = fail(&only_errors(parsed.diagnostics), &sources);
     if errors.is_empty() {
-        errors = fail(&resolve(&mut program), &sources);
+        errors = fail(&only_errors(resolve(&mut program)), &sources);
     }
     if !errors.is_empty() {
         return Err(errors);
     }
     let lowered = lower(program, Stage::Stage);
-    errors = fail(&lowered.diagnostics, &sources);
+    errors = fail(&only_errors(lowered.diagnostics), &sources);
     if !errors.is_empty() {
         return Err(errors);
     }
-    match differentiate_all(&Builtin, lowered.program, &lowered.requests) {
-        Ok(p) => Ok(print_program(&p, &Options::default())),
+    let mut warnings = Vec::new();
+    match differentiate_all_warning(&Builtin, lowered.program, &lowered.requests, &mut warnings) {
+        Ok(p) => Ok((
+            print_program(&p, &Options::default()),
+            fail(&warnings, &sources),
+        )),
         Err(d) => Err(fail(&d, &sources)),
     }
+}
+
+fn only_errors(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.into_iter().filter(|d| d.is_error()).collect()
 }
 
 /// Compiles Fortran text and runs it; its output. Panics with everything there is to see

@@ -161,6 +161,14 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
             .collect();
         sets.push(DataSet { targets, values });
     }
+    // Loop variables of the DATA statements are names of their own.
+    let ids: Vec<SymId> = block.symbols.ids().collect();
+    for id in ids {
+        let s = &mut block.symbols[id];
+        if matches!(s.place, Place::Dummy | Place::Result) {
+            s.place = Place::Local;
+        }
+    }
     block.specs.push(Spec {
         kind: SpecKind::Data(sets),
         span: unit.span,

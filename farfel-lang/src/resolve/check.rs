@@ -1,10 +1,10 @@
-//! What is wrong between units, with labels, with types and in AD blocks.
+//! What is wrong between units, with types and in AD blocks. (Labels are the parser's.)
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, Label, Name, Place,
-    Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
+    AdAssign, AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, Label, Name,
+    Place, Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -12,7 +12,12 @@ use std::collections::{HashMap, HashSet};
 
 /// Checks the top-level units whose positions are not in `faulty`.
 pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mut Vec<Diagnostic>) {
-    let assigned = Assigned::of(program);
+    // Only AD blocks ask for it.
+    let assigned = if program.units.iter().any(has_ad_blocks) {
+        Assigned::of(program)
+    } else {
+        Assigned::default()
+    };
     let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
     for (_, unit) in program
         .units
@@ -30,6 +35,14 @@ pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mu
     }
 }
 
+fn has_ad_blocks(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= matches!(s.kind, StmtKind::Ad(_))
+    });
+    found || unit.nested.iter().any(has_ad_blocks)
+}
+
 struct Checker<'a, 'p> {
     globals: &'a HashMap<&'p Name, &'p Unit>,
     assigned: &'a Assigned,
@@ -40,9 +53,23 @@ struct Checker<'a, 'p> {
 
 impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
-        self.labels(unit);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
         self.function_types(unit);
+        for (_, s) in unit.symbols.iter() {
+            // The facts of a link are checked where they are written.
+            if matches!(s.place, Place::Host(_)) {
+                continue;
+            }
+            let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
+            let value = match &s.class {
+                Class::Parameter(e) | Class::StatementFunction(_, e) => Some(&**e),
+                _ => None,
+            };
+            bounds
+                .chain(&s.length)
+                .chain(value)
+                .for_each(|e| self.value(unit, e, false));
+        }
         self.around.push(unit);
         for n in &unit.nested {
             self.unit(n);
@@ -77,6 +104,10 @@ impl<'p> Checker<'_, 'p> {
             StmtKind::LogicalIf(c, _) => self.condition(unit, c),
             _ => {}
         }
+        let passes_procedures = matches!(stmt.kind, StmtKind::Call(..));
+        if !matches!(stmt.kind, StmtKind::Io(_)) {
+            stmt.for_each_own_expr(&mut |e| self.value(unit, e, passes_procedures));
+        }
         stmt.for_each_own_expr(&mut |e| {
             e.walk(&mut |e| match &e.kind {
                 ExprKind::Call(s, args) => self.call(unit, *s, args, e.span),
@@ -94,6 +125,44 @@ impl<'p> Checker<'_, 'p> {
                 _ => {}
             });
         });
+    }
+
+    /// Names in expressions are values, but for actual arguments, which may be procedures.
+    fn value(&mut self, unit: &Unit, e: &Expr, argument: bool) {
+        match &e.kind {
+            ExprKind::Var(s) if !argument => {
+                let symbol = &unit.symbols[*s];
+                let what = match &symbol.class {
+                    Class::Function | Class::Procedure | Class::Intrinsic(_) => "a function",
+                    Class::Subroutine => "a subroutine",
+                    Class::StatementFunction(..) => "a statement function",
+                    Class::Namelist(_) => "a NAMELIST group",
+                    Class::Variable | Class::Parameter(_) | Class::Unknown => return,
+                };
+                let d = Diagnostic::error(
+                    &rules::NOT_A_VALUE,
+                    e.span,
+                    format!("{} is {what}, not a value", symbol.name),
+                )
+                .related(symbol.span, format!("{} comes from here", symbol.name));
+                self.error(match what {
+                    "a subroutine" | "a NAMELIST group" => d,
+                    _ => d.help(format!("write {}(…) with its arguments", symbol.name)),
+                });
+            }
+            ExprKind::Call(s, args) => {
+                let passes = !matches!(
+                    unit.symbols[*s].class,
+                    Class::Intrinsic(_) | Class::StatementFunction(..)
+                );
+                args.iter().for_each(|a| self.value(unit, a, passes));
+            }
+            ExprKind::Keyword(..) => {}
+            _ => e
+                .children()
+                .into_iter()
+                .for_each(|c| self.value(unit, c, false)),
+        }
     }
 
     fn condition(&mut self, unit: &Unit, condition: &Expr) {
@@ -358,51 +427,6 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    fn labels(&mut self, unit: &Unit) {
-        let mut defined: HashMap<Label, Span> = HashMap::new();
-        for s in &unit.specs {
-            if let crate::ir::SpecKind::Format(l, _) = s.kind {
-                defined.insert(l, s.span);
-            }
-        }
-        walk_block(&unit.body, &mut |s| {
-            let ends = match &s.kind {
-                StmtKind::Do(d) => match d.end {
-                    DoEnd::EndDo(l) => l,
-                    DoEnd::Label(_) => None,
-                },
-                StmtKind::If(b) => b.end_label,
-                _ => None,
-            };
-            for l in s.label.into_iter().chain(ends) {
-                if let Some(first) = defined.insert(l, s.span) {
-                    self.error(
-                        Diagnostic::error(
-                            &rules::BAD_LABEL,
-                            s.span,
-                            format!("label {l} is defined twice"),
-                        )
-                        .related(first, "first here"),
-                    );
-                }
-            }
-        });
-        walk_block(&unit.body, &mut |s| {
-            for l in targets(&s.kind) {
-                if !defined.contains_key(&l) {
-                    self.error(
-                        Diagnostic::error(
-                            &rules::BAD_LABEL,
-                            s.span,
-                            format!("there is no label {l} in {}", unit.name),
-                        )
-                        .help("a label belongs to its own subprogram, nested ones too"),
-                    );
-                }
-            }
-        });
-    }
-
     fn ad_block(&mut self, unit: &'p Unit, block: &'p AdBlock, span: Span) {
         let word = match block.mode {
             AdMode::Forward => "TANGENT",
@@ -454,6 +478,7 @@ impl<'p> Checker<'_, 'p> {
                             .help("only REAL, DOUBLE PRECISION and COMPLEX variables have derivatives"),
                         );
                     }
+                    self.shapes(unit, a, opening);
                     if !opening {
                         self.target(unit, &a.other);
                     }
@@ -485,6 +510,42 @@ impl<'p> Checker<'_, 'p> {
                 .for_each(|i| self.implied_loop_variables(unit, i));
         }
         self.ad_jumps(unit, block);
+    }
+
+    /// A whole array goes with a whole array; a scalar value sets every element.
+    fn shapes(&mut self, unit: &Unit, a: &AdAssign, opening: bool) {
+        let (var, other) = (rank(unit, &a.var), rank(unit, &a.other));
+        if var == other || opening && other == 0 {
+            return;
+        }
+        let shown = |r: usize| match r {
+            0 => "a scalar".to_owned(),
+            1 => "an array".to_owned(),
+            n => format!("an array of {n} dimensions"),
+        };
+        let (what, message) = match opening {
+            true => (
+                "value",
+                format!(
+                    "the value is {}, but the variable is {}",
+                    shown(other),
+                    shown(var)
+                ),
+            ),
+            false => (
+                "destination",
+                format!(
+                    "the destination is {}, but the variable is {}",
+                    shown(other),
+                    shown(var)
+                ),
+            ),
+        };
+        self.error(
+            Diagnostic::error(&rules::RANK_MISMATCH, a.other.span, message)
+                .label(what)
+                .help("name an element, or use an implied DO, for instance `(G(I) = TANGENT(Y(I)), I = 1, N)`"),
+        );
     }
 
     fn implied_loop_variables(&mut self, unit: &Unit, item: &AdItem) {
@@ -567,11 +628,22 @@ fn jumps(kind: &StmtKind) -> Vec<Label> {
     }
 }
 
-/// The labels that a statement refers to.
-fn targets(kind: &StmtKind) -> Vec<Label> {
-    match kind {
-        StmtKind::AssignLabel(l, _) => vec![*l],
-        _ => jumps(kind),
+/// The number of dimensions of a value; 0 for a scalar.
+fn rank(unit: &Unit, e: &Expr) -> usize {
+    match &e.kind {
+        ExprKind::Var(s) => unit.symbols[*s].dims.len(),
+        ExprKind::Element(_, subscripts) => subscripts
+            .iter()
+            .filter(|s| matches!(s.kind, ExprKind::Range(..)))
+            .count(),
+        // Functions take and give scalars, but for intrinsic ones, which go by elements.
+        ExprKind::Call(s, _) if !matches!(unit.symbols[*s].class, Class::Intrinsic(_)) => 0,
+        _ => e
+            .children()
+            .into_iter()
+            .map(|c| rank(unit, c))
+            .max()
+            .unwrap_or(0),
     }
 }
 

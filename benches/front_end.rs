@@ -1,0 +1,183 @@
+//! How long Farfel itself takes: from text to the Fortran that is compiled.
+//!
+//! `cargo bench -p farfel-benches --bench front_end`. The source is the paper's example, as
+//! many times over as the table says, each copy with names of its own: nested subprograms
+//! and nested AD blocks in every one. Times of the passes are the least of three runs.
+//!
+//! Ends with 1 when a pass takes much longer for a line of a large program than for one of
+//! a small program. Without `--bench`, as under `cargo test --benches`, it only checks that
+//! the passes accept the programs.
+
+// The table is what this program is for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use farfel_ad::{Builtin, differentiate_all};
+use farfel_lang::lower::{Stage, lower};
+use farfel_lang::syntax::{NoIncludes, parse};
+use farfel_lang::{Diagnostic, Sources, print, resolve::resolve};
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The paper's program without its main program.
+const PAPER: &str = include_str!("../example-project/fortran-main/paper.ff");
+
+/// The top-level subprograms in it.
+const UNITS: [&str; 7] = [
+    "EQLBRM", "ROOT", "DERIV2", "ARGMAX", "DERIV1", "GMBIGA", "GMBIGB",
+];
+
+/// How many copies the programs hold.
+const SIZES: [usize; 3] = [5, 20, 80];
+
+/// The passes in order.
+const PASSES: [&str; 5] = ["parse", "resolve", "lower", "differentiate", "print"];
+
+/// How much longer a pass may take for a line of the largest program than for one of the
+/// smallest.
+const GROWTH: f64 = 4.0;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let outcome = if std::env::args().any(|a| a == "--bench") {
+        bench()
+    } else {
+        passes(&source(2)).map(|_| Vec::new())
+    };
+    match outcome {
+        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(faults) => {
+            for fault in faults {
+                eprintln!("{fault}");
+            }
+            ExitCode::FAILURE
+        }
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Times everything and prints the table. Returns what is not as it should be.
+fn bench() -> Result<Vec<String>, Failure> {
+    println!("Microseconds for a line of the source, best of 3 runs\n");
+    print!("{:>8}", "lines");
+    for pass in PASSES {
+        print!("{pass:>15}");
+    }
+    println!("{:>15}{:>10}", "all", "seconds");
+    let mut of_sizes = Vec::new();
+    for copies in SIZES {
+        let source = source(copies);
+        let lines = source.lines().count();
+        let mut best = passes(&source)?;
+        for _ in 1..3 {
+            for (best, again) in best.iter_mut().zip(passes(&source)?) {
+                *best = again.min(*best);
+            }
+        }
+        let of_line = best.map(|t| t.as_secs_f64() * 1e6 / lines as f64);
+        print!("{lines:>8}");
+        for t in of_line {
+            print!("{t:>15.2}");
+        }
+        println!(
+            "{:>15.2}{:>10.3}",
+            of_line.iter().sum::<f64>(),
+            best.iter().sum::<Duration>().as_secs_f64()
+        );
+        of_sizes.push(of_line);
+    }
+    let mut faults = Vec::new();
+    if let [small, .., large] = &of_sizes[..] {
+        for ((pass, small), large) in PASSES.iter().zip(small).zip(large) {
+            if *large > GROWTH * small {
+                faults.push(format!(
+                    "{pass} takes {:.1} times as long for a line of the largest program",
+                    large / small
+                ));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// The paper's program, so many times over.
+fn source(copies: usize) -> String {
+    let library = PAPER.split("      PROGRAM MAIN").next().unwrap_or_default();
+    let mut text = String::new();
+    for i in 0..copies {
+        let mut copy = library.to_owned();
+        for unit in UNITS {
+            copy = copy.replace(unit, &format!("{unit}{i}"));
+        }
+        text += &copy;
+        // Infallible: it is a String.
+        let _ = write!(
+            text,
+            "      SUBROUTINE PLAY{i}(ASTAR, BSTAR, N)
+      CALL EQLBRM{i}(GMBIGA{i}, GMBIGB{i}, ASTAR, BSTAR, N)
+      END
+"
+        );
+    }
+    text
+}
+
+/// Runs all passes and gives the time that each took.
+fn passes(source: &str) -> Result<[Duration; PASSES.len()], Failure> {
+    let mut clock = Clock {
+        since: Instant::now(),
+    };
+    let mut sources = Sources::new();
+    let file = sources.add("copies.ff", source);
+    let mut parsed = parse(&mut sources, file, None, &mut NoIncludes);
+    let parsing = clock.lap();
+    none(&parsed.diagnostics)?;
+    let found = resolve(&mut parsed.program);
+    let resolving = clock.lap();
+    none(&found)?;
+    let lowered = lower(parsed.program, Stage::Stage);
+    let lowering = clock.lap();
+    none(&lowered.diagnostics)?;
+    let done = differentiate_all(&Builtin, lowered.program, &lowered.requests);
+    let differentiating = clock.lap();
+    let program = done.map_err(|d| first(&d))?;
+    let text = print::print_program(&program, &print::Options::default());
+    let printing = clock.lap();
+    if text.len() < source.len() {
+        return Err("the generated program is shorter than its source".into());
+    }
+    Ok([parsing, resolving, lowering, differentiating, printing])
+}
+
+/// Gives the time since it was last asked.
+struct Clock {
+    since: Instant,
+}
+
+impl Clock {
+    fn lap(&mut self) -> Duration {
+        let lap = self.since.elapsed();
+        self.since = Instant::now();
+        lap
+    }
+}
+
+/// The sources have no faults, so a fault is one of the passes.
+fn none(found: &[Diagnostic]) -> Result<(), Failure> {
+    let errors: Vec<Diagnostic> = found.iter().filter(|d| d.is_error()).cloned().collect();
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(first(&errors).into())
+    }
+}
+
+fn first(errors: &[Diagnostic]) -> String {
+    errors
+        .first()
+        .map_or_else(String::new, |d| format!("{}: {}", d.rule.code, d.message))
+}
