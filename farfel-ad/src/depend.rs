@@ -22,7 +22,7 @@ use farfel_lang::ir::{
     StmtKind, SymId, Symbol, Type, Unit,
 };
 use fixedbitset::FixedBitSet;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A set of locations or of slots.
 pub type Set = FixedBitSet;
@@ -715,87 +715,138 @@ impl Dependence {
             .map(|s| self.moves(unit, space, s))
             .collect();
         // The state: for each location, the slots it depends on.
-        let bottom = vec![Set::with_capacity(space.slots); space.len];
-        let mut entry = bottom.clone();
+        let mut entry = Matrix::new(space.len, space.slots);
         for slot in 0..space.slots {
             if slot != space.result_slot()
                 && let Some(loc) = space.slot(slot)
             {
-                entry[loc].insert(slot);
+                entry.insert(loc, slot);
             }
         }
-        loop {
-            let mut states = vec![bottom.clone(); flow.len()];
-            states[flow.entry].clone_from(&entry);
-            let mut work: std::collections::VecDeque<usize> = [flow.entry].into();
+        let exit = loop {
+            let mut states = vec![None; flow.len()];
+            states[flow.entry] = Some(entry.clone());
+            let mut work: VecDeque<usize> = [flow.entry].into();
             let mut queued = vec![false; flow.len()];
-            let mut seen = vec![false; flow.len()];
             while let Some(n) = work.pop_front() {
                 queued[n] = false;
-                seen[n] = true;
-                let mut state = states[n].clone();
+                let Some(mut state) = states[n].clone() else {
+                    continue;
+                };
                 for group in moves.get(n).into_iter().flatten() {
-                    apply(&mut state, group, |dst, src| dst.union_with(src));
+                    state.assign(group);
                 }
                 for &to in &flow.successors[n] {
-                    let mut changed = false;
-                    for (dst, src) in states[to].iter_mut().zip(&state) {
-                        if !src.is_subset(dst) {
-                            dst.union_with(src);
-                            changed = true;
+                    let changed = match &mut states[to] {
+                        Some(there) => there.union_with(&state),
+                        none => {
+                            *none = Some(state.clone());
+                            true
                         }
-                    }
-                    if (changed || !seen[to]) && !queued[to] {
+                    };
+                    if changed && !queued[to] {
                         queued[to] = true;
                         work.push_back(to);
                     }
                 }
             }
-            let exit = &states[flow.exit];
+            let Some(exit) = states[flow.exit].take() else {
+                // It never returns.
+                return depends;
+            };
             let mut changed = false;
             for loc in space.saved.ones() {
-                if !exit[loc].is_subset(&entry[loc]) {
-                    entry[loc].union_with(&exit[loc]);
-                    changed = true;
+                changed |= entry.union_row(loc, &exit);
+            }
+            if !changed {
+                break exit;
+            }
+        };
+        for (slot, set) in depends.iter_mut().enumerate() {
+            if let Some(loc) = space.slot(slot) {
+                set.extend(exit.row(loc));
+                if space.weak.contains(loc) && slot != space.result_slot() {
+                    // The caller's array may be larger.
+                    set.insert(slot);
                 }
             }
-            if changed {
-                continue;
-            }
-            for (slot, set) in depends.iter_mut().enumerate() {
-                if let Some(loc) = space.slot(slot) {
-                    set.clone_from(&exit[loc]);
-                    if space.weak.contains(loc) && slot != space.result_slot() {
-                        // The caller's array may be larger.
-                        set.insert(slot);
-                    }
-                }
-            }
-            return depends;
         }
+        depends
     }
 }
 
-/// Carries a group of assignments out on a state of one value for each location.
-fn apply(state: &mut [Set], group: &[Move], join: impl Fn(&mut Set, &Set)) {
-    let new: Vec<Set> = group
-        .iter()
-        .map(|m| {
-            let mut value = Set::with_capacity(state.first().map_or(0, Set::len));
-            for f in m.from.ones() {
-                join(&mut value, &state[f]);
-            }
-            value
-        })
-        .collect();
-    // Several moves to one location (an array passed twice) all count.
-    for m in group {
-        if m.strong && group.iter().filter(|x| x.target == m.target).count() == 1 {
-            state[m.target].clear();
+/// For each location a set of slots, in one piece of memory.
+#[derive(Debug, Clone)]
+struct Matrix {
+    bits: Vec<u64>,
+    /// Words in a row.
+    width: usize,
+}
+
+impl Matrix {
+    fn new(rows: usize, columns: usize) -> Self {
+        let width = columns.div_ceil(64);
+        Matrix {
+            bits: vec![0; rows * width],
+            width,
         }
     }
-    for (m, value) in group.iter().zip(&new) {
-        join(&mut state[m.target], value);
+
+    fn insert(&mut self, row: usize, column: usize) {
+        self.bits[row * self.width + column / 64] |= 1 << (column % 64);
+    }
+
+    fn row(&self, row: usize) -> impl Iterator<Item = usize> {
+        let words = &self.bits[row * self.width..(row + 1) * self.width];
+        words.iter().enumerate().flat_map(|(i, w)| {
+            (0..64)
+                .filter(move |b| w >> b & 1 == 1)
+                .map(move |b| i * 64 + b)
+        })
+    }
+
+    /// Adds another matrix; true when that changed something.
+    fn union_with(&mut self, other: &Matrix) -> bool {
+        let mut changed = false;
+        for (a, b) in self.bits.iter_mut().zip(&other.bits) {
+            changed |= *b & !*a != 0;
+            *a |= b;
+        }
+        changed
+    }
+
+    fn union_row(&mut self, row: usize, other: &Matrix) -> bool {
+        let mut changed = false;
+        for i in row * self.width..(row + 1) * self.width {
+            changed |= other.bits[i] & !self.bits[i] != 0;
+            self.bits[i] |= other.bits[i];
+        }
+        changed
+    }
+
+    /// Carries a group of assignments out.
+    fn assign(&mut self, group: &[Move]) {
+        let w = self.width;
+        let mut new = vec![0u64; group.len() * w];
+        for (value, m) in new.chunks_exact_mut(w.max(1)).zip(group) {
+            for f in m.from.ones() {
+                for (a, b) in value.iter_mut().zip(&self.bits[f * w..(f + 1) * w]) {
+                    *a |= b;
+                }
+            }
+        }
+        for m in group {
+            // Several moves to one location (an array passed twice) all count.
+            if m.strong && group.iter().filter(|x| x.target == m.target).count() == 1 {
+                self.bits[m.target * w..(m.target + 1) * w].fill(0);
+            }
+        }
+        for (value, m) in new.chunks_exact(w.max(1)).zip(group) {
+            let row = &mut self.bits[m.target * w..(m.target + 1) * w];
+            for (a, b) in row.iter_mut().zip(value) {
+                *a |= b;
+            }
+        }
     }
 }
 

@@ -366,7 +366,8 @@ fn seeds_that_are_literals() {
          R_G = Y*T_G + 3.0*X_G
         ",
         "
-         R_G = 3.0 + 2.0*Y*X
+         T_G = 2.0*X
+         R_G = 3.0 + Y*T_G
         ",
     );
 }

@@ -35,7 +35,7 @@ fn unknown_procedures() {
       CALL SCALE(Y, 2)
       END
 "), @r"
-    F0304 13:7 derivatives would go through G, whose text is not known
+    F0304 13:11 derivatives would go through G, whose text is not known
     F0304 14:7 derivatives would go through SCALE, whose text is not known
     ");
 }
@@ -154,8 +154,8 @@ fn all_faults_at_once() {
       Y = Y + LOG_GAMMA(X)
       END
 "), @r"
-    F0304 10:7 derivatives would go through P, whose text is not known
     F0305 10:11 the derivative of GAMMA is not known to the built-in engine
+    F0304 10:25 derivatives would go through P, whose text is not known
     F0305 16:15 the derivative of LOG_GAMMA is not known to the built-in engine
     ");
 }

@@ -15,6 +15,7 @@ use farfel_lang::ir::{
     Arg, BinOp, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, UnOp, Unit,
     UnitKind,
 };
+use farfel_lang::print::print_expr;
 use std::fmt::Write as _;
 
 /// The subprograms that Rust can call, and those that it cannot, each with the reason.
@@ -433,6 +434,16 @@ impl Bindings<'_> {
             .last()
             .and_then(|d| d.upper.as_ref())
             .is_some_and(|e| e.kind == ExprKind::Star);
+        // Old programs write `X(1)` for an array of any length.
+        let one = symbol
+            .dims
+            .last()
+            .filter(|d| d.lower.is_none())
+            .and_then(|d| d.upper.as_ref())
+            .is_some_and(|e| e.kind == ExprKind::Int(1));
+        if one {
+            return bounds(&symbol.dims).map_or(Extent::Unknown, Extent::Partly);
+        }
         if assumed_size {
             // The dimensions before the last one must fit at least once.
             let leading = &symbol.dims[..symbol.dims.len() - 1];
@@ -525,6 +536,10 @@ impl Bindings<'_> {
         lines.push(String::new());
         lines.push("```text".into());
         lines.push(signature(unit));
+        lines.extend(unit.args.iter().filter_map(|a| {
+            let symbol = &unit.symbols[a.sym()?];
+            symbol.is_array().then(|| declaration(unit, symbol))
+        }));
         lines.push("```".into());
         if let Some(file) = self.sources.get(unit.span.file) {
             let place = file.line_column(unit.span.start);
@@ -608,6 +623,24 @@ fn signature(unit: &Unit) -> String {
         (UnitKind::Function, Some(ty)) => format!("{ty} FUNCTION {}({args})", unit.name),
         _ => format!("SUBROUTINE {}({args})", unit.name),
     }
+}
+
+/// The declaration of an array, which says how many elements it has.
+fn declaration(unit: &Unit, symbol: &Symbol) -> String {
+    let dims: Vec<String> = symbol
+        .dims
+        .iter()
+        .map(|d| {
+            let bound = |e: &Option<Expr>| e.as_ref().map(|e| print_expr(unit, e));
+            match (bound(&d.lower), bound(&d.upper)) {
+                (Some(lower), Some(upper)) => format!("{lower}:{upper}"),
+                (None, Some(upper)) => upper,
+                (_, None) => ":".into(),
+            }
+        })
+        .collect();
+    let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
+    format!("{ty} {}({})", symbol.name, dims.join(", "))
 }
 
 /// A Fortran name as a Rust identifier.

@@ -252,6 +252,18 @@ impl Config {
         Ok(())
     }
 
+    /// Do local variables live in static memory, by `save-all` or by a flag? Then threads
+    /// share them. The check for recursion keeps a static mark for each subprogram.
+    pub(crate) fn is_static(&self) -> bool {
+        self.save_all
+            || self.flags.iter().any(|f| {
+                f == "-fno-automatic"
+                    || f.starts_with("-fmax-stack-var-size")
+                    || f.strip_prefix("-fcheck=")
+                        .is_some_and(|c| c.split(',').any(|c| c == "all" || c == "recursion"))
+            })
+    }
+
     /// Flags that change what the types mean; the bindings would not know.
     const TYPE_FLAGS: [&str; 4] = ["-fdefault-", "-freal-", "-finteger-4-", "-flogical-4-"];
 
@@ -358,6 +370,19 @@ mod tests {
             let error = load(settings).unwrap_err();
             assert_eq!(error.exit_code(), 1);
             assert!(error.to_string().contains(expected), "{settings}: {error}");
+        }
+    }
+
+    #[test]
+    fn flags_that_make_locals_static() {
+        for (settings, expected) in [
+            ("", false),
+            ("save-all = true", true),
+            ("flags = ['-O2', '-fno-automatic']", true),
+            ("flags = ['-fcheck=bounds']", false),
+            ("flags = ['-fcheck=bounds,recursion']", true),
+        ] {
+            assert_eq!(load(settings).unwrap().is_static(), expected, "{settings}");
         }
     }
 

@@ -21,8 +21,9 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Analyses a resolved, lowered program. `save_all`: every local variable is saved.
-    pub(crate) fn of(program: &Program, save_all: bool) -> Facts {
+    /// Analyses a resolved, lowered program. `all_static`: every local variable is in
+    /// static memory.
+    pub(crate) fn of(program: &Program, all_static: bool) -> Facts {
         let entries = entries(program);
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
         let mut facts = Facts {
@@ -30,7 +31,7 @@ impl Facts {
             stops: HashSet::new(),
         };
         for unit in &program.units {
-            let mut shares = save_all || has_shared_data(unit);
+            let mut shares = all_static || has_shared_data(unit);
             let mut known = HashSet::new();
             for (_, symbol) in procedures(unit) {
                 match &symbol.place {
@@ -204,5 +205,123 @@ pub(crate) fn for_each_call<'a>(unit: &'a Unit, f: &mut dyn FnMut(SymId, &'a [Ex
         if let Class::StatementFunction(_, value) = &symbol.class {
             value.walk(&mut function);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farfel_lang::Sources;
+    use farfel_lang::resolve::resolve;
+    use farfel_lang::syntax::{Form, NoIncludes, parse};
+
+    /// The facts of a program of subroutine A and others: does A share state, does it stop.
+    fn check(lines: &[&str]) -> (bool, bool) {
+        let text: String = lines.iter().map(|l| format!("      {l}\n")).collect();
+        let mut sources = Sources::new();
+        let file = sources.add("a.f", text.as_str());
+        let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
+        let mut program = parsed.program;
+        let faults = [parsed.diagnostics, resolve(&mut program)].concat();
+        assert!(faults.is_empty(), "{text}\n{faults:?}");
+        let facts = Facts::of(&program, false);
+        (facts.shares_state.contains("A"), facts.stops.contains("A"))
+    }
+
+    #[test]
+    fn what_shares_state() {
+        for (lines, shares) in [
+            (
+                &["SUBROUTINE A(X)", "Y = X", "X = Y + SIN(X)", "END"][..],
+                false,
+            ),
+            (&["SUBROUTINE A(X)", "COMMON /C/ Y", "X = Y", "END"], true),
+            (&["SUBROUTINE A(X)", "SAVE Y", "X = Y", "END"], true),
+            (&["SUBROUTINE A(X)", "DATA Y /1.0/", "X = Y", "END"], true),
+            (&["SUBROUTINE A(X)", "WRITE (*, *) X", "END"], true),
+            (&["SUBROUTINE A(X)", "EXTERNAL B", "CALL B(X)", "END"], true),
+            (
+                &["SUBROUTINE A(F)", "EXTERNAL F", "CALL F(1.0)", "END"],
+                true,
+            ),
+            // On the stack, in static memory, on the stack or the heap.
+            (
+                &[
+                    "SUBROUTINE A(X)",
+                    "PARAMETER (N = 8)",
+                    "REAL W(N*N, 0:99)",
+                    "X = W(1, 0)",
+                    "END",
+                ],
+                false,
+            ),
+            (
+                &[
+                    "SUBROUTINE A(X)",
+                    "PARAMETER (N = 80)",
+                    "REAL W(N*N, 0:99)",
+                    "X = W(1, 0)",
+                    "END",
+                ],
+                true,
+            ),
+            (
+                &[
+                    "SUBROUTINE A(X, N)",
+                    "REAL W(N, 100000)",
+                    "X = W(1, 1)",
+                    "END",
+                ],
+                false,
+            ),
+            (
+                &["SUBROUTINE A(X)", "REAL X(100000)", "X(1) = 0", "END"],
+                false,
+            ),
+            // Through calls, also recursive ones; not from callers.
+            (
+                &[
+                    "SUBROUTINE A(X)",
+                    "CALL B(X)",
+                    "END",
+                    "SUBROUTINE B(X)",
+                    "X = C(X)",
+                    "END",
+                    "FUNCTION C(X)",
+                    "PRINT *, X",
+                    "C = X",
+                    "END",
+                ],
+                true,
+            ),
+            (
+                &[
+                    "SUBROUTINE A(X)",
+                    "X = 1",
+                    "END",
+                    "SUBROUTINE B(X)",
+                    "PRINT *, X",
+                    "CALL A(X)",
+                    "END",
+                ],
+                false,
+            ),
+        ] {
+            assert_eq!(check(lines), (shares, false), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_stops() {
+        let callee = [
+            "SUBROUTINE A(X)",
+            "IF (X .GT. 0) Y = B(X)",
+            "END",
+            "FUNCTION B(X)",
+            "B = X",
+            "IF (X .GT. 1) STOP",
+            "END",
+        ];
+        assert_eq!(check(&callee), (false, true));
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn read(
     for (path, file) in parsed {
         // A file that another one includes is a part of that one, whatever its name ends
         // in.
-        if !includes.reached.contains(path) || files.len() == 1 {
+        if !includes.is_reached(path) || files.len() == 1 {
             program.units.extend(file.program.units);
             diagnostics.extend(file.diagnostics);
         }

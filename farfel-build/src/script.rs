@@ -200,7 +200,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     let assigned = Assigned::of(&done.program);
     let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
     let names = Names::new(&config.name, &config.version);
-    let facts = Facts::of(&done.program, config.save_all);
+    let facts = Facts::of(&done.program, config.is_static());
     let any_stop = !facts.stops.is_empty();
     let bindings = Bindings {
         program: &done.program,

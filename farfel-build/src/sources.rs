@@ -125,6 +125,8 @@ pub(crate) struct Includes<'a> {
     allowed: Vec<PathBuf>,
     /// The files that were read.
     pub reached: BTreeSet<PathBuf>,
+    /// The same, canonical.
+    real: BTreeSet<PathBuf>,
 }
 
 impl<'a> Includes<'a> {
@@ -138,7 +140,13 @@ impl<'a> Includes<'a> {
             paths: BTreeMap::new(),
             allowed,
             reached: BTreeSet::new(),
+            real: BTreeSet::new(),
         }
+    }
+
+    /// Was the file included by another one, by whatever path?
+    pub(crate) fn is_reached(&self, path: &Path) -> bool {
+        self.reached.contains(path) || path.canonicalize().is_ok_and(|p| self.real.contains(&p))
     }
 
     /// Makes a source file known. Its own directory may be read from: it is the user who
@@ -190,6 +198,7 @@ impl Loader for Includes<'_> {
         let shown = shown(self.config, &path);
         self.paths.insert(shown.clone(), path.clone());
         self.reached.insert(path);
+        self.real.insert(real);
         Ok((shown, text))
     }
 }

@@ -71,6 +71,11 @@ C     Passes its argument on, so it may be assigned.
       K = M
       END
 
+      REAL FUNCTION OLD(N, X)
+      DIMENSION X(1)
+      OLD = X(N)
+      END
+
       SUBROUTINE APPLY(F, X)
       EXTERNAL F
       X = F(X)
@@ -144,6 +149,8 @@ fn main() {
     let mut k = 0;
     fortran::outer(&mut k, 7);
     assert_eq!(k, 7);
+    assert_eq!(fortran::old(2, &[1.0, 7.0]), Ok(7.0));
+    assert!(fortran::old(2, &[]).is_err());
     assert_eq!(fortran::lettrs("SOLVE", "LEFT", 10, "DGEMM"), -5030);
     assert_eq!(fortran::lettrs("Größe", "", 1, "DGEMMS"), 7000);
     assert_eq!(fortran::lettrs("", "R", 1, "DGEMV"), 0);
@@ -171,7 +178,9 @@ fn every_kind_of_argument_and_result() {
         "/// Defined at `src/kinds.ff:2`.\n",
         "/// Y \\<- A\\*X + Y, column by column; leading dimension LDA, rows from 0.\n",
         "y: &mut [f32], r#type: f32) -> ::core::result::Result<(), ::farfel_runtime::Error>",
+        "/// SUBROUTINE UPDATE(LDA, N, A, X, Y, TYPE)\n/// REAL A(0:LDA + M1, N)\n/// REAL X(N)\n/// REAL Y(0:LDA - 1)\n",
         "does not say how long `flags` must be",
+        "does not say how long `x` must be",
     ] {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }

@@ -36,8 +36,9 @@ fn builds_only_what_changed() {
     p.file("src/main.rs", CALLER)
         .file(
             "src/value.ff",
-            "      INTEGER FUNCTION VALUE()\n      INCLUDE 'here.inc'\n      INCLUDE 'there.f'\n      VALUE = I + J\n      END\n",
+            "      INTEGER FUNCTION VALUE()\n      INCLUDE 'here.inc'\n      INCLUDE 'there.f'\n      INCLUDE '../src/deep/zero.f'\n      VALUE = I + J + K\n      END\n",
         )
+        .file("src/deep/zero.f", "      PARAMETER (K = 0)\n")
         .file("src/here.inc", "      PARAMETER (I = 1)\n")
         .file("inc/there.f", "      PARAMETER (J = 10)\n");
     let build = || state(&p.cargo(&["build", "-v"]), "rebuilds");

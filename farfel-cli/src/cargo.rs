@@ -145,3 +145,40 @@ fn quoted(word: &OsStr) -> String {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    use crate::args::{Cli, Command as Farfel};
+
+    #[test]
+    fn every_option_reaches_cargo() {
+        let given = "farfel build -q --color never --release --manifest-path a/Cargo.toml -p one -p two \
+            --workspace --exclude three --bin b --example e -F f --all-features \
+            --no-default-features --target t --target-dir d -j 3 --locked --offline";
+        let cli = Cli::try_parse_from(given.split_whitespace()).unwrap();
+        let shell = Shell::new(cli.global.verbosity(), cli.global.color());
+        let Farfel::Build(build) = cli.command else {
+            panic!("not build")
+        };
+        let command = command("build", build.release, &build.cargo, &shell).unwrap();
+        let words: Vec<&str> = command.get_args().map(|w| w.to_str().unwrap()).collect();
+        assert_eq!(
+            words.join(" "),
+            "build --color never --quiet --package one --package two --exclude three --bin b \
+             --example e --features f --manifest-path a/Cargo.toml --target-dir d --target t \
+             --jobs 3 --release --workspace --all-features --no-default-features --locked --offline"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn signals_are_128_and_their_number() {
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(code(ExitStatus::from_raw(9)), 128 + 9);
+        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code(ExitStatus::from_raw(0)), 0);
+    }
+}

@@ -25,26 +25,36 @@ impl Assigned {
                 .map(|u| (u.name.clone(), vec![false; u.args.len()]))
                 .collect(),
         };
-        loop {
-            let mut changed = false;
-            for unit in &program.units {
-                let assigned = known.in_unit(unit);
-                let now: Vec<bool> = unit
-                    .args
-                    .iter()
-                    .map(|a| a.sym().is_some_and(|s| assigned.contains(&s)))
-                    .collect();
-                if let Some(old) = known.by_unit.get_mut(&unit.name)
-                    && *old != now
-                {
-                    *old = now;
-                    changed = true;
+        // Whoever calls a unit whose entry changes is looked at again.
+        let mut callers: HashMap<&Name, Vec<usize>> = HashMap::new();
+        for (i, unit) in program.units.iter().enumerate() {
+            each_callee(unit, &mut |callee| {
+                callers.entry(callee).or_default().push(i)
+            });
+        }
+        let mut open: Vec<usize> = (0..program.units.len()).collect();
+        let mut waiting = vec![true; program.units.len()];
+        while let Some(i) = open.pop() {
+            waiting[i] = false;
+            let unit = &program.units[i];
+            let assigned = known.in_unit(unit);
+            let now: Vec<bool> = unit
+                .args
+                .iter()
+                .map(|a| a.sym().is_some_and(|s| assigned.contains(&s)))
+                .collect();
+            if let Some(old) = known.by_unit.get_mut(&unit.name)
+                && *old != now
+            {
+                *old = now;
+                for caller in callers.get(&unit.name).into_iter().flatten() {
+                    if !std::mem::replace(&mut waiting[*caller], true) {
+                        open.push(*caller);
+                    }
                 }
             }
-            if !changed {
-                return known;
-            }
         }
+        known
     }
 
     /// Takes in a unit that was added to the program and that no known unit calls yet.
@@ -153,6 +163,16 @@ impl Assigned {
             }
         }
     }
+}
+
+/// Calls `f` with the name of every procedure that a unit, or one nested in it, names.
+fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
+    for (_, s) in unit.symbols.iter() {
+        if s.place == Place::Global {
+            f(&s.name);
+        }
+    }
+    unit.nested.iter().for_each(|n| each_callee(n, f));
 }
 
 fn io_targets(io: &Io, found: &mut HashSet<SymId>) {

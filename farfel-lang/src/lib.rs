@@ -8,7 +8,7 @@
 //! | parse | [`syntax`] | text → [`ir::Program`], names not yet resolved |
 //! | resolve | [`resolve`] | scopes, types, who is a procedure; reports every fault |
 //! | lower | [`lower`] | lift, specialize, prune, outline, stage |
-//! | print | [`print`] | a program after any step → Fortran text |
+//! | print | [`mod@print`] | a program after any step → Fortran text |
 //!
 //! **Invariant:** this crate does no input or output. It starts no process, opens no
 //! file and reads no environment variable; INCLUDE files come through a

@@ -358,6 +358,67 @@ fn lowered_programs_compute_the_same() {
             "11",
         ),
         (
+            "intrinsic functions are passed on, alone and beside others",
+            "
+      PROGRAM P
+      INTRINSIC SIN, SQRT, MAX
+      EXTERNAL HALF
+      PRINT *, NINT(10*APPLY(SQRT, 9.0)), NINT(APPLY(HALF, 9.0)*10)
+      PRINT *, NINT(ONLY(SQRT, 16.0))
+      END
+      FUNCTION APPLY(F, X)
+      EXTERNAL F
+      APPLY = F(X)
+      END
+      FUNCTION ONLY(F, X)
+      EXTERNAL F
+      SQRT = 2
+      ONLY = F(X)*SQRT
+      END
+      FUNCTION HALF(X)
+      HALF = X/2
+      END",
+            "30 45 8",
+        ),
+        (
+            "ENTRY points are reached and keep their unit",
+            "
+      PROGRAM P
+      CALL LATER(X)
+      CALL FIRST(Y)
+      PRINT *, NINT(X), NINT(Y), NINT(F2(1.0))
+      END
+      SUBROUTINE FIRST(A)
+      A = 1
+      RETURN
+      ENTRY LATER(A)
+      A = 2
+      END
+      FUNCTION F1(X)
+      F1 = X
+      RETURN
+      ENTRY F2(X)
+      F2 = 5*X
+      END",
+            "2 1 5",
+        ),
+        (
+            "RESULT and the function's own type",
+            "
+      PROGRAM P
+      INTEGER FACT
+      PRINT *, FACT(5)
+      END
+      RECURSIVE INTEGER FUNCTION FACT(N) RESULT(R)
+      IF (N .LE. 1) THEN
+        R = 1
+      ELSE
+        R = N*FACT(N - 1)
+      END IF
+      END",
+            "120",
+        ),
+        (
             "a function of the surroundings assigned through a nested subroutine",
             "
       PROGRAM P

@@ -10,10 +10,6 @@ use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the name resolution does not take yet, though a compiler does: ENTRY names and
-/// intrinsic functions as arguments; the type of a function that has a RESULT.
-const NOT_RESOLVED: [&str; 2] = ["functions.f", "recursion.f"];
-
 /// The programs in `tests/programs`, by name: `.ff` is Farfel, `.f` and `.f90` Fortran.
 fn programs() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
@@ -165,9 +161,6 @@ fn tree(program: &Program) -> String {
 #[test]
 fn resolving_names_does_not_change_the_text() {
     for_each_program(|name, text| {
-        if NOT_RESOLVED.contains(&name) {
-            return;
-        }
         let mut sources = Sources::new();
         let file = sources.add(name, text);
         let mut program = parse(&mut sources, file, form_of(name), &mut NoIncludes).program;
@@ -232,9 +225,6 @@ fn compile(name: &str, suffix: &str, text: &str, main: bool) -> Option<String> {
 fn programs_print_at_every_stage() {
     use farfel_lang::lower::{Stage, lower};
     for_each_program(|name, text| {
-        if NOT_RESOLVED.contains(&name) {
-            return;
-        }
         for stage in [
             Stage::Parse,
             Stage::Lift,

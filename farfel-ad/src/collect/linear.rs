@@ -192,6 +192,19 @@ impl Linear {
         }
     }
 
+    /// Does it have an atom for which `f` holds, in quotients too?
+    pub fn any_atom(&self, f: &mut dyn FnMut(&Atom) -> bool) -> bool {
+        self.parts.iter().any(|(atom, _)| match atom {
+            Atom::Quotient(n, _) => n.any_atom(f) || f(atom),
+            Atom::Opaque(_) => f(atom),
+        })
+    }
+
+    /// Do both have an atom?
+    pub fn shares_atom(&self, other: &Linear) -> bool {
+        self.any_atom(&mut |a| other.any_atom(&mut |b| a == b))
+    }
+
     pub fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
         self.constant.for_each_symbol(f);
         for (atom, c) in &self.parts {

@@ -13,6 +13,9 @@ use std::collections::{HashMap, HashSet};
 /// long, and little of it would merge.
 const MOST_TERMS: usize = 8;
 
+/// A statement does not take tangents in beyond this cost: it would get long.
+const MOST_COST: usize = 60;
+
 /// Sums of more terms than this keep their groups closed, for the same reason as
 /// [`MOST_PARTS`].
 const MOST_OPENED: usize = 50;
@@ -338,23 +341,33 @@ impl Pass<'_> {
     ) -> Option<Trial> {
         let mut candidates = Vec::new();
         trial.linear.variables(&mut candidates);
+        candidates.retain(|t| place.known.tangent(*t).is_some());
         let before = price(&trial.linear);
-        candidates.into_iter().find_map(|t| {
+        candidates.iter().find_map(|&t| {
             let value = place.known.tangent(t)?;
             let at = *place.latest.get(&t)?;
+            // Where no term can merge, now or when another tangent is replaced too, it
+            // would only move from one statement to the other.
+            let merges = trial.linear.shares_atom(value)
+                || candidates
+                    .iter()
+                    .filter(|u| **u != t)
+                    .filter_map(|u| place.known.tangent(*u))
+                    .any(|other| other.shares_atom(value));
+            let free = merges || cost_of(&place.stmts[at]) == 0;
             let linear = merged_groups(trial.linear.substituted(t, value)?, price);
             let mut read = linear.mentions(t);
             for subscript in target.children() {
                 subscript.for_each_symbol(&mut |s| read |= s == t);
             }
-            let after = price(&linear);
             let dead = !read
                 && self.storage.is_own(t)
                 && place.stmts[at].label.is_none()
                 && place.uses.only_for(at, place.i, &trial.absorbed);
             let spared = if dead { cost_of(&place.stmts[at]) } else { 0 };
-            let most = trial.linear.len().max(2 * MOST_TERMS);
-            if after > before + spared || linear.len() > most {
+            let after = price(&linear);
+            let pays = after < before + spared || free && after == before + spared;
+            if !pays || after > before.max(MOST_COST) {
                 return None;
             }
             let mut absorbed = trial.absorbed.clone();

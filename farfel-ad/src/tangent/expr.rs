@@ -86,7 +86,7 @@ impl Gen<'_> {
                 match self.reference(CallSite { callee: *s, args }, false) {
                     Some(Site::Known(c)) => self.active_reference(*s, args, &c).p,
                     Some(Site::Unknown) => {
-                        self.unknown_procedure(*s);
+                        self.unknown_procedure(*s, e.span);
                         e.clone()
                     }
                     None => self.children_primal(e),
@@ -384,7 +384,7 @@ impl Gen<'_> {
                 _ => match self.reference(CallSite { callee: *s, args }, true) {
                     Some(Site::Known(c)) => self.active_reference(*s, args, &c),
                     Some(Site::Unknown) => {
-                        self.unknown_procedure(*s);
+                        self.unknown_procedure(*s, e.span);
                         Value {
                             p: e.clone(),
                             d: None,

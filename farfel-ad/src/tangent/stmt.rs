@@ -631,7 +631,7 @@ impl Gen<'_> {
                 vec![Stmt::new(StmtKind::Call(callee, args), span)]
             }
             Some(Site::Unknown) => {
-                self.unknown_procedure(callee);
+                self.unknown_procedure(callee, span);
                 Vec::new()
             }
             Some(Site::Known(c)) => {
@@ -641,7 +641,7 @@ impl Gen<'_> {
         }
     }
 
-    pub(super) fn unknown_procedure(&mut self, callee: SymId) {
+    pub(super) fn unknown_procedure(&mut self, callee: SymId, span: Span) {
         let s = &self.source.symbols[callee];
         let entry_of = self.engine.program.units.iter().find(|u| {
             let mut found = false;
@@ -655,7 +655,7 @@ impl Gen<'_> {
         let d = if let Some(u) = entry_of {
             Diagnostic::error(
                 &rules::AD_UNSUPPORTED,
-                self.span,
+                span,
                 format!(
                     "derivatives would go through {}, an ENTRY of {}",
                     s.name, u.name
@@ -665,14 +665,14 @@ impl Gen<'_> {
         } else if s.place == Place::Dummy {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
-                self.span,
+                span,
                 format!("derivatives would go through the dummy procedure {}", s.name),
             )
             .help("pass a procedure whose text is part of the program, so that a copy can be made for it")
         } else {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
-                self.span,
+                span,
                 format!(
                     "derivatives would go through {}, whose text is not known",
                     s.name
@@ -777,9 +777,10 @@ impl Gen<'_> {
             let ty = type_of(&self.unit, a).unwrap_or(Type::REAL);
             actuals.push(v.p);
             actuals.push(match v.d {
-                None => self.zero(ty),
-                Some(d) => {
-                    if matches!(d.kind, ExprKind::Var(_)) {
+                None if !context.outputs.contains(i) => self.zero(ty),
+                d => {
+                    let d = d.unwrap_or_else(|| self.zero(ty));
+                    if matches!(d.kind, ExprKind::Var(_)) && !context.outputs.contains(i) {
                         d
                     } else {
                         let t = self.temporary(ty, true);

@@ -84,15 +84,34 @@ impl Expr {
     /// Calls `f` on this expression and all inside it, outermost first.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         f(self);
-        for c in self.children() {
-            c.walk(f);
+        match &self.kind {
+            // The commonest ones without a list of operands.
+            ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Var(_) => {}
+            ExprKind::Apply(_, a) | ExprKind::Element(_, a) | ExprKind::Call(_, a) => {
+                a.iter().for_each(|c| c.walk(f));
+            }
+            ExprKind::Unary(_, a) | ExprKind::Paren(a) => a.walk(f),
+            ExprKind::Binary(_, a, b) => {
+                a.walk(f);
+                b.walk(f);
+            }
+            _ => self.children().into_iter().for_each(|c| c.walk(f)),
         }
     }
 
     /// Calls `f` on this expression and all inside it, innermost first; `f` may replace it.
     pub fn rewrite(&mut self, f: &mut dyn FnMut(&mut Expr)) {
-        for c in self.children_mut() {
-            c.rewrite(f);
+        match &mut self.kind {
+            ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Var(_) => {}
+            ExprKind::Apply(_, a) | ExprKind::Element(_, a) | ExprKind::Call(_, a) => {
+                a.iter_mut().for_each(|c| c.rewrite(f));
+            }
+            ExprKind::Unary(_, a) | ExprKind::Paren(a) => a.rewrite(f),
+            ExprKind::Binary(_, a, b) => {
+                a.rewrite(f);
+                b.rewrite(f);
+            }
+            _ => self.children_mut().into_iter().for_each(|c| c.rewrite(f)),
         }
         f(self);
     }

@@ -1,9 +1,10 @@
 //! The calls of a unit, seen alike whether they are CALL statements or function
 //! references.
 
+use crate::intrinsics::Intrinsic;
 use crate::ir::{
-    Class, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit,
-    walk_block, walk_block_mut,
+    Class, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Symbols,
+    Type, Unit, walk_block, walk_block_mut,
 };
 use crate::source::Span;
 use std::collections::BTreeSet;
@@ -46,9 +47,85 @@ pub(super) fn global(symbols: &Symbols, id: SymId) -> Option<&Name> {
     (s.class.is_procedure() && s.place == Place::Global).then_some(&s.name)
 }
 
+/// A procedure that an actual argument names for good: a top-level or external procedure,
+/// or an intrinsic function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Constant {
+    /// A top-level or external procedure of this name.
+    Global(Name),
+    /// An intrinsic function of this name.
+    Intrinsic(&'static str),
+    /// Whatever a caller outside of the program passes.
+    Outside,
+}
+
+impl Constant {
+    /// What a symbol stands for as an actual argument, unless it is a dummy procedure or
+    /// data.
+    pub fn of(symbols: &Symbols, id: SymId) -> Option<Constant> {
+        match symbols[id].class {
+            Class::Intrinsic(i) => Some(Constant::Intrinsic(i.name)),
+            _ => global(symbols, id).cloned().map(Constant::Global),
+        }
+    }
+
+    /// The symbol of `unit` for it. `known` are class and type of a unit of the program;
+    /// `seen` is the dummy procedure, which tells as much of one that is not.
+    pub fn symbol(
+        &self,
+        unit: &mut Unit,
+        known: Option<(Class, Option<Type>)>,
+        seen: (SymId, &Symbol),
+    ) -> SymId {
+        let (dummy, seen) = seen;
+        match self {
+            Constant::Outside => dummy,
+            Constant::Global(name) => {
+                let external = known.is_none();
+                let (class, ty) = known.unwrap_or((seen.class.clone(), seen.ty));
+                procedure_symbol(unit, name, &class, ty, external, seen.span)
+            }
+            Constant::Intrinsic(name) => intrinsic_symbol(unit, name, seen.span),
+        }
+    }
+}
+
+fn intrinsic_symbol(unit: &mut Unit, name: &str, span: Span) -> SymId {
+    let Some(intrinsic) = Intrinsic::find(name) else {
+        unreachable!("constants name intrinsics that exist")
+    };
+    if let Some(s) = unit.symbols.find(name) {
+        if unit.symbols[s].class == Class::Intrinsic(intrinsic) {
+            return s;
+        }
+        let other = unit.symbols.unused(&format!("{name}_LOCAL"), &|_| false);
+        unit.symbols.rename(s, other);
+    }
+    let id = unit.symbols.add(Symbol {
+        class: Class::Intrinsic(intrinsic),
+        ..Symbol::new(name.into(), span)
+    });
+    // It may be passed on, which takes this statement.
+    unit.specs.insert(
+        0,
+        Spec {
+            kind: SpecKind::Intrinsic(vec![id]),
+            span,
+        },
+    );
+    if unit
+        .specs
+        .get(1)
+        .is_some_and(|s| s.kind == SpecKind::Implicit)
+    {
+        unit.specs.swap(0, 1);
+    }
+    id
+}
+
 /// The symbol of `unit` for a top-level or external procedure. A local name in its way
 /// gets another one.
-pub(super) fn procedure_symbol(
+fn procedure_symbol(
     unit: &mut Unit,
     name: &Name,
     class: &Class,

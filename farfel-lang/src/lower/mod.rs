@@ -2,15 +2,15 @@
 //!
 //! The passes, in order, each from program to program, with what holds after it:
 //!
-//! 1. [`lift`] — no nested subprograms; a lifted one that is passed on is an
+//! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
 //!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure).
-//! 2. [`specialize`] — no closures; copies take the captured variables instead. A dummy
+//! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
-//! 3. [`prune`] — only what the main program or the exported subprograms reach.
-//! 4. [`outline`] — the body of every AD block is one call.
-//! 5. [`stage`] — no AD blocks: calls of derivatives, and the requests for them in an
+//! 3. `prune` — only what the main program or the exported subprograms reach.
+//! 4. `outline` — the body of every AD block is one call.
+//! 5. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
 //!    order in which they can be carried out.
-//! 6. [`propagate`] — the dummy procedures that were left are gone (still stage `Stage`).
+//! 6. `propagate` — the dummy procedures that were left are gone (still stage `Stage`).
 //!
 //! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
 //! Implementation via Preprocessor" (2012), section 3.
@@ -104,7 +104,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Outline => blocks = outline::outline(program, diagnostics),
             Stage::Stage => {
                 let mut staged = stage::stage(program, &blocks, diagnostics);
-                propagate::propagate(program, &mut staged);
+                propagate::propagate(program, &roots, &mut staged);
                 *requests = stage::order(program, staged, diagnostics);
             }
         }

@@ -3,32 +3,27 @@
 //! After `specialize`, that is all of them that any call reaches. They stay until here so
 //! that every stage before shows the subprograms with the arguments the user gave them.
 
-use super::calls::{for_each_call_mut, global, procedure_symbol};
-use super::specialize::procedure_values;
+use super::calls::{Constant, for_each_call_mut, global};
+use super::specialize::{class_and_type, procedure_values};
 use super::stage::{Slot, Staged};
 use crate::effects::procedure_dummies;
-use crate::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Unit, UnitKind};
+use crate::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-pub(super) fn propagate(program: &mut Program, staged: &mut [Staged]) {
-    let constants = constants(program, staged);
+pub(super) fn propagate(program: &mut Program, roots: &HashSet<Name>, staged: &mut [Staged]) {
+    let constants = constants(program, roots, staged);
     // Substitute inside the units that have the dummy procedures.
-    let kinds: HashMap<Name, (UnitKind, Option<crate::ir::Type>)> = program
+    let kinds: HashMap<Name, (Class, Option<Type>)> = program
         .units
         .iter()
-        .map(|u| {
-            (
-                u.name.clone(),
-                (u.kind, u.result.and_then(|r| u.symbols[r].ty)),
-            )
-        })
+        .map(|u| (u.name.clone(), class_and_type(u)))
         .collect();
     for unit in &mut program.units {
         let dummies: Vec<(usize, SymId)> = procedure_dummies(unit).collect();
         for (position, dummy) in dummies {
-            if let Some(name) = constants.get(&(unit.name.clone(), position)) {
-                substitute(unit, dummy, name, &kinds);
+            if let Some(constant) = constants.get(&(unit.name.clone(), position)) {
+                substitute(unit, dummy, constant, &kinds);
             }
         }
     }
@@ -89,7 +84,11 @@ pub(super) fn propagate(program: &mut Program, staged: &mut [Staged]) {
 }
 
 /// The dummy procedures that stand for one procedure only, and which.
-fn constants(program: &Program, staged: &[Staged]) -> BTreeMap<(Name, usize), Name> {
+fn constants(
+    program: &Program,
+    roots: &HashSet<Name>,
+    staged: &[Staged],
+) -> BTreeMap<(Name, usize), Constant> {
     // A call of a derivative hands the head its procedures.
     let mut seen_as_heads = program.clone();
     let layouts: HashMap<&Name, &Staged> =
@@ -123,9 +122,9 @@ fn constants(program: &Program, staged: &[Staged]) -> BTreeMap<(Name, usize), Na
         });
     }
     let all: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    procedure_values(&seen_as_heads, &all)
+    procedure_values(&seen_as_heads, &all, roots)
         .into_iter()
-        .filter(|(_, v)| v.len() == 1)
+        .filter(|(_, v)| v.len() == 1 && !v.contains(&Constant::Outside))
         .filter_map(|(k, v)| Some((k, v.into_iter().next()?)))
         .collect()
 }
@@ -133,17 +132,16 @@ fn constants(program: &Program, staged: &[Staged]) -> BTreeMap<(Name, usize), Na
 fn substitute(
     unit: &mut Unit,
     dummy: SymId,
-    name: &Name,
-    kinds: &HashMap<Name, (UnitKind, Option<crate::ir::Type>)>,
+    constant: &Constant,
+    kinds: &HashMap<Name, (Class, Option<Type>)>,
 ) {
     let seen = unit.symbols[dummy].clone();
-    let (class, ty) = match kinds.get(name) {
-        Some((UnitKind::Function, ty)) => (Class::Function, *ty),
-        Some(_) => (Class::Subroutine, None),
-        None => (seen.class.clone(), seen.ty),
+    let known = match constant {
+        Constant::Global(name) => kinds.get(name).cloned(),
+        _ => None,
     };
     unit.undeclare(dummy);
-    let new = procedure_symbol(unit, name, &class, ty, !kinds.contains_key(name), seen.span);
+    let new = constant.symbol(unit, known, (dummy, &seen));
     crate::ir::rewrite_exprs(&mut unit.body, &mut |e| {
         if e.kind == ExprKind::Var(dummy) {
             *e = Expr::var(new, e.span);

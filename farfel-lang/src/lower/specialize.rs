@@ -8,16 +8,15 @@
 //! two would bear the same name, or where one of them may be assigned: Fortran forbids two
 //! names for one variable that is assigned.
 
-use super::calls::{
-    for_each_call, for_each_call_mut, global, procedure_symbol, references_in_order,
-};
+use super::calls::{Constant, for_each_call, for_each_call_mut, global, references_in_order};
 use super::import::Import;
 use super::prune::reached;
 use super::state::share;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{
-    Arg, Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Unit, UnitKind, unused_name,
+    Arg, Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit, UnitKind,
+    unused_name,
 };
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -160,7 +159,7 @@ struct Specializer<'a> {
 
 /// What makes two calls share a copy: the callee and, for each argument that is a closure,
 /// the procedure with the place that each captured variable is passed at.
-type Key = (Name, Vec<Option<(Name, Vec<Slot>)>>);
+type Key = (Name, Vec<Option<(Constant, Vec<Slot>)>>);
 
 /// Where the copy gets a captured variable from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -212,7 +211,9 @@ impl Specializer<'_> {
             args.iter()
                 .zip(&slots)
                 .map(|(a, s)| match &a.kind {
-                    ExprKind::Closure(p, _) => Some((caller.symbols[*p].name.clone(), s.clone())),
+                    ExprKind::Closure(p, _) => {
+                        Constant::of(&caller.symbols, *p).map(|c| (c, s.clone()))
+                    }
                     _ => None,
                 })
                 .collect(),
@@ -446,7 +447,10 @@ impl Specializer<'_> {
             let Some(dummy) = target.args.get(i).and_then(|a| a.sym()) else {
                 continue;
             };
-            let known = self.program.unit(procedure).cloned();
+            let known = match procedure {
+                Constant::Global(name) => self.program.unit(name).cloned(),
+                _ => None,
+            };
             let span = args.get(i).map_or(Span::NONE, |a| a.span);
             new_args[i] = Vec::new();
             let mut captured = Vec::new();
@@ -484,16 +488,11 @@ impl Specializer<'_> {
                     }
                 }
             }
-            let class = match known.as_ref().map(|u| u.kind) {
-                Some(UnitKind::Function) => Class::Function,
-                Some(_) => Class::Subroutine,
-                None => copy.symbols[dummy].class.clone(),
+            let seen = Symbol {
+                span,
+                ..copy.symbols[dummy].clone()
             };
-            let ty = match &known {
-                Some(u) => u.result.and_then(|r| u.symbols[r].ty),
-                None => copy.symbols[dummy].ty,
-            };
-            let id = procedure_symbol(copy, procedure, &class, ty, known.is_none(), span);
+            let id = procedure.symbol(copy, known.as_ref().map(class_and_type), (dummy, &seen));
             copy.undeclare(dummy);
             substitutes.insert(
                 dummy,
@@ -512,7 +511,7 @@ impl Specializer<'_> {
     /// there were any.
     fn close_constants(&mut self, roots: &HashSet<Name>) -> bool {
         let reached = reached(self.program, roots);
-        let crowded = crowded_dummies(self.program, &reached);
+        let crowded = crowded_dummies(self.program, &reached, roots);
         if crowded.is_empty() {
             return false;
         }
@@ -531,7 +530,7 @@ impl Specializer<'_> {
                 };
                 for (i, a) in args.iter_mut().enumerate() {
                     if let ExprKind::Var(s) = a.kind
-                        && global(symbols, s).is_some()
+                        && Constant::of(symbols, s).is_some()
                         && crowded.contains(&(name.clone(), i))
                     {
                         a.kind = ExprKind::Closure(s, Vec::new());
@@ -541,6 +540,17 @@ impl Specializer<'_> {
             });
         }
         any
+    }
+}
+
+/// What callers see of a subprogram.
+pub(super) fn class_and_type(unit: &Unit) -> (Class, Option<Type>) {
+    match unit.kind {
+        UnitKind::Function => (
+            Class::Function,
+            unit.result.and_then(|r| unit.symbols[r].ty),
+        ),
+        _ => (Class::Subroutine, None),
     }
 }
 
@@ -568,8 +578,12 @@ fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
 
 /// The dummy procedures, as (unit, position), that get different procedures from different
 /// calls, and those that hand theirs on to such.
-fn crowded_dummies(program: &Program, reached: &HashSet<Name>) -> HashSet<(Name, usize)> {
-    let values = procedure_values(program, reached);
+fn crowded_dummies(
+    program: &Program,
+    reached: &HashSet<Name>,
+    roots: &HashSet<Name>,
+) -> HashSet<(Name, usize)> {
+    let values = procedure_values(program, reached, roots);
     let mut crowded: HashSet<(Name, usize)> = values
         .iter()
         .filter(|(_, v)| v.len() > 1)
@@ -599,11 +613,21 @@ fn crowded_dummies(program: &Program, reached: &HashSet<Name>) -> HashSet<(Name,
 }
 
 /// For every dummy procedure of the reached units, the procedures that it may stand for.
+/// Those of the roots may be anything.
 pub(super) fn procedure_values(
     program: &Program,
     reached: &HashSet<Name>,
-) -> BTreeMap<(Name, usize), BTreeSet<Name>> {
-    let mut values: BTreeMap<(Name, usize), BTreeSet<Name>> = BTreeMap::new();
+    roots: &HashSet<Name>,
+) -> BTreeMap<(Name, usize), BTreeSet<Constant>> {
+    let mut values: BTreeMap<(Name, usize), BTreeSet<Constant>> = BTreeMap::new();
+    for unit in program.units.iter().filter(|u| roots.contains(&u.name)) {
+        for (i, _) in procedure_dummies(unit) {
+            values
+                .entry((unit.name.clone(), i))
+                .or_default()
+                .insert(Constant::Outside);
+        }
+    }
     loop {
         let before: usize = values.values().map(BTreeSet::len).sum();
         for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
@@ -617,8 +641,8 @@ pub(super) fn procedure_values(
                         continue;
                     };
                     let mut new = BTreeSet::new();
-                    if let Some(n) = global(&unit.symbols, *s) {
-                        new.insert(n.clone());
+                    if let Some(c) = Constant::of(&unit.symbols, *s) {
+                        new.insert(c);
                     } else if let Some(own) = unit.arg_position(*s) {
                         new.extend(
                             values

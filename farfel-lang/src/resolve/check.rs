@@ -1,4 +1,4 @@
-//! What is wrong between units, with labels, with types and in AD blocks.
+//! What is wrong between units, with types and in AD blocks. (Labels are the parser's.)
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -12,7 +12,12 @@ use std::collections::{HashMap, HashSet};
 
 /// Checks the top-level units whose positions are not in `faulty`.
 pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mut Vec<Diagnostic>) {
-    let assigned = Assigned::of(program);
+    // Only AD blocks ask for it.
+    let assigned = if program.units.iter().any(has_ad_blocks) {
+        Assigned::of(program)
+    } else {
+        Assigned::default()
+    };
     let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
     for (_, unit) in program
         .units
@@ -30,6 +35,14 @@ pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mu
     }
 }
 
+fn has_ad_blocks(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= matches!(s.kind, StmtKind::Ad(_))
+    });
+    found || unit.nested.iter().any(has_ad_blocks)
+}
+
 struct Checker<'a, 'p> {
     globals: &'a HashMap<&'p Name, &'p Unit>,
     assigned: &'a Assigned,
@@ -40,7 +53,6 @@ struct Checker<'a, 'p> {
 
 impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
-        self.labels(unit);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
         self.function_types(unit);
         self.around.push(unit);
@@ -358,51 +370,6 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    fn labels(&mut self, unit: &Unit) {
-        let mut defined: HashMap<Label, Span> = HashMap::new();
-        for s in &unit.specs {
-            if let crate::ir::SpecKind::Format(l, _) = s.kind {
-                defined.insert(l, s.span);
-            }
-        }
-        walk_block(&unit.body, &mut |s| {
-            let ends = match &s.kind {
-                StmtKind::Do(d) => match d.end {
-                    DoEnd::EndDo(l) => l,
-                    DoEnd::Label(_) => None,
-                },
-                StmtKind::If(b) => b.end_label,
-                _ => None,
-            };
-            for l in s.label.into_iter().chain(ends) {
-                if let Some(first) = defined.insert(l, s.span) {
-                    self.error(
-                        Diagnostic::error(
-                            &rules::BAD_LABEL,
-                            s.span,
-                            format!("label {l} is defined twice"),
-                        )
-                        .related(first, "first here"),
-                    );
-                }
-            }
-        });
-        walk_block(&unit.body, &mut |s| {
-            for l in targets(&s.kind) {
-                if !defined.contains_key(&l) {
-                    self.error(
-                        Diagnostic::error(
-                            &rules::BAD_LABEL,
-                            s.span,
-                            format!("there is no label {l} in {}", unit.name),
-                        )
-                        .help("a label belongs to its own subprogram, nested ones too"),
-                    );
-                }
-            }
-        });
-    }
-
     fn ad_block(&mut self, unit: &'p Unit, block: &'p AdBlock, span: Span) {
         let word = match block.mode {
             AdMode::Forward => "TANGENT",
@@ -564,14 +531,6 @@ fn jumps(kind: &StmtKind) -> Vec<Label> {
             })
             .collect(),
         _ => Vec::new(),
-    }
-}
-
-/// The labels that a statement refers to.
-fn targets(kind: &StmtKind) -> Vec<Label> {
-    match kind {
-        StmtKind::AssignLabel(l, _) => vec![*l],
-        _ => jumps(kind),
     }
 }
 

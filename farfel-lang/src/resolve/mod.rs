@@ -2,11 +2,11 @@
 //!
 //! Three steps, each over all units:
 //!
-//! 1. [`names`] gives every name its place: local, of the surroundings, global. Applies
+//! 1. `names` gives every name its place: local, of the surroundings, global. Applies
 //!    Farfel's rule that an undeclared variable belongs to the *top-level* subprogram.
-//! 2. [`procedures`] finds out which names stand for procedures that nothing in their own
+//! 2. `procedures` finds out which names stand for procedures that nothing in their own
 //!    unit shows to be such, because they are only passed on.
-//! 3. [`check`] reports what is wrong between units and in AD blocks.
+//! 3. `check` reports what is wrong between units and in AD blocks.
 //!
 //! After it, no [`Class::Unknown`](crate::ir::Class) and no
 //! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.

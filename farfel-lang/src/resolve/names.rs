@@ -25,7 +25,9 @@ impl Globals {
                 .units
                 .iter()
                 .filter(|u| matches!(u.kind, UnitKind::Function | UnitKind::Subroutine))
-                .map(|u| (u.name.clone(), signature(u, &[])))
+                .flat_map(|u| {
+                    std::iter::once((u.name.clone(), signature(u, &[]))).chain(entries(u))
+                })
                 .collect(),
         )
     }
@@ -48,6 +50,27 @@ fn signature(unit: &Unit, around: &[&Implicit]) -> Signature {
         s.ty.or_else(|| implicit_type(&rules, &s.name))
     });
     Signature { class, ty }
+}
+
+/// The ENTRY points of a unit, with what their callers see.
+fn entries(unit: &Unit) -> Vec<(Name, Signature)> {
+    let mut found = Vec::new();
+    crate::ir::walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Entry(e) = &s.kind {
+            let symbol = &unit.symbols[e.name];
+            let (class, ty) = match unit.kind {
+                UnitKind::Function => (
+                    Class::Function,
+                    symbol
+                        .ty
+                        .or_else(|| implicit_type(&[&unit.implicit], &symbol.name)),
+                ),
+                _ => (Class::Subroutine, None),
+            };
+            found.push((symbol.name.clone(), Signature { class, ty }));
+        }
+    });
+    found
 }
 
 /// The type of an undeclared name under rules from the outermost to the innermost.
@@ -108,6 +131,10 @@ struct Use {
     applied: Option<Span>,
     /// CALL NAME
     called: bool,
+    /// `NAME(a:b)` in an expression.
+    ranged: bool,
+    /// Named in an INTRINSIC statement.
+    intrinsic: bool,
 }
 
 impl Resolver<'_> {
@@ -182,6 +209,8 @@ impl Resolver<'_> {
         let name = symbol.name.clone();
         if is_bound(symbol) {
             self.bound_name(level, id, used);
+        } else if used.intrinsic {
+            self.intrinsic(level, id);
         } else if let Some(s) = self.scopes[level].nested.get(&name) {
             let (class, ty) = (s.class.clone(), s.ty);
             let symbol = &mut self.scopes[level].unit.symbols[id];
@@ -195,17 +224,32 @@ impl Resolver<'_> {
         }
     }
 
+    /// A name in an INTRINSIC statement.
+    fn intrinsic(&mut self, level: usize, id: SymId) {
+        let symbol = &mut self.scopes[level].unit.symbols[id];
+        match Intrinsic::find(&symbol.name) {
+            Some(i) => symbol.class = Class::Intrinsic(i),
+            None => {
+                // Known as a function from here on, so that nothing follows from it.
+                symbol.class = Class::Function;
+                symbol.place = Place::Global;
+                let (span, message) = (
+                    symbol.span,
+                    format!("{} is not an intrinsic function", symbol.name),
+                );
+                self.diagnostics
+                    .push(Diagnostic::error(&rules::UNKNOWN_PROCEDURE, span, message));
+                self.give_type(level, id);
+            }
+        }
+    }
+
     /// A name that this unit itself declares, as dummy argument or otherwise.
     fn bound_name(&mut self, level: usize, id: SymId, used: Use) {
         let symbol = &self.scopes[level].unit.symbols[id];
         let name = symbol.name.clone();
         let array = symbol.is_array();
         let (place, external, typed) = (symbol.place.clone(), symbol.external, symbol.typed);
-        let intrinsic_spec = self.scopes[level]
-            .unit
-            .specs
-            .iter()
-            .any(|s| matches!(&s.kind, SpecKind::Intrinsic(l) if l.contains(&id)));
         let nested = self.scopes[level]
             .nested
             .get(&name)
@@ -216,7 +260,7 @@ impl Resolver<'_> {
             Class::Variable
         } else if used.called {
             Class::Subroutine
-        } else if used.applied.is_some() && !array && !self.is_substring(level, id) {
+        } else if used.applied.is_some() && !array && !self.is_substring(level, id, used) {
             Class::Function
         } else if external {
             Class::Procedure
@@ -225,27 +269,23 @@ impl Resolver<'_> {
         };
         let symbol = &mut self.scopes[level].unit.symbols[id];
         symbol.class = class;
-        if place == Place::Local && (symbol.class.is_procedure() || intrinsic_spec) {
+        if place == Place::Local && (symbol.class.is_procedure() || used.intrinsic) {
             // `REAL F` before a nested F, or a declared external or intrinsic function.
             if let Some((class, ty)) = nested {
                 symbol.class = class;
                 symbol.ty = ty;
                 return;
             }
-            if intrinsic_spec || !external && symbol.class != Class::Subroutine {
-                if let Some(i) = Intrinsic::find(&name) {
-                    symbol.class = Class::Intrinsic(i);
-                    return;
-                }
-                if intrinsic_spec {
-                    let span = symbol.span;
-                    self.diagnostics.push(Diagnostic::error(
-                        &rules::UNKNOWN_PROCEDURE,
-                        span,
-                        format!("{name} is not an intrinsic function"),
-                    ));
-                    return;
-                }
+            if used.intrinsic {
+                self.intrinsic(level, id);
+                return;
+            }
+            if !external
+                && symbol.class != Class::Subroutine
+                && let Some(i) = Intrinsic::find(&name)
+            {
+                symbol.class = Class::Intrinsic(i);
+                return;
             }
             symbol.place = Place::Global;
             if let Some(s) = self.globals.get(&name) {
@@ -268,11 +308,9 @@ impl Resolver<'_> {
     }
 
     /// True when `NAME(…)` can only be a substring of a scalar CHARACTER.
-    fn is_substring(&self, level: usize, id: SymId) -> bool {
-        let unit = &self.scopes[level].unit;
-        let s = &unit.symbols[id];
-        let ty = s.ty.or_else(|| self.implicit_at(level, &s.name));
-        ty == Some(Type::Character) && has_range(unit, id)
+    fn is_substring(&self, level: usize, id: SymId, used: Use) -> bool {
+        let s = &self.scopes[level].unit.symbols[id];
+        used.ranged && s.ty.or_else(|| self.implicit_at(level, &s.name)) == Some(Type::Character)
     }
 
     fn implicit_at(&self, level: usize, name: &str) -> Option<Type> {
@@ -304,6 +342,15 @@ impl Resolver<'_> {
             return;
         }
         let name = symbol.name.clone();
+        if symbol.place == Place::Global
+            && name == self.scopes[0].unit.name
+            && let Some(s) = self.globals.get(&name)
+        {
+            // A function knows its own type, under RESULT too.
+            let ty = s.ty;
+            self.scopes[level].unit.symbols[id].ty = ty;
+            return;
+        }
         match self.implicit_at(level, &name) {
             Some(t) => self.scopes[level].unit.symbols[id].ty = Some(t),
             None => {
@@ -367,8 +414,7 @@ impl Resolver<'_> {
                 symbol.ty = scope.nested[&name].ty;
             }
             if let Some(b) = bound {
-                let ranged = has_range(&self.scopes[level].unit, id);
-                self.show_procedure(outer, b, used, ranged);
+                self.show_procedure(outer, b, used);
             }
             self.link(outer, level, &name, span);
             return true;
@@ -377,8 +423,8 @@ impl Resolver<'_> {
     }
 
     /// A name of the surroundings that only a nested subprogram calls: a dummy procedure,
-    /// or the declared type of a function. `ranged`: used as `NAME(a:b)`.
-    fn show_procedure(&mut self, level: usize, id: SymId, used: Use, ranged: bool) {
+    /// or the declared type of a function.
+    fn show_procedure(&mut self, level: usize, id: SymId, used: Use) {
         if !used.called && used.applied.is_none() {
             return;
         }
@@ -387,7 +433,7 @@ impl Resolver<'_> {
             at = (at.0 - 1, h);
         }
         let symbol = &mut self.scopes[at.0].unit.symbols[at.1];
-        let substring = ranged && symbol.ty == Some(Type::Character);
+        let substring = used.ranged && symbol.ty == Some(Type::Character);
         if !matches!(symbol.class, Class::Variable | Class::Procedure)
             || symbol.is_array()
             || substring
@@ -671,14 +717,18 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
     let mut called = HashSet::new();
     let expr = |e: &Expr, found: &mut HashMap<SymId, Use>| {
         e.walk(&mut |e| {
-            if let ExprKind::Apply(s, _) = &e.kind {
-                found.entry(*s).or_default().applied.get_or_insert(e.span);
+            if let ExprKind::Apply(s, args) = &e.kind {
+                let used = found.entry(*s).or_default();
+                used.applied.get_or_insert(e.span);
+                used.ranged |= args.iter().any(|a| matches!(a.kind, ExprKind::Range(..)));
             }
         });
     };
     crate::ir::walk_block(&unit.body, &mut |s: &Stmt| {
-        if let StmtKind::Call(c, _) = &s.kind {
-            called.insert(*c);
+        match &s.kind {
+            StmtKind::Call(c, _) => called.extend([*c]),
+            StmtKind::Entry(e) if unit.result.is_none() => called.extend([e.name]),
+            _ => {}
         }
         s.for_each_own_expr(&mut |e| expr(e, &mut found));
     });
@@ -690,17 +740,13 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
     for s in called {
         found.entry(s).or_default().called = true;
     }
-    found
-}
-
-/// Is `id(a:b)` among the unit's expressions?
-fn has_range(unit: &Unit, id: SymId) -> bool {
-    let mut found = false;
-    crate::ir::walk_exprs(&unit.body, &mut |e| {
-        if let ExprKind::Apply(s, args) = &e.kind {
-            found |= *s == id && args.iter().any(|a| matches!(a.kind, ExprKind::Range(..)));
+    for spec in &unit.specs {
+        if let SpecKind::Intrinsic(list) = &spec.kind {
+            for s in list {
+                found.entry(*s).or_default().intrinsic = true;
+            }
         }
-    });
+    }
     found
 }
 

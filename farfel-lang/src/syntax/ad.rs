@@ -65,7 +65,7 @@ impl Line<'_> {
         }
         self.enter()?;
         let mut items = Vec::new();
-        while !self.at_loop_control() || self.derivative_after_equals() {
+        while items.is_empty() || !self.at_loop_control() || self.derivative_after_equals() {
             items.push(self.ad_item(mode, assign)?);
             if !self.eat(b',') {
                 let mut fault = self.expected("`,` and a loop variable");

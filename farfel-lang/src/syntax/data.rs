@@ -49,7 +49,7 @@ impl Line<'_> {
         let mut items = Vec::new();
         loop {
             let end = self.name_end(self.pos);
-            if end > self.pos && self.at(end) == b'=' {
+            if !items.is_empty() && end > self.pos && self.at(end) == b'=' {
                 break;
             }
             items.push(self.data_target()?);

@@ -126,7 +126,7 @@ impl Line<'_> {
         self.pos += 1;
         self.enter()?;
         let mut items = Vec::new();
-        while !self.at_loop_control() {
+        while items.is_empty() || !self.at_loop_control() {
             items.push(self.io_item()?);
             if !self.eat(b',') {
                 return Err(self.expected("`,`"));

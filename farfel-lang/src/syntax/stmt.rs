@@ -291,7 +291,7 @@ impl Line<'_> {
                 }
                 HOLLERITH => {
                     let value = self.st.string_value(at);
-                    text.push_str(&format!("{}H{value}", value.chars().count()));
+                    text.push_str(&format!("{}H{value}", value.len()));
                 }
                 BAD => {
                     self.pos = at;

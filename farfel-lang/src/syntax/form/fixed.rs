@@ -3,7 +3,6 @@
 use super::statement::{HOLLERITH, Statement};
 use super::{LAST_COLUMN, Layout, Mode, Physical, Reader, Stop};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::source::Span;
 
 impl Reader {
     pub(super) fn next_fixed(&mut self, st: &mut Statement) -> bool {
@@ -45,7 +44,7 @@ impl Reader {
                             st,
                             Diagnostic::error(
                                 &rules::SYNTAX,
-                                Span::new(self.file, text as u32 - 1, text as u32),
+                                self.character_before(text),
                                 "there is no statement that this line could continue",
                             )
                             .label("continuation mark in column 6")

@@ -4,7 +4,6 @@ use super::scan::{CLASS, class};
 use super::statement::Statement;
 use super::{Physical, Reader, Stop};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::source::Span;
 
 impl Reader {
     pub(super) fn next_free(&mut self, st: &mut Statement) -> bool {
@@ -46,7 +45,7 @@ impl Reader {
                             st,
                             Diagnostic::error(
                                 &rules::SYNTAX,
-                                Span::new(self.file, text as u32 - 1, text as u32),
+                                self.character_before(text),
                                 "there is no statement that this line could continue",
                             )
                             .help("the line before must end with `&`"),

@@ -30,7 +30,7 @@ enum Mode {
     Code,
     /// A character constant: its quote and where it begins.
     Quote(u8, usize),
-    /// A Hollerith constant: how many characters are still to come, and where it begins.
+    /// A Hollerith constant: how many bytes are still to come, and where it begins.
     Hollerith(usize, usize),
 }
 
@@ -247,6 +247,13 @@ impl Reader {
             .help("a statement begins in column 7 or later"),
         };
         self.fault(st, diagnostic);
+    }
+
+    /// The character that ends at `at`.
+    fn character_before(&self, at: usize) -> Span {
+        let text = self.text.get(..at).unwrap_or("");
+        let width = text.chars().next_back().map_or(0, char::len_utf8);
+        Span::new(self.file, (at - width) as u32, at as u32)
     }
 
     fn fault(&self, st: &mut Statement, diagnostic: Diagnostic) {

@@ -177,15 +177,13 @@ impl Reader {
                         break Stop::Line(column);
                     }
                     self.value.push(c);
+                    // Compilers count bytes. No character is taken apart all the same.
+                    let left = left.saturating_sub(1);
                     let whole = !bytes.get(at + 1).is_some_and(|b| (0x80..0xc0).contains(b));
-                    if !whole {
-                        at += 1;
-                        continue;
-                    }
-                    if left == 1 {
+                    if whole && left == 0 {
                         self.finish_string(st, HOLLERITH, start, at + 1);
                     } else {
-                        self.mode = Mode::Hollerith(left - 1, start);
+                        self.mode = Mode::Hollerith(left, start);
                     }
                 }
             }
@@ -229,7 +227,9 @@ impl Reader {
         let before = *text.get(first.checked_sub(1)?)?;
         let right = match before {
             b'*' => !starts_with_type(text) || text.contains(&b'/'),
-            b'.' | b'_' | BAD => false,
+            // After `.EQ.`, but not in `1.5`.
+            b'.' => first > 1 && text[first - 2].is_ascii_uppercase(),
+            b'_' | BAD => false,
             // In FORMAT the comma may be missing: `1X4HABCD`.
             b'A'..=b'Z' => self.format && matches!(before, b'X' | b'P'),
             CHAR | HOLLERITH => self.format,

@@ -56,6 +56,8 @@ fn shapes() {
             ("'a ! b ; c'", "\"a ! b ; c\""),
             ("'A' // \"b\"", "(concat \"A\" \"b\")"),
             ("4HABCD", "H\"ABCD\""),
+            ("A.EQ.4HABCD", "(eq A H\"ABCD\")"),
+            ("4Häö", "H\"äö\""),
             ("F(2HA , 1)", "F[H\"A \" 1]"),
             ("2H''", "H\"''\""),
             // Names with and without parentheses.

@@ -107,6 +107,11 @@ fn faults_in_statements() {
             "WRITE (6, *) (A(I), I = 1)",
             "expected `,` and the last value of the loop, found `)`",
         ),
+        ("WRITE (6, *) (I = 1, 3)", "expected `,`, found `=`"),
+        (
+            "DATA (I = 1, 3) /1/",
+            "expected `,` and a loop variable, found `=`",
+        ),
         ("STOP 1 2 X", "expected the end of the statement, found `X`"),
         (
             "   10 FORMAT(I5",

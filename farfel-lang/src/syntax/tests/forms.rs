@@ -227,6 +227,10 @@ fn layout_faults() {
             "1:6-1:7 F0001 there is no statement that this line could continue\n  help: a statement begins in column 7 or later\n",
         ),
         (
+            "     ä X = 1\n      END\n",
+            "1:6-1:7 F0001 there is no statement that this line could continue\n  help: a statement begins in column 7 or later\n",
+        ),
+        (
             "   10\n      END\n",
             "1:4-1:6 F0004 the label stands on a line without a statement\n  help: a statement that does nothing is CONTINUE\n",
         ),
