@@ -79,7 +79,7 @@ pub fn run(program: &Path, input: &str) -> Result<Run, Error> {
         source,
     };
 
-    let before = user_time_of_children().map_err(io)?;
+    let before = user_time(UsageWho::RUSAGE_CHILDREN).map_err(io)?;
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -94,7 +94,9 @@ pub fn run(program: &Path, input: &str) -> Result<Run, Error> {
         }
     }
     let ended = child.wait_with_output().map_err(io)?;
-    let time = user_time_of_children().map_err(io)?.saturating_sub(before);
+    let time = user_time(UsageWho::RUSAGE_CHILDREN)
+        .map_err(io)?
+        .saturating_sub(before);
 
     if !ended.status.success() {
         return Err(Error::Failed {
@@ -140,8 +142,17 @@ pub fn take_turns(programs: &[&Path], input: &str, turns: usize) -> Result<Vec<R
     Ok(best)
 }
 
-fn user_time_of_children() -> std::io::Result<Duration> {
-    let time = getrusage(UsageWho::RUSAGE_CHILDREN)?.user_time();
+/// The user time that this process has taken so far, its threads together.
+///
+/// # Errors
+///
+/// What the system says when it does not tell.
+pub fn own_time() -> std::io::Result<Duration> {
+    user_time(UsageWho::RUSAGE_SELF)
+}
+
+fn user_time(of: UsageWho) -> std::io::Result<Duration> {
+    let time = getrusage(of)?.user_time();
     let part = |n: i64| n.unsigned_abs();
     Ok(Duration::from_secs(part(time.tv_sec())) + Duration::from_micros(part(time.tv_usec())))
 }

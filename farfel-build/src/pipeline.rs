@@ -4,14 +4,14 @@
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
 use farfel_ad::{AdTool, Builtin, differentiate_all};
-use farfel_lang::diagnostic::any_errors;
+use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::parse;
-use farfel_lang::{Diagnostic, Sources};
-use std::path::PathBuf;
+use farfel_lang::{Diagnostic, Severity, Sources};
+use std::path::{Path, PathBuf};
 
 /// What a program is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,7 @@ pub(crate) fn read(
         false => resolve(&mut program),
     };
     diagnostics.extend(found);
+    tolerate_fortran(&sources, &mut diagnostics);
     let report = settle(sources, diagnostics)?;
     let written = program
         .units
@@ -111,6 +112,23 @@ pub(crate) fn read(
         written,
         left_out,
     })
+}
+
+/// In plain Fortran files, calls of what is not in the program and arguments of other types
+/// are common and legal enough: old libraries call BLAS without EXTERNAL and hand INTEGER
+/// work space to REAL arguments. Only Farfel sources are held to more.
+fn tolerate_fortran(sources: &Sources, diagnostics: &mut [Diagnostic]) {
+    for d in diagnostics {
+        let tolerable = [&rules::UNKNOWN_PROCEDURE, &rules::ARGUMENT_MISMATCH].contains(&d.rule);
+        let fortran = sources.get(d.span.file).is_some_and(|f| {
+            !Path::new(&f.name)
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("ff"))
+        });
+        if tolerable && fortran {
+            d.severity = Severity::Warning;
+        }
+    }
 }
 
 /// Lowers a program to a stage. `exports` are the subprograms that must stay callable from

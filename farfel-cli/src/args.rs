@@ -207,14 +207,24 @@ pub struct CargoOptions {
 #[derive(Debug, Args)]
 pub struct FileOptions {
     /// Bytes of a REAL
-    #[arg(long, value_name = "BYTES", help_heading = "Single files")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        requires = "files",
+        help_heading = "Single files"
+    )]
     #[arg(value_parser = real_kind)]
     pub real_kind: Option<u8>,
     /// Source form, when it shall not be detected
-    #[arg(long, help_heading = "Single files")]
+    #[arg(long, requires = "files", help_heading = "Single files")]
     pub form: Option<SourceForm>,
     /// The Fortran compiler
-    #[arg(long, value_name = "PATH", help_heading = "Single files")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "files",
+        help_heading = "Single files"
+    )]
     pub fc: Option<PathBuf>,
 }
 
@@ -294,7 +304,7 @@ pub struct Test {
 
 #[derive(Debug, Args)]
 pub struct Check {
-    /// What to read; without, the project is checked
+    /// What to read, as one program; without, the project is checked
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// As if optimising
@@ -308,7 +318,7 @@ pub struct Check {
 
 #[derive(Debug, Args)]
 pub struct Expand {
-    /// What to read; without, the sources of the project
+    /// What to read, as one program; without, the sources of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// After which stage: parse, lift, specialize, prune, outline, stage or final

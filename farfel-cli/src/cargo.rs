@@ -38,6 +38,30 @@ pub fn command(
         Verbosity::Normal => &mut command,
         Verbosity::Verbose => command.arg("--verbose"),
     };
+    if release {
+        command.arg("--release");
+    }
+    command.args(words(options));
+    Ok(command)
+}
+
+/// Checks that nothing was asked of cargo, because single files do without it.
+///
+/// # Errors
+///
+/// The first option that only cargo understands.
+pub fn not_for_files(options: &CargoOptions) -> Result {
+    match words(options).first() {
+        None => Ok(()),
+        Some(option) => Err(Error::cannot(format!(
+            "`{}` is for projects, but there are files on the command line",
+            option.display()
+        ))),
+    }
+}
+
+/// The options as cargo has them on its command line.
+fn words(options: &CargoOptions) -> Vec<OsString> {
     // Destructured, so that an option cannot be forgotten here.
     let CargoOptions {
         manifest_path,
@@ -56,9 +80,8 @@ pub fn command(
         locked,
         offline,
     } = options;
-    let mut pair = |name: &str, value: &OsStr| {
-        command.arg(name).arg(value);
-    };
+    let mut words: Vec<OsString> = Vec::new();
+    let mut pair = |name: &str, value: &OsStr| words.extend([name.into(), value.to_owned()]);
     for (name, values) in [
         ("--package", package),
         ("--exclude", exclude),
@@ -82,7 +105,6 @@ pub fn command(
         value.iter().for_each(|value| pair(name, value.as_ref()));
     }
     for (name, given) in [
-        ("--release", release),
         ("--workspace", *workspace),
         ("--all-features", *all_features),
         ("--no-default-features", *no_default_features),
@@ -90,10 +112,10 @@ pub fn command(
         ("--offline", *offline),
     ] {
         if given {
-            command.arg(name);
+            words.push(name.into());
         }
     }
-    Ok(command)
+    words
 }
 
 /// Runs `command` on our own terminal and says how it ended.
@@ -167,9 +189,9 @@ mod tests {
         let words: Vec<&str> = command.get_args().map(|w| w.to_str().unwrap()).collect();
         assert_eq!(
             words.join(" "),
-            "build --color never --quiet --package one --package two --exclude three --bin b \
+            "build --color never --quiet --release --package one --package two --exclude three --bin b \
              --example e --features f --manifest-path a/Cargo.toml --target-dir d --target t \
-             --jobs 3 --release --workspace --all-features --no-default-features --locked --offline"
+             --jobs 3 --workspace --all-features --no-default-features --locked --offline"
         );
     }
 

@@ -38,6 +38,9 @@ pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result
     }
     if release {
         config.opt_level = Some("3".into());
+    } else if config.debug.is_none() {
+        // So that a backtrace names lines of the source.
+        config.debug = Some(true);
     }
     Ok(config)
 }

@@ -2,7 +2,7 @@
 
 use crate::ir::{
     AdItem, Arg, Class, DoControl, Expr, ExprKind, Io, IoKind, Name, Place, Program, Stmt,
-    StmtKind, SymId, Unit, walk_block,
+    StmtKind, SymId, Type, Unit, walk_block,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -117,7 +117,7 @@ impl Assigned {
                 found.insert(*var);
             }
             StmtKind::Call(s, args) => self.actuals(unit, *s, args, found),
-            StmtKind::Io(io) => io_targets(io, found),
+            StmtKind::Io(io) => io_targets(unit, io, found),
             StmtKind::Ad(block) => {
                 for item in &block.opening {
                     loop_variables(item, found);
@@ -176,7 +176,7 @@ fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
     unit.nested.iter().for_each(|n| each_callee(n, f));
 }
 
-fn io_targets(io: &Io, found: &mut HashSet<SymId>) {
+fn io_targets(unit: &Unit, io: &Io, found: &mut HashSet<SymId>) {
     fn items(list: &[Expr], found: &mut HashSet<SymId>) {
         for e in list {
             match &e.kind {
@@ -188,11 +188,21 @@ fn io_targets(io: &Io, found: &mut HashSet<SymId>) {
     if io.kind == IoKind::Read {
         items(&io.items, found);
     }
-    // IOSTAT=, EXIST=, … assign; UNIT=, FMT= of a WRITE may name an internal file.
-    for c in &io.control {
+    // WRITE to a variable: an internal file.
+    let internal = |e: &Expr| {
+        e.base()
+            .filter(|s| io.kind == IoKind::Write && unit.symbols[*s].ty == Some(Type::Character))
+    };
+    for (i, c) in io.control.iter().enumerate() {
         match &c.kind {
-            ExprKind::Keyword(_, e) => found.extend(e.base()),
-            _ if io.kind != IoKind::Read => found.extend(c.base()),
+            ExprKind::Keyword(name, e) => match name.as_str() {
+                "UNIT" => found.extend(internal(e)),
+                "IOSTAT" | "IOMSG" | "SIZE" | "ID" => found.extend(e.base()),
+                // INQUIRE assigns what it is asked for; FILE says of what.
+                _ if io.kind == IoKind::Inquire && name != "FILE" => found.extend(e.base()),
+                _ => {}
+            },
+            _ if i == 0 => found.extend(internal(c)),
             _ => {}
         }
     }

@@ -38,6 +38,12 @@ impl Span {
         self.file == Span::NONE.file
     }
 
+    /// This span, or `other` for [`Span::NONE`].
+    #[must_use]
+    pub fn or(self, other: Span) -> Span {
+        if self.is_none() { other } else { self }
+    }
+
     /// The smallest span that holds both; `self` when they are in different files.
     ///
     /// ```

@@ -299,6 +299,28 @@ help: `farfel new` makes a project in a new directory
 #[test]
 fn a_wrong_command_line() {
     let dir = sandbox();
+    write(dir.path(), "x.ff", fixed("PROGRAM P\nEND\n"));
+    farfel(dir.path())
+        .args(["build", "x.ff", "--features", "fast"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![[r#"
+error: `--features` is for projects, but there are files on the command line
+
+"#]]);
+    farfel(dir.path())
+        .args(["build", "--real-kind", "8"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![[r#"
+error: the following required arguments were not provided:
+  <FILE>...
+
+Usage: farfel build --real-kind <BYTES> <FILE>...
+
+For more information, try '--help'.
+
+"#]]);
     farfel(dir.path())
         .args(["build", "--no-such-option"])
         .assert()

@@ -131,6 +131,25 @@ fn a_signal_is_128_and_its_number() {
         .code(128 + 8);
 }
 
+/// A program that fails says where, in terms of its source.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn backtraces_name_lines_of_the_source() {
+    let dir = sandbox();
+    write(
+        dir.path(),
+        "read.ff",
+        fixed("PROGRAM P\nREAD *, X\nPRINT *, X\nEND\n"),
+    );
+    let output = farfel(dir.path())
+        .args(["run", "-q", "read.ff"])
+        .stdin("")
+        .assert()
+        .code(2);
+    let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(text.contains("read.ff:2"), "{text}");
+}
+
 #[test]
 fn build_makes_an_executable_where_it_is_told() {
     let dir = sandbox();

@@ -16,6 +16,7 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         return faults(cargo::status(command, shell)?);
     }
     let started = Instant::now();
+    cargo::not_for_files(&args.cargo)?;
     files::readable(&args.files)?;
     let config = files::config(&args.files, &args.file_options, args.release)?;
     compiler::ensure(&config, shell)?;

@@ -9,6 +9,7 @@ use crate::{cargo, files, project};
 /// Looks for faults: in single files, or in all that a project has, Rust included.
 pub fn run(args: &Check, shell: &mut Shell) -> Result {
     if !args.files.is_empty() {
+        cargo::not_for_files(&args.cargo)?;
         files::readable(&args.files)?;
         let config = files::config(&args.files, &args.file_options, args.release)?;
         let report = farfel_build::check(&args.files, &config)?;

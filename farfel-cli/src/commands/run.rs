@@ -16,6 +16,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         command.arg("--").args(&args.arguments);
         return ended(cargo::code(cargo::status(command, shell)?));
     }
+    cargo::not_for_files(&args.cargo)?;
     files::readable(&args.files)?;
     let config = files::config(&args.files, &args.file_options, args.release)?;
     compiler::ensure(&config, shell)?;

@@ -1,12 +1,14 @@
 //! The calls of a unit, seen alike whether they are CALL statements or function
 //! references.
 
+use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Intrinsic;
 use crate::ir::{
     Class, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Symbols,
-    Type, Unit, walk_block, walk_block_mut,
+    Type, Unit, UnitKind, walk_block, walk_block_mut,
 };
 use crate::source::Span;
+use crate::types::type_of;
 use std::collections::BTreeSet;
 
 /// Calls `f` with the procedure and the actual arguments of every call, innermost first.
@@ -154,6 +156,91 @@ fn procedure_symbol(
         unit.declare(id);
     }
     id
+}
+
+/// Checks the calls of a dummy procedure against what it stands for: `target`, whose last
+/// `captured` arguments are added by the compiler.
+pub(super) fn check_calls(
+    unit: &Unit,
+    dummy: SymId,
+    target: &Unit,
+    captured: usize,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let name = &unit.symbols[dummy].name;
+    let wanted = &target.args[..target.args.len().saturating_sub(captured)];
+    let mut fault = |span: Span, message: String| {
+        let d = Diagnostic::error(&rules::ARGUMENT_MISMATCH, span, message)
+            .related(target.name_span, format!("what {name} stands for"));
+        if !diagnostics
+            .iter()
+            .any(|known| known.span == d.span && known.rule == d.rule)
+        {
+            diagnostics.push(d);
+        }
+    };
+    let result = target.result.and_then(|r| target.symbols[r].ty);
+    let mut check = |args: &[Expr], span: Span, function: bool| {
+        if function != (target.kind == UnitKind::Function) {
+            let (has, wants) = if function {
+                ("function", "a subroutine")
+            } else {
+                ("subroutine", "a function")
+            };
+            fault(
+                span,
+                format!(
+                    "{name} is called as a {has} here, but {} is {wants}",
+                    target.name
+                ),
+            );
+        } else if args.len() != wanted.len() {
+            let (n, given) = (wanted.len(), args.len());
+            let s = if n == 1 { "" } else { "s" };
+            fault(
+                span,
+                format!("{} takes {n} argument{s}, not {given}", target.name),
+            );
+        } else if function && result != unit.symbols[dummy].ty {
+            if let (Some(a), Some(b)) = (unit.symbols[dummy].ty, result) {
+                fault(
+                    span,
+                    format!("{name} is {a} here, but {} is {b}", target.name),
+                );
+            }
+        } else {
+            for (a, d) in args.iter().zip(wanted) {
+                let Some(d) = d.sym().map(|d| &target.symbols[d]) else {
+                    continue;
+                };
+                if d.class == Class::Variable
+                    && let (Some(given), Some(ty)) = (type_of(unit, a), d.ty)
+                    && given != ty
+                {
+                    fault(
+                        a.span.or(span),
+                        format!("this is {given}, but {} wants {ty} here", target.name),
+                    );
+                }
+            }
+        }
+    };
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(callee, args) = &s.kind
+            && *callee == dummy
+        {
+            check(args, s.span, false);
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, args) = &e.kind
+                    && *callee == dummy
+                {
+                    check(args, e.span, true);
+                }
+            });
+        });
+    });
 }
 
 /// The names of all top-level procedures that a unit (with what is nested in it) calls or

@@ -104,7 +104,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Outline => blocks = outline::outline(program, diagnostics),
             Stage::Stage => {
                 let mut staged = stage::stage(program, &blocks, diagnostics);
-                propagate::propagate(program, &roots, &mut staged);
+                propagate::propagate(program, &roots, &mut staged, diagnostics);
                 *requests = stage::order(program, staged, diagnostics);
             }
         }

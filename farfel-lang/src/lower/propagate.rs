@@ -3,15 +3,21 @@
 //! After `specialize`, that is all of them that any call reaches. They stay until here so
 //! that every stage before shows the subprograms with the arguments the user gave them.
 
-use super::calls::{Constant, for_each_call_mut, global};
+use super::calls::{Constant, check_calls, for_each_call_mut, global};
 use super::specialize::{class_and_type, procedure_values};
 use super::stage::{Slot, Staged};
+use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;
 use crate::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-pub(super) fn propagate(program: &mut Program, roots: &HashSet<Name>, staged: &mut [Staged]) {
+pub(super) fn propagate(
+    program: &mut Program,
+    roots: &HashSet<Name>,
+    staged: &mut [Staged],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let constants = constants(program, roots, staged);
     // Substitute inside the units that have the dummy procedures.
     let kinds: HashMap<Name, (Class, Option<Type>)> = program
@@ -19,6 +25,15 @@ pub(super) fn propagate(program: &mut Program, roots: &HashSet<Name>, staged: &m
         .iter()
         .map(|u| (u.name.clone(), class_and_type(u)))
         .collect();
+    for unit in &program.units {
+        for (position, dummy) in procedure_dummies(unit) {
+            if let Some(Constant::Global(name)) = constants.get(&(unit.name.clone(), position))
+                && let Some(target) = program.unit(name)
+            {
+                check_calls(unit, dummy, target, 0, diagnostics);
+            }
+        }
+    }
     for unit in &mut program.units {
         let dummies: Vec<(usize, SymId)> = procedure_dummies(unit).collect();
         for (position, dummy) in dummies {

@@ -8,7 +8,9 @@
 //! two would bear the same name, or where one of them may be assigned: Fortran forbids two
 //! names for one variable that is assigned.
 
-use super::calls::{Constant, for_each_call, for_each_call_mut, global, references_in_order};
+use super::calls::{
+    Constant, check_calls, for_each_call, for_each_call_mut, global, references_in_order,
+};
 use super::import::Import;
 use super::prune::reached;
 use super::state::share;
@@ -493,6 +495,9 @@ impl Specializer<'_> {
                 ..copy.symbols[dummy].clone()
             };
             let id = procedure.symbol(copy, known.as_ref().map(class_and_type), (dummy, &seen));
+            if let Some(unit) = &known {
+                check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
+            }
             copy.undeclare(dummy);
             substitutes.insert(
                 dummy,

@@ -61,6 +61,17 @@ impl<'p> Checker<'_, 'p> {
                 continue;
             }
             let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
+            for b in bounds.clone() {
+                let wrong =
+                    !matches!(type_of(unit, b), Some(Type::Integer(_)) | None) || rank(unit, b) > 0;
+                if wrong {
+                    self.error(Diagnostic::error(
+                        &rules::TYPE_MISMATCH,
+                        b.span,
+                        format!("a bound of {} is not a whole number", s.name),
+                    ));
+                }
+            }
             let value = match &s.class {
                 Class::Parameter(e) | Class::StatementFunction(_, e) => Some(&**e),
                 _ => None,

@@ -546,11 +546,10 @@ impl Resolver<'_> {
         let symbol = &mut self.scopes[level].unit.symbols[id];
         symbol.class = class;
         symbol.place = Place::Global;
+        self.give_type(level, id);
         if self.globals.get(&name).is_none() {
             self.unknown_procedure(level, &name, used.applied.unwrap_or(span), is_function);
-            return;
         }
-        self.give_type(level, id);
     }
 
     fn unknown_procedure(&mut self, level: usize, name: &str, span: Span, function: bool) {
@@ -617,12 +616,13 @@ impl Resolver<'_> {
         let mut faults = Vec::new();
         {
             let Unit {
+                name,
                 symbols,
                 body,
                 specs,
                 ..
             } = &mut *unit;
-            let mut fix = |e: &mut Expr| rewrite_expr(symbols, e, &mut faults);
+            let mut fix = |e: &mut Expr| rewrite_expr(name, symbols, e, &mut faults);
             walk_block_mut(body, &mut |s| {
                 s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut fix))
             });
@@ -650,7 +650,7 @@ impl Resolver<'_> {
                 continue;
             }
             let mut symbol = unit.symbols[id].clone();
-            let mut fix = |e: &mut Expr| rewrite_expr(&unit.symbols, e, &mut faults);
+            let mut fix = |e: &mut Expr| rewrite_expr(&unit.name, &unit.symbols, e, &mut faults);
             match &mut symbol.class {
                 Class::Parameter(e) | Class::StatementFunction(_, e) => e.rewrite(&mut fix),
                 _ => {}
@@ -668,7 +668,12 @@ impl Resolver<'_> {
     }
 }
 
-fn rewrite_expr(symbols: &crate::ir::Symbols, e: &mut Expr, faults: &mut Vec<Diagnostic>) {
+fn rewrite_expr(
+    name: &str,
+    symbols: &crate::ir::Symbols,
+    e: &mut Expr,
+    faults: &mut Vec<Diagnostic>,
+) {
     let ExprKind::Apply(id, args) = &mut e.kind else {
         return;
     };
@@ -702,8 +707,8 @@ fn rewrite_expr(symbols: &crate::ir::Symbols, e: &mut Expr, faults: &mut Vec<Dia
         };
         e.kind = ExprKind::Substring(Box::new(Expr::var(id, e.span)), from, to);
     } else if symbol.class == Class::Variable
-        && symbol.place != Place::Result
-        && !is_own_name(symbols, id)
+        // The result of a function that bears its name: the function calls itself.
+        && !(symbol.place == Place::Result && symbol.name == name)
     {
         faults.push(
             Diagnostic::error(
@@ -722,11 +727,6 @@ fn rewrite_expr(symbols: &crate::ir::Symbols, e: &mut Expr, faults: &mut Vec<Dia
     } else {
         e.kind = ExprKind::Call(id, std::mem::take(args));
     }
-}
-
-/// The result of a function used with arguments: the function calls itself.
-fn is_own_name(symbols: &crate::ir::Symbols, id: SymId) -> bool {
-    symbols[id].place == Place::Result
 }
 
 /// A name that its own unit declares: it shadows the surroundings' and is not implicit.
