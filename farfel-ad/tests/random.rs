@@ -4,7 +4,7 @@
 mod support;
 
 use std::fmt::Write;
-use support::jacobian::{Case, check_cases};
+use support::jacobian::{Case, check_cases, check_second};
 
 /// A small generator of random numbers (Steele, Lea and Flood's SplitMix64), so that runs
 /// repeat.
@@ -331,18 +331,27 @@ fn case(random: &mut Random) -> String {
     text
 }
 
-#[test]
-fn random_programs() {
+/// Random cases: the same for a seed, other ones for each `stream`.
+fn cases(stream: u64, count: usize) -> Vec<Case> {
     let seed: u64 = std::env::var("FARFEL_AD_SEED")
         .ok()
         .and_then(|s| s.parse().ok())
         .unwrap_or(1);
-    let mut random = Random(seed.wrapping_mul(0x1234_5678_9ABC_DEF1));
-    let cases: Vec<Case> = (0..20)
+    let mut random = Random((seed + stream).wrapping_mul(0x1234_5678_9ABC_DEF1));
+    (0..count)
         .map(|_| Case {
             name: "random",
             text: case(&mut random).into(),
         })
-        .collect();
-    check_cases(&cases, 1e-5);
+        .collect()
+}
+
+#[test]
+fn random_programs() {
+    check_cases(&cases(0, 20), 1e-5);
+}
+
+#[test]
+fn random_programs_twice() {
+    check_second(&cases(1 << 32, 8), 1e-4);
 }

@@ -81,3 +81,61 @@ pub fn check_cases_with(cases: &[Case], tolerance: f64, runs: &[&[&str]]) -> Str
     }
     fortran
 }
+
+/// Compares second derivatives in one direction, by AD of AD, with differences of first
+/// derivatives by AD; in one program.
+pub fn check_second(cases: &[Case], tolerance: f64) {
+    let mut text = String::from(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), V(3), Y(3), D(3), E(3), A(3), B(3), S(3)
+      DOUBLE PRECISION R(3, 3), H
+      DATA X /0.7D0, 1.3D0, -0.4D0/, V /1D0, -0.5D0, 0.75D0/
+",
+    );
+    for (i, c) in cases.iter().enumerate() {
+        let i = i + 1;
+        text += &format!(
+            "      CALL E{i}(X, V, Y, D, E)
+      DO {i}1 K = 1, 3
+      H = 0.01D0/2**(K - 1)
+      DO {i}2 I = 1, 3
+{i:>4}2 S(I) = X(I) + H*V(I)
+      CALL D{i}(S, V, Y, A)
+      DO {i}3 I = 1, 3
+{i:>4}3 S(I) = X(I) - H*V(I)
+      CALL D{i}(S, V, Y, B)
+      DO {i}1 I = 1, 3
+{i:>4}1 R(I, K) = (A(I) - B(I))/(2*H)
+      DO {i}4 I = 1, 3
+      R(I, 1) = (4*R(I, 2) - R(I, 1))/3
+      R(I, 2) = (4*R(I, 3) - R(I, 2))/3
+{i:>4}4 PRINT *, '{}', E(I), (16*R(I, 2) - R(I, 1))/15
+",
+            c.name
+        );
+    }
+    text += "      END\n";
+    for (i, c) in cases.iter().enumerate() {
+        let i = i + 1;
+        text += &c.text.trim_start_matches('\n').replace('@', &i.to_string());
+        text += &format!(
+            "      SUBROUTINE D{i}(X, V, Y, D)
+      DOUBLE PRECISION X(3), V(3), Y(3), D(3)
+      ADF(TANGENT(X) = V)
+      CALL F{i}(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE E{i}(X, V, Y, D, E)
+      DOUBLE PRECISION X(3), V(3), Y(3), D(3), E(3)
+      ADF(TANGENT(X) = V)
+      CALL D{i}(X, V, Y, D)
+      END ADF(E = TANGENT(D))
+      END
+"
+        );
+    }
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    for flags in [CHECKED, FAST] {
+        compare(&run(&fortran, flags), tolerance, &fortran);
+    }
+}
