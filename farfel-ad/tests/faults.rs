@@ -129,6 +129,22 @@ fn conditions_with_active_side_effects() {
 "), @"F0305 11:7 derivatives would go through a function call in the condition of DO WHILE");
 }
 
+#[test]
+fn active_side_effects_in_an_implied_do() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, G
+      Y = X(1)
+      WRITE (*, *) (G(Y, X(I)), I = 1, 3)
+      END
+      FUNCTION G(Y, X)
+      DOUBLE PRECISION G, X, Y
+      Y = Y*X
+      G = Y
+      END
+"), @"F0305 10:20 derivatives would go through a function call in an implied DO");
+}
+
 /// All faults of a run, sorted by place, each once.
 #[test]
 fn all_faults_at_once() {

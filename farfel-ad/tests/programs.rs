@@ -330,6 +330,42 @@ const CALLS: &[Case] = &[
         ),
     },
     Case {
+        name: "functions_of_other_types",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B
+      LOGICAL MORE@
+      INTEGER NEXT@
+      A = X(1)
+      B = X(3)
+      IF (MORE@(A, X(2))) A = A*X(3)
+      IF (X(1) .LT. 0) THEN
+        A = 0
+      ELSE IF (MORE@(A, X(3)) .OR. X(2) .GT. 0) THEN
+        A = A + X(1)
+      END IF
+      Y(1) = A
+      DO 10 I = 1, NEXT@(A, X(1))
+   10 Y(NEXT@(B, X(2)) - 1) = A*I
+      GOTO (20, 30) NEXT@(A, X(2))
+   20 A = 0
+   30 Y(3) = A + B
+      END
+      LOGICAL FUNCTION MORE@(A, B)
+      DOUBLE PRECISION A, B
+      A = A*B + 1
+      MORE@ = A .GT. 0
+      END
+      INTEGER FUNCTION NEXT@(A, B)
+      DOUBLE PRECISION A, B
+      A = A - B/3
+      NEXT@ = 3
+      END
+",
+        ),
+    },
+    Case {
         name: "statement_functions",
         text: Cow::Borrowed(
             "

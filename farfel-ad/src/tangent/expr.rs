@@ -78,6 +78,18 @@ impl Gen<'_> {
         }
         match &e.kind {
             ExprKind::Var(s) if self.bound.contains_key(s) => self.bound[s].p.clone(),
+            ExprKind::ImpliedDo(_) if active => {
+                // Before the statement, the loop variable has no value yet.
+                self.errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        e.span,
+                        "derivatives would go through a function call in an implied DO",
+                    )
+                    .help("compute the values in a DO loop before the statement"),
+                );
+                e.clone()
+            }
             ExprKind::Call(s, args)
                 if !matches!(
                     self.source.symbols[*s].class,
