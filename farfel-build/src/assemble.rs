@@ -33,7 +33,7 @@ use farfel_lang::ir::{
     Arg, Class, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, Stmt, StmtKind,
     SymId, Symbol, Type, Unit, UnitKind, walk_block, walk_block_mut,
 };
-use farfel_lang::print::{Options, print_unit};
+use farfel_lang::print::{Options, print_program, print_unit};
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -45,7 +45,6 @@ const STOP: &str = "FARFEL_STOP_V1";
 pub(crate) fn program_text(program: &Program, sources: Option<&Sources>) -> String {
     let mut program = program.clone();
     let own = entries(&program);
-    let mut text = String::new();
     for unit in &mut program.units {
         // Without EXTERNAL gfortran would take these for its own.
         let hidden: Vec<SymId> = procedures(unit)
@@ -57,9 +56,8 @@ pub(crate) fn program_text(program: &Program, sources: Option<&Sources>) -> Stri
             unit.symbols[id].external = true;
             unit.declare(id);
         }
-        text.push_str(&print_unit(unit, &options(sources)));
     }
-    text
+    print_program(&program, &options(sources))
 }
 
 /// A library, ready to be printed.
@@ -125,6 +123,7 @@ impl Library {
         }
         put("CONTAINS");
         for unit in &self.inside {
+            text.push('\n');
             text.push_str(&print_unit(unit, &options));
         }
         if sources.is_some() && !exports.is_empty() {
@@ -139,6 +138,7 @@ impl Library {
         }
         let _ = writeln!(text, "      END MODULE");
         for unit in &self.outside {
+            text.push('\n');
             text.push_str(&print_unit(unit, &options));
         }
         text

@@ -16,8 +16,21 @@ use crate::shell::{Shell, Verbosity};
 ///
 /// The settings of the project or of the environment are wrong.
 pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result<Config> {
-    let mut config = Config::load(&project_of(&files[0])?)?;
-    // INCLUDE looks beside the including file, wherever that is.
+    let project = project_of(&files[0])?;
+    let mut config = Config::load(&project)?;
+    // Paths of the project's settings start at the project, those of the command line
+    // here, and messages name files as the command line does.
+    for dir in &mut config.include {
+        *dir = project.join(&*dir);
+    }
+    if let Some(fc) = &mut config.fc
+        && fc.components().count() > 1
+    {
+        *fc = project.join(&*fc);
+    }
+    config.root = PathBuf::from(".");
+    // INCLUDE may read what is in the project or beside the files, wherever they are.
+    config.include.push(project);
     config.include.extend(files.iter().map(|file| dir_of(file)));
     let FileOptions {
         real_kind,

@@ -202,10 +202,10 @@ fn lowered_programs_compute_the_same() {
             "
       PROGRAM P
         FUNCTION OUTER(X)
-          FUNCTION INNER(Y)
-            INNER = X*Y
+          FUNCTION DEEP(Y)
+            DEEP = X*Y
           END
-          OUTER = SUM3(INNER)
+          OUTER = SUM3(DEEP)
         END
       PRINT *, NINT(SUM3(OUTER))
       END

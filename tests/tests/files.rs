@@ -378,7 +378,7 @@ error: 1 error
 }
 
 #[test]
-fn include_looks_beside_the_file() {
+fn include_looks_beside_the_file_and_in_the_project() {
     let dir = sandbox();
     write(dir.path(), "sub/value.inc", fixed("PARAMETER (M = 12)\n"));
     write(
@@ -386,11 +386,48 @@ fn include_looks_beside_the_file() {
         "sub/main.ff",
         fixed("PROGRAM P\nINCLUDE 'value.inc'\nPRINT *, M\nEND\n"),
     );
-    farfel(dir.path())
-        .args(["run", "-q", "sub/main.ff"])
+    let settings = "[package]\nname = \"p\"\nversion = \"0.1.0\"\n\
+                    [package.metadata.farfel]\ninclude = [\"sub\"]\n";
+    write(dir.path(), "project/Cargo.toml", settings);
+    write(
+        dir.path(),
+        "project/sub/there.inc",
+        fixed("PARAMETER (M = 12)\n"),
+    );
+    write(
+        dir.path(),
+        "project/scratch/main.ff",
+        fixed("PROGRAM P\nINCLUDE 'there.inc'\nPRINT *, M\nEND\n"),
+    );
+    for file in ["sub/main.ff", "project/scratch/main.ff"] {
+        farfel(dir.path())
+            .args(["run", "-q", file])
+            .assert()
+            .success()
+            .stdout_eq("          12\n");
+    }
+    // From another place, by an absolute path.
+    farfel(&dir.path().join("project/sub"))
+        .args(["run", "-q"])
+        .arg(dir.path().join("sub/main.ff"))
         .assert()
         .success()
         .stdout_eq("          12\n");
+}
+
+#[test]
+fn messages_name_files_as_the_command_line_does() {
+    let dir = sandbox();
+    let file = write(dir.path(), "sub/bad.ff", fixed("PROGRAM P\nX = (\nEND\n"));
+    fs::create_dir(dir.path().join("other")).unwrap();
+    for name in ["../sub/bad.ff", &file.to_string_lossy()] {
+        let output = farfel(&dir.path().join("other"))
+            .args(["check", name])
+            .assert()
+            .code(1);
+        let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(text.contains(&format!("--> {name}:2:")), "{text}");
+    }
 }
 
 #[test]

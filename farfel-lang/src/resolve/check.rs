@@ -115,9 +115,18 @@ impl<'p> Checker<'_, 'p> {
             StmtKind::LogicalIf(c, _) => self.condition(unit, c),
             _ => {}
         }
-        let passes_procedures = matches!(stmt.kind, StmtKind::Call(..));
-        if !matches!(stmt.kind, StmtKind::Io(_)) {
-            stmt.for_each_own_expr(&mut |e| self.value(unit, e, passes_procedures));
+        match &stmt.kind {
+            // What is assigned has checks of its own.
+            StmtKind::Io(_) | StmtKind::Ad(_) => {}
+            StmtKind::Assign(target, value) => {
+                target
+                    .children()
+                    .into_iter()
+                    .chain([value])
+                    .for_each(|e| self.value(unit, e, false));
+            }
+            StmtKind::Call(_, args) => args.iter().for_each(|e| self.value(unit, e, true)),
+            _ => stmt.for_each_own_expr(&mut |e| self.value(unit, e, false)),
         }
         stmt.for_each_own_expr(&mut |e| {
             e.walk(&mut |e| match &e.kind {
