@@ -2,7 +2,7 @@
 //!
 //! Figures of one machine mean little on another, and little on the same machine an hour
 //! later. What a benchmark here reports are therefore *ratios in one run*: the programs
-//! take turns, each counts the user time of its own process, and the least of several turns
+//! take turns, each counts the processor time of its own process, and the least of several turns
 //! is kept, since whatever else the machine does can only add to it.
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -59,7 +59,7 @@ pub enum Error {
 /// What a program did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The user time of the process. Start-up of the program is in it, about a millisecond.
+    /// The processor time of the process. Start-up of the program is in it, about a millisecond.
     pub time: Duration,
     /// The numbers that it wrote on standard output.
     pub result: Vec<f64>,
@@ -79,7 +79,7 @@ pub fn run(program: &Path, input: &str) -> Result<Run, Error> {
         source,
     };
 
-    let before = user_time(UsageWho::RUSAGE_CHILDREN).map_err(io)?;
+    let before = processor_time(UsageWho::RUSAGE_CHILDREN).map_err(io)?;
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -94,7 +94,7 @@ pub fn run(program: &Path, input: &str) -> Result<Run, Error> {
         }
     }
     let ended = child.wait_with_output().map_err(io)?;
-    let time = user_time(UsageWho::RUSAGE_CHILDREN)
+    let time = processor_time(UsageWho::RUSAGE_CHILDREN)
         .map_err(io)?
         .saturating_sub(before);
 
@@ -142,19 +142,24 @@ pub fn take_turns(programs: &[&Path], input: &str, turns: usize) -> Result<Vec<R
     Ok(best)
 }
 
-/// The user time that this process has taken so far, its threads together.
+/// The processor time that this process has taken so far, its threads together.
 ///
 /// # Errors
 ///
 /// What the system says when it does not tell.
 pub fn own_time() -> std::io::Result<Duration> {
-    user_time(UsageWho::RUSAGE_SELF)
+    processor_time(UsageWho::RUSAGE_SELF)
 }
 
-fn user_time(of: UsageWho) -> std::io::Result<Duration> {
-    let time = getrusage(of)?.user_time();
+/// User and system time together: their sum is counted exactly, while how it is divided
+/// between the two is only sampled, every few milliseconds.
+fn processor_time(of: UsageWho) -> std::io::Result<Duration> {
+    let usage = getrusage(of)?;
     let part = |n: i64| n.unsigned_abs();
-    Ok(Duration::from_secs(part(time.tv_sec())) + Duration::from_micros(part(time.tv_usec())))
+    Ok([usage.user_time(), usage.system_time()]
+        .iter()
+        .map(|t| Duration::from_secs(part(t.tv_sec())) + Duration::from_micros(part(t.tv_usec())))
+        .sum())
 }
 
 #[cfg(test)]
