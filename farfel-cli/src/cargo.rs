@@ -31,6 +31,16 @@ pub fn command(
     shell: &Shell,
 ) -> Result<Command> {
     let mut command = Command::new(find()?);
+    // What `cargo run` has set for us, when it runs us, is not for the project.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text == "OUT_DIR"
+            || text.starts_with("CARGO_PKG_")
+            || text.starts_with("CARGO_MANIFEST_")
+        {
+            command.env_remove(&name);
+        }
+    }
     command.arg(subcommand);
     command.args(["--color", shell.color_flag()]);
     match shell.verbosity {

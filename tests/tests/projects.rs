@@ -133,6 +133,25 @@ fn arguments_and_exit_code_of_a_project_s_program() {
         .stderr_eq("usage: example-project [A0 [B0 [N]]]: two guesses and the number of steps\n");
 }
 
+/// As when `cargo run` starts the command for another project.
+#[test]
+fn what_cargo_has_set_for_us_does_not_reach_the_project() {
+    let dir = sandbox();
+    write(
+        dir.path(),
+        "Cargo.toml",
+        "[package]\nname = \"bare\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+    );
+    let program = "fn main() {\n    println!(\"{:?}\", std::env::var(\"OUT_DIR\").ok());\n}\n";
+    write(dir.path(), "src/main.rs", program);
+    farfel(dir.path())
+        .args(["run", "-q"])
+        .env("OUT_DIR", "/somewhere")
+        .assert()
+        .success()
+        .stdout_eq("None\n");
+}
+
 /// Cargo's own words for each unit of a verbose build: Fresh, Dirty, Compiling, Running.
 #[test]
 fn a_second_build_does_nothing_and_a_touched_source_rebuilds_once() {
