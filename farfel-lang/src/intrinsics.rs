@@ -57,6 +57,8 @@ pub enum ResultType {
     Fixed(Type),
     /// The real type of the parts of a complex argument, else the argument's own.
     RealPart,
+    /// REAL, but of a complex argument the type of its parts.
+    RealOf,
     /// COMPLEX of the parts' size.
     ComplexOf,
 }
@@ -107,6 +109,10 @@ impl Intrinsic {
                 Some(t) => *t,
                 None => Type::REAL,
             },
+            ResultType::RealOf => match args.first() {
+                Some(Type::Complex(n)) => Type::Real(*n),
+                _ => Type::REAL,
+            },
             ResultType::ComplexOf => match args.first() {
                 Some(Type::Complex(n) | Type::Real(n)) => Type::Complex(*n),
                 _ => Type::COMPLEX,
@@ -151,7 +157,7 @@ const fn specific(
     }
 }
 
-use ResultType::{ComplexOf, Fixed, RealPart, Same};
+use ResultType::{ComplexOf, Fixed, RealOf, RealPart, Same};
 const MANY: u8 = u8::MAX;
 
 /// All of them.
@@ -159,7 +165,7 @@ pub static ALL: &[Intrinsic] = &[
     generic("INT", Op::Convert, (1, 2), Fixed(I)),
     specific("IFIX", Op::Convert, (1, 1), R, I),
     specific("IDINT", Op::Convert, (1, 1), D, I),
-    generic("REAL", Op::Convert, (1, 2), Fixed(R)),
+    generic("REAL", Op::Convert, (1, 2), RealOf),
     specific("FLOAT", Op::Convert, (1, 1), I, R),
     specific("SNGL", Op::Convert, (1, 1), D, R),
     generic("DBLE", Op::Convert, (1, 1), Fixed(D)),
