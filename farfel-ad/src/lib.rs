@@ -27,7 +27,8 @@ mod matrix;
 mod tangent;
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{AdMode, Program, Request, Unit};
+use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
+use std::collections::HashMap;
 
 /// Something that differentiates programs.
 pub trait AdTool {
@@ -132,11 +133,20 @@ pub fn differentiate_all_warning(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut found: Vec<Diagnostic> = Vec::new();
+    let mut places: HashMap<Name, usize> = program
+        .units
+        .iter()
+        .enumerate()
+        .map(|(i, u)| (u.name.clone(), i))
+        .collect();
     for request in requests {
         for unit in tool.differentiate_warning(&program, request, &mut found)? {
-            match program.unit_mut(&unit.name) {
-                Some(old) => *old = unit,
-                None => program.units.push(unit),
+            match places.get(&unit.name) {
+                Some(at) => program.units[*at] = unit,
+                None => {
+                    places.insert(unit.name.clone(), program.units.len());
+                    program.units.push(unit);
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
-use farfel_ad::{AdTool, Builtin, differentiate_all};
+use farfel_ad::{AdTool, Builtin, differentiate_all_warning};
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
@@ -159,13 +159,22 @@ pub(crate) fn differentiate(
 ) -> Result<Differentiated, Error> {
     let (program, requests, report) = lower_to(program, Stage::Stage, report, exports)?;
     let tool = ad_tool(config)?;
-    match differentiate_all(&*tool, program, &requests) {
-        Ok(program) => Ok(Differentiated { program, report }),
+    let Report {
+        sources,
+        mut diagnostics,
+    } = report;
+    match differentiate_all_warning(&*tool, program, &requests, &mut diagnostics) {
+        Ok(program) => Ok(Differentiated {
+            program,
+            report: Report {
+                sources,
+                diagnostics,
+            },
+        }),
         Err(faults) => {
-            let mut diagnostics = report.diagnostics;
             diagnostics.extend(faults);
             Err(Error::Diagnostics(Report {
-                sources: report.sources,
+                sources,
                 diagnostics,
             }))
         }

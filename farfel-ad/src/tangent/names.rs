@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 pub(crate) struct Names {
     /// Names of units and COMMON blocks, also of those made so far.
     globals: HashSet<Name>,
-    /// Names of symbols in any unit: a new unit must not hide behind one.
+    /// Names of symbols in any unit below the head: a new unit must not hide behind one.
     locals: HashSet<Name>,
     suffix: Name,
     wanted: Vec<Wanted>,
@@ -31,8 +31,9 @@ impl Names {
         let mut largest = HashMap::new();
         for u in &program.units {
             globals.insert(u.name.clone());
-            locals.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
             if let Some(summary) = dependence.summary(&u.name) {
+                // Only what lies below the head calls what this run makes.
+                locals.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
                 let slots = summary.depends.len();
                 let mut all = Set::with_capacity(slots);
                 for (i, a) in u.args.iter().enumerate() {

@@ -113,14 +113,9 @@ fn callees_first(program: &Program) -> Vec<Name> {
             visit(&c, units, done, order);
         }
     }
-    for u in &program.units {
-        let nested_in_another = program
-            .units
-            .iter()
-            .any(|o| closures_of(o).contains(&u.name));
-        if !nested_in_another {
-            visit(&u.name, &units, &mut done, &mut order);
-        }
+    let nested: HashSet<Name> = program.units.iter().flat_map(closures_of).collect();
+    for u in program.units.iter().filter(|u| !nested.contains(&u.name)) {
+        visit(&u.name, &units, &mut done, &mut order);
     }
     for u in &program.units {
         visit(&u.name, &units, &mut done, &mut order);
@@ -633,12 +628,12 @@ pub(super) fn procedure_values(
                 .insert(Constant::Outside);
         }
     }
+    let units: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
     loop {
         let before: usize = values.values().map(BTreeSet::len).sum();
         for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
             for_each_call(&unit.body, &mut |callee, args| {
-                let Some(target) = global(&unit.symbols, callee).and_then(|n| program.unit(n))
-                else {
+                let Some(target) = global(&unit.symbols, callee).and_then(|n| units.get(n)) else {
                     return;
                 };
                 for (i, _) in procedure_dummies(target) {
