@@ -1,37 +1,67 @@
 //! Drops what nothing reaches.
 
 use super::calls::references;
-use crate::ir::{Name, Program, StmtKind, Unit, UnitKind, walk_block};
+use crate::ir::{Name, Program, StmtKind, UnitKind, walk_block};
 use std::collections::{HashMap, HashSet};
 
 /// Keeps the roots, what they reach, and BLOCK DATA.
 pub(super) fn prune(program: &mut Program, roots: &HashSet<Name>) {
-    let reached = reached(program, roots);
+    let reached = CallGraph::of(program).reached(roots);
     program
         .units
         .retain(|u| u.kind == UnitKind::BlockData || reached.contains(&u.name));
 }
 
-/// The names of all units that the roots reach by calls or by passing them on.
-pub(super) fn reached(program: &Program, roots: &HashSet<Name>) -> HashSet<Name> {
-    // Subprograms by their names and those of their ENTRY points.
-    let mut units: HashMap<Name, &Unit> = HashMap::new();
-    for unit in &program.units {
-        units.insert(unit.name.clone(), unit);
-        walk_block(&unit.body, &mut |s| {
-            if let StmtKind::Entry(e) = &s.kind {
-                units.insert(unit.symbols[e.name].name.clone(), unit);
-            }
-        });
-    }
-    let mut reached = HashSet::new();
-    let mut open: Vec<Name> = roots.iter().cloned().collect();
-    while let Some(name) = open.pop() {
-        if let Some(unit) = units.get(&name)
-            && reached.insert(unit.name.clone())
-        {
-            open.extend(references(unit));
+/// Who calls (or passes on) whom among the top-level units.
+pub(super) struct CallGraph {
+    /// The unit of every name that can be called: its own and those of its ENTRY points.
+    units: HashMap<Name, usize>,
+    names: Vec<Name>,
+    references: Vec<Vec<Name>>,
+}
+
+impl CallGraph {
+    pub fn of(program: &Program) -> Self {
+        let mut units = HashMap::new();
+        for (i, unit) in program.units.iter().enumerate() {
+            units.insert(unit.name.clone(), i);
+            walk_block(&unit.body, &mut |s| {
+                if let StmtKind::Entry(e) = &s.kind {
+                    units.insert(unit.symbols[e.name].name.clone(), i);
+                }
+            });
+        }
+        CallGraph {
+            units,
+            names: program.units.iter().map(|u| u.name.clone()).collect(),
+            references: program
+                .units
+                .iter()
+                .map(|u| references(u).into_iter().collect())
+                .collect(),
         }
     }
-    reached
+
+    /// What a unit calls or passes on.
+    pub fn references(&self, name: &str) -> &[Name] {
+        self.units.get(name).map_or(&[], |i| &self.references[*i])
+    }
+
+    /// The names of all units that the roots reach.
+    pub fn reached<'a>(&self, roots: impl IntoIterator<Item = &'a Name>) -> HashSet<Name> {
+        let mut seen = vec![false; self.names.len()];
+        let mut open: Vec<usize> = roots
+            .into_iter()
+            .filter_map(|n| self.units.get(n))
+            .copied()
+            .collect();
+        let mut reached = HashSet::new();
+        while let Some(i) = open.pop() {
+            if !std::mem::replace(&mut seen[i], true) {
+                reached.insert(self.names[i].clone());
+                open.extend(self.references[i].iter().filter_map(|n| self.units.get(n)));
+            }
+        }
+        reached
+    }
 }

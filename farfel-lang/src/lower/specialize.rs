@@ -12,7 +12,7 @@ use super::calls::{
     Constant, check_calls, for_each_call, for_each_call_mut, global, references_in_order,
 };
 use super::import::Import;
-use super::prune::reached;
+use super::prune::CallGraph;
 use super::state::share;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::{Assigned, procedure_dummies};
@@ -510,7 +510,7 @@ impl Specializer<'_> {
     /// that capture nothing, so that [`Specializer::unit`] makes copies. Returns whether
     /// there were any.
     fn close_constants(&mut self, roots: &HashSet<Name>) -> bool {
-        let reached = reached(self.program, roots);
+        let reached = CallGraph::of(self.program).reached(roots);
         let crowded = crowded_dummies(self.program, &reached, roots);
         if crowded.is_empty() {
             return false;

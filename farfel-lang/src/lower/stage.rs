@@ -12,9 +12,8 @@
 //! where the opening does not give them. Where the closing assigns a tangent to a plain
 //! variable that has no other part in the call, that variable is passed itself.
 
-use super::calls::references;
 use super::outline::Blocks;
-use super::prune::reached;
+use super::prune::CallGraph;
 use super::state::share;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
@@ -46,7 +45,7 @@ pub(super) fn stage(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Staged> {
     // Derivatives are copies of what they differentiate.
-    let copied = reached(program, &blocks.keys().cloned().collect());
+    let copied = CallGraph::of(program).reached(blocks.keys());
     share(program, &|u| copied.contains(&u.name));
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
@@ -584,10 +583,11 @@ pub(super) fn order(
         .iter()
         .map(|s| (s.request.derivative.clone(), s.request.head.clone()))
         .collect();
+    let graph = CallGraph::of(program);
     let mut open: BTreeMap<u32, (Request, BTreeSet<Name>)> = staged
         .into_iter()
         .map(|s| {
-            let needs = derivatives_below(program, &s.request.head, &heads);
+            let needs = derivatives_below(&graph, &s.request.head, &heads);
             (s.request.id, (s.request, needs))
         })
         .collect();
@@ -620,7 +620,7 @@ pub(super) fn order(
 /// The derivatives that the head, or what it calls, calls in turn; also through other
 /// derivatives, which contain what their heads contain.
 fn derivatives_below(
-    program: &Program,
+    graph: &CallGraph,
     head: &Name,
     heads: &HashMap<Name, Name>,
 ) -> BTreeSet<Name> {
@@ -628,13 +628,10 @@ fn derivatives_below(
     let mut roots: HashSet<Name> = HashSet::from([head.clone()]);
     loop {
         let before = roots.len();
-        for name in reached(program, &roots) {
-            let Some(unit) = program.unit(&name) else {
-                continue;
-            };
-            for callee in references(unit) {
-                if let Some(h) = heads.get(&callee) {
-                    found.insert(callee);
+        for name in graph.reached(&roots) {
+            for callee in graph.references(&name) {
+                if let Some(h) = heads.get(callee) {
+                    found.insert(callee.clone());
                     roots.insert(h.clone());
                 }
             }
