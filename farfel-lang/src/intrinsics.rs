@@ -121,6 +121,82 @@ impl Intrinsic {
     }
 }
 
+/// True for the procedures that compilers add to the language and old programs call
+/// without declaring them: gfortran has them under `-std=legacy`. (Sorted.)
+///
+/// ```
+/// # use farfel_lang::intrinsics::is_vendor_procedure;
+/// assert!(is_vendor_procedure("GETARG") && !is_vendor_procedure("DGEMM"));
+/// ```
+pub fn is_vendor_procedure(name: &str) -> bool {
+    VENDOR.binary_search(&name).is_ok()
+}
+
+static VENDOR: &[&str] = &[
+    "ABORT",
+    "ALARM",
+    "CHDIR",
+    "CHMOD",
+    "CPU_TIME",
+    "CTIME",
+    "DATE_AND_TIME",
+    "DTIME",
+    "ETIME",
+    "EXIT",
+    "FDATE",
+    "FGET",
+    "FGETC",
+    "FLUSH",
+    "FNUM",
+    "FPUT",
+    "FPUTC",
+    "FSEEK",
+    "FSTAT",
+    "FTELL",
+    "GERROR",
+    "GETARG",
+    "GETCWD",
+    "GETENV",
+    "GETGID",
+    "GETLOG",
+    "GETPID",
+    "GETUID",
+    "GMTIME",
+    "HOSTNM",
+    "IARGC",
+    "IDATE",
+    "IERRNO",
+    "IRAND",
+    "ISATTY",
+    "ITIME",
+    "KILL",
+    "LINK",
+    "LNBLNK",
+    "LSTAT",
+    "LTIME",
+    "MCLOCK",
+    "PERROR",
+    "RAN",
+    "RAND",
+    "RANDOM_NUMBER",
+    "RANDOM_SEED",
+    "RENAME",
+    "SECNDS",
+    "SECOND",
+    "SIGNAL",
+    "SLEEP",
+    "SRAND",
+    "STAT",
+    "SYMLNK",
+    "SYSTEM",
+    "SYSTEM_CLOCK",
+    "TIME",
+    "TIME8",
+    "TTYNAM",
+    "UMASK",
+    "UNLINK",
+];
+
 const I: Type = Type::INTEGER;
 const R: Type = Type::REAL;
 const D: Type = Type::DOUBLE;
@@ -264,6 +340,8 @@ pub static ALL: &[Intrinsic] = &[
     generic("GAMMA", Op::Gamma, (1, 1), Same),
     generic("LOG_GAMMA", Op::LogGamma, (1, 1), Same),
     specific("LEN", Op::Other, (1, 1), CH, I),
+    specific("LEN_TRIM", Op::Other, (1, 1), CH, I),
+    specific("TRIM", Op::Other, (1, 1), CH, CH),
     specific("INDEX", Op::Other, (2, 2), CH, I),
     specific("ICHAR", Op::Other, (1, 1), CH, I),
     specific("CHAR", Op::Other, (1, 1), I, CH),
@@ -280,3 +358,11 @@ pub static ALL: &[Intrinsic] = &[
     generic("IBCLR", Op::Other, (2, 2), Same),
     specific("BTEST", Op::Other, (2, 2), I, L),
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn vendor_procedures_are_sorted() {
+        assert!(super::VENDOR.is_sorted());
+    }
+}

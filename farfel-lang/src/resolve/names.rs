@@ -1,7 +1,7 @@
 //! Gives every name its place and class.
 
 use crate::diagnostic::{Diagnostic, rules};
-use crate::intrinsics::Intrinsic;
+use crate::intrinsics::{Intrinsic, is_vendor_procedure};
 use crate::ir::{
     Class, Expr, ExprKind, Implicit, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId, Symbol,
     Type, Unit, UnitKind, walk_block_mut,
@@ -547,7 +547,7 @@ impl Resolver<'_> {
         symbol.class = class;
         symbol.place = Place::Global;
         self.give_type(level, id);
-        if self.globals.get(&name).is_none() {
+        if self.globals.get(&name).is_none() && !is_vendor_procedure(&name) {
             self.unknown_procedure(level, &name, used.applied.unwrap_or(span), is_function);
         }
     }
