@@ -213,6 +213,20 @@ pub(super) fn check_calls(
                 let Some(d) = d.sym().map(|d| &target.symbols[d]) else {
                     continue;
                 };
+                let procedure = matches!(&a.kind, ExprKind::Var(s) | ExprKind::Closure(s, _)
+                    if unit.symbols[*s].class.is_procedure());
+                if procedure != d.class.is_procedure() {
+                    let (has, wants) = if procedure {
+                        ("a procedure", "data")
+                    } else {
+                        ("data", "a procedure")
+                    };
+                    fault(
+                        a.span.or(span),
+                        format!("this is {has}, but {} wants {wants} here", target.name),
+                    );
+                    continue;
+                }
                 if d.class == Class::Variable
                     && let (Some(given), Some(ty)) = (type_of(unit, a), d.ty)
                     && given != ty

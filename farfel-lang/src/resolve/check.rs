@@ -3,8 +3,8 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, Label, Name,
-    Place, Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
+    AdAssign, AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, IoKind, Label,
+    Name, Place, Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -117,7 +117,9 @@ impl<'p> Checker<'_, 'p> {
         }
         match &stmt.kind {
             // What is assigned has checks of its own.
-            StmtKind::Io(_) | StmtKind::Ad(_) => {}
+            StmtKind::Ad(_) => {}
+            StmtKind::Io(io) if io.kind == IoKind::Read => self.read_items(unit, &io.items),
+            StmtKind::Io(io) => io.items.iter().for_each(|e| self.value(unit, e, false)),
             StmtKind::Assign(target, value) => {
                 target
                     .children()
@@ -182,6 +184,15 @@ impl<'p> Checker<'_, 'p> {
                 .children()
                 .into_iter()
                 .for_each(|c| self.value(unit, c, false)),
+        }
+    }
+
+    fn read_items(&mut self, unit: &Unit, items: &[Expr]) {
+        for item in items {
+            match &item.kind {
+                ExprKind::ImpliedDo(d) => self.read_items(unit, &d.items),
+                _ => self.target(unit, item),
+            }
         }
     }
 
