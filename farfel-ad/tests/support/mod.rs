@@ -117,6 +117,13 @@ pub fn check(source: &str, tolerance: f64) -> String {
 
 /// Compares lines `name value expected`.
 pub fn compare(out: &str, tolerance: f64, fortran: &str) {
+    compare_by(out, fortran, |_, v, x| {
+        (v - x).abs() <= tolerance * x.abs().max(1.0)
+    });
+}
+
+/// Compares lines `name value expected` by `agree(name, value, expected)`.
+pub fn compare_by(out: &str, fortran: &str, agree: impl Fn(&str, f64, f64) -> bool) {
     let mut bad = String::new();
     let mut count = 0;
     for line in out.lines().filter(|l| !l.trim().is_empty()) {
@@ -129,8 +136,7 @@ pub fn compare(out: &str, tolerance: f64, fortran: &str) {
             expected.replace('D', "E").parse().unwrap_or(f64::NAN),
         );
         count += 1;
-        let ok = (v - x).abs() <= tolerance * x.abs().max(1.0);
-        if !ok {
+        if !agree(name, v, x) {
             writeln!(bad, "{name}: {v} but expected {x}").unwrap();
         }
     }
