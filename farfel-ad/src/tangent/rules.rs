@@ -218,10 +218,10 @@ impl Gen<'_> {
                 (p, self.mul(factor, d))
             }
             Op::Tanh => {
-                let p = self.share_always(primal);
-                let square = self.power(p.clone(), 2);
-                let factor = self.bin(BinOp::Sub, one, square);
-                (p, self.mul(factor, d))
+                // 1-TANH(X)**2 would lose all digits where TANH(X) is near one.
+                let c = self.call("COSH", vec![x]);
+                let square = self.power(c, 2);
+                (primal, self.div(d, square))
             }
             Op::Asin | Op::Acos => {
                 // (1-x)(1+x) keeps its digits near one, where 1-x**2 loses them.
@@ -280,7 +280,11 @@ impl Gen<'_> {
                 let sign = self.call("SIGN", vec![one, x]);
                 (primal, self.mul(sign, d))
             }
-            _ => {
+            // Constant wherever they have a derivative.
+            Op::Aint | Op::Anint | Op::Nint | Op::Other
+            // These have rules of their own, above.
+            | Op::Convert | Op::Mod | Op::Sign | Op::Dim | Op::Dprod | Op::Max | Op::Min
+            | Op::Aimag | Op::Conjg | Op::Atan2 | Op::Gamma | Op::LogGamma => {
                 return Value { p: primal, d: None };
             }
         };
