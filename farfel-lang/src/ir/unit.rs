@@ -551,6 +551,13 @@ impl Unit {
         }
     }
 
+    /// Adds a declaration behind those that it may depend on, before DATA and statement
+    /// functions.
+    pub fn add_spec(&mut self, kind: SpecKind, span: Span) {
+        let at = self.spec_insertion_point();
+        self.specs.insert(at, Spec { kind, span });
+    }
+
     /// Where a declaration can be added: after the declarations that it may depend on,
     /// before DATA and statement functions.
     fn spec_insertion_point(&self) -> usize {

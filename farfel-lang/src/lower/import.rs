@@ -51,7 +51,7 @@ impl<'a> Import<'a> {
         }
         let ours = self.add(to, id, theirs.place.clone());
         match &theirs.class {
-            Class::Parameter(_) => push_spec(to, SpecKind::Parameter(vec![ours]), theirs),
+            Class::Parameter(_) => to.add_spec(SpecKind::Parameter(vec![ours]), theirs.span),
             Class::StatementFunction(..) => {
                 to.specs.push(Spec {
                     kind: SpecKind::StatementFunction(ours),
@@ -144,22 +144,6 @@ impl<'a> Import<'a> {
             }
         }
     }
-}
-
-/// Adds a declaration behind those it depends on, before DATA and statement functions.
-fn push_spec(to: &mut Unit, kind: SpecKind, theirs: &Symbol) {
-    let at = to
-        .specs
-        .iter()
-        .position(|s| matches!(s.kind, SpecKind::Data(_) | SpecKind::StatementFunction(_)))
-        .unwrap_or(to.specs.len());
-    to.specs.insert(
-        at,
-        Spec {
-            kind,
-            span: theirs.span,
-        },
-    );
 }
 
 /// The variables (and dummy procedures) among `symbols` and all that their bounds, lengths

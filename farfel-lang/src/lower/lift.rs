@@ -527,10 +527,7 @@ impl Forest {
             unit.declare(e.sym);
         }
         let span = unit.span;
-        unit.specs.push(Spec {
-            kind: SpecKind::Common(vec![(block.clone(), entities)]),
-            span,
-        });
+        unit.add_spec(SpecKind::Common(vec![(block.clone(), entities)]), span);
     }
 
     /// The IMPLICIT rules that hold in a unit, its surroundings' included.

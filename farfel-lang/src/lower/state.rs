@@ -110,23 +110,7 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
                 dims: false,
             }],
         )];
-        let at = unit
-            .specs
-            .iter()
-            .position(|s| {
-                matches!(
-                    s.kind,
-                    SpecKind::Data(_) | SpecKind::StatementFunction(_) | SpecKind::Format(..)
-                )
-            })
-            .unwrap_or(unit.specs.len());
-        unit.specs.insert(
-            at,
-            Spec {
-                kind: SpecKind::Common(members),
-                span,
-            },
-        );
+        unit.add_spec(SpecKind::Common(members), span);
     }
     if data.is_empty() {
         return None;
