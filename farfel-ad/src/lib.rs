@@ -14,6 +14,7 @@
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | `tangent` | forward mode |
+//! | [`external`] | AD tools that are programs of their own |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 pub mod activity;
@@ -21,6 +22,7 @@ pub mod callgraph;
 pub mod calls;
 pub mod collect;
 pub mod depend;
+pub mod external;
 pub mod flow;
 pub mod locations;
 mod matrix;

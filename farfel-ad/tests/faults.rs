@@ -205,6 +205,7 @@ fn adjoints() {
         independents: vec![0],
         dependents: vec![1],
         paired: vec![0, 1],
+        vector: false,
         span: Span::NONE,
     };
     let errors = Builtin

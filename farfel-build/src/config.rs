@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 ///
 /// Settings stand under `[package.metadata.farfel]` in `Cargo.toml`, in kebab case; see
 /// the fields. The builder in `build.rs` overrides them, and the environment variables
-/// `FARFEL_FC`, `FARFEL_AD_TOOL`, `FARFEL_FFLAGS` and `FARFEL_INSTALL` override both.
+/// `FARFEL_FC`, `FARFEL_AD_TOOL`, `FARFEL_CACHE_DIR`, `FARFEL_CACHE_REMOTE`, `FARFEL_FFLAGS`
+/// and `FARFEL_INSTALL` override both.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The directory of the project: where `Cargo.toml` is. Relative paths of the settings
@@ -22,8 +23,14 @@ pub struct Config {
     /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`
     /// and `.f77` files in all their depth. Without it: `src` and `fortran`.
     pub sources: Option<Vec<PathBuf>>,
-    /// `ad-tool`: what makes derivatives. This version has `builtin`.
+    /// `ad-tool`: what makes derivatives: `builtin`, `tapenade` or `adifor`.
     pub ad_tool: String,
+    /// `tapenade`: where it is and how it is run.
+    pub tapenade: ToolSettings,
+    /// `adifor`: where it is and how it is run.
+    pub adifor: ToolSettings,
+    /// `cache`: where results are kept.
+    pub cache: CacheSettings,
     /// `real-kind`: how many bytes a REAL has, 4 or 8. With 8, REAL and COMPLEX (and their
     /// constants) are double precision, DOUBLE PRECISION stays what it is.
     pub real_kind: u8,
@@ -52,6 +59,70 @@ pub struct Config {
     pub install: bool,
 }
 
+/// `[package.metadata.farfel.tapenade]` and `[….adifor]`: an AD tool that is a program of its
+/// own.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ToolSettings {
+    /// `home`: the directory of its installation, with `bin/` in it. Without it the
+    /// environment (`TAPENADE_HOME`, `AD_HOME`), then the command in `PATH`.
+    pub home: Option<PathBuf>,
+    /// `java-options`: options for the Java machine: `["-Xmx4g"]`. Tapenade only.
+    pub java_options: Vec<String>,
+    /// `options`: more options for the tool itself. For ADIFOR, lines `KEY = value` of its
+    /// script.
+    pub options: Vec<String>,
+    /// `timeout`: after how many seconds a run is given up.
+    pub timeout: u64,
+    /// `allow-unknown`: procedures without text whose derivatives are taken to be zero.
+    pub allow_unknown: Vec<String>,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        ToolSettings {
+            home: None,
+            java_options: Vec::new(),
+            options: Vec::new(),
+            timeout: 600,
+            allow_unknown: Vec::new(),
+        }
+    }
+}
+
+/// `[package.metadata.farfel.cache]`: where results are kept between builds.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CacheSettings {
+    /// `enabled`: keep results at all.
+    pub enabled: bool,
+    /// `directory`: where. Without it `FARFEL_CACHE_DIR`, then the user's cache directory.
+    pub directory: Option<PathBuf>,
+    /// `max-size`: how many MiB it may take; what was not used for longest goes first.
+    pub max_size: u64,
+    /// `remote`: the address of a second cache that is shared with others:
+    /// `redis://…`, `s3://…`, `webdav://…`, `file:///…`. None without it.
+    pub remote: Option<String>,
+    /// `remote-read-only`: read from the second cache, never write to it.
+    pub remote_read_only: bool,
+    /// `remote-timeout`: after how many milliseconds the second cache is given up for the
+    /// rest of the build.
+    pub remote_timeout: u64,
+}
+
+impl Default for CacheSettings {
+    fn default() -> Self {
+        CacheSettings {
+            enabled: true,
+            directory: None,
+            max_size: 5 * 1024,
+            remote: None,
+            remote_read_only: false,
+            remote_timeout: 2000,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -60,6 +131,9 @@ impl Default for Config {
             version: "0.0.0".into(),
             sources: None,
             ad_tool: BUILTIN.into(),
+            tapenade: ToolSettings::default(),
+            adifor: ToolSettings::default(),
+            cache: CacheSettings::default(),
             real_kind: 4,
             form: None,
             exports: None,
@@ -82,6 +156,8 @@ pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_FC",
     "FC",
     "FARFEL_AD_TOOL",
+    "FARFEL_CACHE_DIR",
+    "FARFEL_CACHE_REMOTE",
     "FARFEL_FFLAGS",
     "FARFEL_INSTALL",
 ];
@@ -109,6 +185,9 @@ struct Metadata {
 struct Settings {
     sources: Option<Vec<PathBuf>>,
     ad_tool: Option<String>,
+    tapenade: Option<ToolSettings>,
+    adifor: Option<ToolSettings>,
+    cache: Option<CacheSettings>,
     real_kind: Option<u8>,
     form: Option<FormName>,
     exports: Option<Vec<String>>,
@@ -189,6 +268,9 @@ impl Config {
         let Settings {
             sources,
             ad_tool,
+            tapenade,
+            adifor,
+            cache,
             real_kind,
             form,
             exports,
@@ -215,6 +297,9 @@ impl Config {
         self.debug = debug;
         self.fc = fc;
         self.ad_tool = ad_tool.unwrap_or_else(|| BUILTIN.into());
+        self.tapenade = tapenade.unwrap_or_default();
+        self.adifor = adifor.unwrap_or_default();
+        self.cache = cache.unwrap_or_default();
         self.real_kind = real_kind.unwrap_or(4);
         self.save_all = save_all.unwrap_or(false);
         self.install = install.unwrap_or(false);
@@ -232,6 +317,12 @@ impl Config {
         }
         if let Some(tool) = set("FARFEL_AD_TOOL") {
             self.ad_tool = tool;
+        }
+        if let Some(directory) = set("FARFEL_CACHE_DIR") {
+            self.cache.directory = Some(directory.into());
+        }
+        if let Some(remote) = set("FARFEL_CACHE_REMOTE") {
+            self.cache.remote = Some(remote);
         }
         if let Some(flags) = set("FARFEL_FFLAGS") {
             self.flags
@@ -353,7 +444,7 @@ mod tests {
             ),
             (
                 "real-knd = 8",
-                "Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `ad-tool`, `real-kind`",
+                "Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `ad-tool`, `tapenade`",
             ),
             ("real-kind = 5", "setting `real-kind`: 5 is neither 4 nor 8"),
             (
@@ -395,6 +486,8 @@ mod tests {
                 "FARFEL_FFLAGS" => " -b  -c ".into(),
                 "FARFEL_INSTALL" => "1".into(),
                 "FARFEL_AD_TOOL" => "adifor".into(),
+                "FARFEL_CACHE_DIR" => "/c".into(),
+                "FARFEL_CACHE_REMOTE" => "redis://r".into(),
                 other => panic!("{other} is not documented"),
             })
         })

@@ -34,6 +34,9 @@ pub struct Request {
     /// every REAL, DOUBLE PRECISION and COMPLEX one, ascending, but for arrays of assumed
     /// size that are neither independent nor dependent. Those must need no derivative.
     pub paired: Vec<usize>,
+    /// Several directions in one sweep. Every derivative then has one more dimension, the
+    /// first, and the last argument of the derivative is the number of directions.
+    pub vector: bool,
     /// The AD block in the source.
     pub span: Span,
 }

@@ -237,6 +237,7 @@ impl Stager<'_> {
                 independents,
                 dependents,
                 paired,
+                vector: false,
                 span,
             },
             layout,
