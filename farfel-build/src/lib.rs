@@ -32,6 +32,7 @@
 //! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
+//! | [`cache`] | what was made in earlier builds |
 //! | `script` | all of it in a build script |
 //!
 //! # What is in OUT_DIR
@@ -53,6 +54,7 @@
 mod assemble;
 mod bind;
 mod border;
+pub mod cache;
 mod config;
 mod error;
 mod facts;
@@ -67,7 +69,7 @@ mod sources;
 mod stage;
 pub mod toolchain;
 
-pub use config::Config;
+pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
