@@ -2,6 +2,7 @@
 
 use crate::Error;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,8 +39,11 @@ pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Result<Scratch, Error> {
+        Scratch::new_in(&std::env::temp_dir())
+    }
+
+    pub(crate) fn new_in(base: &Path) -> Result<Scratch, Error> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let base = std::env::temp_dir();
         loop {
             let path = base.join(format!(
                 "farfel-{}-{}",
@@ -67,18 +71,24 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies a file, with its permissions, so that `to` is whole or not there.
-pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    let temporary = beside(to);
-    fs::copy(from, &temporary)
-        .and_then(|_| fs::rename(&temporary, to))
-        .map_err(|source| {
-            let _ = fs::remove_file(&temporary);
-            Error::Io {
-                path: to.to_owned(),
-                source,
-            }
-        })
+/// Writes a program that can be run, whole or not at all.
+pub(crate) fn write_program(path: &Path, code: &[u8]) -> Result<(), Error> {
+    let temporary = beside(path);
+    let write = || {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o777);
+        options.open(&temporary)?.write_all(code)?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|source| {
+        let _ = fs::remove_file(&temporary);
+        Error::Io {
+            path: path.to_owned(),
+            source,
+        }
+    })
 }
 
 /// The name of a temporary file in the same directory.
