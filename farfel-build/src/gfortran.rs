@@ -2,6 +2,7 @@
 
 use crate::border::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
+use crate::process::{self, Limits};
 use crate::toolchain::Compiler;
 use crate::{Config, Error, files};
 use farfel_lang::diagnostic::rules::COMPILER;
@@ -117,7 +118,7 @@ pub(crate) fn compile(
         command: shown.clone(),
         reason,
     };
-    let ran = command.output().map_err(|e| failed(e.to_string()))?;
+    let ran = process::run(&mut command, &Limits::COMPILER).map_err(|e| failed(e.to_string()))?;
     let said = String::from_utf8_lossy(&ran.stderr);
     let (found, rest) = messages(&said, sources);
     if ran.status.success() {

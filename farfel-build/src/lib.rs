@@ -31,6 +31,8 @@
 //! | `assemble` | program → the Fortran that is compiled |
 //! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
+//! | `process` | command → what it said, within limits |
+//! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `script` | all of it in a build script |
 //!
@@ -64,12 +66,14 @@ mod gfortran;
 mod names;
 mod pipeline;
 mod plan;
+mod process;
 pub mod render;
 mod rustdoc;
 mod script;
 mod sources;
 mod stage;
 pub mod timings;
+pub mod tools;
 pub mod toolchain;
 
 pub use config::Config;

@@ -136,8 +136,8 @@ fn settings_that_are_wrong() {
             "Cargo.toml:11: unknown field `real-knd`, expected one of `sources`, `ad-tool`",
         ),
         (
-            "ad-tool = 'tapenade'",
-            "error: settings@0.1.0: AD tool `tapenade` is not available in this version",
+            "ad-tool = 'tapernade'",
+            "error: settings@0.1.0: there is no AD tool `tapernade`; there are `builtin`",
         ),
         ("sources = ['numerics']", "numerics does not exist"),
         (
