@@ -107,7 +107,7 @@ impl AdTool for Builtin {
                     ),
                 )
                 .label("ADR block")
-                .help("write the block with ADF, one run for each independent variable"),
+                .help("Tapenade does it: set `ad-tool = \"tapenade\"`; or write the block with ADF, one run for each independent variable"),
             ]),
         }
     }
