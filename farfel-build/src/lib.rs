@@ -99,9 +99,20 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
 /// Those of [`check`]; [`Error::Config`] when a source that the settings name does not
 /// exist, [`Error::Export`].
 pub fn check_project(config: &Config) -> Result<Report, Error> {
+    check_project_reading(config, &mut Vec::new())
+}
+
+/// Like [`check_project`], and adds every file that was read to `files`, INCLUDE files too:
+/// as long as none of them changes and no source comes or goes, the outcome is the same.
+///
+/// # Errors
+///
+/// Those of [`check_project`].
+pub fn check_project_reading(config: &Config, files: &mut Vec<PathBuf>) -> Result<Report, Error> {
     config.check()?;
     let found = sources::find(config)?;
-    let read = pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?;
+    files.extend(found.files.iter().cloned());
+    let read = pipeline::read(&found.files, config, Goal::Library, files)?;
     let exports = config.exports.as_deref();
     let done = pipeline::differentiate(read.program, read.report, config, exports)?;
     let assigned = farfel_lang::effects::Assigned::of(&done.program);

@@ -19,6 +19,7 @@ mod package_name;
 mod project;
 mod shell;
 mod template;
+mod unchanged;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -36,8 +36,7 @@ fn of_project(args: &Expand) -> Result<(Vec<std::path::PathBuf>, Config)> {
                 .help("name one with `-p`, or name files"),
         });
     };
-    let dir = project::dir_of(package);
-    let config = Config::load(&dir)?;
+    let config = Config::load(&package.dir)?;
     let sources = farfel_build::source_files(&config)?;
     Ok((sources, config))
 }
