@@ -58,6 +58,7 @@ mod error;
 mod facts;
 mod files;
 mod gfortran;
+pub mod graph;
 mod names;
 mod pipeline;
 pub mod render;
@@ -65,6 +66,7 @@ mod rustdoc;
 mod script;
 mod sources;
 mod stage;
+pub mod timings;
 pub mod toolchain;
 
 pub use config::Config;
@@ -171,6 +173,48 @@ pub fn expand(
     };
     let (program, _, report) = pipeline::lower_to(read.program, until, read.report, None)?;
     Ok((print(&program), report))
+}
+
+/// Who calls whom in a program, with the derivatives that it asks for: see
+/// [`graph::Graph::of_calls`]. What is not called is in it only where it is exported.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find.
+pub fn call_graph(files: &[PathBuf], config: &Config) -> Result<(graph::Graph, Report), Error> {
+    let (program, requests, report) = staged(files, config)?;
+    Ok((graph::Graph::of_calls(&program, &requests), report))
+}
+
+/// The steps that a build of these files takes.
+///
+/// # Errors
+///
+/// Those of [`call_graph`].
+pub fn plan(files: &[PathBuf], config: &Config) -> Result<graph::Graph, Error> {
+    let (program, requests, report) = staged(files, config)?;
+    let files: Vec<String> = report.sources.iter().map(|(_, f)| f.name.clone()).collect();
+    let is_program = has_main(&program);
+    Ok(graph::of_pipeline(&files, &program, &requests, is_program))
+}
+
+/// What lowering makes of files: a program where there is a main program, else a library.
+fn staged(
+    files: &[PathBuf],
+    config: &Config,
+) -> Result<
+    (
+        farfel_lang::ir::Program,
+        Vec<farfel_lang::ir::Request>,
+        Report,
+    ),
+    Error,
+> {
+    config.check()?;
+    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let is_library = !has_main(&read.program);
+    let exports = config.exports.as_deref().filter(|_| is_library);
+    pipeline::lower_to(read.program, Stage::Stage, read.report, exports)
 }
 
 /// Compiles a main program and what it calls to the executable file `out`.
