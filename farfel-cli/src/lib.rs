@@ -13,6 +13,7 @@ mod cargo;
 mod commands;
 mod compiler;
 mod dependency;
+mod drawing;
 mod error;
 mod files;
 mod package_name;

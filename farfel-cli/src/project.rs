@@ -6,7 +6,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 use farfel_build::Config;
 use toml_edit::{DocumentMut, TableLike};
 
-use crate::args::CargoOptions;
+use crate::args::{CargoOptions, OneProject};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::unchanged::Unchanged;
@@ -113,6 +113,27 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
             Error::fault(format!("no Cargo.toml in `{}` or above it", here.display()))
                 .help("`farfel new NAME` makes a project; `farfel run FILE.ff` needs none")
         })
+}
+
+/// The sources and the settings of the one package that is meant.
+///
+/// # Errors
+///
+/// There is no such package, or there are several.
+pub fn sources(project: &OneProject) -> Result<(Vec<PathBuf>, Config)> {
+    let manifest_dir = manifest_dir(project.manifest_path.as_deref())?;
+    let names: Vec<String> = project.package.iter().cloned().collect();
+    let packages = farfel_packages(&manifest_dir, &names, false)?;
+    let [package] = packages.as_slice() else {
+        return Err(match packages.len() {
+            0 => Error::cannot("this project has no package that depends on farfel-build"),
+            _ => Error::cannot("this workspace has several packages with Farfel sources")
+                .help("name one with `-p`, or name files"),
+        });
+    };
+    let config = Config::load(&package.dir)?;
+    let sources = farfel_build::source_files(&config)?;
+    Ok((sources, config))
 }
 
 /// A package of a project.
