@@ -63,6 +63,7 @@ mod error;
 mod facts;
 mod files;
 mod gfortran;
+pub mod graph;
 mod names;
 mod pipeline;
 mod plan;
@@ -136,9 +137,20 @@ fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> 
 /// Those of [`check`]; [`Error::Config`] when a source that the settings name does not
 /// exist, [`Error::Export`].
 pub fn check_project(config: &Config) -> Result<Report, Error> {
+    check_project_reading(config, &mut Vec::new())
+}
+
+/// Like [`check_project`], and adds every file that was read to `files`, INCLUDE files too:
+/// as long as none of them changes and no source comes or goes, the outcome is the same.
+///
+/// # Errors
+///
+/// Those of [`check_project`].
+pub fn check_project_reading(config: &Config, files: &mut Vec<PathBuf>) -> Result<Report, Error> {
     config.check()?;
     let found = sources::find(config)?;
-    let mut read = pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?;
+    files.extend(found.files.iter().cloned());
+    let mut read = pipeline::read(&found.files, config, Goal::Library, files)?;
     let written = std::mem::take(&mut read.written);
     let staged = pipeline::stage(read, config.exports.as_deref())?;
     let report = check_derivatives(&staged, config)?;
@@ -224,6 +236,48 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
         })
         .collect();
     Ok((texts.join("\n"), report))
+}
+
+/// Who calls whom in a program, with the derivatives that it asks for: see
+/// [`graph::Graph::of_calls`]. What is not called is in it only where it is exported.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find.
+pub fn call_graph(files: &[PathBuf], config: &Config) -> Result<(graph::Graph, Report), Error> {
+    let (program, requests, report) = staged(files, config)?;
+    Ok((graph::Graph::of_calls(&program, &requests), report))
+}
+
+/// The steps that a build of these files takes.
+///
+/// # Errors
+///
+/// Those of [`call_graph`].
+pub fn plan(files: &[PathBuf], config: &Config) -> Result<graph::Graph, Error> {
+    let (program, requests, report) = staged(files, config)?;
+    let files: Vec<String> = report.sources.iter().map(|(_, f)| f.name.clone()).collect();
+    let is_program = has_main(&program);
+    Ok(graph::of_pipeline(&files, &program, &requests, is_program))
+}
+
+/// What lowering makes of files: a program where there is a main program, else a library.
+fn staged(
+    files: &[PathBuf],
+    config: &Config,
+) -> Result<
+    (
+        farfel_lang::ir::Program,
+        Vec<farfel_lang::ir::Request>,
+        Report,
+    ),
+    Error,
+> {
+    config.check()?;
+    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let is_library = !has_main(&read.program);
+    let exports = config.exports.as_deref().filter(|_| is_library);
+    pipeline::lower_to(read.program, Stage::Stage, read.report, exports)
 }
 
 /// Compiles a main program and what it calls to the executable file `out`. What the cache
