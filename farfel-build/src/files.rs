@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::process::watch::{Watch, unforeseeable};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Writes a file if its content differs, through a temporary file beside it, so that a
@@ -44,9 +44,14 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Result<Scratch, Error> {
-        let base = std::env::temp_dir();
+        Scratch::new_in(&std::env::temp_dir())
+    }
+
+    /// One in a directory that is not the system's, so that what is made in it can be moved
+    /// to there.
+    pub(crate) fn new_in(base: &Path) -> Result<Scratch, Error> {
         // The directory of a program that runs in it is another one.
-        let base = std::path::absolute(&base).map_err(Error::io(base))?;
+        let base = std::path::absolute(base).map_err(Error::io(base))?;
         loop {
             let path = base.join(format!("farfel-{}", unforeseeable()));
             match private_directory(&path) {
@@ -116,18 +121,24 @@ fn open_up(path: &Path) {
     let _ = path;
 }
 
-/// Copies a file, with its permissions, so that `to` is whole or not there.
-pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    let temporary = beside(to);
-    fs::copy(from, &temporary)
-        .and_then(|_| fs::rename(&temporary, to))
-        .map_err(|source| {
-            let _ = fs::remove_file(&temporary);
-            Error::Io {
-                path: to.to_owned(),
-                source,
-            }
-        })
+/// Writes a program that can be run, whole or not at all.
+pub(crate) fn write_program(path: &Path, code: &[u8]) -> Result<(), Error> {
+    let temporary = beside(path);
+    let write = || {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o777);
+        options.open(&temporary)?.write_all(code)?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|source| {
+        let _ = fs::remove_file(&temporary);
+        Error::Io {
+            path: path.to_owned(),
+            source,
+        }
+    })
 }
 
 /// The name of a temporary file in the same directory.

@@ -112,6 +112,21 @@ fn command(path: &Path) -> Command {
 }
 
 impl Compiler {
+    /// What distinguishes it from other compilers. No path is in it.
+    pub(crate) fn identity(&self, flags: &[String]) -> String {
+        let mut identity = format!("{} {}", self.version, self.machine);
+        if flags.iter().any(|f| f.ends_with("=native")) {
+            // What that means depends on the machine.
+            let mut command = self.command();
+            command.args(flags).args(["-Q", "--help=target"]);
+            if let Ok(output) = command.output() {
+                identity.push('\n');
+                identity.push_str(&String::from_utf8_lossy(&output.stdout));
+            }
+        }
+        identity
+    }
+
     /// A command that runs the compiler, with messages in English.
     pub fn command(&self) -> Command {
         command(&self.path)
