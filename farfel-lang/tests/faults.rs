@@ -218,6 +218,31 @@ const CASES: &[(&str, &str)] = &[
       END",
     ),
     (
+        "ADR: input that cannot be had again",
+        "
+      SUBROUTINE S(X, Y, G)
+      REAL A(9)
+      COMMON C
+      ADR(Y)
+      READ *, B
+      B = B + 1
+      DO I = 1, 3
+        READ (*, *, IOSTAT=K) A(I)
+      END DO
+      IF (B .GT. 0) READ *, C
+      READ *, (A(J), J = 1, N)
+      Y = X*J
+      CALL T(Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE T(Y)
+      LOGICAL THERE
+      INQUIRE (FILE='F', EXIST=THERE)
+      IF (THERE) Y = Y**2
+      PRINT *, Y
+      END",
+    ),
+    (
         "ADR: state that cannot be put back",
         "
       SUBROUTINE S(X, Y, G)

@@ -3,6 +3,8 @@
 //! The derivative runs after the statements have run, and from the same start. So all that
 //! they change must be put back for it.
 
+use super::entry::Entry;
+use super::input;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
@@ -18,10 +20,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub(super) struct HeadEffects {
     /// Which of its arguments it may assign.
     pub assigned: Vec<bool>,
+    /// What the derivative must find in its arguments.
+    pub starts: Vec<Start>,
     /// The COMMON variables that it may assign.
     pub commons: Vec<ChangedCommon>,
     /// What it changes that cannot be put back.
     pub faults: Vec<Diagnostic>,
+}
+
+/// What the derivative must find in an argument that the statements assign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Whatever it is, nobody reads it.
+    Anything,
+    /// The value from before the statements.
+    Before,
+    /// The value from after them, which they got by input.
+    After,
 }
 
 /// The variables of a COMMON block that may be assigned.
@@ -60,6 +75,7 @@ impl HeadEffects {
                 .collect(),
             graph: CallGraph::of(program),
             assigned: Assigned::of(program),
+            entry: Entry::of(&program.units),
             known: HashMap::new(),
         };
         heads
@@ -74,6 +90,7 @@ struct Search<'p> {
     places: HashMap<&'p Name, usize>,
     graph: CallGraph,
     assigned: Assigned,
+    entry: Entry<'p>,
     known: HashMap<usize, Changes>,
 }
 
@@ -88,17 +105,26 @@ struct Changes {
 
 impl<'p> Search<'p> {
     fn head(&mut self, caller: &'p Unit, head: &Name, span: Span) -> HeadEffects {
-        let count = self
-            .places
-            .get(head)
-            .map_or(0, |i| self.program.units[*i].args.len());
         let mut effects = HeadEffects {
-            assigned: (0..count)
-                .map(|p| self.assigned.argument(head, p))
-                .collect(),
+            assigned: Vec::new(),
+            starts: Vec::new(),
             commons: Vec::new(),
             faults: Vec::new(),
         };
+        let Some(unit) = self.places.get(head).map(|i| &self.program.units[*i]) else {
+            return effects;
+        };
+        for p in 0..unit.args.len() {
+            effects.assigned.push(self.assigned.argument(head, p));
+            effects.starts.push(match self.entry.matters(head, p) {
+                true => Start::Before,
+                false => Start::Anything,
+            });
+        }
+        let (assigned, entry) = (&self.assigned, &mut self.entry);
+        for p in input::read_by_head(unit, span, assigned, entry, &mut effects.faults) {
+            effects.starts[p] = Start::After;
+        }
         let reached = self.graph.reached([head]);
         let mut closure: Vec<usize> = reached
             .iter()
@@ -113,6 +139,9 @@ impl<'p> Search<'p> {
         let mut changed: BTreeSet<Name> = BTreeSet::new();
         for i in &closure {
             let unit = &self.program.units[*i];
+            if unit.name != *head {
+                input::read_below(unit, span, &mut effects.faults);
+            }
             let changes = self.changes(*i);
             changed.extend(changes.commons.keys().cloned());
             for s in &changes.stuck {

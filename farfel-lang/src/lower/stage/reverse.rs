@@ -23,22 +23,20 @@
 //! Where the closing assigns a cotangent to a plain variable that has no other part in the
 //! block, that variable is passed itself.
 
-use super::effects::ChangedCommon;
-use super::entry::entry_matters;
+use super::effects::{ChangedCommon, HeadEffects, Start};
 use super::{HeadCall, Stager, assumed_size, zero};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
 use crate::source::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Stager<'_> {
     pub(super) fn reverse(&mut self, mut call: HeadCall) -> Vec<Stmt> {
         self.own_loop_variables(&mut call);
         let call = &call;
         let HeadCall {
-            head,
             block,
             symbols,
             request,
@@ -49,7 +47,7 @@ impl Stager<'_> {
             return Vec::new();
         };
         self.diagnostics.extend(effects.faults.iter().cloned());
-        let mut before = Vec::new();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut copies = BTreeMap::new();
         for (p, s) in symbols.iter().enumerate() {
             if self.unit.symbols[*s].class == Class::Variable && effects.assigned[p] {
@@ -59,8 +57,10 @@ impl Stager<'_> {
                 }
                 let copy = self.copy(*s, 'C', call);
                 copies.insert(p, copy);
-                if entry_matters(head, p) {
-                    before.extend(self.assign(copy, *s, span));
+                match effects.starts[p] {
+                    Start::Anything => {}
+                    Start::Before => before.extend(self.assign(copy, *s, span)),
+                    Start::After => after.push((copy, *s)),
                 }
             }
         }
@@ -73,11 +73,15 @@ impl Stager<'_> {
                 commons.push((s, entry, result));
             }
         }
-        let mut out = before;
+        let mut out = self.freeze(&commons, call, effects);
+        out.extend(before);
         out.push(Stmt::new(
             StmtKind::Call(call.callee, call.actuals.clone()),
             span,
         ));
+        for (copy, s) in after {
+            out.extend(self.assign(copy, s, span));
+        }
 
         let direct = self.direct_destinations(call);
         let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
@@ -111,6 +115,34 @@ impl Stager<'_> {
             out.extend(self.assign(*s, *result, span));
         }
         out.extend(self.close(call, &tangents, &direct));
+        self.frozen.clear();
+        out
+    }
+
+    /// Keeps what bounds of arrays depend on and the block changes: arrays keep the bounds
+    /// that they have.
+    fn freeze(
+        &mut self,
+        commons: &[(SymId, SymId, SymId)],
+        call: &HeadCall,
+        effects: &HeadEffects,
+    ) -> Vec<Stmt> {
+        let mut bounds: BTreeSet<SymId> = BTreeSet::new();
+        for (_, s) in self.unit.symbols.iter() {
+            for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
+                e.for_each_symbol(&mut |s| bounds.extend([s]));
+            }
+        }
+        let span = call.request.span;
+        let mut out = Vec::new();
+        for s in bounds {
+            let assigned = call.position(s).is_some_and(|p| effects.assigned[p]);
+            if assigned || commons.iter().any(|(c, ..)| *c == s) {
+                let frozen = self.copy(s, 'B', call);
+                out.extend(self.assign(frozen, s, span));
+                self.frozen.insert(s, frozen);
+            }
+        }
         out
     }
 
