@@ -218,6 +218,41 @@ const CASES: &[(&str, &str)] = &[
       END",
     ),
     (
+        "two names for one storage in a block",
+        "
+      SUBROUTINE S(X, Y, D)
+      REAL A(2), C(2), P
+      COMMON /C/ R(3)
+      EQUIVALENCE (A(1), B), (A(2), C(1)), (R(2), P)
+      ADF(X)
+      A(1) = X
+      Y = B
+      END ADF(D = TANGENT(Y))
+C     These lie apart
+      ADF(X)
+      C(2) = X
+      Y = C(2)*B
+      END ADF(D = TANGENT(Y))
+C     Nobody assigns them
+      ADR(Y)
+      Y = X*C(1)*A(2)
+      END ADR(D = COTANGENT(X))
+      ADF(X)
+      P = X
+      CALL T(Y)
+      END ADF(D = TANGENT(Y))
+      ADF(X)
+      P = X
+      R(1) = 2
+      Y = P
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE T(Y)
+      COMMON /C/ U(3)
+      Y = U(2)
+      END",
+    ),
+    (
         "ADR: input that cannot be had again",
         "
       SUBROUTINE S(X, Y, G)

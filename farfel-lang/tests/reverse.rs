@@ -246,6 +246,37 @@ C     A subscript of the closing reads it
       END",
     ),
     (
+        "COMMON for two blocks of a unit that does not declare it",
+        "
+      SUBROUTINE S(X, Y, G)
+      ADR(Y)
+      CALL U(X, Y)
+      END ADR(G = COTANGENT(X))
+      ADR(Y)
+      CALL T(X, Y)
+      CALL U(X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE T(X, Y)
+      COMMON N, P(3), Q
+      Q = X
+      END
+      SUBROUTINE U(X, Y)
+      COMMON N
+      N = N + 1
+      Y = X**N
+      END",
+    ),
+    (
+        "an empty closing",
+        "
+      SUBROUTINE S(X, Y)
+      ADR(Y)
+      Y = X**2
+      END ADR
+      END",
+    ),
+    (
         "SAVE and DATA",
         "
       SUBROUTINE S(X, Y, G)

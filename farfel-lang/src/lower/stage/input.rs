@@ -69,16 +69,19 @@ pub(super) fn read_by_head<'p>(
     read
 }
 
-/// Faults for all input of a unit that a head calls.
-pub(super) fn read_below(unit: &Unit, block: Span, faults: &mut Vec<Diagnostic>) {
+/// The statements of a unit that get something from outside of the program.
+pub(super) fn statements(unit: &Unit) -> Vec<Span> {
+    let mut found = Vec::new();
     walk_block(&unit.body, &mut |s| {
         if !targets(unit, s).is_empty() {
-            faults.push(fault(s.span, block));
+            found.push(s.span);
         }
     });
+    found
 }
 
-fn fault(at: Span, block: Span) -> Diagnostic {
+/// A statement gets what the derivative of a block cannot get.
+pub(super) fn fault(at: Span, block: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_UNSUPPORTED,
         at,

@@ -29,11 +29,17 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
+use crate::lower::storage::members;
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Stager<'_> {
     pub(super) fn reverse(&mut self, mut call: HeadCall) -> Vec<Stmt> {
+        if call.request.independents.is_empty() {
+            // Nobody wants a derivative.
+            let statement = StmtKind::Call(call.callee, call.actuals);
+            return vec![Stmt::new(statement, call.request.span)];
+        }
         self.own_loop_variables(&mut call);
         let call = &call;
         let HeadCall {
@@ -214,17 +220,20 @@ impl Stager<'_> {
         self.set_all(to, from, &Expr::var(from, span), span)
     }
 
-    /// The variables of a COMMON block that change, which is declared in this unit if it is
-    /// not yet.
+    /// The variables of a COMMON block that change. If this unit does not declare the block
+    /// yet, it does so now.
     fn common(&mut self, changed: &ChangedCommon) -> Vec<SymId> {
-        match &changed.from {
-            None => changed.members.clone(),
-            Some(from) => {
-                let mut import = Import::new(from);
-                let ours = |m: &SymId| import.symbol(self.unit, *m);
-                changed.members.iter().map(ours).collect()
+        if let Some(from) = &changed.from
+            && members(self.unit, &changed.block).is_empty()
+        {
+            let mut import = Import::new(from);
+            for m in members(from, &changed.block) {
+                import.symbol(self.unit, m);
             }
         }
+        let all = members(self.unit, &changed.block);
+        let positions = changed.positions.iter();
+        positions.filter_map(|i| all.get(*i)).copied().collect()
     }
 }
 
