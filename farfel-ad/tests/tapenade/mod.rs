@@ -1,0 +1,5 @@
+//! What the tests of the Tapenade adapter share.
+#![allow(dead_code)]
+
+pub mod program;
+pub mod tool;
