@@ -164,6 +164,7 @@ pub(super) fn own_units(text: &str, request: &Request) -> Vec<Unit> {
     let mut sources = Sources::new();
     let file = sources.add("own", text);
     let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+    program.units.iter_mut().for_each(stack::declare_calls);
     let faults = resolve(&mut program);
     debug_assert!(faults.is_empty(), "{faults:?}\n{text}");
     for u in &mut program.units {

@@ -66,6 +66,7 @@ pub(super) fn read(
     };
     let mut found: Vec<Diagnostic> = parsed.diagnostics;
     if !found.iter().any(Diagnostic::is_error) {
+        program.units.iter_mut().for_each(stack::declare_calls);
         found = resolve(&mut program);
     }
     // What is wrong with the input was reported when it was read for the first time, or is

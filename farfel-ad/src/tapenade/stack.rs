@@ -10,7 +10,7 @@
 //! be popped with one, so in what it generates each real number is pushed with a
 //! derivative, if only a zero.
 
-use farfel_lang::ir::{Name, StmtKind, Unit, walk_block};
+use farfel_lang::ir::{Name, SpecKind, StmtKind, Unit, walk_block};
 use std::fmt::Write;
 
 /// What a routine of the stack does.
@@ -84,6 +84,19 @@ pub(super) fn calls(unit: &Unit) -> Vec<Name> {
         }
     });
     found
+}
+
+/// Writes down, in a unit that was only parsed, that the support routines it calls are
+/// external.
+pub(super) fn declare_calls(unit: &mut Unit) {
+    for name in calls(unit) {
+        if let Some(s) = unit.symbols.find(&name)
+            && !unit.symbols[s].external
+        {
+            unit.symbols[s].external = true;
+            unit.add_spec(SpecKind::External(vec![s]), unit.span);
+        }
+    }
 }
 
 /// The name that all stubs' blocks begin with.

@@ -2,4 +2,5 @@
 #![allow(dead_code)]
 
 pub mod program;
+pub mod support;
 pub mod tool;

@@ -79,3 +79,44 @@ impl Source {
             .map_err(|d| self.show(&d))
     }
 }
+
+impl Source {
+    /// A request as lowering would make it.
+    pub fn request(
+        &self,
+        id: u32,
+        mode: farfel_lang::ir::AdMode,
+        head: &str,
+        independents: &[&str],
+        dependents: &[&str],
+    ) -> Request {
+        let unit = self.program.unit(head).expect("the head is in the program");
+        let position = |n: &&str| {
+            unit.args
+                .iter()
+                .position(|a| a.sym().is_some_and(|s| unit.symbols[s].name == **n))
+                .expect("an argument of the head")
+        };
+        let paired = (0..unit.args.len())
+            .filter(|i| {
+                unit.args[*i].sym().is_some_and(|s| {
+                    let s = &unit.symbols[s];
+                    s.ty.is_some_and(farfel_lang::ir::Type::is_differentiable)
+                })
+            })
+            .collect();
+        let suffix = format!("_G{id}");
+        Request {
+            id,
+            mode,
+            head: head.into(),
+            derivative: format!("{head}{suffix}").into(),
+            suffix: suffix.into(),
+            independents: independents.iter().map(position).collect(),
+            dependents: dependents.iter().map(position).collect(),
+            paired,
+            vector: false,
+            span: unit.name_span,
+        }
+    }
+}
