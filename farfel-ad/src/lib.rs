@@ -15,6 +15,7 @@
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | `tangent` | forward mode |
 //! | [`external`] | AD tools that are programs of their own |
+//! | [`tapenade`] | one of them: Tapenade |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 /// The version of this crate. Another version may make another program of the same source.
@@ -30,6 +31,7 @@ pub mod flow;
 pub mod locations;
 mod matrix;
 mod tangent;
+pub mod tapenade;
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
