@@ -15,12 +15,14 @@
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | `tangent` | forward mode |
 //! | [`external`] | AD tools that are programs of their own |
+//! | [`adifor`] | ADIFOR 2 |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 /// The version of this crate. Another version may make another program of the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod activity;
+pub mod adifor;
 pub mod callgraph;
 pub mod calls;
 pub mod collect;
