@@ -15,6 +15,7 @@
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | `tangent` | forward mode |
 //! | [`external`] | AD tools that are programs of their own |
+//! | [`adifor`] | ADIFOR 2 |
 //! | [`tapenade`] | one of them: Tapenade |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
@@ -22,6 +23,7 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod activity;
+pub mod adifor;
 pub mod callgraph;
 pub mod calls;
 pub mod collect;
