@@ -89,6 +89,8 @@ pub enum Command {
     Check(Check),
     /// Print the program after a stage of the compiler
     Expand(Expand),
+    /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
+    Tapenade(Tapenade),
     /// Say which tools are there and which are missing
     Doctor(Doctor),
     /// Print completions for a shell
@@ -343,6 +345,14 @@ pub struct Expand {
         conflicts_with = "files"
     )]
     pub package: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, override_usage = "farfel tapenade [OPTIONS] FILE...")]
+pub struct Tapenade {
+    /// Options and files as Tapenade takes them; `-help` shows them
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
