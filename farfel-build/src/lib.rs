@@ -108,6 +108,7 @@ use plan::recorder::Recorder;
 use plan::shelf::Shelf;
 use plan::workers::Workers;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use timings::Timings;
 
 /// Reads files and reports every fault: syntax, names and types, lowering, and what the AD
@@ -124,7 +125,7 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
 }
 
 fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> {
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
     let derivatives = Derivatives::new(staged, &*ad.tool);
     pipeline::differentiate(staged, &derivatives, &Workers::from_environment())
@@ -205,7 +206,7 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
     let exports = config.exports.as_deref().filter(|_| is_library);
     let written = std::mem::take(&mut read.written);
     let staged = pipeline::stage(read, exports)?;
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
     let derivatives = Derivatives::new(&staged, &*ad.tool);
     let report = pipeline::differentiate(&staged, &derivatives, &Workers::from_environment())?;
@@ -313,7 +314,7 @@ pub fn build_program_timed(
     let step = recorder.begin("lower", "program", 0);
     let mut staged = pipeline::stage(read, None)?;
     recorder.end(step, timings::From::Ran);
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
     let compiler = toolchain::find_or_install(config)?;
     let profile = gfortran::Profile {
