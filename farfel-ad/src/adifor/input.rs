@@ -328,7 +328,7 @@ fn check_procedures(
                     &rules::AD_UNKNOWN_PROCEDURE,
                     s.span,
                     format!(
-                        "a derivative goes through {}, whose text is not known",
+                        "{} is called where a derivative is wanted, and its text is not known",
                         s.name
                     ),
                 )

@@ -207,7 +207,7 @@ fn failed(error: &RunError, request: &Request) -> Diagnostic {
             (limit, said.as_str())
         }
         RunError::Failed { status, said } => {
-            let what = telling(said).map_or_else(|| status.clone(), str::to_owned);
+            let what = telling(said).map_or_else(|| status.clone(), clean);
             (format!("ADIFOR failed: {what}"), said.as_str())
         }
         RunError::Missing { file, said } => {
@@ -256,7 +256,7 @@ fn clean(line: &str) -> String {
         .to_owned()
 }
 
-/// The line in what the tool said that is most likely to tell why it failed.
+/// The line in what the tool said that tells why it failed.
 fn telling(said: &str) -> Option<&str> {
     let has = |l: &&str| {
         let l = l.to_ascii_lowercase();
@@ -264,6 +264,5 @@ fn telling(said: &str) -> Option<&str> {
             .iter()
             .any(|w| l.contains(w))
     };
-    let mut lines = said.lines().map(str::trim).filter(|l| !l.is_empty());
-    lines.clone().find(has).or_else(|| lines.next_back())
+    said.lines().map(str::trim).find(has)
 }

@@ -219,7 +219,10 @@ impl Reader<'_> {
             }
             for v in read {
                 let name = &unit.symbols[v].name;
-                if unit.symbols.find(&names.derivative(name)).is_some() {
+                // How the result of a function is named once it is an argument, and its
+                // derivative, is nowhere written.
+                let result = names.of_derivative(&unit.name) == Some(name.as_str());
+                if result || unit.symbols.find(&names.derivative(name)).is_some() {
                     let message =
                         format!("READ sets {name}, and ADIFOR leaves its derivative as it was");
                     let d = Diagnostic::error(&rules::AD_UNSUPPORTED, span, message);
