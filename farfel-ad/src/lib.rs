@@ -17,6 +17,9 @@
 //! | [`external`] | AD tools that are programs of their own |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
+/// The version of this crate. Another version may make another program of the same source.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 pub mod activity;
 pub mod callgraph;
 pub mod calls;
@@ -104,7 +107,7 @@ impl AdTool for Builtin {
                     ),
                 )
                 .label("ADR block")
-                .help("write the block with ADF, one run for each independent variable"),
+                .help("Tapenade does it: set `ad-tool = \"tapenade\"`; or write the block with ADF, one run for each independent variable"),
             ]),
         }
     }

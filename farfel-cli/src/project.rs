@@ -115,12 +115,12 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
         })
 }
 
-/// The sources and the settings of the one package that is meant.
+/// The settings of the one package that is meant.
 ///
 /// # Errors
 ///
 /// There is no such package, or there are several.
-pub fn sources(project: &OneProject) -> Result<(Vec<PathBuf>, Config)> {
+pub fn config(project: &OneProject) -> Result<Config> {
     let manifest_dir = manifest_dir(project.manifest_path.as_deref())?;
     let names: Vec<String> = project.package.iter().cloned().collect();
     let packages = farfel_packages(&manifest_dir, &names, false)?;
@@ -131,9 +131,7 @@ pub fn sources(project: &OneProject) -> Result<(Vec<PathBuf>, Config)> {
                 .help("name one with `-p`, or name files"),
         });
     };
-    let config = Config::load(&package.dir)?;
-    let sources = farfel_build::source_files(&config)?;
-    Ok((sources, config))
+    Ok(Config::load(&package.dir)?)
 }
 
 /// A package of a project.

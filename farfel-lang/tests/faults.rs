@@ -196,12 +196,53 @@ const CASES: &[(&str, &str)] = &[
       END",
     ),
     (
-        "reverse mode is for later",
+        "ADR: what the block does not compute, unless it is independent",
         "
-      SUBROUTINE S(X, Y, G)
-      ADR(Y)
+      SUBROUTINE S(X, Y, Z, G)
+      ADR(COTANGENT(X) = 1, COTANGENT(Y) = 1, COTANGENT(Z) = 1)
       Y = X**2
       END ADR(G = COTANGENT(X))
+      END",
+    ),
+    (
+        "ADR: assumed size, independent or assigned",
+        "
+      SUBROUTINE S(X, W, Y, G)
+      REAL X(*), W(*), G(*)
+      INTEGER IW(2, *)
+      ADR(Y)
+      W(1) = X(1)
+      IW(1, 2) = 3
+      Y = W(1)**2
+      END ADR(G(1) = COTANGENT(X(1)))
+      END",
+    ),
+    (
+        "ADR: state that cannot be put back",
+        "
+      SUBROUTINE S(X, Y, G)
+      COMMON A
+      ADR(Y)
+      CALL T(X, Y)
+      END ADR(G = COTANGENT(X))
+      ADR(Y)
+      CALL U(X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE T(X, Y)
+      SAVE N
+      EQUIVALENCE (N, M)
+      COMMON P, Q
+      M = M + 1
+      Q = N
+      Y = X*P
+      END
+      SUBROUTINE U(X, Y)
+      COMMON /C/ P
+      DIMENSION Q(10)
+      EQUIVALENCE (P, Q(1))
+      Q(10) = X
+      Y = Q(10)
       END",
     ),
     (

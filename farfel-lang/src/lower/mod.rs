@@ -103,8 +103,8 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => blocks = outline::outline(program, diagnostics),
             Stage::Stage => {
-                let mut staged = stage::stage(program, &blocks, diagnostics);
-                propagate::propagate(program, &roots, &mut staged, diagnostics);
+                propagate::propagate(program, &roots, &mut [], diagnostics);
+                let staged = stage::stage(program, &blocks, diagnostics);
                 *requests = stage::order(program, staged, diagnostics);
             }
         }
