@@ -261,10 +261,7 @@ pub fn call_graph(
 /// # Errors
 ///
 /// Those of [`call_graph`]; for a library also [`Error::Export`].
-pub fn plan(
-    files: Option<&[PathBuf]>,
-    config: &Config,
-) -> Result<(graph::Graph, Report), Error> {
+pub fn plan(files: Option<&[PathBuf]>, config: &Config) -> Result<(graph::Graph, Report), Error> {
     let (staged, written) = staged(files, config)?;
     let graph = if has_main(&staged.program) {
         plan::view::graph(&staged, None)
