@@ -292,8 +292,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     for notice in cache.notices() {
         cargo.warn(&notice);
     }
-    let timings = serde_json::to_vec(&recorder.timings(workers.count())).unwrap_or_default();
-    files::write_if_changed(&out.join("farfel-timings.json"), &timings)?;
+    recorder.timings(workers.count()).write(out)?;
     let report = Report {
         sources: staged.report.sources,
         diagnostics,

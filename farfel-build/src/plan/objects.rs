@@ -81,6 +81,8 @@ struct About {
     needs_stack: bool,
     /// Where there are messages: the digest of the places that they are about.
     places: Option<String>,
+    /// How long it took to make, in milliseconds.
+    took_ms: f64,
 }
 
 impl<'a> Objects<'a> {
@@ -227,11 +229,12 @@ impl<'a> Objects<'a> {
             keys.iter().map(|_| OnceLock::new()).collect();
         let all: Vec<Vec<usize>> = vec![Vec::new(); keys.len()];
         means.workers.run(&all, &|g, worker| {
-            let step = means
+            let mut step = means
                 .recorder
                 .begin("compile", &self.groups[g].name, worker);
-            if let Some(object) = self.kept(&self.groups[g], &keys[g], means) {
-                found[g].get_or_init(|| object);
+            if let Some((object, warnings, took_ms)) = self.kept(&self.groups[g], &keys[g], means) {
+                found[g].get_or_init(|| (object, warnings));
+                step.saved_ms = Some(took_ms);
                 means.recorder.end(step, From::Cache);
             }
             true
@@ -354,7 +357,12 @@ impl<'a> Objects<'a> {
     }
 
     /// What the cache has under a key, if what it says still names the right places.
-    fn kept(&self, group: &Group, key: &Key, means: &Means) -> Option<(Object, Vec<Diagnostic>)> {
+    fn kept(
+        &self,
+        group: &Group,
+        key: &Key,
+        means: &Means,
+    ) -> Option<(Object, Vec<Diagnostic>, f64)> {
         let mut entry = means.cache.get(key)?;
         let mut file = |wanted: &str| {
             let at = entry.files.iter().position(|(name, _)| name == wanted)?;
@@ -373,7 +381,7 @@ impl<'a> Objects<'a> {
             text: file("text")?,
             needs_stack: about.needs_stack,
         };
-        Some((object, warnings))
+        Some((object, warnings, about.took_ms))
     }
 
     /// Makes an object whose derivatives have been made.
@@ -388,7 +396,7 @@ impl<'a> Objects<'a> {
         let sources = &self.staged.report.sources;
         let step = means.recorder.begin("generate", &group.name, worker);
         let (text, needs_stack) = self.text(group, derivatives, true);
-        means.recorder.end(step, From::Ran);
+        let mut took_ms = means.recorder.end(step, From::Ran);
 
         let mut step = means.recorder.begin("compile", &group.name, worker);
         step.reason = Some(reason(means.before.get(&group.name), key.recipe()));
@@ -398,7 +406,7 @@ impl<'a> Objects<'a> {
         }
         let flags = self.flags(group, means);
         let compiled = gfortran::compile(means.compiler, &flags, &text, &stack, sources);
-        means.recorder.end(step, From::Ran);
+        took_ms += means.recorder.end(step, From::Ran);
         let compiled = compiled?;
 
         // With the object goes what the AD tool said, so that it is said again.
@@ -407,6 +415,7 @@ impl<'a> Objects<'a> {
         let about = About {
             needs_stack,
             places: (!warnings.is_empty()).then(|| self.places(group).to_hex().to_string()),
+            took_ms,
         };
         let object = Object {
             name: group.name.clone(),
