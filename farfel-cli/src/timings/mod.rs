@@ -227,7 +227,7 @@ fn chart(timings: &Timings) -> Chart {
         let at = ticks.len() as f64 * step;
         ticks.push(Tick {
             x: rounded(x(at)),
-            label: time(at),
+            label: mark(at),
         });
     }
     let bars = timings.steps.iter().filter(|s| s.worker < lanes).map(|s| {
@@ -314,6 +314,15 @@ fn said(from: From) -> &'static str {
         From::Cache => "from the cache",
         From::Remote => "from the shared cache",
         From::Fresh => "was there",
+    }
+}
+
+/// A round time without the digits that are nought.
+fn mark(ms: f64) -> String {
+    match ms {
+        _ if ms >= 60_000.0 => time(ms),
+        _ if ms >= 1000.0 => format!("{} s", rounded(ms / 1000.0)),
+        _ => format!("{} ms", (ms * 1000.0).round() / 1000.0),
     }
 }
 
@@ -452,6 +461,14 @@ mod tests {
         ];
         let page = page("demo", &[built(steps, -1.0)]).unwrap();
         assert!(page.len() < 1_000_000);
+    }
+
+    #[test]
+    fn marks_have_no_needless_digits() {
+        assert_eq!(
+            [0.0, 0.2, 500.0, 2000.0, 2500.0].map(mark),
+            ["0 ms", "0.2 ms", "500 ms", "2 s", "2.5 s"]
+        );
     }
 
     #[test]
