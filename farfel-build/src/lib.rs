@@ -105,6 +105,7 @@ use plan::derivatives::{Derivatives, Staged};
 use plan::interfaces::interfaces;
 use plan::objects::{Means, Objects, Target};
 use plan::recorder::Recorder;
+use plan::shelf::Shelf;
 use plan::workers::Workers;
 use std::path::{Path, PathBuf};
 use timings::Timings;
@@ -347,7 +348,7 @@ pub fn build_program_timed(
         cache: &cache,
         workers: &workers,
         recorder: &recorder,
-        before: &Default::default(),
+        shelf: &Shelf::default(),
     };
     let keys: Vec<Key> = objects
         .groups

@@ -120,6 +120,7 @@ fn several_objects_are_one_library() {
         let mut names: Vec<String> = fs::read_dir(p.out().join("farfel"))
             .unwrap()
             .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .filter(|n| n.ends_with(".f"))
             .collect();
         names.sort();
         names

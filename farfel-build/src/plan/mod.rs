@@ -7,6 +7,7 @@
 //! | `derivatives` | carrying out the AD requests, each on exactly what it reads |
 //! | `interfaces` | what is known of derivatives that are not made yet |
 //! | `objects` | the object files: what each is made from, and making those that are not kept |
+//! | `shelf` | the objects of the last build |
 //! | `workers` | doing many things at once under cargo's jobserver |
 //! | `messages` | diagnostics that are kept with objects |
 //! | `recorder` | what ran when |
@@ -22,5 +23,6 @@ pub(crate) mod interfaces;
 mod messages;
 pub(crate) mod objects;
 pub(crate) mod recorder;
+pub(crate) mod shelf;
 pub(crate) mod view;
 pub(crate) mod workers;
