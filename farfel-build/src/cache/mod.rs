@@ -87,8 +87,10 @@ pub struct Cache {
 /// Where an entry came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// From the cache, or from someone who was making it at the same time.
-    Cached,
+    /// From this machine, or from someone who was making it at the same time.
+    Here,
+    /// From the remote cache.
+    Remote,
     /// It was made now.
     Made,
 }
@@ -140,18 +142,23 @@ impl Cache {
 
     /// The entry of a key, if there is one: whole, unchanged, and for this key.
     pub fn get(&self, key: &Key) -> Option<Entry> {
+        self.find(key).map(|(entry, _)| entry)
+    }
+
+    /// Like [`Cache::get`], and says where it was.
+    pub fn find(&self, key: &Key) -> Option<(Entry, Origin)> {
         let found = self.look(key);
         self.count(key, found.is_some());
         found
     }
 
-    fn look(&self, key: &Key) -> Option<Entry> {
+    fn look(&self, key: &Key) -> Option<(Entry, Origin)> {
         if let Some(found) = self.look_here(key) {
-            return Some(found);
+            return Some((found, Origin::Here));
         }
         let (entry, bytes) = self.remote.as_ref()?.get(key.digest())?;
         self.write(key, &bytes);
-        Some(entry)
+        Some((entry, Origin::Remote))
     }
 
     fn look_here(&self, key: &Key) -> Option<Entry> {
@@ -212,13 +219,13 @@ impl Cache {
         key: &Key,
         make: impl FnOnce() -> Result<Entry, E>,
     ) -> Result<(Entry, Origin), E> {
-        if let Some(found) = self.get(key) {
-            return Ok((found, Origin::Cached));
+        if let Some(found) = self.find(key) {
+            return Ok(found);
         }
         let _turn = self.flights.enter(self.store.as_ref(), key);
         // Somebody may have made it while we waited.
         if let Some(found) = self.look_here(key) {
-            return Ok((found, Origin::Cached));
+            return Ok((found, Origin::Here));
         }
         let entry = make()?;
         self.put(key, &entry);

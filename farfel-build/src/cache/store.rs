@@ -409,7 +409,7 @@ mod owner {
         if !inner.is_dir() {
             return Err("it is no directory".into());
         }
-        let me = me(root)?;
+        let me = rustix::process::geteuid().as_raw();
         let open = outer.mode() & OTHERS_WRITE != 0 && outer.mode() & STICKY == 0;
         if open || inner.mode() & OTHERS_WRITE != 0 {
             return Err("everybody can write to it".into());
@@ -423,21 +423,6 @@ mod owner {
 
     pub(super) fn is(owner: Option<u32>, about: &Metadata) -> bool {
         owner.is_none_or(|owner| about.uid() == owner)
-    }
-
-    /// Our number, without a system call of our own: that of our process where there is
-    /// `/proc`, else that of a file that we make.
-    fn me(root: &Path) -> Result<u32, String> {
-        if let Ok(about) = fs::metadata("/proc/self") {
-            return Ok(about.uid());
-        }
-        let probe = root.join(format!("probe-{}.tmp", std::process::id()));
-        let made = super::private().create(true).truncate(true).open(&probe);
-        let uid = made
-            .and_then(|file| file.metadata())
-            .map(|about| about.uid());
-        let _ = fs::remove_file(&probe);
-        uid.map_err(|e| super::reason(&e))
     }
 }
 
