@@ -131,19 +131,21 @@ impl Runner for Remembering {
             key = key.field(&format!("file {name}"), text);
         }
         let key = key.finish();
-        if let Some(ran) = self.cache.get(&key).and_then(ran) {
-            return Ok(ran);
-        }
         // Only a good run is kept: a machine that was out of memory once is not so for ever.
-        let ran = self.runner.run(job)?;
-        let mut entry = Entry {
-            files: vec![(SAID.to_owned(), ran.said.clone().into_bytes())],
+        let run = || {
+            let ran = self.runner.run(job)?;
+            let mut entry = Entry::one(SAID, ran.said.into_bytes());
+            for (name, text) in ran.files {
+                entry.files.push((name, text.into_bytes()));
+            }
+            Ok::<Entry, RunError>(entry)
         };
-        for (name, text) in &ran.files {
-            entry.files.push((name.clone(), text.clone().into_bytes()));
+        let (entry, _) = self.cache.get_or(&key, run)?;
+        match ran(entry) {
+            Some(ran) => Ok(ran),
+            // Somebody else has kept something else under this key.
+            None => self.runner.run(job),
         }
-        self.cache.put(&key, &entry);
-        Ok(ran)
     }
 }
 
