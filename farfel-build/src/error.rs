@@ -25,12 +25,12 @@ pub enum Error {
     AdTool(String),
 
     /// An AD tool that is a program of its own is not on this machine.
-    #[error("{tool} was not found: looked for {}; {help}", looked_for.join(", for "))]
+    #[error("{tool} was not found: looked in {}; {help}", looked_in.join(", "))]
     ToolNotFound {
         /// Its name.
         tool: &'static str,
-        /// The places that were looked at, in order.
-        looked_for: Vec<String>,
+        /// The places, in order, each with what is wrong there.
+        looked_in: Vec<String>,
         /// How to get it, and what can be had without it.
         help: &'static str,
     },

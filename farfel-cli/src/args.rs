@@ -91,6 +91,8 @@ pub enum Command {
     Expand(Expand),
     /// Show who calls whom and which derivatives that takes, or the steps of a build
     Graph(Graph),
+    /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
+    Tapenade(Tapenade),
     /// Say which tools are there and which are missing
     Doctor(Doctor),
     /// Print completions for a shell
@@ -261,6 +263,9 @@ pub struct Build {
     /// Optimise
     #[arg(short, long)]
     pub release: bool,
+    /// Write a page about what ran when and what came from the cache
+    #[arg(long)]
+    pub timings: bool,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -389,6 +394,14 @@ pub struct OneProject {
         conflicts_with = "files"
     )]
     pub package: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, override_usage = "farfel tapenade [OPTIONS] FILE...")]
+pub struct Tapenade {
+    /// Options and files as Tapenade takes them; `-help` shows them
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

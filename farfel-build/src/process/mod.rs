@@ -335,3 +335,62 @@ fn read(mut stream: Stream, bound: usize, kept: &Mutex<Kept>) {
         kept.dropped += (n - room) as u64;
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(text: &str, limits: &Limits) -> Result<Output, ProcessError> {
+        run(Command::new("/bin/sh").args(["-c", text]), limits)
+    }
+
+    #[test]
+    fn streams_and_status() {
+        let output = shell("echo out; echo err >&2; exit 7", &Limits::QUESTION).unwrap();
+        assert_eq!(output.status.code(), Some(7));
+        assert_eq!(
+            (&output.stdout[..], &output.stderr[..]),
+            (&b"out\n"[..], &b"err\n"[..])
+        );
+        let together = Limits {
+            together: true,
+            ..Limits::QUESTION
+        };
+        let output = shell("echo out; echo err >&2; echo out", &together).unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "out\nerr\nout\n");
+    }
+
+    #[test]
+    fn each_stream_is_bounded() {
+        let bound = Limits {
+            output: 10,
+            ..Limits::QUESTION
+        };
+        let output = shell("printf 0123456789; printf 0123456789abc >&2", &bound).unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "0123456789");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "0123456789\n(3 more bytes were dropped)\n"
+        );
+    }
+
+    #[test]
+    fn time_is_up() {
+        let start = Instant::now();
+        let short = Limits {
+            time: Duration::from_millis(300),
+            ..Limits::QUESTION
+        };
+        // A background process that has the stream, and one that waits for it.
+        let error = shell("echo on; sleep 60 & sleep 60; wait", &short).unwrap_err();
+        assert_eq!(error.to_string(), "given up after 0.3 s");
+        assert!(matches!(error, ProcessError::TimedOut { said, .. } if said == b"on\n"));
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn what_is_not_there() {
+        let error = run(&mut Command::new("/no/such/program"), &Limits::QUESTION).unwrap_err();
+        assert!(matches!(error, ProcessError::NotStarted(_)), "{error}");
+    }
+}

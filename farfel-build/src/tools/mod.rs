@@ -120,9 +120,9 @@ fn find(tool: &Tool, settings: &ToolSettings, config: &Config) -> Result<Found, 
         set(tool.variable),
         env::var_os("PATH"),
     )
-    .map_err(|looked_for| Error::ToolNotFound {
+    .map_err(|looked_in| Error::ToolNotFound {
         tool: tool.name,
-        looked_for,
+        looked_in,
         help: tool.help,
     })?;
     let version = version::ask(tool, &program, home.as_deref(), config)?;
@@ -151,11 +151,11 @@ fn locate(
         let found = tool.programs.iter().find_map(|p| executable(&bin.join(p)));
         found.map(|program| (program, Some(home.to_owned())))
     };
-    let mut looked_for = Vec::new();
+    let mut looked_in = Vec::new();
     if let Some(home) = &settings.home {
         let home = absolute(config.root.join(home));
-        let place = format!("{}.home of the settings, {}", tool.setting, home.display());
-        return in_home(&home).ok_or_else(|| vec![why_not(tool, &home, place)]);
+        let place = format!("the setting `{}.home`", tool.setting);
+        return in_home(&home).ok_or_else(|| vec![why_not(tool, &place, &home)]);
     }
     match variable {
         Some(home) => {
@@ -163,10 +163,9 @@ fn locate(
             if let Some(found) = in_home(&home) {
                 return Ok(found);
             }
-            let place = format!("{}, {}", tool.variable, home.display());
-            looked_for.push(why_not(tool, &home, place));
+            looked_in.push(why_not(tool, tool.variable, &home));
         }
-        None => looked_for.push(format!("{}, which is not set", tool.variable)),
+        None => looked_in.push(format!("{} (not set)", tool.variable)),
     }
     let path = path.unwrap_or_default();
     for name in tool.programs {
@@ -183,20 +182,21 @@ fn locate(
             return Ok((program, home));
         }
     }
-    looked_for.push(format!("{} in PATH", tool.programs.join(", ")));
-    Err(looked_for)
+    looked_in.push(format!("PATH (no {})", tool.programs.join(", ")));
+    Err(looked_in)
 }
 
-/// What is wrong with a home.
-fn why_not(tool: &Tool, home: &Path, place: String) -> String {
+/// A place with a home, and what is wrong there.
+fn why_not(tool: &Tool, place: &str, home: &Path) -> String {
     let bin = home.join("bin");
-    if !home.is_dir() {
-        return format!("{place} (no such directory)");
-    }
-    match tool.programs.iter().find(|p| bin.join(p).is_file()) {
-        Some(program) => format!("{place} (bin/{program} is not executable)"),
-        None => format!("{place} (no bin/{})", tool.programs[0]),
-    }
+    let why = if !home.is_dir() {
+        "no such directory".to_owned()
+    } else if let Some(program) = tool.programs.iter().find(|p| bin.join(p).is_file()) {
+        format!("bin/{program} is not executable")
+    } else {
+        format!("no bin/{}", tool.programs[0])
+    };
+    format!("{place} ({}: {why})", home.display())
 }
 
 /// The program at a path, with the ending that the system wants.
@@ -206,4 +206,126 @@ fn executable(path: &Path) -> Option<PathBuf> {
 
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn program(path: &Path, mode: u32) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// What is found by a setting, a variable and a path below a directory; the directory
+    /// as `D`.
+    fn look(
+        dir: &Path,
+        tool: &Tool,
+        home: Option<&str>,
+        variable: Option<&str>,
+        path: &[&str],
+    ) -> Result<String, String> {
+        let config = Config {
+            root: dir.to_owned(),
+            ..Config::default()
+        };
+        let settings = ToolSettings {
+            home: home.map(PathBuf::from),
+            ..ToolSettings::default()
+        };
+        let variable = variable.map(|v| dir.join(v).into_os_string());
+        let path = env::join_paths(path.iter().map(|p| dir.join(p))).unwrap();
+        let named = |text: String| text.replace(dir.to_str().unwrap(), "D");
+        locate(tool, &settings, &config, variable, Some(path))
+            .map(|(program, home)| {
+                let home = home.map(|h| h.display().to_string()).unwrap_or_default();
+                named(format!("{} of {home}", program.display()))
+            })
+            .map_err(|l| named(l.join(", ")))
+    }
+
+    #[test]
+    fn setting_then_variable_then_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let d = &dir.path().canonicalize().unwrap();
+        for name in ["one", "two", "three"] {
+            program(&d.join(name).join("bin/tapenade"), 0o755);
+        }
+        fs::create_dir(d.join("three/ADFirstAidKit")).unwrap();
+        fs::create_dir(d.join("links")).unwrap();
+        std::os::unix::fs::symlink(d.join("three/bin/tapenade"), d.join("links/tapenade")).unwrap();
+        let look = |home, variable, path: &[&str]| look(d, &TAPENADE, home, variable, path);
+        let (one, two) = (Some("one"), Some("two"));
+        assert_eq!(
+            look(one, two, &["three/bin"]).unwrap(),
+            "D/one/bin/tapenade of D/one"
+        );
+        assert_eq!(
+            look(None, two, &["three/bin"]).unwrap(),
+            "D/two/bin/tapenade of D/two"
+        );
+        assert_eq!(
+            look(None, None, &["no", "three/bin"]).unwrap(),
+            "D/three/bin/tapenade of D/three"
+        );
+        // A link leads to the installation; where there is no kit it is unknown.
+        assert_eq!(
+            look(None, None, &["links"]).unwrap(),
+            "D/links/tapenade of D/three"
+        );
+        assert_eq!(
+            look(None, None, &["one/bin"]).unwrap(),
+            "D/one/bin/tapenade of "
+        );
+        // A variable that leads nowhere does not hide the command.
+        assert_eq!(
+            look(None, Some("no"), &["one/bin"]).unwrap(),
+            "D/one/bin/tapenade of "
+        );
+    }
+
+    #[test]
+    fn what_was_looked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let d = dir.path();
+        program(&d.join("here/bin/tapenade"), 0o755);
+        program(&d.join("plain/bin/tapenade"), 0o644);
+        fs::create_dir(d.join("empty")).unwrap();
+        let look = |tool, home, variable, path: &[&str]| look(d, tool, home, variable, path);
+        // What is set and missing is not replaced.
+        assert_eq!(
+            look(&TAPENADE, Some("no"), Some("here"), &["here/bin"]).unwrap_err(),
+            "the setting `tapenade.home` (D/no: no such directory)"
+        );
+        assert_eq!(
+            look(&TAPENADE, None, Some("plain"), &["plain/bin"]).unwrap_err(),
+            "TAPENADE_HOME (D/plain: bin/tapenade is not executable), PATH (no tapenade)"
+        );
+        assert_eq!(
+            look(&ADIFOR, None, Some("empty"), &[]).unwrap_err(),
+            "AD_HOME (D/empty: no bin/Adifor2.1), \
+             PATH (no Adifor2.1, Adifor2.0, Adifor, adifor2.1, adifor2.0, adifor)"
+        );
+        assert_eq!(
+            look(&TAPENADE, None, None, &[]).unwrap_err(),
+            "TAPENADE_HOME (not set), PATH (no tapenade)"
+        );
+    }
+
+    #[test]
+    fn the_names_of_adifor() {
+        let dir = tempfile::tempdir().unwrap();
+        let d = &dir.path().canonicalize().unwrap();
+        program(&d.join("bin/adifor"), 0o755);
+        let found = |d| look(d, &ADIFOR, None, None, &["bin"]).unwrap();
+        assert_eq!(found(d), "D/bin/adifor of ");
+        program(&d.join("bin/Adifor2.1"), 0o755);
+        assert_eq!(found(d), "D/bin/Adifor2.1 of ");
+        let in_home = look(d, &ADIFOR, Some("."), None, &[]).unwrap();
+        assert!(in_home.starts_with("D/./bin/Adifor2.1") || in_home.starts_with("D/bin/Adifor2.1"));
+    }
 }

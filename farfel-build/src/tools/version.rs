@@ -199,3 +199,41 @@ fn remember(file: &Path, identity: &str, version: &str) -> Result<(), Error> {
     files::write_if_changed(file, record(identity, version).as_bytes())?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("deep/er/memory");
+        let identity = "\"/opt/a b/tapenade\" 780 1785420480s\n";
+        remember(&file, identity, "Tapenade 3.16").unwrap();
+        assert_eq!(recall(&file, identity).as_deref(), Some("Tapenade 3.16"));
+        // Another executable at the same place.
+        assert_eq!(recall(&file, &identity.replace("780", "781")), None);
+        let good = fs::read(&file).unwrap();
+        for i in 0..good.len() {
+            fs::write(&file, &good[..i]).unwrap();
+            assert_eq!(recall(&file, identity), None, "cut at {i}");
+            let mut bad = good.clone();
+            bad[i] ^= 1;
+            fs::write(&file, &bad).unwrap();
+            assert_eq!(recall(&file, identity), None, "bit at {i}");
+        }
+        fs::remove_file(&file).unwrap();
+        assert_eq!(recall(&file, identity), None);
+    }
+
+    #[test]
+    fn the_line_that_says_it() {
+        assert_eq!(
+            first_line("\nhello\n ** ADIFOR \x1b[1m2.1 \n", "adifor").as_deref(),
+            Some("** ADIFOR  [1m2.1")
+        );
+        assert_eq!(first_line("\n \n", ""), None);
+        let long = first_line(&"x".repeat(1000), "").unwrap();
+        assert_eq!(long.len(), LONGEST);
+    }
+}
