@@ -1,6 +1,8 @@
 //! ADR blocks through lowering and a real Tapenade. These tests say on standard error when
 //! they did not run because TAPENADE_HOME is not set.
 
+#![allow(clippy::print_stderr)] // says what was skipped
+
 mod support;
 #[path = "tapenade/mod.rs"]
 mod tapenade;
