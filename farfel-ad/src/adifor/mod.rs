@@ -24,8 +24,6 @@ mod output;
 mod place;
 mod zero;
 
-#[cfg(test)]
-mod tests;
 
 use crate::AdTool;
 use crate::external::{Job, Ran, RunError, Runner};

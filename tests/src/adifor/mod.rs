@@ -14,7 +14,9 @@
 //! ends in its middle), `nothing` (a good end without a file), `ask` (waits for input),
 //! `refuse` (an error of the program, as it would be reported).
 
+mod arrays;
 mod convert;
+mod directions;
 mod script;
 
 use farfel_ad::{AdTool, Builtin};
