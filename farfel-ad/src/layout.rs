@@ -83,6 +83,8 @@ pub struct Layout {
     /// The bound of that dimension in Tapenade's convention, where it is not a constant of
     /// the user's.
     pub most_directions: Option<i64>,
+    /// A name that is mentioned anywhere is taken, also where nobody below the heads does.
+    pub avoid_mentioned: bool,
     /// Ask the user for sizes of arrays that the program does not tell.
     pub ask_sizes: bool,
 }
@@ -96,6 +98,7 @@ impl Layout {
             convention: Convention::Farfel,
             vector: request.vector,
             most_directions: None,
+            avoid_mentioned: false,
             ask_sizes: false,
         }
     }
@@ -162,6 +165,7 @@ mod tests {
             convention: Convention::Tapenade,
             vector: false,
             most_directions: None,
+            avoid_mentioned: true,
             ask_sizes: true,
         };
         let taken = |n: &str| n == "XD" || n == "XD0";

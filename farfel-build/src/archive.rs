@@ -20,9 +20,11 @@ pub(crate) fn write(
     archive.cargo_metadata(false).out_dir(scratch.path());
     archive.objects(objects.iter().filter_map(|o| means.shelf.object(&o.name)));
     if objects.iter().any(|o| o.about.needs_stack) {
-        let path = scratch.path().join("farfel_stack.o");
-        files::write_if_changed(&path, &(means.stack)()?)?;
-        archive.object(path);
+        for (i, code) in (means.stack)()?.iter().enumerate() {
+            let path = scratch.path().join(format!("farfel-stack{i}.o"));
+            files::write_if_changed(&path, code)?;
+            archive.object(path);
+        }
     }
     archive
         .try_compile(&names.library())

@@ -20,6 +20,7 @@ use farfel_lang::syntax::Form;
 use std::env;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Compiles the project's sources with the settings of `Cargo.toml`. For `build.rs`.
 ///
@@ -209,7 +210,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     let step = recorder.begin("lower", "program", 0);
     let mut staged = pipeline::stage(read, config.exports.as_deref())?;
     recorder.end(step, From::Ran);
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
 
     let step = recorder.begin("bind", "bindings", 0);

@@ -263,6 +263,9 @@ pub struct Build {
     /// Optimise
     #[arg(short, long)]
     pub release: bool,
+    /// Write a page about what ran when and what came from the cache
+    #[arg(long)]
+    pub timings: bool,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]

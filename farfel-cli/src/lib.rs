@@ -20,6 +20,7 @@ mod package_name;
 mod project;
 mod shell;
 mod template;
+mod timings;
 mod unchanged;
 
 use std::ffi::OsString;

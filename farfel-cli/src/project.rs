@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use farfel_build::Config;
 use toml_edit::{DocumentMut, TableLike};
 
@@ -115,12 +115,12 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
         })
 }
 
-/// The sources and the settings of the one package that is meant.
+/// The settings of the one package that is meant.
 ///
 /// # Errors
 ///
 /// There is no such package, or there are several.
-pub fn sources(project: &OneProject) -> Result<(Vec<PathBuf>, Config)> {
+pub fn config(project: &OneProject) -> Result<Config> {
     let manifest_dir = manifest_dir(project.manifest_path.as_deref())?;
     let names: Vec<String> = project.package.iter().cloned().collect();
     let packages = farfel_packages(&manifest_dir, &names, false)?;
@@ -131,9 +131,7 @@ pub fn sources(project: &OneProject) -> Result<(Vec<PathBuf>, Config)> {
                 .help("name one with `-p`, or name files"),
         });
     };
-    let config = Config::load(&package.dir)?;
-    let sources = farfel_build::source_files(&config)?;
-    Ok((sources, config))
+    Ok(Config::load(&package.dir)?)
 }
 
 /// A package of a project.
@@ -162,18 +160,7 @@ pub fn farfel_packages(
     {
         return Ok(members);
     }
-    let metadata = MetadataCommand::new()
-        .cargo_path(cargo::find()?)
-        .manifest_path(manifest_dir.join("Cargo.toml"))
-        .no_deps()
-        .exec()
-        .map_err(|error| match error {
-            cargo_metadata::Error::CargoMetadata { stderr } => {
-                let text = stderr.trim();
-                Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
-            }
-            other => Error::cannot(format!("cannot run cargo metadata: {other}")),
-        })?;
+    let metadata = metadata(manifest_dir)?;
     let members = metadata.workspace_packages();
     for name in names {
         if !members.iter().any(|package| package.name.as_str() == name) {
@@ -199,6 +186,37 @@ pub fn farfel_packages(
             }
         })
         .collect())
+}
+
+/// What cargo knows of a project.
+fn metadata(manifest_dir: &Path) -> Result<Metadata> {
+    MetadataCommand::new()
+        .cargo_path(cargo::find()?)
+        .manifest_path(manifest_dir.join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .map_err(|error| match error {
+            cargo_metadata::Error::CargoMetadata { stderr } => {
+                let text = stderr.trim();
+                Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
+            }
+            other => Error::cannot(format!("cannot run cargo metadata: {other}")),
+        })
+}
+
+/// Where cargo puts what it builds with these options.
+///
+/// # Errors
+///
+/// There is no project, or cargo cannot read it.
+pub fn target_dir(options: &CargoOptions) -> Result<PathBuf> {
+    match &options.target_dir {
+        Some(dir) => Ok(dir.clone()),
+        None => {
+            let dir = manifest_dir(options.manifest_path.as_deref())?;
+            Ok(metadata(&dir)?.target_directory.into_std_path_buf())
+        }
+    }
 }
 
 const BUILD_HELPER: &str = "farfel-build";

@@ -274,7 +274,7 @@ C     Nobody assigns them
       LOGICAL THERE
       INQUIRE (FILE='F', EXIST=THERE)
       IF (THERE) Y = Y**2
-      PRINT *, Y
+      WRITE (*, *, IOSTAT=K) Y
       END",
     ),
     (

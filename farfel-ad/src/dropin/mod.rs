@@ -164,6 +164,7 @@ fn units(
         convention: Convention::Tapenade,
         vector: options.vector,
         most_directions: options.most_directions,
+        avoid_mentioned: options.avoid_mentioned,
         ask_sizes: !options.no_isize,
     };
     if chosen.heads.is_empty() {

@@ -55,6 +55,10 @@ pub struct Options {
     pub most_directions: Option<i64>,
     /// Keep independents and dependents that do not matter.
     pub fix_interface: bool,
+    /// A name that the sources mention anywhere is not given to a derivative. So does
+    /// Tapenade 3.16; older releases, which know `-difffuncname` only, leave alone who calls
+    /// a derivative that is not there yet.
+    pub avoid_mentioned: bool,
     /// The user does not want to be asked for sizes of arrays.
     pub no_isize: bool,
     /// Where INCLUDE files are looked for, too.
@@ -182,6 +186,7 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
         unit_pattern: "_d".to_owned(),
         variable_pattern: "d".to_owned(),
         most_directions: None,
+        avoid_mentioned: true,
         fix_interface: false,
         no_isize: false,
         include: Vec::new(),
@@ -216,6 +221,7 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
             "-tgtvarname" => options.variable_pattern = pattern(word, value()?)?,
             "-difffuncname" => {
                 options.unit_pattern = pattern(word, value()?)?;
+                options.avoid_mentioned = false;
                 options.notes.push(deprecated(word, "-tgtfuncname"));
             }
             "-diffvarname" => {

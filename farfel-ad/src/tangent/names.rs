@@ -44,8 +44,8 @@ impl Names {
         let mut largest = HashMap::new();
         for u in &program.units {
             globals.insert(u.name.clone());
-            if layout.is_tapenade() {
-                // Somebody may want to call it who is not below the head.
+            let below = dependence.summary(&u.name).is_some();
+            if layout.avoid_mentioned || layout.is_tapenade() && below {
                 let mentioned = u.symbols.iter().filter(|(_, s)| s.place == Place::Global);
                 globals.extend(mentioned.map(|(_, s)| s.name.clone()));
             }

@@ -80,7 +80,7 @@ fn node(name: &Name, kind: NodeKind, notes: Vec<String>) -> Node {
 }
 
 /// `tangent of Y by X`.
-pub(super) fn derivative_of(program: &Program, request: &Request) -> String {
+pub(crate) fn derivative_of(program: &Program, request: &Request) -> String {
     let what = match (request.mode, request.vector) {
         (AdMode::Forward, false) => "tangent",
         (AdMode::Forward, true) => "tangents in several directions",

@@ -28,10 +28,9 @@
 //! assert_eq!(tree::render(&graph), "MAIN  (main program)\n└── F\n");
 //! ```
 
-mod calls;
+pub(crate) mod calls;
 pub mod dot;
 pub mod mermaid;
-mod steps;
 pub mod text;
 pub mod tree;
 
@@ -39,8 +38,6 @@ pub mod tree;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
-
-pub(crate) use steps::of_pipeline;
 
 /// Things and what they need of each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -11,6 +11,7 @@
 //! | `workers` | doing many things at once under cargo's jobserver |
 //! | `messages` | diagnostics that are kept with objects |
 //! | `recorder` | what ran when |
+//! | `view` | the steps as a graph for people |
 //!
 //! Nothing here depends on the order in which things are done, on the time, or on where
 //! files are: an object is a function of its key.
@@ -23,4 +24,5 @@ mod messages;
 pub(crate) mod objects;
 pub(crate) mod recorder;
 pub(crate) mod shelf;
+pub(crate) mod view;
 pub(crate) mod workers;

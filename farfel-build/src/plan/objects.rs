@@ -44,8 +44,8 @@ pub(crate) struct Means<'a> {
     /// What distinguishes the compiler from others.
     pub compiler_identity: &'a str,
     pub flags: &'a [String],
-    /// The object file with the stack that the tool's adjoints use, when it is asked for.
-    pub stack: &'a (dyn Fn() -> Result<Vec<u8>, Error> + Sync),
+    /// The object files with the stack that the tool's adjoints use, when they are asked for.
+    pub stack: &'a (dyn Fn() -> Result<Vec<Vec<u8>>, Error> + Sync),
     pub cache: &'a Cache,
     pub workers: &'a Workers,
     pub recorder: &'a Recorder,
@@ -391,7 +391,7 @@ impl<'a> Objects<'a> {
         step.reason = Some(reason(means.shelf.recipe(&group.name), key.recipe()));
         let mut stack = Vec::new();
         if needs_stack && matches!(self.target, Target::Program) {
-            stack.push((means.stack)()?);
+            stack = (means.stack)()?;
         }
         let flags = self.flags(group, means);
         let compiled = gfortran::compile(means.compiler, &flags, &text, &stack, sources);
@@ -439,7 +439,7 @@ impl<'a> Objects<'a> {
         let sources = line_markers.then_some(&self.staged.report.sources);
         let requests: BTreeSet<usize> = group.requests.iter().copied().collect();
         let program = derivatives.program(&group.units, &requests);
-        let needs_stack = false;
+        let needs_stack = farfel_ad::tapenade::needs_support(&program);
         let text = match &self.target {
             Target::Program => assemble::program_text(&program, sources),
             Target::Library { names, .. } => {

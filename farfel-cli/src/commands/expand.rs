@@ -8,7 +8,8 @@ use crate::{files, project};
 /// Prints the program after a stage of the compiler on standard output.
 pub fn run(args: &Expand, shell: &mut Shell) -> Result {
     let (sources, config) = if args.files.is_empty() {
-        project::sources(&args.project)?
+        let config = project::config(&args.project)?;
+        (farfel_build::source_files(&config)?, config)
     } else {
         files::readable(&args.files)?;
         (

@@ -1,4 +1,5 @@
-//! Places for the nodes of a graph: in columns, edges from left to right.
+//! Places for the nodes of a graph: in columns, edges from left to right; or in rows, edges
+//! downwards, which is the same turned round.
 //!
 //! The method of Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
 //! System Structures", IEEE Trans. SMC 11(2), 1981, in the order of its steps:
@@ -20,9 +21,9 @@
 //! machine and be there in a moment for thousands of nodes.
 
 /// Between two columns.
-const GAP_X: f64 = 56.0;
+const GAP_ALONG: f64 = 48.0;
 /// Between two nodes of a column.
-const GAP_Y: f64 = 14.0;
+const GAP_ACROSS: f64 = 16.0;
 /// Between a bend of an edge and what is above or below it.
 const BEND_GAP: f64 = 7.0;
 /// How often the order is swept forth and back.
@@ -32,6 +33,8 @@ const MOST_BENDS: usize = 20_000;
 
 /// Where everything is.
 pub struct Layout {
+    /// Edges go downwards, not to the right.
+    pub downwards: bool,
     /// The left upper corner of each node.
     pub nodes: Vec<(f64, f64)>,
     /// For each edge the points that it goes through, from its tail to its head; in pairs,
@@ -41,9 +44,30 @@ pub struct Layout {
     pub size: (f64, f64),
 }
 
-/// Places nodes of these sizes (width, height) with these edges (tail, head). Edges from a
-/// node to itself have no points.
+/// Places nodes of these sizes (width, height) with these edges (tail, head), to the right or
+/// downwards: what is narrower, as pages are scrolled down. Edges from a node to itself have
+/// no points.
 pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
+    let right = to_the_right(sizes, edges);
+    let swap = |(x, y): (f64, f64)| (y, x);
+    let turned: Vec<(f64, f64)> = sizes.iter().copied().map(swap).collect();
+    let down = to_the_right(&turned, edges);
+    if right.size.0 <= down.size.1 {
+        return right;
+    }
+    Layout {
+        downwards: true,
+        nodes: down.nodes.into_iter().map(swap).collect(),
+        edges: down
+            .edges
+            .into_iter()
+            .map(|path| path.into_iter().map(swap).collect())
+            .collect(),
+        size: swap(down.size),
+    }
+}
+
+fn to_the_right(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     let turned = turned(sizes.len(), edges);
     let forward: Vec<(usize, usize)> = edges
         .iter()
@@ -58,7 +82,7 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     }
     let mut x = vec![0.0; count];
     for c in 1..count {
-        x[c] = x[c - 1] + width[c - 1] + GAP_X;
+        x[c] = x[c - 1] + width[c - 1] + GAP_ALONG;
     }
 
     let mut points = Points::new(sizes, &column);
@@ -68,7 +92,7 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
         let mut layers = points.layers(&part, count);
         points.order(&mut layers);
         points.settle(&layers);
-        bottom = points.below(&part, bottom) + 2.0 * GAP_Y;
+        bottom = points.below(&part, bottom) + 2.0 * GAP_ACROSS;
     }
 
     let y = |p: usize| points.y[p];
@@ -92,13 +116,14 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
         paths.push(path);
     }
     Layout {
+        downwards: false,
         nodes: (0..sizes.len())
             .map(|i| (x[column[i]], y(i) - sizes[i].1 / 2.0))
             .collect(),
         edges: paths,
         size: (
             x.last().copied().unwrap_or_default() + width.last().copied().unwrap_or_default(),
-            (bottom - 2.0 * GAP_Y).max(0.0),
+            (bottom - 2.0 * GAP_ACROSS).max(0.0),
         ),
     }
 }
@@ -342,7 +367,7 @@ impl Points {
         let gap = if is_bend(a) && is_bend(b) {
             BEND_GAP
         } else {
-            GAP_Y
+            GAP_ACROSS
         };
         (self.height[a] + self.height[b]) / 2.0 + gap
     }
@@ -428,7 +453,22 @@ mod tests {
     use super::*;
 
     fn placed(n: usize, edges: &[(usize, usize)]) -> Layout {
-        layout(&vec![(80.0, 20.0); n], edges)
+        to_the_right(&vec![(80.0, 20.0); n], edges)
+    }
+
+    #[test]
+    fn it_is_as_narrow_as_can_be() {
+        let chain: Vec<(usize, usize)> = (1..20).map(|i| (i - 1, i)).collect();
+        let sizes = [(80.0, 20.0); 20];
+        let deep = layout(&sizes, &chain);
+        assert!(deep.downwards);
+        assert_eq!(deep.size.0, 80.0);
+        assert!(deep.edges[0][0].1 < deep.edges[0][1].1);
+        none_overlap(&sizes, &deep);
+        let star: Vec<(usize, usize)> = (1..20).map(|i| (0, i)).collect();
+        let wide = layout(&sizes, &star);
+        assert!(!wide.downwards);
+        assert_eq!(wide.size.0, 2.0 * 80.0 + GAP_ALONG);
     }
 
     fn none_overlap(sizes: &[(f64, f64)], layout: &Layout) {
@@ -478,7 +518,7 @@ mod tests {
 
     #[test]
     fn the_heights_are_those_of_least_squares() {
-        let mut points = Points::new(&[(1.0, 10.0 - GAP_Y); 3], &[0; 3]);
+        let mut points = Points::new(&[(1.0, 10.0 - GAP_ACROSS); 3], &[0; 3]);
         // Distances of 10. Wanted: two at the same height, one far away.
         points.place(&[0, 1, 2], &[50.0, 50.0, 100.0]);
         assert_eq!(points.y, [45.0, 55.0, 100.0]);

@@ -14,7 +14,7 @@ const MARGIN: f64 = 24.0;
 /// Labels that are longer are cut; all of them is in the tooltip.
 const MOST_LETTERS: usize = 72;
 
-/// The graph as a drawing: from left to right in the direction of the arrows. It is the same
+/// The graph as a drawing: arrows to the right or downwards, what is narrower. It is the same
 /// text on every machine, and follows the light or dark mode of the page it is shown in.
 pub fn svg(graph: &Graph) -> String {
     let sizes: Vec<(f64, f64)> = graph.nodes.iter().map(size).collect();
@@ -52,7 +52,7 @@ pub fn svg(graph: &Graph) -> String {
     for ((edge, (tail, head)), path) in edges.iter().zip(&ends).zip(&layout.edges) {
         let d = match path.as_slice() {
             [] => round_about(layout.nodes[*tail], sizes[*tail]),
-            path => curve(path),
+            path => curve(path, layout.downwards),
         };
         let class = match edge.kind {
             EdgeKind::Calls => "edge",
@@ -175,8 +175,9 @@ fn box_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64))
     *out += "</g>\n";
 }
 
-/// Level at every point, so that an edge leaves and comes from the side.
-fn curve(path: &[(f64, f64)]) -> String {
+/// At every point in the direction in which edges go, so that they leave and reach nodes
+/// squarely.
+fn curve(path: &[(f64, f64)], downwards: bool) -> String {
     let mut d = String::new();
     for (i, (x, y)) in path.iter().enumerate() {
         let _ = match i {
@@ -185,8 +186,13 @@ fn curve(path: &[(f64, f64)]) -> String {
             i if i % 2 == 0 => write!(d, "L{x:.0} {y:.0}"),
             _ => {
                 let (u, v) = path[i - 1];
-                let middle = (u + x) / 2.0;
-                write!(d, "C{middle:.0} {v:.0} {middle:.0} {y:.0} {x:.0} {y:.0}")
+                if downwards {
+                    let middle = (v + y) / 2.0;
+                    write!(d, "C{u:.0} {middle:.0} {x:.0} {middle:.0} {x:.0} {y:.0}")
+                } else {
+                    let middle = (u + x) / 2.0;
+                    write!(d, "C{middle:.0} {v:.0} {middle:.0} {y:.0} {x:.0} {y:.0}")
+                }
             }
         };
     }

@@ -9,7 +9,7 @@
 use super::calls::global;
 use super::import::{Import, variables_needed};
 use super::prune::CallGraph;
-use super::storage::{Storage, members};
+use super::storage::{Storage, common_blocks, members};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
@@ -191,7 +191,7 @@ struct Sharing {
     assigned: Assigned,
     graph: CallGraph,
     /// For every unit, the COMMON blocks that it declares.
-    commons: HashMap<Name, BTreeSet<Name>>,
+    commons: HashMap<Name, Vec<Name>>,
 }
 
 impl Sharing {
@@ -210,7 +210,7 @@ impl Sharing {
             commons: program
                 .units
                 .iter()
-                .map(|u| (u.name.clone(), commons(u)))
+                .map(|u| (u.name.clone(), common_blocks(u)))
                 .collect(),
         })
     }
@@ -253,7 +253,7 @@ impl Sharing {
             called.extend(global(&unit.symbols, s).cloned())
         });
         let reached = self.graph.reached(&called);
-        for common in commons(unit) {
+        for common in common_blocks(unit) {
             let mut seen: Vec<&Name> = reached
                 .iter()
                 .filter(|u| self.commons.get(*u).is_some_and(|c| c.contains(&common)))
@@ -283,17 +283,6 @@ fn has_equivalence(unit: &Unit) -> bool {
     unit.specs
         .iter()
         .any(|s| matches!(s.kind, SpecKind::Equivalence(_)))
-}
-
-/// The COMMON blocks that a unit declares.
-fn commons(unit: &Unit) -> BTreeSet<Name> {
-    let mut found = BTreeSet::new();
-    for (_, s) in unit.symbols.iter() {
-        if let Place::Common(b) = &s.place {
-            found.insert(b.clone());
-        }
-    }
-    found
 }
 
 /// The variables of an opening or closing, each once, in order.

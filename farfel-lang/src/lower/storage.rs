@@ -100,7 +100,8 @@ impl Storage {
     }
 }
 
-fn common_blocks(unit: &Unit) -> Vec<Name> {
+/// The COMMON blocks that a unit declares.
+pub(super) fn common_blocks(unit: &Unit) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
     for spec in &unit.specs {
         if let SpecKind::Common(blocks) = &spec.kind {

@@ -15,6 +15,7 @@ use crate::lower::prune::CallGraph;
 use crate::lower::storage::{self, Storage};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 /// What the subroutine of an ADR block, and all that it calls, changes.
 pub(super) struct HeadEffects {
@@ -45,7 +46,7 @@ pub(super) struct ChangedCommon {
     pub block: Name,
     /// A unit that declares it, if the one with the AD block does not. The same for all AD
     /// blocks of a unit.
-    pub from: Option<Unit>,
+    pub from: Option<Rc<Unit>>,
     /// Which of the block's variables, by their places in it.
     pub positions: Vec<usize>,
 }
@@ -53,21 +54,22 @@ pub(super) struct ChangedCommon {
 impl HeadEffects {
     /// For the subroutine of every ADR block.
     pub fn of(program: &Program, blocks: &Blocks) -> HashMap<Name, HeadEffects> {
-        let mut heads: Vec<(&Unit, &Name, Span)> = Vec::new();
-        for unit in &program.units {
+        let mut heads: Vec<(usize, &Name, Span)> = Vec::new();
+        for (i, unit) in program.units.iter().enumerate() {
             walk_block(&unit.body, &mut |s| {
                 if let StmtKind::Ad(block) = &s.kind
                     && block.mode == AdMode::Reverse
                     && let Some(StmtKind::Call(head, _)) = block.body.first().map(|s| &s.kind)
                     && blocks.contains_key(&unit.symbols[*head].name)
                 {
-                    heads.push((unit, &unit.symbols[*head].name, s.span));
+                    heads.push((i, &unit.symbols[*head].name, s.span));
                 }
             });
         }
         if heads.is_empty() {
             return HashMap::new();
         }
+        let layouts: Vec<_> = program.units.iter().map(Layout::of).collect();
         let mut search = Search {
             program,
             places: program
@@ -80,7 +82,8 @@ impl HeadEffects {
             assigned: Assigned::of(program),
             entry: Entry::of(&program.units),
             known: HashMap::new(),
-            longest: HashMap::new(),
+            longest: longest(program, &layouts),
+            layouts,
         };
         heads
             .into_iter()
@@ -96,8 +99,10 @@ struct Search<'p> {
     assigned: Assigned,
     entry: Entry<'p>,
     known: HashMap<usize, Changes>,
-    /// For COMMON blocks, the unit that declares most of it.
-    longest: HashMap<Name, Option<usize>>,
+    /// The COMMON blocks that each unit declares.
+    layouts: Vec<BTreeMap<Name, Layout>>,
+    /// For COMMON blocks, the unit that declares most of it, without its statements.
+    longest: HashMap<Name, (usize, Rc<Unit>)>,
 }
 
 /// What one unit changes itself.
@@ -112,7 +117,7 @@ struct Changes {
 }
 
 impl<'p> Search<'p> {
-    fn head(&mut self, caller: &'p Unit, head: &Name, span: Span) -> HeadEffects {
+    fn head(&mut self, caller: usize, head: &Name, span: Span) -> HeadEffects {
         let mut effects = HeadEffects {
             assigned: Vec::new(),
             starts: Vec::new(),
@@ -187,33 +192,35 @@ impl<'p> Search<'p> {
     /// The variables of a COMMON block that some unit of the closure assigns, as the caller
     /// sees them if it declares the block, else as the unit that declares most of it.
     fn common(
-        &mut self,
-        caller: &Unit,
+        &self,
+        caller: usize,
         block: &Name,
         closure: &[usize],
         span: Span,
     ) -> Result<ChangedCommon, Box<Diagnostic>> {
+        let nothing = BTreeSet::new();
         let mut layouts = Vec::new();
         for i in closure {
-            let unit = &self.program.units[*i];
-            if let Some(layout) = Layout::of(unit, block) {
-                let changed = self
-                    .known
-                    .get(i)
-                    .and_then(|c| c.commons.get(block))
-                    .cloned()
-                    .unwrap_or_default();
-                layouts.push((unit, layout, changed));
+            if let Some(layout) = self.layouts[*i].get(block) {
+                let changed = self.known.get(i).and_then(|c| c.commons.get(block));
+                layouts.push((*i, layout, changed.unwrap_or(&nothing)));
             }
         }
-        let (from, used) = match Layout::of(caller, block) {
-            Some(ours) => (None, ours),
-            None => {
-                let unit = self.longest(block).unwrap_or(caller);
-                match Layout::of(unit, block) {
-                    Some(theirs) => (Some(unit), theirs),
-                    None => return Ok(ChangedCommon::none(block)),
-                }
+        let ours = self.layouts[caller].get(block);
+        let longest = self.longest.get(block);
+        let (seen_by, used, from) = match (ours, longest) {
+            (Some(ours), _) => (caller, ours, None),
+            (None, Some((unit, declarations))) => (
+                *unit,
+                &self.layouts[*unit][block],
+                Some(declarations.clone()),
+            ),
+            (None, None) => {
+                return Ok(ChangedCommon {
+                    block: block.clone(),
+                    from: None,
+                    positions: Vec::new(),
+                });
             }
         };
         if let Some((longer, l, _)) = layouts.iter().find(|(_, l, _)| l.reach > used.size) {
@@ -221,7 +228,8 @@ impl<'p> Search<'p> {
                 "" => "blank COMMON".to_owned(),
                 b => format!("COMMON /{b}/"),
             };
-            let short = &from.unwrap_or(caller).name;
+            let longer = &self.program.units[*longer];
+            let short = &self.program.units[seen_by].name;
             let (why, help) = match l.reach > l.size {
                 true => (
                     format!("is made longer by EQUIVALENCE in {}", longer.name),
@@ -257,34 +265,36 @@ impl<'p> Search<'p> {
             .collect();
         Ok(ChangedCommon {
             block: block.clone(),
-            from: from.map(declarations),
+            from,
             positions,
         })
     }
-
-    /// The unit that declares most of a COMMON block, the first by name of equals.
-    fn longest(&mut self, block: &Name) -> Option<&'p Unit> {
-        let program = self.program;
-        let found = self.longest.entry(block.clone()).or_insert_with(|| {
-            let all = program.units.iter().enumerate();
-            all.filter_map(|(i, u)| {
-                Some((Layout::of(u, block)?.size, std::cmp::Reverse(&u.name), i))
-            })
-            .max()
-            .map(|(.., i)| i)
-        });
-        found.map(|i| &program.units[i])
-    }
 }
 
-impl ChangedCommon {
-    fn none(block: &Name) -> Self {
-        ChangedCommon {
-            block: block.clone(),
-            from: None,
-            positions: Vec::new(),
+/// For every COMMON block the unit that declares most of it, the first by name of equals,
+/// and its declarations.
+fn longest(
+    program: &Program,
+    layouts: &[BTreeMap<Name, Layout>],
+) -> HashMap<Name, (usize, Rc<Unit>)> {
+    let mut found: HashMap<&Name, usize> = HashMap::new();
+    for (i, declared) in layouts.iter().enumerate() {
+        for (block, layout) in declared {
+            let best = found.entry(block).or_insert(i);
+            let key = |size: i64, i: usize| (size, std::cmp::Reverse(&program.units[i].name));
+            if key(layout.size, i) > key(layouts[*best][block].size, *best) {
+                *best = i;
+            }
         }
     }
+    let mut shown: HashMap<usize, Rc<Unit>> = HashMap::new();
+    let all = found.into_iter().map(|(block, i)| {
+        let unit = shown
+            .entry(i)
+            .or_insert_with(|| Rc::new(declarations(&program.units[i])));
+        (block.clone(), (i, unit.clone()))
+    });
+    all.collect()
 }
 
 /// A unit without its statements.
@@ -342,19 +352,27 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(unit: &Unit, block: &Name) -> Option<Layout> {
-        let members = storage::members(unit, block);
-        let first = *members.first()?;
-        let shape = |m: &SymId| {
-            let (bytes, count) = storage::extent(unit, *m);
-            (unit.symbols[*m].ty, bytes, count)
+    /// All blocks of a unit.
+    fn of(unit: &Unit) -> BTreeMap<Name, Layout> {
+        let blocks = storage::common_blocks(unit);
+        if blocks.is_empty() {
+            return BTreeMap::new();
+        }
+        let storage = Storage::of(unit);
+        let layout = |block: &Name| {
+            let members = storage::members(unit, block);
+            let shape = |m: &SymId| {
+                let (bytes, count) = storage::extent(unit, *m);
+                (unit.symbols[*m].ty, bytes, count)
+            };
+            let sizes = members.iter().map(|m| storage::size(unit, *m));
+            Layout {
+                shapes: members.iter().map(shape).collect(),
+                size: sizes.fold(0, i64::saturating_add),
+                reach: members.first().map_or(0, |m| storage.length_from(*m)),
+                members,
+            }
         };
-        let sizes = members.iter().map(|m| storage::size(unit, *m));
-        Some(Layout {
-            shapes: members.iter().map(shape).collect(),
-            size: sizes.fold(0, i64::saturating_add),
-            reach: Storage::of(unit).length_from(first),
-            members,
-        })
+        blocks.iter().map(|b| (b.clone(), layout(b))).collect()
     }
 }

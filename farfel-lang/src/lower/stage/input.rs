@@ -92,9 +92,11 @@ pub(super) fn fault(at: Span, block: Span) -> Diagnostic {
 }
 
 /// The variables that a statement, not those in it, assigns from outside of the program.
+/// The status of output is none: a derivative may take it that all went well.
 fn targets(unit: &Unit, stmt: &Stmt) -> HashSet<SymId> {
     let mut found = HashSet::new();
     if let StmtKind::Io(io) = &stmt.kind
+        && matches!(io.kind, IoKind::Read | IoKind::Inquire)
         && !is_internal(unit, io)
     {
         io_targets(unit, io, &mut found);
