@@ -726,3 +726,37 @@ fn more_directions_than_there_is_room_for() {
     let out = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert_eq!(out.trim(), "more directions than there is room for");
 }
+
+/// The command, from the source to the program: the paper's example, and a tool that
+/// leaves half a file, which is not remembered.
+#[test]
+fn the_command_with_adifor() {
+    let dir = farfel_tests::sandbox();
+    let home = dir.path().join("home");
+    std::fs::create_dir_all(home.join("bin")).unwrap();
+    let program = home.join("bin/Adifor2.1");
+    std::fs::copy(env!("CARGO_BIN_EXE_adifor-stand-in"), program).unwrap();
+    let farfel = |args: &[&str]| {
+        farfel_tests::farfel(dir.path())
+            .args(args)
+            .arg(farfel_tests::paper())
+            .env("FARFEL_AD_TOOL", "adifor")
+            .env("FARFEL_CACHE_DIR", dir.path().join("cache"))
+            .env("AD_HOME", &home)
+    };
+    let fault = home.join("bin/ADIFOR_STAND_IN_FAULT");
+    std::fs::write(&fault, "half").unwrap();
+    let failed = farfel(&["run"]).assert().code(1);
+    let shown = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(
+        shown.contains("error[F0308]: what ADIFOR has written cannot be read"),
+        "{shown}"
+    );
+    assert!(shown.contains("paper.ff:"), "{shown}");
+    std::fs::remove_file(&fault).unwrap();
+    let ran = farfel(&["run"]).stdin("0 \n0\n50\n").assert().success();
+    let out = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
+    let values: Vec<f64> = out.split_whitespace().map(|w| w.parse().unwrap()).collect();
+    assert_eq!(values.len(), 2, "{out}");
+    assert!(values.iter().all(|v| (v - 50.0).abs() < 2e-2), "{out}");
+}

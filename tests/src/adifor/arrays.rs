@@ -28,7 +28,10 @@ fn stmt(unit: &mut Unit, s: Stmt) -> Stmt {
         return s;
     };
     let constant = matches!(value.kind, ExprKind::Real(_) | ExprKind::Complex(_));
-    let Some(array) = target.base().filter(|b| constant && unit.symbols[*b].is_array()) else {
+    let Some(array) = target
+        .base()
+        .filter(|b| constant && unit.symbols[*b].is_array())
+    else {
         return s;
     };
     let dims = unit.symbols[array].dims.clone();

@@ -145,16 +145,20 @@ fn rename(
         } else if name.starts_with("ND") && original.symbols.find(&name).is_none() {
             format!("{prefix}_I_")
         } else if name.starts_with("TEMP") && original.symbols.find(&name).is_none() {
-            // d1_w, d2_w, …; r1_w in single precision.
+            // d1_w, d2_w, …; r1_w in single precision; their derivatives g_d1_w, …
             let letter = match s.ty {
                 Some(Type::Real(8)) => 'D',
                 _ => 'R',
             };
-            let kind = if name.contains(MARK) { 'P' } else { 'W' };
             let n = temporaries.entry(letter).or_insert(0);
             *n += 1;
+            let of = if name.contains(MARK) {
+                format!("{prefix}_")
+            } else {
+                String::new()
+            };
             unit.symbols
-                .unused(&format!("{letter}{n}_{kind}"), &|_| false)
+                .unused(&format!("{of}{letter}{n}_W"), &|_| false)
                 .to_string()
         } else if let Some((of, number)) = split(&name) {
             let wanted = format!("{prefix}_{of}");
