@@ -362,3 +362,40 @@ fn versions() {
     assert_eq!(find(""), None);
     assert_eq!(find("ADIFOR 2.x, 99999999999.1"), None);
 }
+
+/// ADIFOR cannot be asked for a derivative from nothing or of nothing.
+#[test]
+fn blocks_without_independents_or_dependents() {
+    let p = program(SOURCE);
+    let none = "what ADIFOR would have written is not looked at";
+    for vector in [false, true] {
+        let (text, _) =
+            with_derivative(&p, &request(&p, &[], &[2], &[0, 1, 2], vector), none, "").unwrap();
+        let driver = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XD(2), P, PD, Y, YD
+      OPEN (9, STATUS = 'SCRATCH')
+      X(1) = 3
+      X(2) = 4
+      P = 5
+      YD = 9
+      CALL F_G1(X, XD, P, PD, Y, YD, 2)
+      PRINT *, 'y', Y, 184.0
+      PRINT *, 'yd', YD, 0.0
+      END
+";
+        let driver = if vector {
+            driver.replace("YD, 2)", "YD, 2, 1)")
+        } else {
+            driver.to_owned()
+        };
+        let out = support::run(&(text.clone() + &driver), &["-O0"]);
+        support::compare(&out, 1e-14, &text);
+        let (text, _) =
+            with_derivative(&p, &request(&p, &[0], &[], &[0, 1, 2], vector), none, "").unwrap();
+        assert!(
+            text.contains("SUBROUTINE F_G1(X, G_X, P, G_P, Y, G_Y, N"),
+            "{text}"
+        );
+    }
+}

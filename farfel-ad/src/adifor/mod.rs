@@ -24,7 +24,6 @@ mod output;
 mod place;
 mod zero;
 
-
 use crate::AdTool;
 use crate::external::{Job, Ran, RunError, Runner};
 use farfel_lang::diagnostic::{Diagnostic, any_errors, rules};
@@ -141,6 +140,9 @@ impl AdTool for Adifor {
             ]);
         }
         let prepared = input::prepare(program, request, &self.options)?;
+        if request.independents.is_empty() || request.dependents.is_empty() {
+            return output::passive(program, request, &self.options, &prepared);
+        }
         let ran = self
             .runner
             .run(&prepared.job)
@@ -148,6 +150,7 @@ impl AdTool for Adifor {
         let mut found = Vec::new();
         let units = output::read(program, request, &self.options, &prepared, &ran, &mut found)
             .map_err(|faults| with_words(faults, &ran))?;
+        self.runner.accept(&prepared.job, &ran);
         warnings.append(&mut found);
         Ok(units)
     }
