@@ -399,3 +399,40 @@ fn blocks_without_independents_or_dependents() {
         );
     }
 }
+
+/// Changes to a text: at a place (in thousandths of its length), a piece of so many bytes
+/// becomes another one.
+fn changed(text: &str, changes: &[(usize, usize, String)]) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for (place, length, new) in changes {
+        let at = bytes.len() * place / 1000;
+        let to = (at + length).min(bytes.len());
+        bytes.splice(at..to, new.bytes());
+    }
+    bytes.iter().map(|b| char::from(*b)).collect()
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 400, ..Default::default() })]
+
+    /// Whatever a tool writes, the adapter ends, and what it lets through compiles as far as
+    /// the representation can tell.
+    #[test]
+    fn no_output_makes_the_adapter_panic(
+        vector: bool,
+        changes in proptest::collection::vec(
+            (0usize..1000, 0usize..80, "[ g_dxykns(),=*+.:'0-9\n/\\PC]{0,6}|\n      end\n|g_s|g_f|f_g1|zero_g1|x|g_x\\(1\\)"),
+            1..4,
+        ),
+    ) {
+        let p = program(SOURCE);
+        let text = changed(if vector { VECTOR } else { SCALAR }, &changes);
+        let request = request(&p, &[0], &[2], &[0, 1, 2], vector);
+        match with_derivative(&p, &request, &text, &text.clone().leak()[..]) {
+            Ok((fortran, _)) => {
+                program(&fortran);
+            }
+            Err(faults) => assert!(!faults.is_empty()),
+        }
+    }
+}
