@@ -56,9 +56,19 @@ fn with_derivative(
     wrote: &str,
     said: &'static str,
 ) -> Result<(String, Vec<String>), Vec<String>> {
+    with_options(p, request, wrote, said, Options::default())
+}
+
+fn with_options(
+    p: &Program,
+    request: &Request,
+    wrote: &str,
+    said: &'static str,
+    options: Options,
+) -> Result<(String, Vec<String>), Vec<String>> {
     let tool = Adifor {
         version: Version { major: 2, minor: 0 },
-        options: Options::default(),
+        options,
         runner: Arc::new(Wrote(wrote.to_owned(), said)),
     };
     let texts = |d: Vec<Diagnostic>| d.into_iter().map(|d| d.message).collect::<Vec<_>>();
@@ -398,6 +408,49 @@ fn blocks_without_independents_or_dependents() {
             "{text}"
         );
     }
+}
+
+/// Procedures without text, in the program and in ADIFOR's own code, are errors until they
+/// are allowed, by the names that they have in the program.
+#[test]
+fn procedures_that_are_allowed() {
+    let long = "A_PROCEDURE_WITH_A_LONG_NAME";
+    let source = SOURCE
+        .replace("      WRITE (9, *) Y", &format!("      CALL {long}(K)"))
+        .replacen(
+            "      INTEGER K",
+            &format!("      INTEGER K\n      EXTERNAL {long}"),
+            1,
+        );
+    let p = program(&source);
+    let request = request(&p, &[0], &[2], &[0, 1, 2], false);
+    let wrote = SCALAR
+        .replace("write (9, *) y", "call a_procedur_z(k)")
+        .replace(
+            "d2_v = sqrt(x(2))",
+            "d2_v = sqrt(x(2))\n        call ehufdo(9, x(2), d2_v)",
+        );
+    let allow = |names: &[&str]| Options {
+        allow_unknown: names.iter().map(|n| (*n).to_owned()).collect(),
+        ..Options::default()
+    };
+    let none = with_options(&p, &request, &wrote, "", allow(&[])).unwrap_err();
+    assert_eq!(
+        none,
+        [format!(
+            "{long} is called where a derivative is wanted, and its text is not known"
+        )]
+    );
+    let long_lower = long.to_lowercase();
+    let one = with_options(&p, &request, &wrote, "", allow(&[&long_lower])).unwrap_err();
+    assert_eq!(one, ["ADIFOR's code calls EHUFDO, which nobody has"]);
+    let allowed = allow(&[&long_lower, "ehufdo"]);
+    let (text, _) = with_options(&p, &request, &wrote, "", allowed).unwrap();
+    assert_eq!(
+        text.matches(&format!("CALL {long}(K)")).count(),
+        2,
+        "{text}"
+    );
 }
 
 /// Changes to a text: at a place (in thousandths of its length), a piece of so many bytes
