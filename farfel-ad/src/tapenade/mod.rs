@@ -183,10 +183,13 @@ impl AdTool for Tapenade {
         split(&mut found, warnings)?;
         let text = output::text(&ran, &files.input);
         if text.trim().is_empty() && (ran.said.contains("(AD06)") || file.contains("(AD06)")) {
+            self.runner.accept(&job, &ran);
             return fit::passive(program, request);
         }
         let made = output::read(&prepared, request, &text)?;
-        adapt::adapt(program, request, &prepared, made)
+        let units = adapt::adapt(program, request, &prepared, made)?;
+        self.runner.accept(&job, &ran);
+        Ok(units)
     }
 }
 
