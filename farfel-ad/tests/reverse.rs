@@ -164,8 +164,8 @@ fn all_kinds_of_arguments_keep_their_primal_values() {
       SUBROUTINE S_ADR1_G1(X, XB, C, I, K, N, Y, YB)
       DOUBLE PRECISION X(0:N-1), XB(0:N-1), Y(2, N), YB(2, N)
       CHARACTER*(*) C
-      IF (C .NE. 'FIRST') STOP 'C IS NOT AS IT WAS'
-      IF (K .NE. 1) STOP 'K IS NOT AS IT WAS'
+      IF (C .NE. 'FIRST') STOP 1
+      IF (K .NE. 1) STOP 2
       DO 10 I = N, 1, -1
       XB(I - 1) = XB(I - 1) + Y(K, I)*YB(K, I)
       YB(K, I) = X(I - 1)*YB(K, I)
@@ -237,6 +237,8 @@ fn destinations_that_the_opening_and_the_closing_read() {
       PRINT *, 'g2', G(2), 30.0
 C     The old D chooses the element of H, the new one that of G
       D = 2
+      X(1) = 1
+      Z = 0.5
       ADR(Y)
       Y = X(1)*Z**2
       END ADR(H(INT(D)) = COTANGENT(Z), D = COTANGENT(Z),
@@ -244,8 +246,6 @@ C     The old D chooses the element of H, the new one that of G
       PRINT *, 'h2', H(2), 1.0
       PRINT *, 'd', D, 1.0
       PRINT *, 'g1', G(1), 0.25
-      END
-      BLOCK DATA
       END
 "
         .replace(
@@ -302,6 +302,94 @@ fn input_and_output_happen_once() {
 ",
     );
     assert_eq!(out.lines().count(), 3, "{out}");
+}
+
+/// The adjoint finds what was read, and what was read stays.
+#[test]
+fn input_happens_once() {
+    check(
+        "
+      PROGRAM P
+      REAL A(2)
+      CHARACTER*8 C
+      OPEN (10, STATUS='SCRATCH')
+      WRITE (10, '(A)') '2.5', '4 5', '0.25'
+      REWIND 10
+      X = 3
+      A(1) = 0
+      A(2) = 0
+      ADR(Y)
+      READ (10, '(A)') C
+      READ (C, *) B
+      IF (B .GT. 0) READ (10, *) (A(I), I = 1, 2)
+      Y = X*B*A(2)
+      END ADR(G = COTANGENT(X))
+      READ (10, *) Z
+      PRINT *, 'g', G, 12.5
+      PRINT *, 'y', Y, 37.5
+      PRINT *, 'b', B, 2.5
+      PRINT *, 'a1', A(1), 4.0
+      PRINT *, 'a2', A(2), 5.0
+      PRINT *, 'z', Z, 0.25
+      END
+",
+        "
+      SUBROUTINE P_ADR1_G1(X, XB, A, AB, B, BB, C, I, Y, YB)
+      REAL A(2), AB(2)
+      CHARACTER*8 C
+      READ (C, *) B
+      XB = B*A(2)*YB
+      A(2) = -777
+      B = -777
+      C = ' '
+      END
+",
+    );
+}
+
+#[test]
+fn arrays_keep_their_bounds() {
+    check(
+        "
+      PROGRAM P
+      COMMON /SIZE/ M
+      REAL X(4), Y(4), G(4)
+      DO 10 I = 1, 4
+      X(I) = I
+      Y(I) = -1
+   10 G(I) = -1
+      M = 1
+      N = 4
+      CALL S(X, N, Y, G)
+      PRINT *, 'n', N, 2
+      PRINT *, 'm', M, 3
+      DO 20 I = 1, 4
+      PRINT *, 'y', Y(I), REAL(I**2)
+   20 PRINT *, 'g', G(I), 2.0*I**3
+      END
+      SUBROUTINE S(X, N, Y, G)
+      COMMON /SIZE/ M
+      REAL X(N), Y(M:N), G(N)
+      ADR(COTANGENT(Y) = Y)
+      DO I = M, N
+        Y(I) = X(I)**2
+      END DO
+      N = N - 2
+      M = M + 2
+      END ADR(G = COTANGENT(X))
+      END
+",
+        "
+      SUBROUTINE S_ADR1_G1(X, XB, I, N, Y, YB)
+      COMMON /SIZE/ M
+      REAL X(N), XB(N), Y(M:N), YB(M:N)
+      DO 10 I = M, N
+   10 XB(I) = XB(I) + 2*X(I)*YB(I)
+      N = -777
+      M = -777
+      END
+",
+    );
 }
 
 /// Named and blank COMMON and saved variables, declared below the block only, of other
@@ -365,9 +453,9 @@ fn common_is_as_before_for_the_adjoint_and_as_after_behind_it() {
       COMMON V, V2, V3, K
       COMMON /SCALE/ S, T
       COMMON /F2_M/ M
-      IF (M .NE. 0) STOP 'M IS NOT AS IT WAS'
-      IF (K .NE. 5) STOP 'K IS NOT AS IT WAS'
-      IF (S .NE. 1) STOP 'S IS NOT AS IT WAS'
+      IF (M .NE. 0) STOP 3
+      IF (K .NE. 5) STOP 4
+      IF (S .NE. 1) STOP 5
       XB = V*S*(M + 1)*YB
       V = -777
       K = -777

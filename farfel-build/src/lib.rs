@@ -63,6 +63,7 @@ mod error;
 mod facts;
 mod files;
 mod gfortran;
+pub mod graph;
 mod names;
 mod pipeline;
 mod plan;
@@ -73,8 +74,8 @@ mod script;
 mod sources;
 mod stage;
 pub mod timings;
-pub mod tools;
 pub mod toolchain;
+pub mod tools;
 
 pub use config::Config;
 pub use error::Error;
@@ -104,8 +105,10 @@ use plan::derivatives::{Derivatives, Staged};
 use plan::interfaces::interfaces;
 use plan::objects::{Means, Objects, Target};
 use plan::recorder::Recorder;
+use plan::shelf::Shelf;
 use plan::workers::Workers;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use timings::Timings;
 
 /// Reads files and reports every fault: syntax, names and types, lowering, and what the AD
@@ -122,7 +125,7 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
 }
 
 fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> {
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
     let derivatives = Derivatives::new(staged, &*ad.tool);
     pipeline::differentiate(staged, &derivatives, &Workers::from_environment())
@@ -136,9 +139,20 @@ fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> 
 /// Those of [`check`]; [`Error::Config`] when a source that the settings name does not
 /// exist, [`Error::Export`].
 pub fn check_project(config: &Config) -> Result<Report, Error> {
+    check_project_reading(config, &mut Vec::new())
+}
+
+/// Like [`check_project`], and adds every file that was read to `files`, INCLUDE files too:
+/// as long as none of them changes and no source comes or goes, the outcome is the same.
+///
+/// # Errors
+///
+/// Those of [`check_project`].
+pub fn check_project_reading(config: &Config, files: &mut Vec<PathBuf>) -> Result<Report, Error> {
     config.check()?;
     let found = sources::find(config)?;
-    let mut read = pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?;
+    files.extend(found.files.iter().cloned());
+    let mut read = pipeline::read(&found.files, config, Goal::Library, files)?;
     let written = std::mem::take(&mut read.written);
     let staged = pipeline::stage(read, config.exports.as_deref())?;
     let report = check_derivatives(&staged, config)?;
@@ -192,7 +206,7 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
     let exports = config.exports.as_deref().filter(|_| is_library);
     let written = std::mem::take(&mut read.written);
     let staged = pipeline::stage(read, exports)?;
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
     let derivatives = Derivatives::new(&staged, &*ad.tool);
     let report = pipeline::differentiate(&staged, &derivatives, &Workers::from_environment())?;
@@ -224,6 +238,60 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
         })
         .collect();
     Ok((texts.join("\n"), report))
+}
+
+/// Who calls whom in a program, with the derivatives that it asks for: see
+/// [`graph::Graph::of_calls`]. Of files, or without them of the project, read as its build
+/// script reads it.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find; those of [`source_files`].
+pub fn call_graph(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(graph::Graph, Report), Error> {
+    let (staged, _) = staged(files, config)?;
+    let graph = graph::Graph::of_calls(&staged.program, &staged.requests);
+    Ok((graph, staged.report))
+}
+
+/// The steps of a build, of files or, without them, of the project. The notes have the
+/// beginning of a hash of all sources that the step depends on: as long as it stays,
+/// so does what the step makes.
+///
+/// # Errors
+///
+/// Those of [`call_graph`]; for a library also [`Error::Export`].
+pub fn plan(files: Option<&[PathBuf]>, config: &Config) -> Result<(graph::Graph, Report), Error> {
+    let (staged, written) = staged(files, config)?;
+    let graph = if has_main(&staged.program) {
+        plan::view::graph(&staged, None)
+    } else {
+        let program = interfaces(&staged, false);
+        let exports = bind::choose(&program, &written, config, &Assigned::of(&program))?;
+        plan::view::graph(&staged, Some(&exports.names))
+    };
+    Ok((graph, staged.report))
+}
+
+/// What lowering makes of files, or of the project, and what the user wrote in them.
+fn staged(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(Staged, Vec<pipeline::Written>), Error> {
+    config.check()?;
+    let mut read = match files {
+        Some(files) => pipeline::read(files, config, Goal::Program, &mut Vec::new())?,
+        None => {
+            let found = sources::find(config)?;
+            pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?
+        }
+    };
+    let is_library = !has_main(&read.program);
+    let exports = config.exports.as_deref().filter(|_| is_library);
+    let written = std::mem::take(&mut read.written);
+    Ok((pipeline::stage(read, exports)?, written))
 }
 
 /// Compiles a main program and what it calls to the executable file `out`. What the cache
@@ -258,7 +326,7 @@ pub fn build_program_timed(
     let step = recorder.begin("lower", "program", 0);
     let mut staged = pipeline::stage(read, None)?;
     recorder.end(step, timings::From::Ran);
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
     let compiler = toolchain::find_or_install(config)?;
     let profile = gfortran::Profile {
@@ -281,7 +349,7 @@ pub fn build_program_timed(
         cache: &cache,
         workers: &workers,
         recorder: &recorder,
-        before: &Default::default(),
+        shelf: &Shelf::default(),
     };
     let keys: Vec<Key> = objects
         .groups

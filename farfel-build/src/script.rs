@@ -1,6 +1,5 @@
 //! In a build script.
 
-use crate::archive::{self, State};
 use crate::bind::{self, Bindings};
 use crate::cache::{Cache, Key};
 use crate::config::VARIABLES;
@@ -11,15 +10,17 @@ use crate::pipeline::{self, Goal};
 use crate::plan::interfaces::interfaces;
 use crate::plan::objects::{Means, Objects, Target};
 use crate::plan::recorder::Recorder;
+use crate::plan::shelf::Shelf;
 use crate::plan::workers::Workers;
 use crate::timings::From;
-use crate::{Config, Error, Report, ad, files, render, sources, toolchain};
+use crate::{Config, Error, Report, ad, archive, files, render, sources, toolchain};
 use farfel_lang::Severity;
 use farfel_lang::effects::Assigned;
 use farfel_lang::syntax::Form;
 use std::env;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Compiles the project's sources with the settings of `Cargo.toml`. For `build.rs`.
 ///
@@ -209,7 +210,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     let step = recorder.begin("lower", "program", 0);
     let mut staged = pipeline::stage(read, config.exports.as_deref())?;
     recorder.end(step, From::Ran);
-    let cache = Cache::open(&config.cache);
+    let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
 
     let step = recorder.begin("bind", "bindings", 0);
@@ -253,7 +254,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     }
     let workers = Workers::from_environment();
     let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
-    let state = State::read(out);
+    let shelf = Shelf::open(out)?;
     let objects = Objects::new(
         &staged,
         Target::Library {
@@ -272,28 +273,36 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         cache: &cache,
         workers: &workers,
         recorder: &recorder,
-        before: &state.recipes,
+        shelf: &shelf,
     };
     let keys: Vec<Key> = objects
         .groups
         .iter()
         .map(|g| objects.key(g, &means))
         .collect();
-    if !state.holds(&keys, &library, &objects, &mut diagnostics) {
-        let known = diagnostics.len();
-        let made = objects.make(&keys, &means, &mut diagnostics)?;
+    let made = objects.make(&keys, &means, &mut diagnostics)?;
+    let wanted: Vec<(&str, String)> = made
+        .iter()
+        .zip(&keys)
+        .map(|(o, k)| (o.name.as_str(), k.hex()))
+        .collect();
+    if !shelf.has_library(&library, &wanted) {
         let step = recorder.begin("archive", names.library(), 0);
         archive::write(&made, &means, &library, &names, out)?;
+        let known = made
+            .into_iter()
+            .zip(&keys)
+            .map(|(o, k)| (o.name, k.hex(), k.recipe().to_owned(), o.about))
+            .collect();
+        shelf.close(out, &library, known)?;
         recorder.end(step, From::Ran);
-        State::write(out, &keys, &library, &objects, &diagnostics[known..])?;
     }
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
     cache.finish();
     for notice in cache.notices() {
         cargo.warn(&notice);
     }
-    let timings = serde_json::to_vec(&recorder.timings(workers.count())).unwrap_or_default();
-    files::write_if_changed(&out.join("farfel-timings.json"), &timings)?;
+    recorder.timings(workers.count()).write(out)?;
     let report = Report {
         sources: staged.report.sources,
         diagnostics,

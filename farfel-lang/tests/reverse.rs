@@ -246,6 +246,37 @@ C     A subscript of the closing reads it
       END",
     ),
     (
+        "COMMON for two blocks of a unit that does not declare it",
+        "
+      SUBROUTINE S(X, Y, G)
+      ADR(Y)
+      CALL U(X, Y)
+      END ADR(G = COTANGENT(X))
+      ADR(Y)
+      CALL T(X, Y)
+      CALL U(X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE T(X, Y)
+      COMMON N, P(3), Q
+      Q = X
+      END
+      SUBROUTINE U(X, Y)
+      COMMON N
+      N = N + 1
+      Y = X**N
+      END",
+    ),
+    (
+        "an empty closing",
+        "
+      SUBROUTINE S(X, Y)
+      ADR(Y)
+      Y = X**2
+      END ADR
+      END",
+    ),
+    (
         "SAVE and DATA",
         "
       SUBROUTINE S(X, Y, G)
@@ -277,6 +308,79 @@ C     A subscript of the closing reads it
       COMMON /COUNT/ N
       N = N + 1
       F = X**N
+      END",
+    ),
+    (
+        "bounds that the block changes",
+        "
+      SUBROUTINE S(X, N, Y, G)
+      COMMON /SIZE/ M
+      REAL X(N), Y(M:N), G(N)
+      ADR(COTANGENT(Y) = Y)
+      DO I = M, N
+        Y(I) = X(I)**2
+      END DO
+      N = N - 1
+      M = M + 1
+      END ADR(G = COTANGENT(X))
+      END",
+    ),
+    (
+        "a function of the program in the value for a whole array",
+        "
+      SUBROUTINE S(X, Y, W, G)
+      REAL X(3), Y(3), W(0:2), G(3)
+      ADR(COTANGENT(Y) = SIN(W)*ANORM(W))
+      DO I = 1, 3
+        Y(I) = X(I)**2
+      END DO
+      END ADR(G = COTANGENT(X))
+      END
+      FUNCTION ANORM(W)
+      REAL W(3)
+      ANORM = W(1) + W(2) + W(3)
+      END",
+    ),
+    (
+        "input in the block",
+        "
+      SUBROUTINE S(X, Y, G)
+      CHARACTER*10 C
+      REAL A(2)
+      ADR(Y)
+      READ (*, '(A)') C
+      READ (C, *) B
+      IF (B .GT. 0) READ *, N, (A(I), I = 1, 2)
+      Y = B*X
+      DO I = 1, N
+        Y = Y + A(1)*X
+      END DO
+      END ADR(G = COTANGENT(X))
+      END",
+    ),
+    (
+        "assigned before it is read, by what the block calls",
+        "
+      SUBROUTINE S(X, A, B, C, D, E, G)
+      ADR(E)
+      CALL T(X, A, B)
+      CALL T(X, C, C)
+      CALL U(X, D, E)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE T(X, A, B)
+      IF (X .GT. 0) THEN
+        A = X
+      ELSE
+        A = -X
+      END IF
+      B = B + A
+      RETURN
+      END
+      SUBROUTINE U(X, D, E)
+      IF (X .GT. 0) RETURN
+      D = X
+      E = X
       END",
     ),
     (

@@ -23,7 +23,7 @@ const SMALL_UNIT: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     /// Unlike that of any other group, and fit for a file: the first exported subprogram
-    /// or, with `shared_` before it, the first unit.
+    /// or, with `shared-` before it, the first unit.
     pub name: String,
     /// The subprograms that Rust calls in this object.
     pub exports: Vec<Name>,
@@ -290,7 +290,7 @@ fn group(
     let first = first.map_or_else(String::new, |i| units[i].name.to_ascii_lowercase());
     Group {
         name: match exported.is_empty() {
-            true => format!("shared_{first}"),
+            true => format!("shared-{first}"),
             false => first,
         },
         exports: exported.iter().map(|i| units[*i].name.clone()).collect(),

@@ -21,8 +21,8 @@ struct Message {
 #[derive(Serialize, Deserialize)]
 struct Place(String, [usize; 2], [usize; 2]);
 
-/// Diagnostics as bytes.
-pub(crate) fn to_bytes(diagnostics: &[Diagnostic], sources: &Sources) -> Vec<u8> {
+/// Diagnostics as text.
+pub(crate) fn to_text(diagnostics: &[Diagnostic], sources: &Sources) -> String {
     let messages: Vec<Message> = diagnostics
         .iter()
         .map(|d| Message {
@@ -40,12 +40,12 @@ pub(crate) fn to_bytes(diagnostics: &[Diagnostic], sources: &Sources) -> Vec<u8>
         })
         .collect();
     // Nothing in it can fail to be written as JSON.
-    serde_json::to_vec(&messages).unwrap_or_default()
+    serde_json::to_string(&messages).unwrap_or_default()
 }
 
-/// What [`to_bytes`] made; `None` where it is something else, or about other sources.
-pub(crate) fn from_bytes(bytes: &[u8], sources: &Sources) -> Option<Vec<Diagnostic>> {
-    let messages: Vec<Message> = serde_json::from_slice(bytes).ok()?;
+/// What [`to_text`] made; `None` where it is something else, or about other sources.
+pub(crate) fn from_text(text: &str, sources: &Sources) -> Option<Vec<Diagnostic>> {
+    let messages: Vec<Message> = serde_json::from_str(text).ok()?;
     messages
         .into_iter()
         .map(|m| {
@@ -105,19 +105,19 @@ mod tests {
             .label("here")
             .related(Span::NONE, "nowhere")
             .help("mend it");
-        let bytes = to_bytes(std::slice::from_ref(&d), &sources);
-        assert_eq!(from_bytes(&bytes, &sources).unwrap(), [d]);
+        let text = to_text(std::slice::from_ref(&d), &sources);
+        assert_eq!(from_text(&text, &sources).unwrap(), [d]);
         // Another comment of other length on the line before.
         let mut edited = Sources::new();
         edited.add("other.f", "\n");
         edited.add("a.ff", "C twenty-one\n      X = ä + Y\n      Z = X\n");
-        let moved = from_bytes(&bytes, &edited).unwrap();
+        let moved = from_text(&text, &edited).unwrap();
         assert_eq!(
             edited.text(moved[0].span),
             sources.text(Span::new(id, 12, 22))
         );
         // Of other files, or of nothing at all, there is nothing to say.
-        assert!(from_bytes(&bytes, &Sources::new()).is_none());
-        assert!(from_bytes(b"[{", &sources).is_none());
+        assert!(from_text(&text, &Sources::new()).is_none());
+        assert!(from_text("[{", &sources).is_none());
     }
 }

@@ -6,6 +6,7 @@ use super::digests::{Digest, digests};
 use super::groups::{Group, References, groups, whole};
 use super::messages;
 use super::recorder::Recorder;
+use super::shelf::{About, Shelf};
 use super::workers::Workers;
 use crate::assemble::{self, Library, Links};
 use crate::cache::{Cache, Entry, Key};
@@ -18,8 +19,7 @@ use crate::{Error, Report};
 use farfel_lang::Diagnostic;
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
 /// What is made.
@@ -44,24 +44,21 @@ pub(crate) struct Means<'a> {
     /// What distinguishes the compiler from others.
     pub compiler_identity: &'a str,
     pub flags: &'a [String],
-    /// The object file with the stack that the tool's adjoints use, when it is asked for.
-    pub stack: &'a (dyn Fn() -> Result<Vec<u8>, Error> + Sync),
+    /// The object files with the stack that the tool's adjoints use, when they are asked for.
+    pub stack: &'a (dyn Fn() -> Result<Vec<Vec<u8>>, Error> + Sync),
     pub cache: &'a Cache,
     pub workers: &'a Workers,
     pub recorder: &'a Recorder,
-    /// The recipes by which the objects were made last time, by name.
-    pub before: &'a BTreeMap<String, String>,
+    /// The objects of the last build.
+    pub shelf: &'a Shelf,
 }
 
-/// A file that was made, or that the cache had.
+/// An object that is there, or a program.
 pub(crate) struct Object {
     pub name: String,
-    /// The object, or the program.
+    pub about: About,
+    /// The contents, unless it is on the shelf.
     pub code: Vec<u8>,
-    /// The Fortran that it was compiled from.
-    pub text: Vec<u8>,
-    /// It calls the stack of the tool's adjoints. A program has it already.
-    pub needs_stack: bool,
 }
 
 /// The objects of a library or program, before they are made.
@@ -73,14 +70,6 @@ pub(crate) struct Objects<'a> {
     /// Where ENTRY names and unit names of units lead that other objects have.
     elsewhere: HashMap<usize, Vec<Name>>,
     block_data: HashSet<Name>,
-}
-
-/// What is kept of an object beside its code.
-#[derive(Serialize, Deserialize)]
-struct About {
-    needs_stack: bool,
-    /// Where there are messages: the digest of the places that they are about.
-    places: Option<String>,
 }
 
 impl<'a> Objects<'a> {
@@ -211,8 +200,9 @@ impl<'a> Objects<'a> {
         flags
     }
 
-    /// Makes what the cache does not have. Returns the objects in the order of the groups,
-    /// and adds to the diagnostics what the AD tool and the compiler have to say.
+    /// Makes what is neither on the shelf nor in the cache, and puts it there. Returns the
+    /// objects in the order of the groups, and adds to the diagnostics what the AD tool and
+    /// the compiler have to say.
     ///
     /// # Errors
     ///
@@ -225,21 +215,28 @@ impl<'a> Objects<'a> {
     ) -> Result<Vec<Object>, Error> {
         let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
             keys.iter().map(|_| OnceLock::new()).collect();
+        let faults: Vec<OnceLock<Fault>> = keys.iter().map(|_| OnceLock::new()).collect();
         let all: Vec<Vec<usize>> = vec![Vec::new(); keys.len()];
         means.workers.run(&all, &|g, worker| {
-            let step = means
-                .recorder
-                .begin("compile", &self.groups[g].name, worker);
-            if let Some(object) = self.kept(&self.groups[g], &keys[g], means) {
-                found[g].get_or_init(|| object);
-                means.recorder.end(step, From::Cache);
+            let group = &self.groups[g];
+            let mut step = means.recorder.begin("compile", &group.name, worker);
+            match self.kept(group, &keys[g], means) {
+                Ok(Some((object, warnings, from))) => {
+                    step.saved_ms = Some(object.about.took_ms);
+                    found[g].get_or_init(|| (object, warnings));
+                    means.recorder.end(step, from);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    faults[g].get_or_init(|| error.into());
+                }
             }
             true
         });
 
         // The rest is made, the largest first: what comes last should be short.
         let mut missing: Vec<usize> = (0..keys.len())
-            .filter(|g| found[*g].get().is_none())
+            .filter(|g| found[*g].get().is_none() && faults[*g].get().is_none())
             .collect();
         missing.sort_by_key(|g| (std::cmp::Reverse(self.groups[*g].reads.len()), *g));
         let derivatives = Derivatives::new(self.staged, means.tool);
@@ -325,55 +322,55 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// What was said about the program, as bytes, and the places that it is about.
-    pub(crate) fn remember(&self, said: &[Diagnostic]) -> (Vec<u8>, String) {
-        let places = match said {
-            [] => String::new(),
-            _ => self.all_places(),
+    /// What the shelf or the cache has under a key, if what was said about it still names the
+    /// right places.
+    fn kept(
+        &self,
+        group: &Group,
+        key: &Key,
+        means: &Means,
+    ) -> Result<Option<(Object, Vec<Diagnostic>, From)>, Error> {
+        let said = |about: &About| {
+            if let Some(places) = &about.places
+                && *places != self.places(group).to_hex().as_str()
+            {
+                return None;
+            }
+            messages::from_text(&about.messages, &self.staged.report.sources)
         };
-        (
-            messages::to_bytes(said, &self.staged.report.sources),
-            places,
-        )
-    }
-
-    /// What [`Objects::remember`] was told, if it is about the places that there are now.
-    pub(crate) fn recall(&self, said: &[u8], places: &str) -> Option<Vec<Diagnostic>> {
-        if !places.is_empty() && places != self.all_places() {
-            return None;
-        }
-        messages::from_bytes(said, &self.staged.report.sources)
-    }
-
-    fn all_places(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for digest in &self.digests {
-            hasher.update(digest.places.as_bytes());
-        }
-        hasher.finalize().to_hex().to_string()
-    }
-
-    /// What the cache has under a key, if what it says still names the right places.
-    fn kept(&self, group: &Group, key: &Key, means: &Means) -> Option<(Object, Vec<Diagnostic>)> {
-        let mut entry = means.cache.get(key)?;
-        let mut file = |wanted: &str| {
-            let at = entry.files.iter().position(|(name, _)| name == wanted)?;
-            Some(entry.files.swap_remove(at).1)
-        };
-        let about: About = serde_json::from_slice(&file("about")?).ok()?;
-        if let Some(places) = &about.places
-            && *places != self.places(group).to_hex().as_str()
-        {
-            return None;
-        }
-        let warnings = messages::from_bytes(&file("messages")?, &self.staged.report.sources)?;
-        let object = Object {
+        let object = |about: About, code: Vec<u8>| Object {
             name: group.name.clone(),
-            code: file("code")?,
-            text: file("text")?,
-            needs_stack: about.needs_stack,
+            about,
+            code,
         };
-        Some((object, warnings))
+        if let Some(about) = means.shelf.find(&group.name, &key.hex())
+            && let Some(warnings) = said(about)
+        {
+            return Ok(Some((
+                object(about.clone(), Vec::new()),
+                warnings,
+                From::Fresh,
+            )));
+        }
+        let Some(Entry { files }) = means.cache.get(key) else {
+            return Ok(None);
+        };
+        let mut files: HashMap<String, Vec<u8>> = files.into_iter().collect();
+        let (Some(about), Some(code), Some(text)) = (
+            files.remove("about"),
+            files.remove("code"),
+            files.remove("text"),
+        ) else {
+            return Ok(None);
+        };
+        let Some((about, warnings)) = serde_json::from_slice::<About>(&about)
+            .ok()
+            .and_then(|about| said(&about).map(|w| (about, w)))
+        else {
+            return Ok(None);
+        };
+        means.shelf.put(&group.name, &code, &text)?;
+        Ok(Some((object(about, code), warnings, From::Cache)))
     }
 
     /// Makes an object whose derivatives have been made.
@@ -388,17 +385,17 @@ impl<'a> Objects<'a> {
         let sources = &self.staged.report.sources;
         let step = means.recorder.begin("generate", &group.name, worker);
         let (text, needs_stack) = self.text(group, derivatives, true);
-        means.recorder.end(step, From::Ran);
+        let mut took_ms = means.recorder.end(step, From::Ran);
 
         let mut step = means.recorder.begin("compile", &group.name, worker);
-        step.reason = Some(reason(means.before.get(&group.name), key.recipe()));
+        step.reason = Some(reason(means.shelf.recipe(&group.name), key.recipe()));
         let mut stack = Vec::new();
         if needs_stack && matches!(self.target, Target::Program) {
-            stack.push((means.stack)()?);
+            stack = (means.stack)()?;
         }
         let flags = self.flags(group, means);
         let compiled = gfortran::compile(means.compiler, &flags, &text, &stack, sources);
-        means.recorder.end(step, From::Ran);
+        took_ms += means.recorder.end(step, From::Ran);
         let compiled = compiled?;
 
         // With the object goes what the AD tool said, so that it is said again.
@@ -406,26 +403,29 @@ impl<'a> Objects<'a> {
         warnings.extend(compiled.warnings);
         let about = About {
             needs_stack,
+            messages: messages::to_text(&warnings, sources),
             places: (!warnings.is_empty()).then(|| self.places(group).to_hex().to_string()),
+            took_ms,
         };
-        let object = Object {
-            name: group.name.clone(),
-            code: compiled.output,
-            text: text.into_bytes(),
-            needs_stack,
-        };
+        means
+            .shelf
+            .put(&group.name, &compiled.output, text.as_bytes())?;
         let entry = Entry {
             files: vec![
                 (
                     "about".into(),
                     serde_json::to_vec(&about).unwrap_or_default(),
                 ),
-                ("code".into(), object.code.clone()),
-                ("text".into(), object.text.clone()),
-                ("messages".into(), messages::to_bytes(&warnings, sources)),
+                ("code".into(), compiled.output.clone()),
+                ("text".into(), text.into_bytes()),
             ],
         };
         means.cache.put(key, &entry);
+        let object = Object {
+            name: group.name.clone(),
+            about,
+            code: compiled.output,
+        };
         Ok((object, warnings))
     }
 
@@ -439,13 +439,15 @@ impl<'a> Objects<'a> {
         let sources = line_markers.then_some(&self.staged.report.sources);
         let requests: BTreeSet<usize> = group.requests.iter().copied().collect();
         let program = derivatives.program(&group.units, &requests);
-        let needs_stack = false;
+        let needs_stack = farfel_ad::tapenade::needs_support(&program);
         let text = match &self.target {
             Target::Program => assemble::program_text(&program, sources),
             Target::Library { names, .. } => {
                 let unit_name = |i: &usize| self.staged.program.units[*i].name.clone();
                 let links = Links {
-                    object: (!group.alone).then(|| group.name.to_ascii_uppercase()),
+                    // A digit where no Fortran name has one.
+                    object: (!group.alone)
+                        .then(|| group.name.to_ascii_uppercase().replace("SHARED-", "0")),
                     shared: group.shared.iter().map(unit_name).collect(),
                     elsewhere: group
                         .calls
@@ -488,7 +490,7 @@ fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
 }
 
 /// Why an object is made: the first line in which its recipe differs from the last one.
-fn reason(before: Option<&String>, now: &str) -> String {
+fn reason(before: Option<&str>, now: &str) -> String {
     let Some(before) = before else {
         return "it is new".into();
     };

@@ -17,6 +17,7 @@ pub(crate) struct Step {
     name: String,
     worker: usize,
     pub reason: Option<String>,
+    pub saved_ms: Option<f64>,
 }
 
 impl Recorder {
@@ -35,11 +36,12 @@ impl Recorder {
             name: name.into(),
             worker,
             reason: None,
+            saved_ms: None,
         }
     }
 
-    /// A step is over.
-    pub(crate) fn end(&self, step: Step, from: From) {
+    /// A step is over. Returns how long it took, in milliseconds.
+    pub(crate) fn end(&self, step: Step, from: From) -> f64 {
         let since = |t: Instant| t.duration_since(self.start).as_secs_f64() * 1e3;
         let step = StepTime {
             name: step.name,
@@ -49,11 +51,14 @@ impl Recorder {
             from,
             worker: step.worker,
             reason: step.reason,
+            saved_ms: step.saved_ms,
         };
+        let took = step.duration_ms();
         self.steps
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(step);
+        took
     }
 
     /// All steps so far, in the order in which they began.

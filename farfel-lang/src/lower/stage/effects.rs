@@ -3,53 +3,73 @@
 //! The derivative runs after the statements have run, and from the same start. So all that
 //! they change must be put back for it.
 
+use super::entry::Entry;
+use super::input;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    AdMode, BinOp, Class, Expr, ExprKind, Name, Place, Program, SpecKind, StmtKind, SymId, Type,
-    UnOp, Unit, walk_block,
+    AdMode, Class, Name, Place, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::lower::outline::Blocks;
 use crate::lower::prune::CallGraph;
+use crate::lower::storage::{self, Storage};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 /// What the subroutine of an ADR block, and all that it calls, changes.
 pub(super) struct HeadEffects {
     /// Which of its arguments it may assign.
     pub assigned: Vec<bool>,
+    /// What the derivative must find in its arguments.
+    pub starts: Vec<Start>,
     /// The COMMON variables that it may assign.
     pub commons: Vec<ChangedCommon>,
     /// What it changes that cannot be put back.
     pub faults: Vec<Diagnostic>,
 }
 
+/// What the derivative must find in an argument that the statements assign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Whatever it is, nobody reads it.
+    Anything,
+    /// The value from before the statements.
+    Before,
+    /// The value from after them, which they got by input.
+    After,
+}
+
 /// The variables of a COMMON block that may be assigned.
 pub(super) struct ChangedCommon {
-    /// The unit that declares them; `None` for the unit with the AD block.
-    pub from: Option<Unit>,
-    /// The variables, in the order of the block.
-    pub members: Vec<SymId>,
+    /// Its name.
+    pub block: Name,
+    /// A unit that declares it, if the one with the AD block does not. The same for all AD
+    /// blocks of a unit.
+    pub from: Option<Rc<Unit>>,
+    /// Which of the block's variables, by their places in it.
+    pub positions: Vec<usize>,
 }
 
 impl HeadEffects {
     /// For the subroutine of every ADR block.
     pub fn of(program: &Program, blocks: &Blocks) -> HashMap<Name, HeadEffects> {
-        let mut heads: Vec<(&Unit, &Name, Span)> = Vec::new();
-        for unit in &program.units {
+        let mut heads: Vec<(usize, &Name, Span)> = Vec::new();
+        for (i, unit) in program.units.iter().enumerate() {
             walk_block(&unit.body, &mut |s| {
                 if let StmtKind::Ad(block) = &s.kind
                     && block.mode == AdMode::Reverse
                     && let Some(StmtKind::Call(head, _)) = block.body.first().map(|s| &s.kind)
                     && blocks.contains_key(&unit.symbols[*head].name)
                 {
-                    heads.push((unit, &unit.symbols[*head].name, s.span));
+                    heads.push((i, &unit.symbols[*head].name, s.span));
                 }
             });
         }
         if heads.is_empty() {
             return HashMap::new();
         }
+        let layouts: Vec<_> = program.units.iter().map(Layout::of).collect();
         let mut search = Search {
             program,
             places: program
@@ -60,7 +80,10 @@ impl HeadEffects {
                 .collect(),
             graph: CallGraph::of(program),
             assigned: Assigned::of(program),
+            entry: Entry::of(&program.units),
             known: HashMap::new(),
+            longest: longest(program, &layouts),
+            layouts,
         };
         heads
             .into_iter()
@@ -74,7 +97,12 @@ struct Search<'p> {
     places: HashMap<&'p Name, usize>,
     graph: CallGraph,
     assigned: Assigned,
+    entry: Entry<'p>,
     known: HashMap<usize, Changes>,
+    /// The COMMON blocks that each unit declares.
+    layouts: Vec<BTreeMap<Name, Layout>>,
+    /// For COMMON blocks, the unit that declares most of it, without its statements.
+    longest: HashMap<Name, (usize, Rc<Unit>)>,
 }
 
 /// What one unit changes itself.
@@ -84,21 +112,32 @@ struct Changes {
     commons: BTreeMap<Name, BTreeSet<SymId>>,
     /// Saved variables that share their storage, which `state` does not move to COMMON.
     stuck: Vec<SymId>,
+    /// The statements that get something from outside.
+    input: Vec<Span>,
 }
 
 impl<'p> Search<'p> {
-    fn head(&mut self, caller: &'p Unit, head: &Name, span: Span) -> HeadEffects {
-        let count = self
-            .places
-            .get(head)
-            .map_or(0, |i| self.program.units[*i].args.len());
+    fn head(&mut self, caller: usize, head: &Name, span: Span) -> HeadEffects {
         let mut effects = HeadEffects {
-            assigned: (0..count)
-                .map(|p| self.assigned.argument(head, p))
-                .collect(),
+            assigned: Vec::new(),
+            starts: Vec::new(),
             commons: Vec::new(),
             faults: Vec::new(),
         };
+        let Some(unit) = self.places.get(head).map(|i| &self.program.units[*i]) else {
+            return effects;
+        };
+        for p in 0..unit.args.len() {
+            effects.assigned.push(self.assigned.argument(head, p));
+            effects.starts.push(match self.entry.matters(head, p) {
+                true => Start::Before,
+                false => Start::Anything,
+            });
+        }
+        let (assigned, entry) = (&self.assigned, &mut self.entry);
+        for p in input::read_by_head(unit, span, assigned, entry, &mut effects.faults) {
+            effects.starts[p] = Start::After;
+        }
         let reached = self.graph.reached([head]);
         let mut closure: Vec<usize> = reached
             .iter()
@@ -114,6 +153,12 @@ impl<'p> Search<'p> {
         for i in &closure {
             let unit = &self.program.units[*i];
             let changes = self.changes(*i);
+            if unit.name != *head {
+                let input = changes.input.iter();
+                effects
+                    .faults
+                    .extend(input.map(|at| input::fault(*at, span)));
+            }
             changed.extend(changes.commons.keys().cloned());
             for s in &changes.stuck {
                 let s = &unit.symbols[*s];
@@ -144,51 +189,47 @@ impl<'p> Search<'p> {
             .or_insert_with(|| changes(&program.units[at], assigned))
     }
 
-    /// The variables of a block that some unit of the closure assigns, as the caller sees
-    /// them if it declares the block, else as the unit that declares most of it.
+    /// The variables of a COMMON block that some unit of the closure assigns, as the caller
+    /// sees them if it declares the block, else as the unit that declares most of it.
     fn common(
         &self,
-        caller: &Unit,
+        caller: usize,
         block: &Name,
         closure: &[usize],
         span: Span,
     ) -> Result<ChangedCommon, Box<Diagnostic>> {
+        let nothing = BTreeSet::new();
         let mut layouts = Vec::new();
         for i in closure {
-            let unit = &self.program.units[*i];
-            if let Some(layout) = Layout::of(unit, block) {
-                let changed = self
-                    .known
-                    .get(i)
-                    .and_then(|c| c.commons.get(block))
-                    .cloned()
-                    .unwrap_or_default();
-                layouts.push((unit, layout, changed));
+            if let Some(layout) = self.layouts[*i].get(block) {
+                let changed = self.known.get(i).and_then(|c| c.commons.get(block));
+                layouts.push((*i, layout, changed.unwrap_or(&nothing)));
             }
         }
-        let ours = Layout::of(caller, block);
-        let largest = layouts
-            .iter()
-            .enumerate()
-            // The first of equals.
-            .max_by_key(|(i, (_, l, _))| (l.size, std::cmp::Reverse(*i)))
-            .map(|(_, l)| l);
-        let Some((unit, layout, _)) = largest else {
-            return Ok(ChangedCommon {
-                from: None,
-                members: Vec::new(),
-            });
-        };
-        let (from, used) = match &ours {
-            Some(l) => (None, l),
-            None => (Some(*unit), layout),
+        let ours = self.layouts[caller].get(block);
+        let longest = self.longest.get(block);
+        let (seen_by, used, from) = match (ours, longest) {
+            (Some(ours), _) => (caller, ours, None),
+            (None, Some((unit, declarations))) => (
+                *unit,
+                &self.layouts[*unit][block],
+                Some(declarations.clone()),
+            ),
+            (None, None) => {
+                return Ok(ChangedCommon {
+                    block: block.clone(),
+                    from: None,
+                    positions: Vec::new(),
+                });
+            }
         };
         if let Some((longer, l, _)) = layouts.iter().find(|(_, l, _)| l.reach > used.size) {
             let name = match block.as_str() {
                 "" => "blank COMMON".to_owned(),
                 b => format!("COMMON /{b}/"),
             };
-            let short = &from.unwrap_or(caller).name;
+            let longer = &self.program.units[*longer];
+            let short = &self.program.units[seen_by].name;
             let (why, help) = match l.reach > l.size {
                 true => (
                     format!("is made longer by EQUIVALENCE in {}", longer.name),
@@ -212,19 +253,48 @@ impl<'p> Search<'p> {
             ));
         }
         // Where all see the same variables, those that nobody assigns can stay.
-        let same = layouts.iter().all(|(_, l, _)| l.shapes == used.shapes);
-        let members = used
-            .members
+        let same = layouts
             .iter()
-            .enumerate()
-            .filter(|(i, _)| !same || layouts.iter().any(|(_, l, c)| c.contains(&l.members[*i])))
-            .map(|(_, s)| *s)
+            .all(|(_, l, _)| used.shapes.starts_with(&l.shapes));
+        let assigned = |i: usize| {
+            let mut all = layouts.iter();
+            all.any(|(_, l, changed)| l.members.get(i).is_some_and(|m| changed.contains(m)))
+        };
+        let positions = (0..used.members.len())
+            .filter(|i| !same || assigned(*i))
             .collect();
         Ok(ChangedCommon {
-            from: from.map(declarations),
-            members,
+            block: block.clone(),
+            from,
+            positions,
         })
     }
+}
+
+/// For every COMMON block the unit that declares most of it, the first by name of equals,
+/// and its declarations.
+fn longest(
+    program: &Program,
+    layouts: &[BTreeMap<Name, Layout>],
+) -> HashMap<Name, (usize, Rc<Unit>)> {
+    let mut found: HashMap<&Name, usize> = HashMap::new();
+    for (i, declared) in layouts.iter().enumerate() {
+        for (block, layout) in declared {
+            let best = found.entry(block).or_insert(i);
+            let key = |size: i64, i: usize| (size, std::cmp::Reverse(&program.units[i].name));
+            if key(layout.size, i) > key(layouts[*best][block].size, *best) {
+                *best = i;
+            }
+        }
+    }
+    let mut shown: HashMap<usize, Rc<Unit>> = HashMap::new();
+    let all = found.into_iter().map(|(block, i)| {
+        let unit = shown
+            .entry(i)
+            .or_insert_with(|| Rc::new(declarations(&program.units[i])));
+        (block.clone(), (i, unit.clone()))
+    });
+    all.collect()
 }
 
 /// A unit without its statements.
@@ -239,44 +309,22 @@ fn declarations(unit: &Unit) -> Unit {
 
 fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
     let mut changed: HashSet<SymId> = assigned.in_unit(unit);
-    let groups: Vec<Vec<SymId>> = unit
-        .specs
-        .iter()
-        .filter_map(|s| match &s.kind {
-            SpecKind::Equivalence(groups) => Some(groups),
-            _ => None,
-        })
-        .flatten()
-        .map(|g| g.iter().filter_map(Expr::base).collect())
+    // What shares storage with what is assigned.
+    let storage = Storage::of(unit);
+    let shared: Vec<SymId> = unit
+        .symbols
+        .ids()
+        .filter(|a| changed.iter().any(|b| storage.overlap(*a, *b)))
         .collect();
-    // Names for one storage. Which part of it they share is left open.
-    let mut whole: BTreeSet<Name> = BTreeSet::new();
-    loop {
-        let before = (changed.len(), whole.len());
-        for group in &groups {
-            if group.iter().any(|s| changed.contains(s)) {
-                changed.extend(group);
-            }
-            for s in group.iter().filter(|s| changed.contains(s)) {
-                if let Place::Common(b) = &unit.symbols[*s].place {
-                    whole.insert(b.clone());
-                }
-            }
-        }
-        for (id, s) in unit.symbols.iter() {
-            if matches!(&s.place, Place::Common(b) if whole.contains(b)) {
-                changed.insert(id);
-            }
-        }
-        if (changed.len(), whole.len()) == before {
-            break;
-        }
-    }
+    changed.extend(shared);
     let everything = unit
         .specs
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
-    let mut found = Changes::default();
+    let mut found = Changes {
+        input: input::statements(unit),
+        ..Changes::default()
+    };
     for id in unit.symbols.ids().filter(|id| changed.contains(id)) {
         let s = &unit.symbols[id];
         match &s.place {
@@ -304,131 +352,27 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(unit: &Unit, block: &Name) -> Option<Layout> {
-        let mut members = Vec::new();
-        for spec in &unit.specs {
-            if let SpecKind::Common(blocks) = &spec.kind {
-                let these = blocks.iter().filter(|(n, _)| n == block);
-                members.extend(these.flat_map(|(_, l)| l).map(|e| e.sym));
-            }
+    /// All blocks of a unit.
+    fn of(unit: &Unit) -> BTreeMap<Name, Layout> {
+        let blocks = storage::common_blocks(unit);
+        if blocks.is_empty() {
+            return BTreeMap::new();
         }
-        if members.is_empty() {
-            return None;
-        }
-        let mut starts: HashMap<SymId, i64> = HashMap::new();
-        let mut shapes = Vec::new();
-        let mut size = 0;
-        for m in &members {
-            starts.insert(*m, size);
-            let (bytes, count) = extent(unit, *m);
-            size = bytes.saturating_mul(count).saturating_add(size);
-            shapes.push((unit.symbols[*m].ty, bytes, count));
-        }
-        let mut reach = size;
-        for spec in &unit.specs {
-            let SpecKind::Equivalence(groups) = &spec.kind else {
-                continue;
+        let storage = Storage::of(unit);
+        let layout = |block: &Name| {
+            let members = storage::members(unit, block);
+            let shape = |m: &SymId| {
+                let (bytes, count) = storage::extent(unit, *m);
+                (unit.symbols[*m].ty, bytes, count)
             };
-            for group in groups {
-                let Some(at) = group.iter().find_map(|e| {
-                    let start = starts.get(&e.base()?)?;
-                    Some(offset(unit, e).saturating_add(*start))
-                }) else {
-                    continue;
-                };
-                for e in group {
-                    if let Some(s) = e.base() {
-                        let (bytes, count) = extent(unit, s);
-                        let end = at.saturating_sub(offset(unit, e));
-                        reach = reach.max(bytes.saturating_mul(count).saturating_add(end));
-                    }
-                }
+            let sizes = members.iter().map(|m| storage::size(unit, *m));
+            Layout {
+                shapes: members.iter().map(shape).collect(),
+                size: sizes.fold(0, i64::saturating_add),
+                reach: members.first().map_or(0, |m| storage.length_from(*m)),
+                members,
             }
-        }
-        Some(Layout {
-            members,
-            shapes,
-            size,
-            reach,
-        })
-    }
-}
-
-/// Bytes of an element, and how many there are. What is not constant counts as one.
-fn extent(unit: &Unit, id: SymId) -> (i64, i64) {
-    let s = &unit.symbols[id];
-    let bytes = match s.ty {
-        Some(Type::Integer(n) | Type::Real(n) | Type::Logical(n)) => i64::from(n),
-        Some(Type::Complex(n)) => 2 * i64::from(n),
-        Some(Type::Character) => s
-            .length
-            .as_ref()
-            .map_or(Some(1), |l| constant(unit, l))
-            .unwrap_or(1),
-        None => 1,
-    };
-    let count = (0..s.dims.len())
-        .map(|k| bounds(unit, id, k))
-        .map(|(lo, hi)| hi.saturating_sub(lo).saturating_add(1).max(1));
-    (bytes, count.fold(1, i64::saturating_mul))
-}
-
-/// Lower and upper bound of a dimension.
-fn bounds(unit: &Unit, id: SymId, dimension: usize) -> (i64, i64) {
-    let d = &unit.symbols[id].dims[dimension];
-    let value = |e: &Option<Expr>| e.as_ref().and_then(|e| constant(unit, e));
-    let lower = value(&d.lower).unwrap_or(1);
-    (lower, value(&d.upper).unwrap_or(lower))
-}
-
-/// Bytes from the start of a variable to the element that is named.
-fn offset(unit: &Unit, e: &Expr) -> i64 {
-    match &e.kind {
-        ExprKind::Element(s, subscripts) => {
-            let mut stride = extent(unit, *s).0;
-            let mut at = 0;
-            for (k, e) in subscripts
-                .iter()
-                .enumerate()
-                .take(unit.symbols[*s].dims.len())
-            {
-                let (lower, upper) = bounds(unit, *s, k);
-                let index = constant(unit, e).unwrap_or(lower).saturating_sub(lower);
-                at = stride.saturating_mul(index).saturating_add(at);
-                let count = upper.saturating_sub(lower).saturating_add(1).max(1);
-                stride = stride.saturating_mul(count);
-            }
-            at
-        }
-        ExprKind::Substring(base, from, _) => {
-            let from = from.as_ref().and_then(|e| constant(unit, e)).unwrap_or(1);
-            offset(unit, base).saturating_add(from).saturating_sub(1)
-        }
-        _ => 0,
-    }
-}
-
-/// The value of an integer constant expression.
-fn constant(unit: &Unit, e: &Expr) -> Option<i64> {
-    match &e.kind {
-        ExprKind::Int(n) => Some(*n),
-        ExprKind::Var(s) => match &unit.symbols[*s].class {
-            Class::Parameter(value) => constant(unit, value),
-            _ => None,
-        },
-        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => constant(unit, e),
-        ExprKind::Unary(UnOp::Minus, e) => constant(unit, e)?.checked_neg(),
-        ExprKind::Binary(op, a, b) => {
-            let (a, b) = (constant(unit, a)?, constant(unit, b)?);
-            match op {
-                BinOp::Add => a.checked_add(b),
-                BinOp::Sub => a.checked_sub(b),
-                BinOp::Mul => a.checked_mul(b),
-                BinOp::Div => a.checked_div(b),
-                BinOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
-                _ => None,
-            }
-        }
-        _ => None,
+        };
+        blocks.iter().map(|b| (b.clone(), layout(b))).collect()
     }
 }

@@ -7,6 +7,7 @@
 mod effects;
 mod entry;
 mod forward;
+mod input;
 mod order;
 mod reverse;
 
@@ -18,8 +19,8 @@ use super::prune::CallGraph;
 use super::state::share;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Name,
-    Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
+    AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
+    Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -69,6 +70,7 @@ pub(super) fn stage(
             effects: &effects,
             taken: &mut taken,
             staged: &mut staged,
+            frozen: BTreeMap::new(),
             diagnostics,
         };
         let body = stager.statements(body);
@@ -104,6 +106,9 @@ struct Stager<'a> {
     effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
     staged: &'a mut Vec<Staged>,
+    /// Variables that bounds of arrays depend on and that the block at hand changes, with
+    /// those that hold their values from before it.
+    frozen: BTreeMap<SymId, SymId>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -435,41 +440,33 @@ impl<'a> Stager<'a> {
     /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in
     /// `value` are taken element by element.
     fn set_all(&mut self, target: SymId, shape: SymId, value: &Expr, span: Span) -> Vec<Stmt> {
-        let dims = self.unit.symbols[shape].dims.clone();
+        let dims = self.dims(shape);
         if dims.is_empty() {
             return vec![Stmt::assign(Expr::var(target, span), value.clone(), span)];
         }
         let indices: Vec<SymId> = (1..=dims.len()).map(|k| self.index(k)).collect();
         let subscripts: Vec<Expr> = indices.iter().map(|i| Expr::var(*i, span)).collect();
+        let element = |s: SymId| {
+            let theirs = self.dims(s);
+            let shifted = subscripts
+                .iter()
+                .zip(dims.iter().zip(&theirs))
+                .map(|(i, (ours, theirs))| {
+                    shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
+                })
+                .collect();
+            ExprKind::Element(s, shifted)
+        };
         let mut value = value.clone();
-        let unit = &*self.unit;
-        let shape_dims = &dims;
-        value.rewrite(&mut |e| {
+        each_operand(&self.unit.symbols, &mut value, &mut |e| {
             if let ExprKind::Var(s) = e.kind
-                && unit.symbols[s].is_array()
-                && unit.symbols[s].dims.len() == subscripts.len()
+                && self.unit.symbols[s].dims.len() == subscripts.len()
             {
-                let shifted = subscripts
-                    .iter()
-                    .zip(shape_dims.iter().zip(&unit.symbols[s].dims))
-                    .map(|(i, (ours, theirs))| {
-                        shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
-                    })
-                    .collect();
-                e.kind = ExprKind::Element(s, shifted);
+                e.kind = element(s);
             }
         });
-        let own_dims = self.unit.symbols[target].dims.clone();
-        let target_subscripts = subscripts
-            .iter()
-            .zip(dims.iter().zip(&own_dims))
-            .map(|(i, (ours, theirs))| shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span))
-            .collect();
-        let mut body = vec![Stmt::assign(
-            Expr::new(ExprKind::Element(target, target_subscripts), span),
-            value,
-            span,
-        )];
+        let target = Expr::new(element(target), span);
+        let mut body = vec![Stmt::assign(target, value, span)];
         // The first index runs fastest.
         for (i, d) in indices.iter().zip(&dims) {
             let control = DoControl::Count {
@@ -489,6 +486,18 @@ impl<'a> Stager<'a> {
             )];
         }
         body
+    }
+
+    /// The bounds of an array, as they were before the block.
+    fn dims(&self, s: SymId) -> Vec<Dim> {
+        let mut dims = self.unit.symbols[s].dims.clone();
+        for e in dims
+            .iter_mut()
+            .flat_map(|d| d.lower.iter_mut().chain(&mut d.upper))
+        {
+            e.for_each_symbol_mut(&mut |s| *s = *self.frozen.get(s).unwrap_or(s));
+        }
+        dims
     }
 
     /// The loop variable for the dimension `k`, shared by all loops of the unit.
@@ -520,6 +529,20 @@ fn assumed_size(s: &Symbol) -> bool {
             Some(ExprKind::Star) | None
         )
     })
+}
+
+/// Calls `f` on the variables that stand for their elements where an expression is
+/// evaluated element by element. A function of the program takes arrays as they are.
+fn each_operand(symbols: &Symbols, e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+    if let ExprKind::Call(s, _) = &e.kind
+        && !matches!(symbols[*s].class, Class::Intrinsic(_))
+    {
+        return;
+    }
+    for operand in e.children_mut() {
+        each_operand(symbols, operand, f);
+    }
+    f(e);
 }
 
 /// `index`, which counts from one lower bound, as a subscript that counts from another.

@@ -23,22 +23,26 @@
 //! Where the closing assigns a cotangent to a plain variable that has no other part in the
 //! block, that variable is passed itself.
 
-use super::effects::ChangedCommon;
-use super::entry::entry_matters;
+use super::effects::{ChangedCommon, HeadEffects, Start};
 use super::{HeadCall, Stager, assumed_size, zero};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
+use crate::lower::storage::members;
 use crate::source::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Stager<'_> {
     pub(super) fn reverse(&mut self, mut call: HeadCall) -> Vec<Stmt> {
+        if call.request.independents.is_empty() {
+            // Nobody wants a derivative.
+            let statement = StmtKind::Call(call.callee, call.actuals);
+            return vec![Stmt::new(statement, call.request.span)];
+        }
         self.own_loop_variables(&mut call);
         let call = &call;
         let HeadCall {
-            head,
             block,
             symbols,
             request,
@@ -49,7 +53,7 @@ impl Stager<'_> {
             return Vec::new();
         };
         self.diagnostics.extend(effects.faults.iter().cloned());
-        let mut before = Vec::new();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut copies = BTreeMap::new();
         for (p, s) in symbols.iter().enumerate() {
             if self.unit.symbols[*s].class == Class::Variable && effects.assigned[p] {
@@ -59,8 +63,10 @@ impl Stager<'_> {
                 }
                 let copy = self.copy(*s, 'C', call);
                 copies.insert(p, copy);
-                if entry_matters(head, p) {
-                    before.extend(self.assign(copy, *s, span));
+                match effects.starts[p] {
+                    Start::Anything => {}
+                    Start::Before => before.extend(self.assign(copy, *s, span)),
+                    Start::After => after.push((copy, *s)),
                 }
             }
         }
@@ -73,11 +79,15 @@ impl Stager<'_> {
                 commons.push((s, entry, result));
             }
         }
-        let mut out = before;
+        let mut out = self.freeze(&commons, call, effects);
+        out.extend(before);
         out.push(Stmt::new(
             StmtKind::Call(call.callee, call.actuals.clone()),
             span,
         ));
+        for (copy, s) in after {
+            out.extend(self.assign(copy, s, span));
+        }
 
         let direct = self.direct_destinations(call);
         let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
@@ -111,6 +121,34 @@ impl Stager<'_> {
             out.extend(self.assign(*s, *result, span));
         }
         out.extend(self.close(call, &tangents, &direct));
+        self.frozen.clear();
+        out
+    }
+
+    /// Keeps what bounds of arrays depend on and the block changes: arrays keep the bounds
+    /// that they have.
+    fn freeze(
+        &mut self,
+        commons: &[(SymId, SymId, SymId)],
+        call: &HeadCall,
+        effects: &HeadEffects,
+    ) -> Vec<Stmt> {
+        let mut bounds: BTreeSet<SymId> = BTreeSet::new();
+        for (_, s) in self.unit.symbols.iter() {
+            for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
+                e.for_each_symbol(&mut |s| bounds.extend([s]));
+            }
+        }
+        let span = call.request.span;
+        let mut out = Vec::new();
+        for s in bounds {
+            let assigned = call.position(s).is_some_and(|p| effects.assigned[p]);
+            if assigned || commons.iter().any(|(c, ..)| *c == s) {
+                let frozen = self.copy(s, 'B', call);
+                out.extend(self.assign(frozen, s, span));
+                self.frozen.insert(s, frozen);
+            }
+        }
         out
     }
 
@@ -182,17 +220,20 @@ impl Stager<'_> {
         self.set_all(to, from, &Expr::var(from, span), span)
     }
 
-    /// The variables of a COMMON block that change, which is declared in this unit if it is
-    /// not yet.
+    /// The variables of a COMMON block that change. If this unit does not declare the block
+    /// yet, it does so now.
     fn common(&mut self, changed: &ChangedCommon) -> Vec<SymId> {
-        match &changed.from {
-            None => changed.members.clone(),
-            Some(from) => {
-                let mut import = Import::new(from);
-                let ours = |m: &SymId| import.symbol(self.unit, *m);
-                changed.members.iter().map(ours).collect()
+        if let Some(from) = &changed.from
+            && members(self.unit, &changed.block).is_empty()
+        {
+            let mut import = Import::new(from);
+            for m in members(from, &changed.block) {
+                import.symbol(self.unit, m);
             }
         }
+        let all = members(self.unit, &changed.block);
+        let positions = changed.positions.iter();
+        positions.filter_map(|i| all.get(*i)).copied().collect()
     }
 }
 
