@@ -75,6 +75,7 @@ impl Drop for Scratch {
 
 /// Makes a directory that only its owner may read and write.
 pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -131,7 +131,7 @@ impl Tree {
     fn include(&self, name: &str) -> String {
         let text = format!("      SUBROUTINE S\n      INCLUDE '{name}'\n      END\n");
         let source = self.file("project/src/s.f", &text);
-        let error = check(&[source.clone()], &self.config()).expect_err(name);
+        let error = check(std::slice::from_ref(&source), &self.config()).expect_err(name);
         let Error::Diagnostics(report) = &error else {
             panic!("{error}")
         };

@@ -157,7 +157,8 @@ fn a_compiler_that_crashes() {
         };
         config.cache.enabled = false;
         let out = d.join("out");
-        let error = farfel_build::build_program(&[source.clone()], &out, &config).unwrap_err();
+        let error =
+            farfel_build::build_program(std::slice::from_ref(&source), &out, &config).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
         assert_eq!(error.exit_code(), 2);
         assert!(!out.exists());
