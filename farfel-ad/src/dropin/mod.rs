@@ -201,10 +201,15 @@ fn units(
             derived.unit.comments.push(status);
         }
         for name in sizes_used(&derived.unit) {
-            messages.push(format!(
-                "{}: (AD12) define {name} in {SIZES_FILE}",
-                derived.unit.name.to_lowercase(),
-            ));
+            let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
+                Some((dimension, array)) => {
+                    format!("(AD12) define {name} in {SIZES_FILE}: the extent of {array} in dimension {dimension}")
+                }
+                None => format!("(AD10) define {name} in {SIZES_FILE}: the most directions"),
+            };
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
         }
     }
     // In the order of the sources, as their readers expect.
