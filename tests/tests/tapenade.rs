@@ -63,7 +63,11 @@ fn statements(text: &str) -> Vec<String> {
         if line.starts_with(['C', 'c', '*']) || line.trim().is_empty() {
             continue;
         }
-        let body: String = line.chars().skip(6).filter(|c| !c.is_whitespace()).collect();
+        let body: String = line
+            .chars()
+            .skip(6)
+            .filter(|c| !c.is_whitespace())
+            .collect();
         let continued = line.starts_with("     ") && line.chars().nth(5).is_some_and(|c| c != ' ');
         match found.last_mut() {
             Some(last) if continued => last.push_str(&body.to_uppercase()),
@@ -112,21 +116,42 @@ fn close(found: &[f64], wanted: &[f64], tolerance: f64) {
 fn names_of_files_follow_the_options() {
     let dir = sandbox();
     let dir = dir.path();
-    write(dir, "src/a.f", "      SUBROUTINE A(X, Y)\n      CALL B(X, Y)\n      END\n");
-    write(dir, "src/b.for", "      SUBROUTINE B(X, Y)\n      Y = X*X\n      END\n");
+    write(
+        dir,
+        "src/a.f",
+        "      SUBROUTINE A(X, Y)\n      CALL B(X, Y)\n      END\n",
+    );
+    write(
+        dir,
+        "src/b.for",
+        "      SUBROUTINE B(X, Y)\n      Y = X*X\n      END\n",
+    );
     let made = |options: &[&str]| {
         let out = sandbox();
         let path = out.path().to_str().unwrap().to_owned();
-        let line = [options, &["-O", &path, "-head", "a", "src/a.f", "src/b.for"]].concat();
+        let line = [
+            options,
+            &["-O", &path, "-head", "a", "src/a.f", "src/b.for"],
+        ]
+        .concat();
         tapenade(dir, &line).success();
         tree(out.path())
     };
     assert_eq!(made(&[]), ["a_d.f", "a_d.msg", "b_d.f"]);
     assert_eq!(made(&["-o", "all"]), ["all_d.f", "all_d.msg"]);
     assert_eq!(made(&["-o", "elsewhere/all"]), ["all_d.f", "all_d.msg"]);
-    assert_eq!(made(&["-o", "all", "-tgtfuncname", "_g2"]), ["all_g2.f", "all_g2.msg"]);
-    assert_eq!(made(&["-output", "all", "-difffuncname", "_G"]), ["all_G.f", "all_G.msg"]);
-    assert_eq!(made(&["-o", "all", "-tgtfuncname", "g_%"]), ["g_all.f", "g_all.msg"]);
+    assert_eq!(
+        made(&["-o", "all", "-tgtfuncname", "_g2"]),
+        ["all_g2.f", "all_g2.msg"]
+    );
+    assert_eq!(
+        made(&["-output", "all", "-difffuncname", "_G"]),
+        ["all_G.f", "all_G.msg"]
+    );
+    assert_eq!(
+        made(&["-o", "all", "-tgtfuncname", "g_%"]),
+        ["g_all.f", "g_all.msg"]
+    );
     assert_eq!(made(&["-multi", "-o", "all"]), ["all_dv.f", "all_dv.msg"]);
     assert_eq!(
         made(&["-vector", "-o", "all", "-tgtfuncname", "_g"]),
@@ -153,7 +178,14 @@ fn arguments_stand_in_tapenade_s_order() {
             ],
         ),
         (
-            &["-head", "model(x)\\(y)", "-tgtfuncname", "T_%", "-tgtvarname", "%_t"],
+            &[
+                "-head",
+                "model(x)\\(y)",
+                "-tgtfuncname",
+                "T_%",
+                "-tgtvarname",
+                "%_t",
+            ],
             &[
                 "SUBROUTINET_MODEL(X,X_T,N,Y,Y_T,K)",
                 "DOUBLEPRECISIONFUNCTIONT_F(A,A_T,I,F)",
@@ -182,7 +214,9 @@ fn arguments_stand_in_tapenade_s_order() {
     ];
     for (options, wanted) in cases {
         tapenade(dir, &[options, &["-o", "out", "model.f"][..]].concat()).success();
-        let name = tree(dir).into_iter().find(|n| n.contains("out") && n.ends_with(".f"));
+        let name = tree(dir)
+            .into_iter()
+            .find(|n| n.contains("out") && n.ends_with(".f"));
         let name = name.expect("a file");
         assert_eq!(headers(&read(dir, &name)), *wanted, "{options:?}");
         fs::remove_file(dir.join(name)).unwrap();
@@ -204,7 +238,11 @@ fn only_what_matters_has_a_derivative() {
         ("s(z y)/(x y)", None, "SUBROUTINES_D(X,XD,Y,YD,Z,ZD)"),
         ("s", None, "SUBROUTINES_D(X,XD,Y,YD,Z,ZD)"),
         ("s(z)", None, "SUBROUTINES_D(X,XD,Y,Z,ZD)"),
-        ("s(z)/(x y)", Some("-fixinterface"), "SUBROUTINES_D(X,XD,Y,YD,Z,ZD)"),
+        (
+            "s(z)/(x y)",
+            Some("-fixinterface"),
+            "SUBROUTINES_D(X,XD,Y,YD,Z,ZD)",
+        ),
     ] {
         let mut line = vec!["-head", head, "s.f"];
         line.extend(more);
@@ -313,8 +351,7 @@ fn several_directions_give_what_single_ones_give() {
 ",
     );
     let found = numbers(dir, &["main.f", "model.f", "model_d.f", "model_dv.f"], "");
-    let (several, single): (Vec<f64>, Vec<f64>) =
-        found.chunks(2).map(|p| (p[0], p[1])).unzip();
+    let (several, single): (Vec<f64>, Vec<f64>) = found.chunks(2).map(|p| (p[0], p[1])).unzip();
     close(&several, &single, 1e-14);
 }
 
@@ -347,7 +384,13 @@ fn derivatives_are_differentiated_again() {
     );
     tapenade(
         dir,
-        &["-head", "cube_d_d_dv(cube_d_dd)/(xd1)", "-o", "last", "cube_d_d_dv.f"],
+        &[
+            "-head",
+            "cube_d_d_dv(cube_d_dd)/(xd1)",
+            "-o",
+            "last",
+            "cube_d_d_dv.f",
+        ],
     )
     .success();
     assert!(read(dir, "last_d.f").contains("INCLUDE 'DIFFSIZES.inc'"));
@@ -555,12 +598,19 @@ fn a_makefile_that_calls_tapenade_works_unchanged() {
     );
     let output = Command::new(dir.join("program")).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let found: Vec<f64> = text.split_whitespace().map(|w| w.parse().unwrap()).collect();
+    let found: Vec<f64> = text
+        .split_whitespace()
+        .map(|w| w.parse().unwrap())
+        .collect();
     // Y = 3*(S*SIN(X(2)) + T**2)*T with T = X(1) = 1
     close(&found, &[3.0, 3.0], 1e-14);
     // A fault stops make, and nothing is left that looks made.
     fs::remove_file(dir.join("model_d.f")).unwrap();
-    write(dir, "model.f", "      SUBROUTINE MODEL(X, Y)\n      Y = (X\n      END\n");
+    write(
+        dir,
+        "model.f",
+        "      SUBROUTINE MODEL(X, Y)\n      Y = (X\n      END\n",
+    );
     let output = make("model_d.f").unwrap();
     assert!(!output.status.success());
     assert!(!dir.join("model_d.f").exists());
@@ -570,7 +620,11 @@ fn a_makefile_that_calls_tapenade_works_unchanged() {
 fn faults_end_with_a_message_and_an_exit_code() {
     let dir = sandbox();
     let dir = dir.path();
-    write(dir, "s.f", "      SUBROUTINE S(X, Y)\n      Y = X*X\n      END\n");
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)\n      Y = X*X\n      END\n",
+    );
     write(
         dir,
         "gamma.f",
@@ -580,19 +634,38 @@ fn faults_end_with_a_message_and_an_exit_code() {
         (&["-foo", "s.f"][..], 2, "unknown option `-foo`"),
         (&["-d"], 2, "no input files"),
         (&["-head", "s(y", "s.f"], 2, "a parenthesis is not closed"),
-        (&["-inputlanguage", "fortran90", "s.f"], 2, "only Fortran 77"),
+        (
+            &["-inputlanguage", "fortran90", "s.f"],
+            2,
+            "only Fortran 77",
+        ),
         (&["-b", "-head", "s(y)/(x)", "s.f"], 2, "reverse mode"),
         (&["-d", "-b", "-head", "s(y)/(x)", "s.f"], 2, "reverse mode"),
         (&["missing.f"], 1, "missing.f"),
-        (&["-head", "t(y)/(x)", "s.f"], 1, "the head T is not in the sources"),
-        (&["-head", "s(z)/(x)", "s.f"], 1, "no COMMON variable named Z"),
-        (&["-head", "s(x)/(y)", "s.f"], 1, "nothing was differentiated"),
+        (
+            &["-head", "t(y)/(x)", "s.f"],
+            1,
+            "the head T is not in the sources",
+        ),
+        (
+            &["-head", "s(z)/(x)", "s.f"],
+            1,
+            "no COMMON variable named Z",
+        ),
+        (
+            &["-head", "s(x)/(y)", "s.f"],
+            1,
+            "nothing was differentiated",
+        ),
         (&["-head", "s(y)/(x)", "gamma.f"], 1, "GAMMA"),
     ] {
         let output = tapenade(dir, line).code(code);
         let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
         assert!(text.contains(message), "{line:?}: {text}");
-        let made: Vec<String> = tree(dir).into_iter().filter(|n| n.contains("_d.f")).collect();
+        let made: Vec<String> = tree(dir)
+            .into_iter()
+            .filter(|n| n.contains("_d.f"))
+            .collect();
         assert!(made.is_empty(), "{line:?}: {made:?}");
     }
     // The list of messages is there in any case, as from Tapenade.
@@ -610,7 +683,10 @@ fn help_and_version_are_those_of_the_drop_in() {
     }
     let output = tapenade(dir.path(), &["-version"]).success();
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(text.starts_with("Tapenade 3.16 (compatible: farfel "), "{text}");
+    assert!(
+        text.starts_with("Tapenade 3.16 (compatible: farfel "),
+        "{text}"
+    );
     // Not the command's own -v and -q.
     write(
         dir.path(),
@@ -643,7 +719,10 @@ fn procedures_without_text_are_left_to_the_user() {
     has("CALLLIB_D(3,X,XD,T,TD,2.0)");
     has("TEMPD=U_D(X,XD,1,TEMP)");
     let messages = read(dir, "s_d.msg");
-    assert!(messages.contains("(AD09)") && messages.contains("provide lib_d"), "{messages}");
+    assert!(
+        messages.contains("(AD09)") && messages.contains("provide lib_d"),
+        "{messages}"
+    );
 }
 
 /// The real tool, where the machine has it.
@@ -752,7 +831,11 @@ fn interfaces_are_those_of_the_real_tool() {
     ];
     let mut compared = 0;
     for head in heads {
-        for more in [&["-d"][..], &["-multi"], &["-tgtfuncname", "_g", "-tgtvarname", "_g"]] {
+        for more in [
+            &["-d"][..],
+            &["-multi"],
+            &["-tgtfuncname", "_g", "-tgtvarname", "_g"],
+        ] {
             let (ours, theirs) = (sandbox(), sandbox());
             let line = [&["-head", head, "-o", "out", "all.f"], more].concat();
             let source = format!("{MODEL}{flow}");
@@ -794,7 +877,10 @@ fn nested_interfaces_are_those_of_the_real_tool() {
         tapenade(ours.path(), line).success();
     });
     run_closures(theirs.path(), &mut |line| {
-        let ran = Command::new(&real).args(line).current_dir(theirs.path()).output();
+        let ran = Command::new(&real)
+            .args(line)
+            .current_dir(theirs.path())
+            .output();
         assert!(ran.expect("the real tool").status.success(), "{line:?}");
     });
     for suffix in ["_g2", "_g4", "_g1", "_g3", "_g5"] {

@@ -118,9 +118,10 @@ pub(super) fn choose(
                 Some(u) if matches!(u.kind, UnitKind::Subroutine | UnitKind::Function) => {
                     units.push((u, spec));
                 }
-                Some(u) => errors.push(
-                    fault(format!("the head {name} is no subroutine or function"), u)
-                ),
+                Some(u) => errors.push(fault(
+                    format!("the head {name} is no subroutine or function"),
+                    u,
+                )),
                 None => errors.push(absent(format!("the head {name} is not in the sources"))),
             },
             None => match on_top(program) {
@@ -301,8 +302,10 @@ impl<'a> Slots<'a> {
         }
         let mut say = |set: Vec<usize>, what: &str| {
             if !set.is_empty() {
-                let list: Vec<String> =
-                    set.iter().map(|i| self.names[*i].0.to_lowercase()).collect();
+                let list: Vec<String> = set
+                    .iter()
+                    .map(|i| self.names[*i].0.to_lowercase())
+                    .collect();
                 messages.push(format!(
                     "{}: Command: {} {what}",
                     self.unit.name.to_lowercase(),
@@ -354,8 +357,14 @@ mod tests {
     #[test]
     fn lists_can_be_left_out() {
         assert_eq!(parse_heads("f").unwrap(), [spec("F", None, None)]);
-        assert_eq!(parse_heads("f(y)").unwrap(), [spec("F", None, Some(&["Y"]))]);
-        assert_eq!(parse_heads("f/(x)").unwrap(), [spec("F", Some(&["X"]), None)]);
+        assert_eq!(
+            parse_heads("f(y)").unwrap(),
+            [spec("F", None, Some(&["Y"]))]
+        );
+        assert_eq!(
+            parse_heads("f/(x)").unwrap(),
+            [spec("F", Some(&["X"]), None)]
+        );
     }
 
     #[test]
