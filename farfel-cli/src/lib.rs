@@ -13,12 +13,15 @@ mod cargo;
 mod commands;
 mod compiler;
 mod dependency;
+mod drawing;
 mod error;
 mod files;
 mod package_name;
 mod project;
 mod shell;
 mod template;
+mod timings;
+mod unchanged;
 
 use std::ffi::OsString;
 use std::path::Path;
