@@ -187,7 +187,7 @@ fn units(
     } = tangents;
     for (procedure, derivative) in provide {
         messages.push(format!(
-            "(AD09) the sources have no text of {}: provide {}",
+            "(AD09) there is no text of function {}: provide {}",
             procedure.to_lowercase(),
             derivative.to_lowercase()
         ));
@@ -210,7 +210,10 @@ fn units(
                         "(AD12) define {name} in {SIZES_FILE}: the extent of {array} in dimension {dimension}"
                     )
                 }
-                None => format!("(AD10) define {name} in {SIZES_FILE}: the most directions"),
+                None => format!(
+                    "(AD10) define {} in {SIZES_FILE}: the most directions",
+                    name.to_lowercase()
+                ),
             };
             if !messages.contains(&message) {
                 messages.push(message);
