@@ -52,10 +52,7 @@ impl<'a> CallGraph<'a> {
     }
 
     /// The part of a program's call graph that can be reached from some units.
-    pub fn below_all<'h>(
-        program: &'a Program,
-        heads: impl IntoIterator<Item = &'h str>,
-    ) -> Self {
+    pub fn below_all<'h>(program: &'a Program, heads: impl IntoIterator<Item = &'h str>) -> Self {
         let mut edges: HashMap<Name, Vec<Name>> = HashMap::new();
         let mut units: Vec<&'a Unit> = Vec::new();
         let mut seen: HashSet<Name> = HashSet::new();

@@ -397,7 +397,10 @@ pub struct OneProject {
 }
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true, override_usage = "farfel tapenade [OPTIONS] FILE...")]
+#[command(
+    disable_help_flag = true,
+    override_usage = "farfel tapenade [OPTIONS] FILE..."
+)]
 pub struct Tapenade {
     /// Options and files as Tapenade takes them; `-help` shows them
     #[arg(last = true, value_name = "OPTIONS")]

@@ -186,12 +186,7 @@ pub(crate) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(
-        program: &'a Program,
-        layout: &'a Layout,
-        dependence: Dependence,
-        block: Span,
-    ) -> Self {
+    fn new(program: &'a Program, layout: &'a Layout, dependence: Dependence, block: Span) -> Self {
         Engine {
             program,
             layout,
