@@ -112,7 +112,11 @@ fn origin(p: &Prepared, request: &Request, unit: &Unit) -> Option<Name> {
         rest.split_whitespace().next().map(str::to_owned)
     });
     let known = |name: &str| {
-        let names = p.units.iter().chain(&p.helpers).map(|u| &u.name);
+        let names = p
+            .units
+            .iter()
+            .chain(p.helpers.iter().map(|h| &h.seen))
+            .map(|u| &u.name);
         names
             .chain(&p.stubs)
             .find(|n| n.eq_ignore_ascii_case(name))
@@ -130,7 +134,7 @@ fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Di
         .iter()
         .map(|m| &m.unit)
         .chain(&p.units)
-        .chain(&p.helpers)
+        .chain(p.helpers.iter().map(|h| &h.seen))
         .map(|u| u.name.as_str())
         .collect();
     // Unknown procedures of the input were judged before the run, and so were calls of
