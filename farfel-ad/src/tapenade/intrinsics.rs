@@ -289,9 +289,18 @@ impl StandIn {
 /// What stands in for an intrinsic function with arguments of some types.
 fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
     let of = *types.first()?;
-    let zero = if result == Type::DOUBLE { "0.D0" } else { "0.0" };
+    let (zero, one) = if result == Type::DOUBLE {
+        ("0.D0", "1.D0")
+    } else {
+        ("0.0", "1.0")
+    };
     let (name, seen): (String, Vec<&str>) = match (i.op, of) {
         (Op::Dim, Type::Real(n)) => (format!("DIM{n}"), vec!["F = MAX(A - B, 0)"]),
+        // In single precision the tool mixes precisions.
+        (Op::Sign, Type::Real(n)) => (
+            format!("SIGN{n}"),
+            vec!["C = SIGN(ONE, A)", "D = SIGN(ONE, B)", "F = A*C*D"],
+        ),
         // Like this one, it has no derivative.
         (Op::Anint, Type::Real(n)) => (format!("ANINT{n}"), vec!["F = AINT(A)"]),
         // The tool writes LOG(10) in single precision.
@@ -334,7 +343,7 @@ fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
         result,
         of,
         count: types.len(),
-        seen: seen.into_iter().map(|s| s.replace(", 0)", &format!(", {zero})"))).collect(),
+        seen: seen.into_iter().map(|s| s.replace(", 0)", &format!(", {zero})")).map(|s| s.replace("ONE", one)).collect(),
         real: format!("{}({args})", i.name),
     })
 }
