@@ -48,27 +48,38 @@ pub struct CallGraph<'a> {
 impl<'a> CallGraph<'a> {
     /// The part of a program's call graph that can be reached from a unit.
     pub fn below(program: &'a Program, head: &str) -> Self {
+        Self::below_all(program, [head])
+    }
+
+    /// The part of a program's call graph that can be reached from some units.
+    pub fn below_all<'h>(
+        program: &'a Program,
+        heads: impl IntoIterator<Item = &'h str>,
+    ) -> Self {
         let mut edges: HashMap<Name, Vec<Name>> = HashMap::new();
         let mut units: Vec<&'a Unit> = Vec::new();
         let mut seen: HashSet<Name> = HashSet::new();
         // Each entry: a unit, and how many of its callees have been followed.
         let mut path: Vec<(&'a Unit, usize)> = Vec::new();
-        path.extend(program.unit(head).map(|u| (u, 0)));
-        seen.insert(head.into());
-        while let Some((unit, next)) = path.pop() {
-            let called = edges
-                .entry(unit.name.clone())
-                .or_insert_with(|| callees(program, unit));
-            match called.get(next) {
-                Some(name) => {
-                    path.push((unit, next + 1));
-                    if seen.insert(name.clone())
-                        && let Some(callee) = program.unit(name)
-                    {
-                        path.push((callee, 0));
+        for head in heads {
+            if seen.insert(head.into()) {
+                path.extend(program.unit(head).map(|u| (u, 0)));
+            }
+            while let Some((unit, next)) = path.pop() {
+                let called = edges
+                    .entry(unit.name.clone())
+                    .or_insert_with(|| callees(program, unit));
+                match called.get(next) {
+                    Some(name) => {
+                        path.push((unit, next + 1));
+                        if seen.insert(name.clone())
+                            && let Some(callee) = program.unit(name)
+                        {
+                            path.push((callee, 0));
+                        }
                     }
+                    None => units.push(unit),
                 }
-                None => units.push(unit),
             }
         }
         let place: HashMap<&Name, usize> = units
