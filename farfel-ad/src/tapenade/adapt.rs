@@ -2,7 +2,7 @@
 
 use super::input::Prepared;
 use super::output::{Made, broken, called};
-use super::{fit, silence, spans, stack, vector};
+use super::{fit, mixed, silence, spans, stack, vector};
 use farfel_lang::{Sources, Span};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -26,6 +26,7 @@ pub(super) fn adapt(
     let mut units: Vec<Unit> = Vec::new();
     for Made { mut unit, of } in made {
         silence::restore_stops(&mut unit, &p.placeholders);
+        mixed::keep_precision(&mut unit);
         vector::generalise(&mut unit).map_err(|f| vec![directions(p, request, &unit, &f)])?;
         let of = of.and_then(|n| p.unit(&n));
         spans::place_unit(

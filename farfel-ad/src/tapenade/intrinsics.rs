@@ -146,9 +146,12 @@ fn replace_one(unit: &mut Unit, e: &mut Expr, helpers: &mut BTreeMap<String, Hel
         return;
     }
     if i.op == Op::Convert
-        && let (Type::Complex(n), [x, y]) = (result, &args[..])
+        && let Type::Complex(n) = result
+        && !matches!(types.first(), Some(Type::Complex(_)))
+        && let Some(x) = args.first()
     {
-        let parts = [x.clone(), y.clone()];
+        let zero = Expr::int(0, span);
+        let parts = [x.clone(), args.get(1).cloned().unwrap_or(zero)];
         complex(unit, e, parts, n == 8, helpers);
         return;
     }
@@ -343,13 +346,17 @@ fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
         result,
         of,
         count: types.len(),
-        seen: seen.into_iter().map(|s| s.replace(", 0)", &format!(", {zero})")).map(|s| s.replace("ONE", one)).collect(),
+        seen: seen
+            .into_iter()
+            .map(|s| s.replace(", 0)", &format!(", {zero})")))
+            .map(|s| s.replace("ONE", one))
+            .collect(),
         real: format!("{}({args})", i.name),
     })
 }
 
 /// The symbol of an intrinsic function, unless its name means something else here.
-fn intrinsic(unit: &mut Unit, name: &str, span: Span) -> Option<farfel_lang::ir::SymId> {
+pub(super) fn intrinsic(unit: &mut Unit, name: &str, span: Span) -> Option<farfel_lang::ir::SymId> {
     if let Some(s) = unit.symbols.find(name) {
         return matches!(unit.symbols[s].class, Class::Intrinsic(_)).then_some(s);
     }

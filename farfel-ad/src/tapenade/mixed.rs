@@ -1,11 +1,13 @@
-//! Functions whose result is converted by the assignment.
+//! Numbers of different types in one statement.
+//!
+//! First, functions whose result is converted by the assignment.
 //!
 //! Of `Y = F(X)` the tool makes a call that puts the result of F straight into Y, of
 //! whatever type Y is. So where the types differ, the copy that it gets says
 //! `T = F(X)` and `Y = T`.
 
 use farfel_lang::ir::{
-    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit,
+    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit, walk_block_mut,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -84,4 +86,46 @@ fn converts(unit: &Unit, s: &Stmt) -> Option<Type> {
         && to.is_differentiable()
         && from != to)
         .then_some(from)
+}
+
+/// Takes the single precision out of what the tool wrote in double precision: it converts
+/// derivatives by CMPLX and SNGL whatever their type. Such calls of the user's are gone
+/// from the input: see [`super::intrinsics`].
+pub(super) fn keep_precision(unit: &mut Unit) {
+    let mut body = std::mem::take(&mut unit.body);
+    walk_block_mut(&mut body, &mut |s| {
+        s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut |e| widen(unit, e)));
+        if let StmtKind::Assign(target, value) = &mut s.kind
+            && matches!(
+                type_of(unit, target),
+                Some(Type::Real(8) | Type::Complex(8))
+            )
+        {
+            value.rewrite(&mut |e| {
+                if let ExprKind::Call(f, args) = &mut e.kind
+                    && unit.symbols[*f].name == "SNGL"
+                    && args.len() == 1
+                    && let Some(inner) = args.pop()
+                {
+                    e.kind = ExprKind::Paren(Box::new(inner));
+                }
+            });
+        }
+    });
+    unit.body = body;
+}
+
+/// CMPLX of numbers in double precision is DCMPLX.
+fn widen(unit: &mut Unit, e: &mut Expr) {
+    if let ExprKind::Call(f, args) = &e.kind
+        && unit.symbols[*f].name == "CMPLX"
+        && matches!(unit.symbols[*f].class, Class::Intrinsic(_))
+        && args
+            .iter()
+            .any(|a| type_of(unit, a) == Some(Type::DOUBLE))
+        && let Some(new) = super::intrinsics::intrinsic(unit, "DCMPLX", e.span)
+        && let ExprKind::Call(f, _) = &mut e.kind
+    {
+        *f = new;
+    }
 }
