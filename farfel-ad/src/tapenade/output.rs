@@ -47,6 +47,16 @@ pub(super) fn read(
             line.trim()
         )));
     }
+    if let Some(array) = unknown_size(text) {
+        return Err(vec![
+            broken(
+                p,
+                request,
+                format!("Tapenade needs the size of {array}, which it cannot find out"),
+            )
+            .help(format!("declare {array} with its size")),
+        ]);
+    }
     let mut sources = Sources::new();
     let start = p.text.len() as u32;
     let file = sources.add("derivative", format!("{}{text}", p.text));
@@ -91,6 +101,19 @@ pub(super) fn read(
     }
     complete(p, request, &made)?;
     Ok(made)
+}
+
+/// The array whose size the output asks for by a constant that is nowhere defined:
+/// `ISIZE1OFx`.
+fn unknown_size(text: &str) -> Option<String> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .map(str::to_ascii_uppercase)
+        .find_map(|word| {
+            let rest = word.strip_prefix("ISIZE")?;
+            let array = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            let array = array.strip_prefix("OF")?;
+            Some(array.strip_prefix("DRF").unwrap_or(array).to_owned())
+        })
 }
 
 /// A fault of the tool's, at the block that needs the derivative.
