@@ -149,5 +149,24 @@ pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
             s.kind = StmtKind::Stop(Some(code));
         }
     });
+    drop_second_stops(&mut body);
     unit.body = body;
+    for p in placeholders {
+        if let Some(s) = unit.symbols.find(&p.name) {
+            unit.undeclare(s);
+        }
+    }
+}
+
+/// The STOP that says nothing behind the one that does.
+fn drop_second_stops(block: &mut Block) {
+    let mut stopped = false;
+    block.retain(|s| {
+        let second = stopped && s.label.is_none() && s.kind == StmtKind::Stop(None);
+        stopped = matches!(s.kind, StmtKind::Stop(Some(_)));
+        !second
+    });
+    for s in block {
+        s.blocks_mut().into_iter().for_each(drop_second_stops);
+    }
 }
