@@ -7,7 +7,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`callgraph`] | which units can be reached, callees first |
 //! | [`flow`] | control flow graph of a unit |
 //! | [`locations`] | variables, COMMON and EQUIVALENCE as locations |
 //! | [`calls`] | the calls that a statement makes |
@@ -18,7 +17,6 @@
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 pub mod activity;
-pub mod callgraph;
 pub mod calls;
 pub mod collect;
 pub mod depend;

@@ -14,6 +14,7 @@
 //! file and reads no environment variable; INCLUDE files come through a
 //! [`syntax::Loader`] that the caller supplies.
 
+pub mod callgraph;
 pub mod diagnostic;
 pub mod effects;
 pub mod intrinsics;

@@ -24,10 +24,10 @@ mod stmt;
 mod symbols;
 
 use crate::activity::Context;
-use crate::callgraph::CallGraph;
 use crate::depend::Dependence;
 use crate::flow::Flow;
 use crate::locations::{Set, Space};
+use farfel_lang::callgraph::{Below, UnitIndex};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
 use names::Names;
@@ -42,7 +42,8 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let dependence = Dependence::of(&CallGraph::below(program, &request.head));
+    let index = UnitIndex::of(program);
+    let dependence = Dependence::of(&Below::of(program, &index, &request.head));
     let engine = Engine {
         program,
         request,
