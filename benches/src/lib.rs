@@ -151,6 +151,16 @@ pub fn own_time() -> std::io::Result<Duration> {
     processor_time(UsageWho::RUSAGE_SELF)
 }
 
+/// The processor time that the processes have taken which this one has started and waited for,
+/// and those which they have waited for.
+///
+/// # Errors
+///
+/// What the system says when it does not tell.
+pub fn children_time() -> std::io::Result<Duration> {
+    processor_time(UsageWho::RUSAGE_CHILDREN)
+}
+
 /// User and system time together: their sum is counted exactly, while how it is divided
 /// between the two is only sampled, every few milliseconds.
 fn processor_time(of: UsageWho) -> std::io::Result<Duration> {

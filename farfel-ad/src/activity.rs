@@ -17,7 +17,7 @@ use crate::calls::{CallSite, calls};
 use crate::depend::{Dependence, Move, apply_varied};
 use crate::flow::Flow;
 use crate::locations::{Set, Space, differentiable};
-use farfel_lang::ir::{Class, ExprKind, IoKind, StmtKind, SymId, Unit};
+use farfel_lang::ir::{Class, ExprKind, IoKind, Place, StmtKind, SymId, Unit};
 use std::collections::VecDeque;
 
 /// In which context a unit's derivative is wanted: which inputs have a derivative, and
@@ -62,6 +62,9 @@ pub struct Problem<'a> {
     pub dependence: &'a Dependence,
     /// Turns the context that a call asks for into the one that it gets.
     pub admit: &'a dyn Fn(&str, Context) -> Context,
+    /// Take it that a procedure without text uses and assigns all its arguments, and that
+    /// somebody else provides its derivative.
+    pub assume: bool,
 }
 
 /// What a call of an active procedure passes on.
@@ -215,29 +218,30 @@ impl<'a> Problem<'a> {
             let Some(Site::Known(c)) = self.site(call, &varied, &out, wanted) else {
                 continue;
             };
-            let Some(callee) = self.dependence.callee(self.unit, call.callee) else {
-                continue;
+            let args = match self.dependence.callee(self.unit, call.callee) {
+                Some(callee) => callee.args,
+                None => call.args.len(),
             };
             for o in c.outputs.ones() {
                 if c.inputs.contains(o) || !certain {
                     continue;
                 }
-                if o < callee.args {
+                if o < args {
                     if let Some(ExprKind::Var(s)) = call.args.get(o).map(|a| &a.kind) {
                         let loc = self.space.loc(*s);
                         if !self.space.weak.contains(loc) {
                             out.remove(loc);
                         }
                     }
-                } else if o > callee.args {
-                    let loc = self.space.common(o - callee.args - 1);
+                } else if o > args {
+                    let loc = self.space.common(o - args - 1);
                     if !self.space.weak.contains(loc) {
                         out.remove(loc);
                     }
                 }
             }
             for x in c.inputs.ones() {
-                if x < callee.args {
+                if x < args {
                     let Some(a) = call.args.get(x) else { continue };
                     let mut from = Set::with_capacity(self.space.len);
                     self.dependence.depends(self.unit, self.space, a, &mut from);
@@ -248,8 +252,8 @@ impl<'a> Problem<'a> {
                         from.intersect_with(&varied);
                         out.union_with(&from);
                     }
-                } else if x > callee.args {
-                    out.insert(self.space.common(x - callee.args - 1));
+                } else if x > args {
+                    out.insert(self.space.common(x - args - 1));
                 }
             }
         }
@@ -283,7 +287,24 @@ impl<'a> Problem<'a> {
                     .is_some_and(|t| t.is_differentiable())
                 && unit.symbols[call.callee].class != Class::Subroutine;
             let any_in = (0..n).any(actual_varied);
-            return (any_in && (result || (0..n).any(actual_live))).then_some(Site::Unknown);
+            if !any_in || !result && !(0..n).any(actual_live) {
+                return None;
+            }
+            if !self.assume || unit.symbols[call.callee].place == Place::Dummy {
+                return Some(Site::Unknown);
+            }
+            let mut set = Set::with_capacity(n + 1);
+            set.extend((0..n).filter(|i| actual_varied(*i) || actual_live(*i)));
+            set.set(n, result);
+            let mut inputs = set.clone();
+            inputs.set(n, false);
+            return Some(Site::Known((self.admit)(
+                &unit.symbols[call.callee].name,
+                Context {
+                    inputs,
+                    outputs: set,
+                },
+            )));
         };
         let slots = callee.depends.len();
         let mut varied_in = Set::with_capacity(slots);

@@ -12,19 +12,30 @@
 //! | [`calls`] | the calls that a statement makes |
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
-//! | `tangent` | forward mode |
+//! | [`tangent`] | forward mode |
+//! | [`layout`] | how derivatives are named and laid out |
+//! | [`dropin`] | the engine behind Tapenade's command line |
 //! | [`external`] | AD tools that are programs of their own |
+//! | [`adifor`] | ADIFOR 2 |
+//! | [`tapenade`] | one of them: Tapenade |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
+/// The version of this crate. Another version may make another program of the same source.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 pub mod activity;
+pub mod adifor;
 pub mod calls;
 pub mod collect;
 pub mod depend;
+pub mod dropin;
 pub mod external;
 pub mod flow;
+pub mod layout;
 pub mod locations;
 mod matrix;
-mod tangent;
+pub mod tangent;
+pub mod tapenade;
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
@@ -102,7 +113,7 @@ impl AdTool for Builtin {
                     ),
                 )
                 .label("ADR block")
-                .help("write the block with ADF, one run for each independent variable"),
+                .help("Tapenade does it: set `ad-tool = \"tapenade\"`; or write the block with ADF, one run for each independent variable"),
             ]),
         }
     }

@@ -193,24 +193,12 @@ fn lost_derivatives() {
 
 #[test]
 fn adjoints() {
-    use farfel_ad::{AdTool, Builtin};
-    use farfel_lang::Span;
-    use farfel_lang::ir::{AdMode, Program, Request};
-    let request = Request {
-        id: 1,
-        mode: AdMode::Reverse,
-        head: "F".into(),
-        suffix: "_G1".into(),
-        derivative: "F_G1".into(),
-        independents: vec![0],
-        dependents: vec![1],
-        paired: vec![0, 1],
-        vector: false,
-        span: Span::NONE,
-    };
-    let errors = Builtin
-        .differentiate(&Program::default(), &request)
-        .unwrap_err();
-    assert_eq!(errors.len(), 1);
-    assert_eq!(errors[0].rule.code, "F0305");
+    let text = "      SUBROUTINE S(X, Y, G)
+      ADR(Y)
+      Y = X**2
+      END ADR(G = COTANGENT(X))
+      END
+";
+    let errors = expand(text).unwrap_err();
+    assert_snapshot!(errors, @"F0305 2:7 reverse mode is not in the built-in engine of Farfel 0.1.0 yet");
 }

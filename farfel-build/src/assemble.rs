@@ -60,47 +60,75 @@ pub(crate) fn program_text(program: &Program, sources: Option<&Sources>) -> Stri
     print_program(&program, &options(sources))
 }
 
-/// A library, ready to be printed.
+/// How an object file of a library hangs together with the others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Links {
+    /// What makes its names unlike those of other objects; `None` where it is the only one.
+    pub object: Option<String>,
+    /// Its units that other objects call.
+    pub shared: HashSet<Name>,
+    /// The names under which it calls units of other objects, ENTRY names too.
+    pub elsewhere: HashSet<Name>,
+    /// The BLOCK DATA units of the whole library.
+    pub block_data: HashSet<Name>,
+}
+
+/// An object file of a library, ready to be printed.
 pub(crate) struct Library {
     names: Names,
+    module: Name,
     inside: Vec<Unit>,
     outside: Vec<Unit>,
+    renamed: HashMap<Name, Name>,
 }
 
 impl Library {
-    /// Arranges a lowered program as a library.
-    pub(crate) fn new(mut program: Program, names: Names) -> Library {
+    /// Arranges the units of one object file.
+    pub(crate) fn new(mut program: Program, names: Names, links: &Links) -> Library {
         for unit in &mut program.units {
             replace_stop(unit);
             rename_commons(unit, &names);
         }
         let own = entries(&program);
-        let external = external(&program, &own);
-        let renamed: HashMap<Name, Name> = own
+        let external = external(&program, &own, &links.shared);
+        // A copy in this object only bears the object's name, too.
+        let global = |name: &Name, owner: &Name| match &links.object {
+            Some(object) if !links.shared.contains(owner) => {
+                names.global(&format!("{object}_0{name}"))
+            }
+            _ => names.global(name),
+        };
+        let mut renamed: HashMap<Name, Name> = own
             .iter()
             .filter(|(_, owner)| external.contains(*owner))
-            .map(|(name, _)| (name.clone(), names.global(name)))
+            .map(|(name, owner)| (name.clone(), global(name, owner)))
             .collect();
+        for name in &links.elsewhere {
+            if !own.contains_key(name) {
+                renamed.insert(name.clone(), names.global(name));
+            }
+        }
         let private: HashSet<Name> = own
             .iter()
             .filter(|(_, owner)| !external.contains(*owner))
             .map(|(name, _)| name.clone())
             .collect();
-        let block_data: HashSet<Name> = program
-            .units
-            .iter()
-            .filter(|u| u.kind == UnitKind::BlockData)
-            .map(|u| u.name.clone())
-            .collect();
+        let module = match &links.object {
+            Some(object) => names.global(&format!("0{object}")),
+            None => names.module.clone(),
+        };
         let mut library = Library {
             names,
+            module,
             inside: Vec::new(),
             outside: Vec::new(),
+            renamed,
         };
         for mut unit in program.units {
-            drop_block_data(&mut unit, &block_data);
-            rename_external(&mut unit, &renamed);
-            if external.contains(&unit.name) || renamed.values().any(|n| *n == unit.name) {
+            drop_block_data(&mut unit, &links.block_data);
+            let is_external = external.contains(&unit.name);
+            rename_external(&mut unit, &library.renamed);
+            if is_external {
                 library.outside.push(unit);
             } else {
                 use_module(&mut unit, &private);
@@ -110,13 +138,14 @@ impl Library {
         library
     }
 
-    /// The text, with a `bind(C)` subroutine for each of `exports`. `sources` adds the line
-    /// markers that lead messages and debuggers to the user's lines.
+    /// The text, with a `bind(C)` subroutine for each of `exports`, which are units of this
+    /// object. `sources` adds the line markers that lead messages and debuggers to the
+    /// user's lines.
     pub(crate) fn text(&self, exports: &[Name], sources: Option<&Sources>) -> String {
         let options = options(sources);
         let mut text = String::new();
         let mut put = |statement: &str| text.push_str(&fixed_form(statement));
-        put(&format!("MODULE {}", self.names.module));
+        put(&format!("MODULE {}", self.module));
         put("PRIVATE");
         for name in exports {
             put(&format!("PUBLIC {}", self.names.wrapper(name)));
@@ -130,9 +159,9 @@ impl Library {
             let _ = writeln!(text, "# 1 \"{BORDER}\"");
         }
         for name in exports {
-            let global = self.names.global(name);
             let unit = self.inside.iter().find(|u| u.name == *name);
-            if let Some(unit) = unit.or(self.outside.iter().find(|u| u.name == global)) {
+            let global = self.renamed.get(name);
+            if let Some(unit) = unit.or(self.outside.iter().find(|u| Some(&u.name) == global)) {
                 text.push_str(&border(unit, name, &self.names));
             }
         }
@@ -205,10 +234,10 @@ fn rename_commons(unit: &mut Unit, names: &Names) {
     }
 }
 
-/// The units that cannot be in the module: BLOCK DATA, what is called in a way that an
-/// explicit interface forbids, and what those call.
-fn external(program: &Program, own: &HashMap<Name, Name>) -> HashSet<Name> {
-    let mut external: HashSet<Name> = HashSet::new();
+/// The units that cannot be in the module: what other objects call, BLOCK DATA, what is
+/// called in a way that an explicit interface forbids, and what those call.
+fn external(program: &Program, own: &HashMap<Name, Name>, shared: &HashSet<Name>) -> HashSet<Name> {
+    let mut external = shared.clone();
     for unit in &program.units {
         if unit.kind == UnitKind::BlockData {
             external.insert(unit.name.clone());

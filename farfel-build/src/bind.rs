@@ -169,8 +169,8 @@ pub(crate) struct Bindings<'a> {
     pub names: &'a Names,
     pub sources: &'a Sources,
     pub config: &'a Config,
-    pub facts: Facts,
-    pub assigned: Assigned,
+    pub facts: &'a Facts,
+    pub assigned: &'a Assigned,
 }
 
 impl Bindings<'_> {

@@ -151,7 +151,11 @@ impl Default for Config {
 /// The name of the built-in AD engine.
 const BUILTIN: &str = "builtin";
 
-/// The environment variables that [`Config`] reads.
+/// The names of all AD tools.
+const AD_TOOLS: [&str; 3] = [BUILTIN, "tapenade", "adifor"];
+
+/// The environment variables that decide what is built: those that [`Config`] reads, and
+/// those by which compilers and tools are found.
 pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_FC",
     "FC",
@@ -160,6 +164,9 @@ pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_CACHE_REMOTE",
     "FARFEL_FFLAGS",
     "FARFEL_INSTALL",
+    "TAPENADE_HOME",
+    "AD_HOME",
+    "JAVA_HOME",
 ];
 
 #[derive(Deserialize)]
@@ -366,8 +373,13 @@ impl Config {
                 message,
             })
         };
-        if self.ad_tool != BUILTIN {
+        if !AD_TOOLS.contains(&self.ad_tool.as_str()) {
             return Err(Error::AdTool(self.ad_tool.clone()));
+        }
+        for (name, tool) in [("tapenade", &self.tapenade), ("adifor", &self.adifor)] {
+            if tool.timeout == 0 {
+                return fault(&format!("{name}.timeout"), "0 is not at least 1".into());
+            }
         }
         if !matches!(self.real_kind, 4 | 8) {
             return fault(
@@ -448,8 +460,12 @@ mod tests {
             ),
             ("real-kind = 5", "setting `real-kind`: 5 is neither 4 nor 8"),
             (
-                "ad-tool = 'tapenade'",
-                "AD tool `tapenade` is not available in this version of Farfel; `builtin` is",
+                "ad-tool = 'tapernade'",
+                "there is no AD tool `tapernade`; there are `builtin`, `tapenade` and `adifor`",
+            ),
+            (
+                "tapenade.timeout = 0",
+                "setting `tapenade.timeout`: 0 is not at least 1",
             ),
             (
                 "form = 'loose'",
@@ -485,7 +501,7 @@ mod tests {
                 "FARFEL_FC" => "f2".into(),
                 "FARFEL_FFLAGS" => " -b  -c ".into(),
                 "FARFEL_INSTALL" => "1".into(),
-                "FARFEL_AD_TOOL" => "adifor".into(),
+                "FARFEL_AD_TOOL" => "adolc".into(),
                 "FARFEL_CACHE_DIR" => "/c".into(),
                 "FARFEL_CACHE_REMOTE" => "redis://r".into(),
                 other => panic!("{other} is not documented"),
@@ -495,7 +511,7 @@ mod tests {
         assert_eq!(c.fc.as_deref(), Some(Path::new("f2")));
         assert_eq!(c.flags, ["-a", "-b", "-c"]);
         assert!(c.install);
-        assert!(matches!(c.check(), Err(Error::AdTool(t)) if t == "adifor"));
+        assert!(matches!(c.check(), Err(Error::AdTool(t)) if t == "adolc"));
         assert!(c.apply_environment(&|_| Some("yes".into())).is_err());
     }
 }

@@ -20,9 +20,31 @@ pub enum Error {
         message: String,
     },
 
-    /// The chosen AD tool is not part of this version.
-    #[error("AD tool `{0}` is not available in this version of Farfel; `builtin` is")]
+    /// There is no AD tool of this name.
+    #[error("there is no AD tool `{0}`; there are `builtin`, `tapenade` and `adifor`")]
     AdTool(String),
+
+    /// An AD tool that is a program of its own is not on this machine.
+    #[error("{tool} was not found: looked in {}; {help}", looked_in.join(", "))]
+    ToolNotFound {
+        /// Its name.
+        tool: &'static str,
+        /// The places, in order, each with what is wrong there.
+        looked_in: Vec<String>,
+        /// How to get it, and what can be had without it.
+        help: &'static str,
+    },
+
+    /// An AD tool is on this machine and does not work.
+    #[error("{tool} at {} does not work: {reason}", program.display())]
+    ToolBroken {
+        /// Its name.
+        tool: &'static str,
+        /// Its program.
+        program: PathBuf,
+        /// What it did.
+        reason: String,
+    },
 
     /// `exports` names what cannot be called from Rust, or what does not exist.
     #[error("cannot export {name}: {reason}")]
@@ -91,6 +113,8 @@ impl Error {
             Error::Diagnostics(_)
             | Error::Config { .. }
             | Error::AdTool(_)
+            | Error::ToolNotFound { .. }
+            | Error::ToolBroken { .. }
             | Error::Export { .. }
             | Error::NoMainProgram
             | Error::Undefined(_)

@@ -2,8 +2,8 @@
 //! they STOP.
 
 use farfel_lang::ir::{
-    BinOp, Class, Expr, ExprKind, Name, Place, Program, SpecKind, StmtKind, SymId, Symbol, Type,
-    UnOp, Unit, walk_block, walk_exprs,
+    BinOp, Class, Expr, ExprKind, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId,
+    Symbol, Type, UnOp, Unit, walk_block, walk_exprs,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -116,6 +116,18 @@ fn has_shared_data(unit: &Unit) -> bool {
                 || matches!(s.place, Place::Common(_))
                 || (s.place == Place::Local && s.is_variable() && is_static(unit, s))
         })
+}
+
+/// Does a unit keep values of its own between calls? Copies of it would each keep their own.
+pub(crate) fn keeps_state(unit: &Unit) -> bool {
+    let declared = unit.specs.iter().any(|s| match &s.kind {
+        SpecKind::Data(_) => true,
+        SpecKind::Save(items) => {
+            items.is_empty() || items.iter().any(|i| matches!(i, SaveItem::Var(_)))
+        }
+        _ => false,
+    });
+    declared || unit.symbols.iter().any(|(_, s)| s.saved)
 }
 
 /// A local array of fixed size that is too large for the stack.

@@ -1,9 +1,10 @@
 //! Writing files: whole or not at all, and only when their content changes.
 
 use crate::Error;
+use crate::process::watch::{Watch, unforeseeable};
 use std::fs;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Writes a file if its content differs, through a temporary file beside it, so that a
 /// reader never sees half of it. Returns whether it was written.
@@ -28,57 +29,116 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool, Erro
 /// Removes a file; it need not exist.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(e)),
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io(path)(e)),
         _ => Ok(()),
     }
 }
 
-/// A directory for files that are needed only for a moment.
-pub(crate) struct Scratch(PathBuf);
+/// A directory for files that are needed only for a moment. Nobody else may look into it,
+/// and nobody can know its name beforehand. It goes when this is dropped, and when this
+/// process is killed before, see [`Watch`].
+pub(crate) struct Scratch {
+    path: PathBuf,
+    watch: Watch,
+}
 
 impl Scratch {
     pub(crate) fn new() -> Result<Scratch, Error> {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let base = std::env::temp_dir();
+        Scratch::new_in(&std::env::temp_dir())
+    }
+
+    /// One in a directory that is not the system's, so that what is made in it can be moved
+    /// to there.
+    pub(crate) fn new_in(base: &Path) -> Result<Scratch, Error> {
+        // The directory of a program that runs in it is another one.
+        let base = std::path::absolute(base).map_err(Error::io(base))?;
         loop {
-            let path = base.join(format!(
-                "farfel-{}-{}",
-                std::process::id(),
-                COUNT.fetch_add(1, Ordering::Relaxed)
-            ));
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Scratch(path)),
-                // Left by a process that had our number, or laid there by someone.
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            let path = base.join(format!("farfel-{}", unforeseeable()));
+            match private_directory(&path) {
+                Ok(()) => {
+                    return Ok(Scratch {
+                        watch: Watch::new(Some(&path)),
+                        path,
+                    });
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(Error::io(path)(e)),
             }
         }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// What guards it, for a program that runs in it.
+    pub(crate) fn watch(&mut self) -> &mut Watch {
+        &mut self.watch
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Best effort: it is in the system's directory for such files.
-        let _ = fs::remove_dir_all(&self.0);
+        remove_tree(&self.path);
     }
 }
 
-/// Copies a file, with its permissions, so that `to` is whole or not there.
-pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    let temporary = beside(to);
-    fs::copy(from, &temporary)
-        .and_then(|_| fs::rename(&temporary, to))
-        .map_err(|source| {
-            let _ = fs::remove_file(&temporary);
-            Error::Io {
-                path: to.to_owned(),
-                source,
+/// Makes a directory that only its owner may read and write.
+pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Removes a directory with all that is in it, links but not what they lead to. Best effort:
+/// it is in the system's directory for such files.
+fn remove_tree(path: &Path) {
+    for _ in 0..3 {
+        match fs::remove_dir_all(path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => open_up(path),
+            _ => return,
+        }
+    }
+}
+
+/// Gives their owner all rights on directories, which a program may have taken away.
+fn open_up(path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mut left = vec![path.to_owned()];
+        while let Some(path) = left.pop() {
+            // The metadata of a link are its own.
+            if fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir()) {
+                let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o700));
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                left.extend(entries.map(|e| e.path()));
             }
-        })
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+}
+
+/// Writes a program that can be run, whole or not at all.
+pub(crate) fn write_program(path: &Path, code: &[u8]) -> Result<(), Error> {
+    let temporary = beside(path);
+    let write = || {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o777);
+        options.open(&temporary)?.write_all(code)?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|source| {
+        let _ = fs::remove_file(&temporary);
+        Error::Io {
+            path: path.to_owned(),
+            source,
+        }
+    })
 }
 
 /// The name of a temporary file in the same directory.

@@ -2,11 +2,12 @@
 
 use crate::border::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
+use crate::process::{self, Limits};
 use crate::toolchain::Compiler;
-use crate::{Config, Error, Report, files};
+use crate::{Config, Error, files};
 use farfel_lang::diagnostic::rules::COMPILER;
 use farfel_lang::{Diagnostic, Severity, Sources, Span};
-use std::path::Path;
+use std::ffi::OsString;
 
 /// How to optimise, where the settings do not say.
 pub(crate) struct Profile {
@@ -48,72 +49,98 @@ pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
     flags
 }
 
-/// Adds to a report what gfortran said when it last ran.
-pub(crate) fn remembered(log: &Path, mut report: Report) -> Report {
-    let said = std::fs::read_to_string(log).unwrap_or_default();
-    let (found, _) = messages(&said, &report.sources);
-    report.diagnostics.extend(found);
-    report
+/// What came of a run.
+pub(crate) struct Compiled {
+    /// The file that it made: an object or a program.
+    pub output: Vec<u8>,
+    /// The warnings about the user's lines.
+    pub warnings: Vec<Diagnostic>,
 }
 
-/// Compiles `source` to `output` and returns gfortran's warnings about the user's lines.
-/// All that it says is written to `log`.
+/// Why there is nothing.
+pub(crate) enum Fault {
+    /// gfortran refuses what stands in the user's files.
+    Diagnostics(Vec<Diagnostic>),
+    /// It cannot be started, crashes, or refuses generated code.
+    Error(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Error(error)
+    }
+}
+
+/// Compiles `text`, and links it with `objects` where the flags ask for a program. Neither
+/// time nor path enters what it makes.
 ///
 /// # Errors
 ///
-/// [`Error::Diagnostics`] when gfortran refuses what stands in the user's files;
-/// [`Error::Command`] when it cannot be started, crashes, or refuses generated code.
+/// Whatever [`Fault`] says.
 pub(crate) fn compile(
     compiler: &Compiler,
     args: &[String],
-    source: &Path,
-    output: &Path,
-    log: &Path,
-    report: Report,
-) -> Result<Report, Error> {
+    text: &str,
+    objects: &[Vec<u8>],
+    sources: &Sources,
+) -> Result<Compiled, Fault> {
+    let scratch = files::Scratch::new()?;
+    let source = scratch.path().join("farfel.f");
+    let output = scratch.path().join("output");
+    files::write_if_changed(&source, text.as_bytes())?;
     let mut command = compiler.command();
     // Libraries are searched for what stands before them.
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
-    if let Some(directory) = output.parent() {
-        // Where the module's file goes.
-        command.arg("-J").arg(directory);
+    for directory in [
+        Some(scratch.path().to_owned()),
+        std::env::current_dir().ok(),
+    ] {
+        if let Some(directory) = directory {
+            let mut flag = OsString::from("-ffile-prefix-map=");
+            flag.push(directory);
+            flag.push("=.");
+            command.arg(flag);
+        }
     }
-    command.arg("-o").arg(output).arg(source).args(libraries);
+    // Where the module's file goes.
+    command.arg("-J").arg(scratch.path());
+    command.arg("-o").arg(&output).arg(&source);
+    for (i, object) in objects.iter().enumerate() {
+        let path = scratch.path().join(format!("{i}.o"));
+        files::write_if_changed(&path, object)?;
+        command.arg(path);
+    }
+    command.args(libraries);
     let shown = format!("{command:?}");
     let failed = |reason: String| Error::Command {
         command: shown.clone(),
         reason,
     };
-    let ran = command.output().map_err(|e| failed(e.to_string()))?;
+    let ran = process::run(&mut command, &Limits::COMPILER).map_err(|e| failed(e.to_string()))?;
     let said = String::from_utf8_lossy(&ran.stderr);
-    files::write_if_changed(log, said.as_bytes())?;
-    let Report {
-        sources,
-        mut diagnostics,
-    } = report;
-    let (found, rest) = messages(&said, &sources);
-    diagnostics.extend(found);
-    let report = Report {
-        sources,
-        diagnostics,
-    };
+    let (found, rest) = messages(&said, sources);
     if ran.status.success() {
-        return Ok(report);
+        let output = std::fs::read(&output).map_err(Error::io(&output))?;
+        return Ok(Compiled {
+            output,
+            warnings: found,
+        });
     }
-    if report.diagnostics.iter().any(Diagnostic::is_error) {
-        return Err(Error::Diagnostics(report));
+    if found.iter().any(Diagnostic::is_error) {
+        return Err(Fault::Diagnostics(found));
     }
     let undefined = undefined(&said);
     if rest.is_empty() && !undefined.is_empty() {
-        return Err(Error::Undefined(undefined));
+        return Err(Error::Undefined(undefined).into());
     }
     Err(failed(if rest.is_empty() {
         format!("{}\n{said}", ran.status)
     } else {
         rest.join("\n")
-    }))
+    })
+    .into())
 }
 
 /// What gfortran says: messages about the user's lines, each once, and errors about all

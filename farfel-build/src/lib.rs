@@ -31,6 +31,8 @@
 //! | `assemble` | program → the Fortran that is compiled |
 //! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
+//! | `process` | command → what it said, within limits |
+//! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `script` | all of it in a build script |
 //!
@@ -50,34 +52,64 @@
 // The examples show whole build scripts.
 #![allow(clippy::needless_doctest_main)]
 
+mod ad;
+mod archive;
 mod assemble;
 mod bind;
 mod border;
+pub mod cache;
 mod config;
 mod error;
 mod facts;
 mod files;
 mod gfortran;
+pub mod graph;
 mod names;
 mod pipeline;
+mod plan;
+mod process;
 pub mod render;
 mod rustdoc;
 mod script;
 mod sources;
 mod stage;
+pub mod timings;
 pub mod toolchain;
+pub mod tools;
 
 pub use config::Config;
 pub use error::Error;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
+/// What distinguishes this compiler from others: results of equal ones are equal.
+pub(crate) fn identity() -> String {
+    format!(
+        "{} {} {} {}",
+        env!("CARGO_PKG_VERSION"),
+        farfel_lang::VERSION,
+        farfel_ad::VERSION,
+        env!("FARFEL_SOURCES")
+    )
+}
+
 pub use stage::{ExpandStage, UnknownStage};
 
+use cache::{Cache, Key};
+use facts::Facts;
+use farfel_lang::effects::Assigned;
 use farfel_lang::ir::UnitKind;
 use farfel_lang::lower::Stage;
 use names::Names;
 use pipeline::Goal;
+use plan::derivatives::{Derivatives, Staged};
+use plan::interfaces::interfaces;
+use plan::objects::{Means, Objects, Target};
+use plan::recorder::Recorder;
+use plan::shelf::Shelf;
+use plan::workers::Workers;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use timings::Timings;
 
 /// Reads files and reports every fault: syntax, names and types, lowering, and what the AD
 /// tool cannot differentiate. Compiles nothing and writes nothing.
@@ -88,7 +120,15 @@ use std::path::{Path, PathBuf};
 pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
     config.check()?;
     let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
-    Ok(pipeline::differentiate(read.program, read.report, config, None)?.report)
+    let staged = pipeline::stage(read, None)?;
+    check_derivatives(&staged, config)
+}
+
+fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> {
+    let cache = Arc::new(Cache::open(&config.cache));
+    let ad = ad::choose(config, &cache)?;
+    let derivatives = Derivatives::new(staged, &*ad.tool);
+    pipeline::differentiate(staged, &derivatives, &Workers::from_environment())
 }
 
 /// Like [`check`] for the sources of a project, read as its build script reads them: main
@@ -99,14 +139,26 @@ pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
 /// Those of [`check`]; [`Error::Config`] when a source that the settings name does not
 /// exist, [`Error::Export`].
 pub fn check_project(config: &Config) -> Result<Report, Error> {
+    check_project_reading(config, &mut Vec::new())
+}
+
+/// Like [`check_project`], and adds every file that was read to `files`, INCLUDE files too:
+/// as long as none of them changes and no source comes or goes, the outcome is the same.
+///
+/// # Errors
+///
+/// Those of [`check_project`].
+pub fn check_project_reading(config: &Config, files: &mut Vec<PathBuf>) -> Result<Report, Error> {
     config.check()?;
     let found = sources::find(config)?;
-    let read = pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?;
-    let exports = config.exports.as_deref();
-    let done = pipeline::differentiate(read.program, read.report, config, exports)?;
-    let assigned = farfel_lang::effects::Assigned::of(&done.program);
-    bind::choose(&done.program, &read.written, config, &assigned)?;
-    Ok(done.report)
+    files.extend(found.files.iter().cloned());
+    let mut read = pipeline::read(&found.files, config, Goal::Library, files)?;
+    let written = std::mem::take(&mut read.written);
+    let staged = pipeline::stage(read, config.exports.as_deref())?;
+    let report = check_derivatives(&staged, config)?;
+    let program = interfaces(&staged, false);
+    bind::choose(&program, &written, config, &Assigned::of(&program))?;
+    Ok(report)
 }
 
 /// The source files of a project, sorted: those that the settings name, else all under
@@ -143,43 +195,140 @@ pub fn expand(
         ExpandStage::Prune => Stage::Prune,
         ExpandStage::Outline => Stage::Outline,
         ExpandStage::Stage => Stage::Stage,
-        ExpandStage::Final => {
-            let is_library = !has_main(&read.program);
-            let exports = config.exports.as_deref().filter(|_| is_library);
-            let done = pipeline::differentiate(read.program, read.report, config, exports)?;
-            let text = if is_library {
-                let assigned = farfel_lang::effects::Assigned::of(&done.program);
-                let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
-                let names = Names::new(&config.name, &config.version);
-                assemble::Library::new(done.program, names).text(&exports.names, None)
-            } else {
-                assemble::program_text(&done.program, None)
-            };
-            return Ok((text, done.report));
-        }
+        ExpandStage::Final => return expand_final(read, config),
     };
     let (program, _, report) = pipeline::lower_to(read.program, until, read.report, None)?;
     Ok((print(&program), report))
 }
 
-/// Compiles a main program and what it calls to the executable file `out`.
+fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Report), Error> {
+    let is_library = !has_main(&read.program);
+    let exports = config.exports.as_deref().filter(|_| is_library);
+    let written = std::mem::take(&mut read.written);
+    let staged = pipeline::stage(read, exports)?;
+    let cache = Arc::new(Cache::open(&config.cache));
+    let ad = ad::choose(config, &cache)?;
+    let derivatives = Derivatives::new(&staged, &*ad.tool);
+    let report = pipeline::differentiate(&staged, &derivatives, &Workers::from_environment())?;
+    let program = interfaces(&staged, ad.adjoints_share_state);
+    let assigned = Assigned::of(&program);
+    let facts = Facts::of(&program, config.is_static());
+    let names = Names::new(&config.name, &config.version);
+    let exports;
+    let target = if is_library {
+        exports = bind::choose(&program, &written, config, &assigned)?.names;
+        Target::Library {
+            exports: &exports,
+            names: &names,
+            facts: &facts,
+        }
+    } else {
+        Target::Program
+    };
+    let objects = Objects::new(&staged, target);
+    let texts: Vec<String> = objects
+        .groups
+        .iter()
+        .map(|g| {
+            let (text, _) = objects.text(g, &derivatives, false);
+            match g.alone {
+                true => text,
+                false => format!("C     Object file {}.o\n{text}", g.name),
+            }
+        })
+        .collect();
+    Ok((texts.join("\n"), report))
+}
+
+/// Who calls whom in a program, with the derivatives that it asks for: see
+/// [`graph::Graph::of_calls`]. Of files, or without them of the project, read as its build
+/// script reads it.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find; those of [`source_files`].
+pub fn call_graph(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(graph::Graph, Report), Error> {
+    let (staged, _) = staged(files, config)?;
+    let graph = graph::Graph::of_calls(&staged.program, &staged.requests);
+    Ok((graph, staged.report))
+}
+
+/// The steps of a build, of files or, without them, of the project. The notes have the
+/// beginning of a hash of all sources that the step depends on: as long as it stays,
+/// so does what the step makes.
+///
+/// # Errors
+///
+/// Those of [`call_graph`]; for a library also [`Error::Export`].
+pub fn plan(files: Option<&[PathBuf]>, config: &Config) -> Result<(graph::Graph, Report), Error> {
+    let (staged, written) = staged(files, config)?;
+    let graph = if has_main(&staged.program) {
+        plan::view::graph(&staged, None)
+    } else {
+        let program = interfaces(&staged, false);
+        let exports = bind::choose(&program, &written, config, &Assigned::of(&program))?;
+        plan::view::graph(&staged, Some(&exports.names))
+    };
+    Ok((graph, staged.report))
+}
+
+/// What lowering makes of files, or of the project, and what the user wrote in them.
+fn staged(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(Staged, Vec<pipeline::Written>), Error> {
+    config.check()?;
+    let mut read = match files {
+        Some(files) => pipeline::read(files, config, Goal::Program, &mut Vec::new())?,
+        None => {
+            let found = sources::find(config)?;
+            pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?
+        }
+    };
+    let is_library = !has_main(&read.program);
+    let exports = config.exports.as_deref().filter(|_| is_library);
+    let written = std::mem::take(&mut read.written);
+    Ok((pipeline::stage(read, exports)?, written))
+}
+
+/// Compiles a main program and what it calls to the executable file `out`. What the cache
+/// has is not compiled again.
 ///
 /// # Errors
 ///
 /// Those of [`check`]; [`Error::NoMainProgram`]; [`Error::NoFortranCompiler`];
 /// [`Error::Command`] when linking fails.
 pub fn build_program(files: &[PathBuf], out: &Path, config: &Config) -> Result<Report, Error> {
+    build_program_timed(files, out, config).map(|(report, _)| report)
+}
+
+/// Like [`build_program`], and says what ran when.
+///
+/// # Errors
+///
+/// Those of [`build_program`].
+pub fn build_program_timed(
+    files: &[PathBuf],
+    out: &Path,
+    config: &Config,
+) -> Result<(Report, Timings), Error> {
     config.check()?;
+    let recorder = Recorder::new();
+    let step = recorder.begin("parse", "sources", 0);
     let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    recorder.end(step, timings::From::Ran);
     if !has_main(&read.program) {
         return Err(Error::NoMainProgram);
     }
-    let done = pipeline::differentiate(read.program, read.report, config, None)?;
+    let step = recorder.begin("lower", "program", 0);
+    let mut staged = pipeline::stage(read, None)?;
+    recorder.end(step, timings::From::Ran);
+    let cache = Arc::new(Cache::open(&config.cache));
+    let ad = ad::choose(config, &cache)?;
     let compiler = toolchain::find_or_install(config)?;
-    let text = assemble::program_text(&done.program, Some(&done.report.sources));
-    let scratch = files::Scratch::new()?;
-    let source = scratch.path().join("farfel.f");
-    files::write_if_changed(&source, text.as_bytes())?;
     let profile = gfortran::Profile {
         opt_level: "2".into(),
         debug: false,
@@ -187,11 +336,37 @@ pub fn build_program(files: &[PathBuf], out: &Path, config: &Config) -> Result<R
     let mut flags = gfortran::flags(config, &profile);
     // All there is stands in this one file, so that gfortran may inline everything.
     flags.push("-fwhole-program".into());
-    let built = scratch.path().join("program");
-    let log = scratch.path().join("farfel.log");
-    let report = gfortran::compile(&compiler, &flags, &source, &built, &log, done.report)?;
-    files::copy(&built, out)?;
-    Ok(report)
+    let workers = Workers::from_environment();
+    let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
+    let objects = Objects::new(&staged, Target::Program);
+    let means = Means {
+        tool: &*ad.tool,
+        tool_identity: &ad.identity,
+        compiler: &compiler,
+        compiler_identity: &compiler.identity(&flags),
+        flags: &flags,
+        stack: &|| ad.stack(&compiler, &cache),
+        cache: &cache,
+        workers: &workers,
+        recorder: &recorder,
+        shelf: &Shelf::default(),
+    };
+    let keys: Vec<Key> = objects
+        .groups
+        .iter()
+        .map(|g| objects.key(g, &means))
+        .collect();
+    let made = objects.make(&keys, &means, &mut diagnostics)?;
+    if let Some(program) = made.first() {
+        files::write_program(out, &program.code)?;
+    }
+    cache.finish();
+    let timings = recorder.timings(workers.count());
+    let report = Report {
+        sources: staged.report.sources,
+        diagnostics,
+    };
+    Ok((report, timings))
 }
 
 fn has_main(program: &farfel_lang::ir::Program) -> bool {

@@ -1,9 +1,10 @@
 //! From source files to the program that is compiled: parse, resolve, lower,
 //! differentiate.
 
+use crate::plan::derivatives::{Derivatives, Staged};
+use crate::plan::workers::Workers;
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
-use farfel_ad::{AdTool, Builtin, differentiate_all_warning};
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
@@ -37,12 +38,6 @@ pub(crate) struct Written {
     pub name: Name,
     /// It takes procedures as arguments. Lowering may have removed them since.
     pub takes_procedures: bool,
-}
-
-/// A program without nested subprograms and AD blocks, derivatives included.
-pub(crate) struct Differentiated {
-    pub program: Program,
-    pub report: Report,
 }
 
 /// Parses and resolves files into one program.
@@ -150,42 +145,22 @@ pub(crate) fn lower_to(
     Ok((lowered.program, lowered.requests, report))
 }
 
-/// Lowers a program and adds its derivatives.
-pub(crate) fn differentiate(
-    program: Program,
-    report: Report,
-    config: &Config,
-    exports: Option<&[String]>,
-) -> Result<Differentiated, Error> {
-    let (program, requests, report) = lower_to(program, Stage::Stage, report, exports)?;
-    let tool = ad_tool(config)?;
-    let Report {
-        sources,
-        mut diagnostics,
-    } = report;
-    match differentiate_all_warning(&*tool, program, &requests, &mut diagnostics) {
-        Ok(program) => Ok(Differentiated {
-            program,
-            report: Report {
-                sources,
-                diagnostics,
-            },
-        }),
-        Err(faults) => {
-            diagnostics.extend(faults);
-            Err(Error::Diagnostics(Report {
-                sources,
-                diagnostics,
-            }))
-        }
-    }
+/// Lowers a program up to its derivatives.
+pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
+    let (program, requests, report) = lower_to(read.program, Stage::Stage, read.report, exports)?;
+    Ok(Staged::new(program, requests, report))
 }
 
-fn ad_tool(config: &Config) -> Result<Box<dyn AdTool>, Error> {
-    match config.ad_tool.as_str() {
-        "builtin" => Ok(Box::new(Builtin)),
-        other => Err(Error::AdTool(other.to_owned())),
-    }
+/// Makes all derivatives of a program. The report has also what the AD tool has to say.
+pub(crate) fn differentiate(
+    staged: &Staged,
+    derivatives: &Derivatives,
+    workers: &Workers,
+) -> Result<Report, Error> {
+    derivatives.make_all(workers);
+    let mut diagnostics = staged.report.diagnostics.clone();
+    diagnostics.extend(derivatives.said(0..staged.requests.len()));
+    settle(staged.report.sources.clone(), diagnostics)
 }
 
 /// Warnings go on, errors end the phase.

@@ -1,20 +1,26 @@
 //! In a build script.
 
-use crate::assemble::Library;
 use crate::bind::{self, Bindings};
+use crate::cache::{Cache, Key};
 use crate::config::VARIABLES;
 use crate::facts::Facts;
 use crate::gfortran::{self, Profile};
 use crate::names::Names;
 use crate::pipeline::{self, Goal};
-use crate::toolchain::{self, Compiler};
-use crate::{Config, Error, Report, files, render, sources};
+use crate::plan::interfaces::interfaces;
+use crate::plan::objects::{Means, Objects, Target};
+use crate::plan::recorder::Recorder;
+use crate::plan::shelf::Shelf;
+use crate::plan::workers::Workers;
+use crate::timings::From;
+use crate::{Config, Error, Report, ad, archive, files, render, sources, toolchain};
 use farfel_lang::Severity;
 use farfel_lang::effects::Assigned;
 use farfel_lang::syntax::Form;
 use std::env;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Compiles the project's sources with the settings of `Cargo.toml`. For `build.rs`.
 ///
@@ -148,6 +154,8 @@ impl Build {
     fn run(self, directives: &mut Directives) -> Result<Built, Error> {
         let root = variable("CARGO_MANIFEST_DIR")?;
         let out = PathBuf::from(variable("OUT_DIR")?);
+        // Tests have those two as well.
+        variable("TARGET")?;
         let mut config = Config::from_manifest(Path::new(&root))?;
         // The package as cargo sees it: the version may be inherited.
         config.name = variable("CARGO_PKG_NAME")?;
@@ -162,6 +170,7 @@ impl Build {
 }
 
 fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, Error> {
+    let recorder = Recorder::new();
     for name in VARIABLES {
         cargo.add("rerun-if-env-changed", name);
     }
@@ -183,9 +192,11 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         cargo.watch(&config.root);
     }
     let mut included = Vec::new();
+    let step = recorder.begin("parse", "sources", 0);
     let read = pipeline::read(&found.files, config, Goal::Library, &mut included);
     included.iter().for_each(|p| cargo.watch(p));
-    let read = read?;
+    let mut read = read?;
+    recorder.end(step, From::Ran);
     for name in &read.left_out {
         cargo.warn(&format!(
             "the main program {name} is not a part of the library"
@@ -195,26 +206,30 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         cargo.warn("no Fortran subprogram was found, so the library is empty");
     }
 
-    let exports = config.exports.as_deref();
-    let done = pipeline::differentiate(read.program, read.report, config, exports)?;
-    let assigned = Assigned::of(&done.program);
-    let exports = bind::choose(&done.program, &read.written, config, &assigned)?;
+    let written = std::mem::take(&mut read.written);
+    let step = recorder.begin("lower", "program", 0);
+    let mut staged = pipeline::stage(read, config.exports.as_deref())?;
+    recorder.end(step, From::Ran);
+    let cache = Arc::new(Cache::open(&config.cache));
+    let ad = ad::choose(config, &cache)?;
+
+    let step = recorder.begin("bind", "bindings", 0);
     let names = Names::new(&config.name, &config.version);
-    let facts = Facts::of(&done.program, config.is_static());
-    let any_stop = !facts.stops.is_empty();
+    let program = interfaces(&staged, ad.adjoints_share_state);
+    let assigned = Assigned::of(&program);
+    let facts = Facts::of(&program, config.is_static());
+    let exports = bind::choose(&program, &written, config, &assigned)?;
     let bindings = Bindings {
-        program: &done.program,
+        program: &program,
         exports: &exports,
         names: &names,
-        sources: &done.report.sources,
+        sources: &staged.report.sources,
         config,
-        facts,
-        assigned,
+        facts: &facts,
+        assigned: &assigned,
     }
     .text();
-    let text =
-        Library::new(done.program, names.clone()).text(&exports.names, Some(&done.report.sources));
-
+    recorder.end(step, From::Ran);
     let bindings_file = out.join("farfel_bindings.rs");
     let library = out.join(format!("lib{}.a", names.library()));
     if env::var_os("DOCS_RS").is_some() {
@@ -223,7 +238,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         return Ok(Built {
             library,
             bindings: bindings_file,
-            report: done.report,
+            report: staged.report,
         });
     }
 
@@ -237,28 +252,61 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     if !compiler.machine.contains("mingw") {
         flags.push("-fPIC".into());
     }
-    if any_stop {
-        // STOP finds its way back through the Fortran frames.
-        flags.push("-fexceptions".into());
-    }
-    let source = out.join("farfel.f");
-    let object = out.join("farfel.o");
-    let key_file = out.join("farfel.key");
-    let log = out.join("farfel.log");
-    let key = key(&compiler, &flags);
-    let changed = files::write_if_changed(&source, text.as_bytes())?;
-    let known = std::fs::read(&key_file).is_ok_and(|k| k == key.as_bytes());
-    let report = if changed || !known || !library.exists() {
-        // Written again only after success.
-        files::remove(&key_file)?;
-        let report = gfortran::compile(&compiler, &flags, &source, &object, &log, done.report)?;
-        archive(&object, &library, &names)?;
-        files::write_if_changed(&key_file, key.as_bytes())?;
-        report
-    } else {
-        gfortran::remembered(&log, done.report)
+    let workers = Workers::from_environment();
+    let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
+    let shelf = Shelf::open(out)?;
+    let objects = Objects::new(
+        &staged,
+        Target::Library {
+            exports: &exports.names,
+            names: &names,
+            facts: &facts,
+        },
+    );
+    let means = Means {
+        tool: &*ad.tool,
+        tool_identity: &ad.identity,
+        compiler: &compiler,
+        compiler_identity: &compiler.identity(&flags),
+        flags: &flags,
+        stack: &|| ad.stack(&compiler, &cache),
+        cache: &cache,
+        workers: &workers,
+        recorder: &recorder,
+        shelf: &shelf,
     };
+    let keys: Vec<Key> = objects
+        .groups
+        .iter()
+        .map(|g| objects.key(g, &means))
+        .collect();
+    let made = objects.make(&keys, &means, &mut diagnostics)?;
+    let wanted: Vec<(&str, String)> = made
+        .iter()
+        .zip(&keys)
+        .map(|(o, k)| (o.name.as_str(), k.hex()))
+        .collect();
+    if !shelf.has_library(&library, &wanted) {
+        let step = recorder.begin("archive", names.library(), 0);
+        archive::write(&made, &means, &library, &names, out)?;
+        let known = made
+            .into_iter()
+            .zip(&keys)
+            .map(|(o, k)| (o.name, k.hex(), k.recipe().to_owned(), o.about))
+            .collect();
+        shelf.close(out, &library, known)?;
+        recorder.end(step, From::Ran);
+    }
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
+    cache.finish();
+    for notice in cache.notices() {
+        cargo.warn(&notice);
+    }
+    recorder.timings(workers.count()).write(out)?;
+    let report = Report {
+        sources: staged.report.sources,
+        diagnostics,
+    };
 
     cargo.add("rustc-link-search", format!("native={}", out.display()));
     cargo.add("rustc-link-lib", format!("static={}", names.library()));
@@ -283,32 +331,6 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         bindings: bindings_file,
         report,
     })
-}
-
-/// What an object file depends on besides its source.
-fn key(compiler: &Compiler, flags: &[String]) -> String {
-    format!(
-        "farfel-build {}\n{} {} {}\n{}\n",
-        env!("CARGO_PKG_VERSION"),
-        compiler.path.display(),
-        compiler.version,
-        compiler.machine,
-        flags.join("\n")
-    )
-}
-
-/// Makes the static library with the archiver that cc knows for the target.
-fn archive(object: &Path, library: &Path, names: &Names) -> Result<(), Error> {
-    // An archiver adds to what there is.
-    files::remove(library)?;
-    cc::Build::new()
-        .cargo_metadata(false)
-        .object(object)
-        .try_compile(&names.library())
-        .map_err(|e| Error::Command {
-            command: format!("archiving {}", library.display()),
-            reason: e.to_string(),
-        })
 }
 
 fn variable(name: &'static str) -> Result<String, Error> {

@@ -1,5 +1,6 @@
 //! The Fortran compiler: finding it, asking it, installing it.
 
+use crate::process::{self, Limits};
 use crate::{Config, Error};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
 /// What a command says of itself, if it is gfortran.
 fn ask(path: &Path) -> Option<Compiler> {
     let answer = |flag| {
-        let output = command(path).arg(flag).output().ok()?;
+        let output = process::run(command(path).arg(flag), &Limits::QUESTION).ok()?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         (output.status.success() && !text.is_empty()).then_some(text)
     };
@@ -111,6 +112,21 @@ fn command(path: &Path) -> Command {
 }
 
 impl Compiler {
+    /// What distinguishes it from other compilers. No path is in it.
+    pub(crate) fn identity(&self, flags: &[String]) -> String {
+        let mut identity = format!("{} {}", self.version, self.machine);
+        if flags.iter().any(|f| f.ends_with("=native")) {
+            // What that means depends on the machine.
+            let mut command = self.command();
+            command.args(flags).args(["-Q", "--help=target"]);
+            if let Ok(output) = command.output() {
+                identity.push('\n');
+                identity.push_str(&String::from_utf8_lossy(&output.stdout));
+            }
+        }
+        identity
+    }
+
     /// A command that runs the compiler, with messages in English.
     pub fn command(&self) -> Command {
         command(&self.path)
@@ -142,11 +158,9 @@ impl Compiler {
     /// such file. Links are not followed: the file that a linker opens by its name is the
     /// link.
     fn library_directory(&self, file: &str) -> Option<PathBuf> {
-        let output = self
-            .command()
-            .arg(format!("-print-file-name={file}"))
-            .output()
-            .ok()?;
+        let mut command = self.command();
+        command.arg(format!("-print-file-name={file}"));
+        let output = process::run(&mut command, &Limits::QUESTION).ok()?;
         // It answers with the bare name where there is no such file.
         let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
         (path.is_absolute() && path.exists())

@@ -89,6 +89,10 @@ pub enum Command {
     Check(Check),
     /// Print the program after a stage of the compiler
     Expand(Expand),
+    /// Show who calls whom and which derivatives that takes, or the steps of a build
+    Graph(Graph),
+    /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
+    Tapenade(Tapenade),
     /// Say which tools are there and which are missing
     Doctor(Doctor),
     /// Print completions for a shell
@@ -259,6 +263,9 @@ pub struct Build {
     /// Optimise
     #[arg(short, long)]
     pub release: bool,
+    /// Write a page about what ran when and what came from the cache
+    #[arg(long)]
+    pub timings: bool,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -326,6 +333,50 @@ pub struct Expand {
     pub stage: ExpandStage,
     #[command(flatten)]
     pub file_options: FileOptions,
+    #[command(flatten)]
+    pub project: OneProject,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    farfel graph                          the project's subprograms, as a tree\n  \
+    farfel graph --root solve             what SOLVE calls\n  \
+    farfel graph --plan                   the steps of a build\n  \
+    farfel graph --format svg -o calls.svg   a drawing")]
+pub struct Graph {
+    /// What to read, as one program; without, the sources of the project
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The steps of a build, in place of subprograms
+    #[arg(long)]
+    pub plan: bool,
+    /// Only what is needed for this subprogram or step
+    #[arg(long, value_name = "NAME")]
+    pub root: Vec<String>,
+    /// As what: tree, mermaid, dot or svg
+    #[arg(long, value_name = "FORMAT", default_value = "tree")]
+    #[arg(hide_possible_values = true)]
+    pub format: GraphFormat,
+    /// The file to write, in place of standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    #[command(flatten)]
+    pub project: OneProject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GraphFormat {
+    Tree,
+    Mermaid,
+    Dot,
+    Svg,
+}
+
+/// One package, for what shows things.
+#[derive(Debug, Args)]
+pub struct OneProject {
     /// The project's Cargo.toml
     #[arg(
         long,
@@ -343,6 +394,14 @@ pub struct Expand {
         conflicts_with = "files"
     )]
     pub package: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, override_usage = "farfel tapenade [OPTIONS] FILE...")]
+pub struct Tapenade {
+    /// Options and files as Tapenade takes them; `-help` shows them
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,11 @@
 //! Running cargo, and ending as it ends.
 
 use std::ffi::{OsStr, OsString};
+use std::io::BufReader;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
+
+use cargo_metadata::Message;
 
 use crate::args::CargoOptions;
 use crate::error::{Error, Result};
@@ -142,6 +145,50 @@ pub fn status(mut command: Command, shell: &mut Shell) -> Result<ExitStatus> {
     })
 }
 
+/// The packages whose build scripts belong to a build, with their OUT_DIRs.
+pub type BuildScripts = Vec<(String, PathBuf)>;
+
+/// Like [`status`] for a build, and says whose build scripts belong to it, whether or not
+/// they had to run.
+///
+/// # Errors
+///
+/// It cannot be started.
+pub fn status_and_scripts(
+    mut command: Command,
+    shell: &mut Shell,
+) -> Result<(ExitStatus, BuildScripts)> {
+    command
+        .arg("--message-format=json-render-diagnostics")
+        .stdout(Stdio::piped());
+    shell.verbose("Running", shown(&command));
+    leave_interrupts_to_children();
+    let program = PathBuf::from(command.get_program());
+    let cannot = |source| Error::io("run", &program, &source);
+    let mut running = command.spawn().map_err(cannot)?;
+    let mut scripts = Vec::new();
+    if let Some(out) = running.stdout.take() {
+        // What cannot be read as a message is none.
+        for message in Message::parse_stream(BufReader::new(out)).map_while(|m| m.ok()) {
+            if let Message::BuildScriptExecuted(script) = message {
+                let name = package_name(&script.package_id.repr).to_owned();
+                scripts.push((name, script.out_dir.into_std_path_buf()));
+            }
+        }
+    }
+    let status = running.wait().map_err(cannot)?;
+    Ok((status, scripts))
+}
+
+/// The name in a package id: `path+file:///dir/name#0.1.0`, `…#name@0.1.0`.
+fn package_name(id: &str) -> &str {
+    let (before, version) = id.rsplit_once('#').unwrap_or((id, ""));
+    match version.split_once('@') {
+        Some((name, _)) => name,
+        None => before.rsplit('/').next().unwrap_or(before),
+    }
+}
+
 /// The terminal sends Ctrl-C to what we run as well as to us: how to end is its decision,
 /// and we end after it.
 pub fn leave_interrupts_to_children() {
@@ -203,6 +250,18 @@ mod tests {
              --example e --features f --manifest-path a/Cargo.toml --target-dir d --target t \
              --jobs 3 --workspace --all-features --no-default-features --locked --offline"
         );
+    }
+
+    #[test]
+    fn names_of_packages() {
+        for (id, name) in [
+            ("path+file:///work/demo#0.1.0", "demo"),
+            ("path+file:///work/dir#demo@0.1.0", "demo"),
+            ("registry+https://example.org/index#cc@1.2.0", "cc"),
+            ("odd", "odd"),
+        ] {
+            assert_eq!(package_name(id), name);
+        }
     }
 
     #[cfg(unix)]

@@ -1,11 +1,13 @@
 //! The Fortran compiler: found, or installed when it is missing.
 
+use std::path::PathBuf;
+
 use farfel_build::{Config, toolchain};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 
-/// Sees to it that there is a Fortran compiler.
+/// Sees to it that there is a Fortran compiler, and says where.
 ///
 /// One that is missing is installed with the system's package manager, and said so;
 /// `FARFEL_INSTALL=0` prevents that. One that the user has named is never replaced.
@@ -13,15 +15,14 @@ use crate::shell::Shell;
 /// # Errors
 ///
 /// There is none and it cannot or must not be installed.
-pub fn ensure(config: &Config, shell: &mut Shell) -> Result {
+pub fn ensure(config: &Config, shell: &mut Shell) -> Result<PathBuf> {
     match toolchain::find(config) {
-        Ok(_) => Ok(()),
+        Ok(compiler) => Ok(compiler.path),
         Err(farfel_build::Error::NoFortranCompiler { .. })
             if config.fc.is_none() && may_install() =>
         {
             install(shell)?;
-            toolchain::find(config)?;
-            Ok(())
+            Ok(toolchain::find(config)?.path)
         }
         Err(error) => Err(error.into()),
     }

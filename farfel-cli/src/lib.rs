@@ -13,12 +13,15 @@ mod cargo;
 mod commands;
 mod compiler;
 mod dependency;
+mod drawing;
 mod error;
 mod files;
 mod package_name;
 mod project;
 mod shell;
 mod template;
+mod timings;
+mod unchanged;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -33,7 +36,8 @@ use crate::shell::Shell;
 ///
 /// As `cargo-farfel` the first argument is the name that cargo has found it under.
 pub fn main() -> ExitCode {
-    let cli = match args::Cli::try_parse_from(without_subcommand_name(std::env::args_os())) {
+    let arguments = without_subcommand_name(std::env::args_os());
+    let cli = match args::Cli::try_parse_from(tapenade_apart(arguments)) {
         Ok(cli) => cli,
         Err(usage) => {
             // A closed terminal is no reason to fail differently.
@@ -68,12 +72,42 @@ fn without_subcommand_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsS
     arguments
 }
 
+/// What follows `farfel tapenade` is not for us to read: `-vector` is not `-v`.
+fn tapenade_apart(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let mut at = 1;
+    while let Some(word) = arguments.get(at).and_then(|a| a.to_str()) {
+        match word {
+            "tapenade" => {
+                arguments.insert(at + 1, "--".into());
+                break;
+            }
+            "--color" => at += 2,
+            _ if word.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    arguments
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn stripped(arguments: &[&str]) -> Vec<OsString> {
         without_subcommand_name(arguments.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn options_of_tapenade_are_left_alone() {
+        let apart = |words: &[&str]| tapenade_apart(words.iter().map(OsString::from).collect());
+        assert_eq!(
+            apart(&["farfel", "-q", "--color", "never", "tapenade", "-vector", "a.f"]),
+            ["farfel", "-q", "--color", "never", "tapenade", "--", "-vector", "a.f"]
+        );
+        assert_eq!(
+            apart(&["farfel", "run", "tapenade"]),
+            ["farfel", "run", "tapenade"]
+        );
     }
 
     #[test]

@@ -2,49 +2,79 @@
 
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use farfel_build::Config;
+use toml_edit::{DocumentMut, TableLike};
 
-use crate::args::CargoOptions;
+use crate::args::{CargoOptions, OneProject};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
+use crate::unchanged::Unchanged;
 use crate::{cargo, compiler};
 
 /// What comes before cargo builds a project: its Farfel sources are read, so that faults in
 /// them are shown once and plainly, not as the output of a build script that failed; and the
-/// Fortran compiler is installed if it is missing.
+/// Fortran compiler is installed if it is missing. Where nothing has changed since this
+/// went well, there is nothing to do.
 ///
 /// # Errors
 ///
 /// There is no project; its sources or settings have faults; there is no compiler.
 pub fn prepare(options: &CargoOptions, shell: &mut Shell) -> Result {
     let manifest_dir = manifest_dir(options.manifest_path.as_deref())?;
-    check_sources(&manifest_dir, options, shell)?;
-    compiler::ensure(&Config::load(&manifest_dir)?, shell)
+    let packages = checkable(&manifest_dir, options)?;
+    let main = Config::load(&manifest_dir)?;
+    let configs = || packages.iter().map(|(_, config)| config);
+    let before = Unchanged::of(&manifest_dir, options, configs().chain([&main]));
+    if before.as_ref().is_some_and(Unchanged::holds) {
+        shell.verbose("Fresh", "Farfel sources");
+        return Ok(());
+    }
+    let mut files = Vec::new();
+    check_sources(&packages, &mut files, shell)?;
+    files.push(compiler::ensure(&main, shell)?);
+    if let Some(before) = before {
+        before.keep(&files);
+    }
+    Ok(())
 }
 
-/// Reads the Farfel sources of the packages that `options` select. Warnings are left to
-/// the build script, which cargo runs and whose warnings it keeps.
-fn check_sources(manifest_dir: &Path, options: &CargoOptions, shell: &mut Shell) -> Result {
+/// Reads the Farfel sources of packages, and adds what was read to `files`. Warnings are left
+/// to the build script, which cargo runs and whose warnings it keeps.
+fn check_sources(
+    packages: &[(Member, Config)],
+    files: &mut Vec<PathBuf>,
+    shell: &mut Shell,
+) -> Result {
     let mut faulty = None;
-    for package in farfel_packages(manifest_dir, &options.package, options.workspace)? {
-        let dir = dir_of(&package);
-        if options.exclude.contains(&package.name) || !builds_by_settings_alone(&dir) {
-            continue;
-        }
+    for (package, config) in packages {
         shell.verbose(
             "Reading",
             format_args!("Farfel sources of {}", package.name),
         );
-        let checked = Config::load(&dir).and_then(|config| farfel_build::check_project(&config));
         // All packages are read before giving up, so that all faults are seen at once.
-        if let Err(error) = checked
+        if let Err(error) = farfel_build::check_project_reading(config, files)
             && let Some(before) = faulty.replace(error)
         {
             Error::from(before).show(shell);
         }
     }
     faulty.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The packages that `options` select and whose sources can be read before their build
+/// scripts run, with their settings.
+fn checkable(manifest_dir: &Path, options: &CargoOptions) -> Result<Vec<(Member, Config)>> {
+    farfel_packages(manifest_dir, &options.package, options.workspace)?
+        .into_iter()
+        .filter(|package| {
+            !options.exclude.contains(&package.name) && builds_by_settings_alone(&package.dir)
+        })
+        .map(|package| {
+            let config = Config::load(&package.dir)?;
+            Ok((package, config))
+        })
+        .collect()
 }
 
 /// Whether the build script takes the settings of `Cargo.toml` as they are. One that uses
@@ -85,8 +115,36 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
         })
 }
 
-/// The packages with Farfel sources that `packages` selects: by name, all of the
-/// workspace, or as cargo does without either.
+/// The settings of the one package that is meant.
+///
+/// # Errors
+///
+/// There is no such package, or there are several.
+pub fn config(project: &OneProject) -> Result<Config> {
+    let manifest_dir = manifest_dir(project.manifest_path.as_deref())?;
+    let names: Vec<String> = project.package.iter().cloned().collect();
+    let packages = farfel_packages(&manifest_dir, &names, false)?;
+    let [package] = packages.as_slice() else {
+        return Err(match packages.len() {
+            0 => Error::cannot("this project has no package that depends on farfel-build"),
+            _ => Error::cannot("this workspace has several packages with Farfel sources")
+                .help("name one with `-p`, or name files"),
+        });
+    };
+    Ok(Config::load(&package.dir)?)
+}
+
+/// A package of a project.
+#[derive(Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Where its Cargo.toml is.
+    pub dir: PathBuf,
+}
+
+/// The packages with Farfel sources that are selected: by name, all of the workspace, or as
+/// cargo does without either: the one that is here, else all.
 ///
 /// # Errors
 ///
@@ -95,8 +153,44 @@ pub fn farfel_packages(
     manifest_dir: &Path,
     names: &[String],
     workspace: bool,
-) -> Result<Vec<Package>> {
-    let metadata = MetadataCommand::new()
+) -> Result<Vec<Member>> {
+    if names.is_empty()
+        && !workspace
+        && let Some(members) = package_here(manifest_dir)
+    {
+        return Ok(members);
+    }
+    let metadata = metadata(manifest_dir)?;
+    let members = metadata.workspace_packages();
+    for name in names {
+        if !members.iter().any(|package| package.name.as_str() == name) {
+            return Err(Error::cannot(format!(
+                "no package `{name}` in this project"
+            )));
+        }
+    }
+    let selected = members.into_iter().filter(|package| {
+        names.is_empty() || names.iter().any(|name| package.name.as_str() == name)
+    });
+    let with_farfel = selected.filter(|package| {
+        package.dependencies.iter().any(|dependency| {
+            dependency.name == BUILD_HELPER && dependency.kind == DependencyKind::Build
+        })
+    });
+    Ok(with_farfel
+        .map(|package| {
+            let manifest = package.manifest_path.as_std_path();
+            Member {
+                name: package.name.to_string(),
+                dir: manifest.parent().unwrap_or(manifest).to_owned(),
+            }
+        })
+        .collect())
+}
+
+/// What cargo knows of a project.
+fn metadata(manifest_dir: &Path) -> Result<Metadata> {
+    MetadataCommand::new()
         .cargo_path(cargo::find()?)
         .manifest_path(manifest_dir.join("Cargo.toml"))
         .no_deps()
@@ -107,33 +201,63 @@ pub fn farfel_packages(
                 Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
             }
             other => Error::cannot(format!("cannot run cargo metadata: {other}")),
-        })?;
-    let members = metadata.workspace_packages();
-    for name in names {
-        if !members.iter().any(|package| package.name.as_str() == name) {
-            return Err(Error::cannot(format!(
-                "no package `{name}` in this project"
-            )));
-        }
-    }
-    let root = metadata.root_package().map(|package| package.id.clone());
-    let selected = members.into_iter().filter(|package| {
-        if !names.is_empty() {
-            names.iter().any(|name| package.name.as_str() == name)
-        } else {
-            workspace || root.as_ref().is_none_or(|root| *root == package.id)
-        }
-    });
-    let uses_farfel = |package: &&Package| {
-        package.dependencies.iter().any(|dependency| {
-            dependency.name == "farfel-build" && dependency.kind == DependencyKind::Build
         })
-    };
-    Ok(selected.filter(uses_farfel).cloned().collect())
 }
 
-/// Where a package is.
-pub fn dir_of(package: &Package) -> PathBuf {
-    let manifest = package.manifest_path.as_std_path();
-    manifest.parent().unwrap_or(manifest).to_owned()
+/// Where cargo puts what it builds with these options.
+///
+/// # Errors
+///
+/// There is no project, or cargo cannot read it.
+pub fn target_dir(options: &CargoOptions) -> Result<PathBuf> {
+    match &options.target_dir {
+        Some(dir) => Ok(dir.clone()),
+        None => {
+            let dir = manifest_dir(options.manifest_path.as_deref())?;
+            Ok(metadata(&dir)?.target_directory.into_std_path_buf())
+        }
+    }
+}
+
+const BUILD_HELPER: &str = "farfel-build";
+
+/// The package in `manifest_dir` if it has Farfel sources. Asking cargo would take longer than
+/// a build in which nothing has changed may. `None` where only cargo knows: the manifest
+/// describes a workspace alone, or has faults.
+fn package_here(manifest_dir: &Path) -> Option<Vec<Member>> {
+    let text = std::fs::read_to_string(manifest_dir.join("Cargo.toml")).ok()?;
+    let manifest: DocumentMut = text.parse().ok()?;
+    let name = manifest.get("package")?.get("name")?.as_str()?;
+    let is_helper = |(key, dependency): (&str, &toml_edit::Item)| {
+        dependency
+            .get("package")
+            .map_or(key == BUILD_HELPER, |package| {
+                package.as_str() == Some(BUILD_HELPER)
+            })
+    };
+    let names_it = |table: &dyn TableLike| {
+        table
+            .get("build-dependencies")
+            .and_then(toml_edit::Item::as_table_like)
+            .is_some_and(|dependencies| dependencies.iter().any(is_helper))
+    };
+    let targets = manifest
+        .get("target")
+        .and_then(toml_edit::Item::as_table_like);
+    let for_targets = targets.is_some_and(|targets| {
+        targets
+            .iter()
+            .filter_map(|(_, target)| target.as_table_like())
+            .any(names_it)
+    });
+    let uses_farfel = names_it(manifest.as_table()) || for_targets;
+    Some(
+        uses_farfel
+            .then(|| Member {
+                name: name.to_owned(),
+                dir: manifest_dir.to_owned(),
+            })
+            .into_iter()
+            .collect(),
+    )
 }

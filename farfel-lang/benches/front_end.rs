@@ -147,6 +147,7 @@ fn print_with_line_markers(bencher: Bencher) {
     let options = Options {
         form: Form::Fixed,
         line_markers: Some(&sources),
+        ..Options::default()
     };
     bencher
         .counter(lines(&text))

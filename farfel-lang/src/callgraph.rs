@@ -210,7 +210,7 @@ fn callees_first<'a>(
     order
 }
 
-/// The part of a program that one unit reaches, found without looking at the rest: for
+/// The part of a program that some units reach, found without looking at the rest: for
 /// analyses that need the units themselves.
 #[derive(Debug, Clone)]
 pub struct Below<'p> {
@@ -221,8 +221,9 @@ pub struct Below<'p> {
 }
 
 impl<'p> Below<'p> {
-    /// What the unit of this name reaches in a program whose units `index` knows.
-    pub fn of(program: &'p Program, index: &UnitIndex, head: &str) -> Self {
+    /// What the units of these names reach.
+    pub fn of<'h>(program: &'p Program, heads: impl IntoIterator<Item = &'h str>) -> Self {
+        let index = UnitIndex::of(program);
         // Positions in the program are replaced by positions here, in order of discovery.
         let mut found: Vec<usize> = Vec::new();
         let mut place: HashMap<usize, usize> = HashMap::new();
@@ -233,8 +234,9 @@ impl<'p> Below<'p> {
                 found.len() - 1
             })
         };
-        if let Some(head) = index.get(head) {
-            see(head, &mut found);
+        let mut roots = Vec::new();
+        for head in heads.into_iter().filter_map(|h| index.get(h)) {
+            roots.push(see(head, &mut found));
         }
         while let Some(unit) = found.get(callees.len()) {
             let names = references(&program.units[*unit]);
@@ -246,7 +248,7 @@ impl<'p> Below<'p> {
             dedup(&mut list);
             callees.push(list);
         }
-        let order = callees_first((!found.is_empty()).then_some(0), |u| &callees[u]);
+        let order = callees_first(roots, |u| &callees[u]);
         let mut at = vec![0; order.len()];
         for (i, u) in order.iter().enumerate() {
             at[*u] = i;
@@ -440,7 +442,7 @@ mod tests {
         );
         assert_eq!(names(&graph.reached([d])), ["D", "D2", "H"]);
 
-        let below = Below::of(&program, &UnitIndex::of(&program), "A");
+        let below = Below::of(&program, ["A"]);
         let order: Vec<&str> = below.units.iter().map(|u| u.name.as_str()).collect();
         // Without entries: E is looked up as a unit.
         assert_eq!(order, ["F", "G", "H", "D2", "D", "A"]);

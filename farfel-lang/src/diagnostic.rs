@@ -169,6 +169,8 @@ pub mod rules {
             "A derivative would be needed to generate itself.";
         AD_LOST_DERIVATIVE = "F0307", "lost-derivative",
             "A value that carries a derivative passes through something that drops it, such as an INTEGER.";
+        AD_TOOL = "F0308", "ad-tool",
+            "The AD tool reports something about the program, or it failed, or what it wrote cannot be used. The message says in its own words what it is, with its own code where it has one.";
         COMPILER = "F0401", "compiler",
             "The Fortran compiler refused the program.";
     }

@@ -176,7 +176,8 @@ fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
     unit.nested.iter().for_each(|n| each_callee(n, f));
 }
 
-fn io_targets(unit: &Unit, io: &Io, found: &mut HashSet<SymId>) {
+/// The variables that an input or output statement assigns, but for those of implied DOs.
+pub(crate) fn io_targets(unit: &Unit, io: &Io, found: &mut HashSet<SymId>) {
     fn items(list: &[Expr], found: &mut HashSet<SymId>) {
         for e in list {
             match &e.kind {
@@ -194,6 +195,15 @@ fn io_targets(unit: &Unit, io: &Io, found: &mut HashSet<SymId>) {
             .filter(|s| io.kind == IoKind::Write && unit.symbols[*s].ty == Some(Type::Character))
     };
     for (i, c) in io.control.iter().enumerate() {
+        let value = match &c.kind {
+            ExprKind::Keyword(_, e) => &e.kind,
+            other => other,
+        };
+        if let ExprKind::Var(s) = value
+            && let (Class::Namelist(members), IoKind::Read) = (&unit.symbols[*s].class, io.kind)
+        {
+            found.extend(members);
+        }
         match &c.kind {
             ExprKind::Keyword(name, e) => match name.as_str() {
                 "UNIT" => found.extend(internal(e)),

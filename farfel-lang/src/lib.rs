@@ -14,6 +14,9 @@
 //! file and reads no environment variable; INCLUDE files come through a
 //! [`syntax::Loader`] that the caller supplies.
 
+/// The version of this crate. Another version may make another program of the same source.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 pub mod callgraph;
 pub mod diagnostic;
 pub mod effects;

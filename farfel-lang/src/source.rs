@@ -137,6 +137,18 @@ impl Sources {
 }
 
 impl SourceFile {
+    /// The byte with which a line begins, the first line being 1; `None` beyond the end.
+    ///
+    /// ```
+    /// # use farfel_lang::Sources;
+    /// let mut sources = Sources::new();
+    /// let id = sources.add("a.ff", "      X = 1\n      Y = 2\n");
+    /// assert_eq!(sources.get(id).unwrap().line_start(2), Some(12));
+    /// ```
+    pub fn line_start(&self, line: usize) -> Option<u32> {
+        self.line_starts.get(line.checked_sub(1)?).copied()
+    }
+
     /// Line and column of a byte offset.
     ///
     /// ```

@@ -196,12 +196,113 @@ const CASES: &[(&str, &str)] = &[
       END",
     ),
     (
-        "reverse mode is for later",
+        "ADR: what the block does not compute, unless it is independent",
         "
-      SUBROUTINE S(X, Y, G)
-      ADR(Y)
+      SUBROUTINE S(X, Y, Z, G)
+      ADR(COTANGENT(X) = 1, COTANGENT(Y) = 1, COTANGENT(Z) = 1)
       Y = X**2
       END ADR(G = COTANGENT(X))
+      END",
+    ),
+    (
+        "ADR: assumed size, independent or assigned",
+        "
+      SUBROUTINE S(X, W, Y, G)
+      REAL X(*), W(*), G(*)
+      INTEGER IW(2, *)
+      ADR(Y)
+      W(1) = X(1)
+      IW(1, 2) = 3
+      Y = W(1)**2
+      END ADR(G(1) = COTANGENT(X(1)))
+      END",
+    ),
+    (
+        "two names for one storage in a block",
+        "
+      SUBROUTINE S(X, Y, D)
+      REAL A(2), C(2), P
+      COMMON /C/ R(3)
+      EQUIVALENCE (A(1), B), (A(2), C(1)), (R(2), P)
+      ADF(X)
+      A(1) = X
+      Y = B
+      END ADF(D = TANGENT(Y))
+C     These lie apart
+      ADF(X)
+      C(2) = X
+      Y = C(2)*B
+      END ADF(D = TANGENT(Y))
+C     Nobody assigns them
+      ADR(Y)
+      Y = X*C(1)*A(2)
+      END ADR(D = COTANGENT(X))
+      ADF(X)
+      P = X
+      CALL T(Y)
+      END ADF(D = TANGENT(Y))
+      ADF(X)
+      P = X
+      R(1) = 2
+      Y = P
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE T(Y)
+      COMMON /C/ U(3)
+      Y = U(2)
+      END",
+    ),
+    (
+        "ADR: input that cannot be had again",
+        "
+      SUBROUTINE S(X, Y, G)
+      REAL A(9)
+      COMMON C
+      ADR(Y)
+      READ *, B
+      B = B + 1
+      DO I = 1, 3
+        READ (*, *, IOSTAT=K) A(I)
+      END DO
+      IF (B .GT. 0) READ *, C
+      READ *, (A(J), J = 1, N)
+      Y = X*J
+      CALL T(Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE T(Y)
+      LOGICAL THERE
+      INQUIRE (FILE='F', EXIST=THERE)
+      IF (THERE) Y = Y**2
+      WRITE (*, *, IOSTAT=K) Y
+      END",
+    ),
+    (
+        "ADR: state that cannot be put back",
+        "
+      SUBROUTINE S(X, Y, G)
+      COMMON A
+      ADR(Y)
+      CALL T(X, Y)
+      END ADR(G = COTANGENT(X))
+      ADR(Y)
+      CALL U(X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE T(X, Y)
+      SAVE N
+      EQUIVALENCE (N, M)
+      COMMON P, Q
+      M = M + 1
+      Q = N
+      Y = X*P
+      END
+      SUBROUTINE U(X, Y)
+      COMMON /C/ P
+      DIMENSION Q(10)
+      EQUIVALENCE (P, Q(1))
+      Q(10) = X
+      Y = Q(10)
       END",
     ),
     (

@@ -70,6 +70,7 @@ fn print(program: &Program, form: Form) -> String {
         &Options {
             form,
             line_markers: None,
+            ..Options::default()
         },
     )
 }

@@ -119,6 +119,7 @@ fn check(e: Expr, form: Form, depth: usize) -> Result<(), TestCaseError> {
         &Options {
             form,
             line_markers: None,
+            ..Options::default()
         },
     );
     let longest = match form {

@@ -402,6 +402,7 @@ fn line_markers_stand_where_a_compiler_would_assume_another_line() {
     let options = Options {
         form: Form::Fixed,
         line_markers: Some(&sources),
+        ..Options::default()
     };
     insta::assert_snapshot!(with_bars(&print_program(&program, &options)), @r#"
     |# 1 "src/a \"b\".ff"
@@ -442,6 +443,7 @@ fn a_compiler_reports_faults_at_the_marked_lines() {
         let options = Options {
             form,
             line_markers: Some(&sources),
+            ..Options::default()
         };
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join(format!("printed.{suffix}"));
@@ -522,6 +524,7 @@ fn constants_survive_their_line_breaks() {
         let options = Options {
             form,
             line_markers: None,
+            ..Options::default()
         };
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join(format!("printed.{suffix}"));

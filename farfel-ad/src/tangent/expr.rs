@@ -433,15 +433,27 @@ impl Gen<'_> {
         let (derivative, mut actuals) = self.active_call(callee, args, context);
         let p = Expr::var(self.temporary(ty, false), self.span);
         actuals.push(p.clone());
-        let mut d = None;
-        if context.active(args.len()) {
-            let t = Expr::var(self.temporary(ty, true), self.span);
-            actuals.push(t.clone());
-            d = Some(t);
-        }
-        self.pre
-            .push(Stmt::new(StmtKind::Call(derivative, actuals), self.span));
+        let d = context
+            .active(args.len())
+            .then(|| Expr::var(self.temporary(ty, true), self.span));
+        self.call_derivative(derivative, actuals, d.as_ref());
         Value { p, d }
+    }
+
+    /// Calls the derivative of a function, before the statement; `d` gets the derivative of
+    /// the result.
+    fn call_derivative(&mut self, derivative: SymId, mut actuals: Vec<Expr>, d: Option<&Expr>) {
+        let made = match d {
+            Some(d) if self.engine.layout.keeps_functions() => {
+                let value = Expr::new(ExprKind::Call(derivative, actuals), self.span);
+                Stmt::assign(d.clone(), value, self.span)
+            }
+            d => {
+                actuals.extend(d.cloned());
+                Stmt::new(StmtKind::Call(derivative, actuals), self.span)
+            }
+        };
+        self.pre.push(made);
     }
 
     /// `target = F(…)`: the derivative of F puts its results right into the target, where
@@ -476,13 +488,8 @@ impl Gen<'_> {
         };
         let (derivative, mut actuals) = self.active_call(*callee, args, &context);
         actuals.push(target.clone());
-        let mut d = None;
-        if context.active(args.len()) {
-            actuals.push(d_target.clone());
-            d = Some(d_target.clone());
-        }
-        self.pre
-            .push(Stmt::new(StmtKind::Call(derivative, actuals), self.span));
+        let d = context.active(args.len()).then(|| d_target.clone());
+        self.call_derivative(derivative, actuals, d.as_ref());
         Some(Value {
             p: target.clone(),
             d,

@@ -22,12 +22,15 @@ mod names;
 mod rules;
 mod stmt;
 mod symbols;
+mod vector;
 
 use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::flow::Flow;
+use crate::layout::Layout;
 use crate::locations::{Set, Space};
-use farfel_lang::callgraph::{Below, UnitIndex};
+use farfel_lang::Span;
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
 use names::Names;
@@ -42,45 +45,119 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let index = UnitIndex::of(program);
-    let dependence = Dependence::of(&Below::of(program, &index, &request.head));
-    let engine = Engine {
-        program,
-        request,
-        names: RefCell::new(Names::new(program, request, &dependence)),
-        dependence,
-        warnings: RefCell::new(Vec::new()),
-    };
+    let layout = Layout::of_request(request);
+    let graph = Below::of(program, [request.head.as_str()]);
+    let engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
+    engine.names.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
     };
-    let mut units = Vec::new();
-    let mut errors = Vec::new();
-    match engine.unit(head, &engine.root(head), Some(request)) {
-        Ok(u) => units.push(u),
-        Err(e) => errors.extend(e),
+    let mut made = Made::default();
+    let root = engine.root(head, request);
+    made.add(&root, engine.unit(head, &root, Some(&request.paired)));
+    engine.below(&mut made);
+    warnings.append(&mut engine.warnings.borrow_mut());
+    Ok(made.tangents()?.into_iter().map(|t| t.unit).collect())
+}
+
+/// A subprogram to differentiate, and what by what.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// Its name.
+    pub unit: Name,
+    /// The slots ([`crate::locations`]) that it is differentiated by, and those whose
+    /// derivatives are wanted. COMMON variables are numbered as by the [`Dependence`] of
+    /// the part of the call graph below all heads.
+    pub context: Context,
+}
+
+/// What was made for some heads.
+#[derive(Debug)]
+pub struct Tangents {
+    /// The derivatives, heads first.
+    pub units: Vec<Tangent>,
+    /// Procedures without text, and the derivatives of them that are called.
+    pub provide: Vec<(Name, Name)>,
+    /// By which slots are numbered.
+    pub dependence: Dependence,
+}
+
+/// The derivative of one subprogram.
+#[derive(Debug)]
+pub struct Tangent {
+    /// What it is the derivative of.
+    pub of: Name,
+    /// In which context.
+    pub context: Context,
+    /// The derivative.
+    pub unit: Unit,
+}
+
+/// The tangents of some heads and of what is active below them, each subprogram in one
+/// context that is good for all its calls.
+///
+/// # Errors
+///
+/// What cannot be differentiated, at its place in the source.
+pub fn differentiate_heads(
+    program: &Program,
+    heads: &[Head],
+    layout: &Layout,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Tangents, Vec<Diagnostic>> {
+    let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
+    let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
+    for h in heads {
+        let args = program.unit(&h.unit).map_or(0, |u| u.args.len());
+        let mut names = engine.names.borrow_mut();
+        names.request(&h.unit, args, &h.context);
     }
-    let mut done = 0;
+    // What is generated finds out in which contexts units are called: until no context
+    // grows any more, and they cannot grow for ever.
     loop {
-        let Some(wanted) = engine.names.borrow().wanted(done) else {
-            break;
-        };
-        done += 1;
-        let Some(source) = program.unit(&wanted.unit) else {
-            continue;
-        };
-        match engine.unit(source, &wanted, None) {
-            Ok(u) => units.push(u),
-            Err(e) => errors.extend(e),
+        engine.names.borrow_mut().settled();
+        engine.warnings.borrow_mut().clear();
+        let mut made = Made::default();
+        engine.below(&mut made);
+        let settled = engine.names.borrow_mut().settled();
+        if settled || !made.errors.is_empty() {
+            warnings.append(&mut engine.warnings.borrow_mut());
+            let names = engine.names.into_inner();
+            return Ok(Tangents {
+                units: made.tangents()?,
+                provide: names.unknown(),
+                dependence: engine.dependence,
+            });
         }
     }
-    warnings.append(&mut engine.warnings.borrow_mut());
-    if errors.is_empty() {
-        Ok(units)
-    } else {
-        errors.sort_by_key(|d: &Diagnostic| (d.span.file, d.span.start));
-        errors.dedup();
-        Err(errors)
+}
+
+/// What one run has made so far.
+#[derive(Default)]
+struct Made {
+    units: Vec<Tangent>,
+    errors: Vec<Diagnostic>,
+}
+
+impl Made {
+    fn add(&mut self, wanted: &Wanted, unit: Result<Unit, Vec<Diagnostic>>) {
+        match unit {
+            Ok(unit) => self.units.push(Tangent {
+                of: wanted.unit.clone(),
+                context: wanted.context.clone(),
+                unit,
+            }),
+            Err(e) => self.errors.extend(e),
+        }
+    }
+
+    fn tangents(mut self) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
+        if self.errors.is_empty() {
+            return Ok(self.units);
+        }
+        self.errors.sort_by_key(|d| (d.span.file, d.span.start));
+        self.errors.dedup();
+        Err(self.errors)
     }
 }
 
@@ -89,6 +166,8 @@ pub fn differentiate(
 pub(crate) struct Wanted {
     /// The unit to differentiate.
     pub unit: Name,
+    /// How many arguments it has.
+    pub args: usize,
     /// In which context.
     pub context: Context,
     /// The name of the derivative.
@@ -98,15 +177,42 @@ pub(crate) struct Wanted {
 /// One run of the engine: everything that the units of one request share.
 pub(crate) struct Engine<'a> {
     pub program: &'a Program,
-    pub request: &'a Request,
+    pub layout: &'a Layout,
+    /// The AD block that asks for derivatives, if one does.
+    pub block: Span,
     pub dependence: Dependence,
     pub names: RefCell<Names>,
     pub warnings: RefCell<Vec<Diagnostic>>,
 }
 
-impl Engine<'_> {
+impl<'a> Engine<'a> {
+    fn new(
+        program: &'a Program,
+        layout: &'a Layout,
+        dependence: Dependence,
+        block: Span,
+    ) -> Self {
+        Engine {
+            program,
+            layout,
+            block,
+            names: RefCell::new(Names::new(program, layout, &dependence)),
+            dependence,
+            warnings: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Adds to a fault for which AD block the derivative is needed.
+    pub fn asked_by(&self, fault: Diagnostic) -> Diagnostic {
+        if self.block == Span::NONE {
+            fault
+        } else {
+            fault.related(self.block, "for this AD block")
+        }
+    }
+
     /// The context of the head: what the request says.
-    fn root(&self, head: &Unit) -> Wanted {
+    fn root(&self, head: &Unit, request: &Request) -> Wanted {
         let slots = Space::of(head, &self.dependence.commons).slots;
         let set = |positions: &[usize]| {
             let mut s = Set::with_capacity(slots);
@@ -115,20 +221,34 @@ impl Engine<'_> {
         };
         Wanted {
             unit: head.name.clone(),
+            args: head.args.len(),
             context: Context {
-                inputs: set(&self.request.independents),
-                outputs: set(&self.request.dependents),
+                inputs: set(&request.independents),
+                outputs: set(&request.dependents),
             },
-            name: self.request.derivative.clone(),
+            name: request.derivative.clone(),
         }
     }
 
-    /// The derivative of one unit in one context.
+    /// Generates what was asked for, and what that asks for.
+    fn below(&self, made: &mut Made) {
+        for i in 0.. {
+            let Some(wanted) = self.names.borrow().wanted(i) else {
+                break;
+            };
+            if let Some(source) = self.program.unit(&wanted.unit) {
+                made.add(&wanted, self.unit(source, &wanted, None));
+            }
+        }
+    }
+
+    /// The derivative of one unit in one context. `root`: it is the head of a request, and
+    /// these of its arguments are followed by a derivative.
     fn unit(
         &self,
         source: &Unit,
         wanted: &Wanted,
-        root: Option<&Request>,
+        root: Option<&[usize]>,
     ) -> Result<Unit, Vec<Diagnostic>> {
         let space = Space::of(source, &self.dependence.commons);
         let flow = Flow::of(source);

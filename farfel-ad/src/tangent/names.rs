@@ -3,8 +3,9 @@
 use super::{MOST_CONTEXTS, Wanted};
 use crate::activity::Context;
 use crate::depend::Dependence;
+use crate::layout::Layout;
 use crate::locations::{Set, differentiable};
-use farfel_lang::ir::{Name, Program, Request, unused_name};
+use farfel_lang::ir::{Name, Place, Program};
 use std::collections::{HashMap, HashSet};
 
 /// Names and contexts of one run.
@@ -14,9 +15,21 @@ pub(crate) struct Names {
     globals: HashSet<Name>,
     /// Names of symbols in any unit below the head: a new unit must not hide behind one.
     locals: HashSet<Name>,
-    suffix: Name,
+    layout: Layout,
     wanted: Vec<Wanted>,
     by_context: HashMap<(Name, Context), usize>,
+    /// For each unit its only context, in Tapenade's convention.
+    by_unit: HashMap<Name, usize>,
+    /// A context has grown since the last [`Names::settled`].
+    grown: bool,
+    /// COMMON variables whose derivatives go from one unit to another, as of the last
+    /// [`Names::freeze`].
+    shared: Set,
+    /// Those that are passed as arguments.
+    passed: Set,
+    /// The names of the derivatives of procedures without text, and which of their
+    /// arguments have a derivative.
+    unknown: HashMap<Name, (Name, Set)>,
     count: HashMap<Name, usize>,
     /// Units that get no more contexts of their own, as of the last [`Names::freeze`].
     full: HashSet<Name>,
@@ -25,12 +38,17 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub fn new(program: &Program, request: &Request, dependence: &Dependence) -> Self {
-        let mut globals: HashSet<Name> = [request.derivative.clone()].into();
+    pub fn new(program: &Program, layout: &Layout, dependence: &Dependence) -> Self {
+        let mut globals: HashSet<Name> = HashSet::new();
         let mut locals = HashSet::new();
         let mut largest = HashMap::new();
         for u in &program.units {
             globals.insert(u.name.clone());
+            let below = dependence.summary(&u.name).is_some();
+            if layout.avoid_mentioned || layout.is_tapenade() && below {
+                let mentioned = u.symbols.iter().filter(|(_, s)| s.place == Place::Global);
+                globals.extend(mentioned.map(|(_, s)| s.name.clone()));
+            }
             if let Some(summary) = dependence.summary(&u.name) {
                 // Only what lies below the head calls what this run makes.
                 locals.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
@@ -63,14 +81,24 @@ impl Names {
         Names {
             globals,
             locals,
-            suffix: request.suffix.clone(),
+            layout: layout.clone(),
             wanted: Vec::new(),
             by_context: HashMap::new(),
+            by_unit: HashMap::new(),
+            grown: false,
+            shared: Set::with_capacity(dependence.commons.vars.len()),
+            passed: Set::new(),
+            unknown: HashMap::new(),
             count: HashMap::new(),
             full: HashSet::new(),
             largest,
             blocks: HashMap::new(),
         }
+    }
+
+    /// A name that the caller gives to what it makes.
+    pub fn reserve(&mut self, name: &Name) {
+        self.globals.insert(name.clone());
     }
 
     /// Is this the name of a unit or COMMON block?
@@ -79,7 +107,7 @@ impl Names {
     }
 
     fn global(&mut self, wanted: &str) -> Name {
-        let name = unused_name(wanted, &|n| {
+        let name = self.layout.unused(wanted, &|n| {
             self.globals.contains(n) || self.locals.contains(n)
         });
         self.globals.insert(name.clone());
@@ -95,10 +123,41 @@ impl Names {
             .filter(|(_, n)| **n >= MOST_CONTEXTS)
             .map(|(u, _)| u.clone())
             .collect();
+        self.shared.extend(self.passed.ones());
+        for w in &self.wanted {
+            let Context { inputs, outputs } = &w.context;
+            let from = w.args + 1;
+            let active = inputs.ones().chain(outputs.ones());
+            self.shared
+                .extend(active.filter_map(|slot| slot.checked_sub(from)));
+        }
+    }
+
+    /// Does the derivative of the COMMON variable of a number stand in COMMON?
+    pub fn shares(&self, k: usize) -> bool {
+        !self.layout.is_tapenade() || self.shared.contains(k)
+    }
+
+    /// Whether all contexts are what they were when this was asked last; if not, what was
+    /// generated since may be wrong.
+    pub fn settled(&mut self) -> bool {
+        !std::mem::take(&mut self.grown)
     }
 
     /// The context that a call gets when it asks for one.
-    pub fn admit(&self, unit: &str, context: Context) -> Context {
+    pub fn admit(&self, unit: &str, mut context: Context) -> Context {
+        if self.layout.is_tapenade() {
+            let known = self.by_unit.get(unit).map(|i| &self.wanted[*i].context);
+            let unknown = self.unknown.get(unit).map(|(_, set)| set);
+            if let Some(Context { inputs, outputs }) = known {
+                context.inputs.union_with(inputs);
+                context.outputs.union_with(outputs);
+            } else if let Some(set) = unknown {
+                context.inputs.union_with(set);
+                context.outputs.union_with(set);
+            }
+            return context;
+        }
         if self.full.contains(unit)
             && !self
                 .by_context
@@ -111,21 +170,77 @@ impl Names {
     }
 
     /// The name of a unit's derivative in a context; it will be generated.
-    pub fn request(&mut self, unit: &Name, context: &Context) -> Name {
+    pub fn request(&mut self, unit: &Name, args: usize, context: &Context) -> Name {
+        if let Some(i) = self.by_unit.get(unit) {
+            let wanted = &mut self.wanted[*i];
+            let Context { inputs, outputs } = &mut wanted.context;
+            if !context.inputs.is_subset(inputs) || !context.outputs.is_subset(outputs) {
+                inputs.union_with(&context.inputs);
+                outputs.union_with(&context.outputs);
+                self.grown = true;
+            }
+            return wanted.name.clone();
+        }
         let key = (unit.clone(), context.clone());
         if let Some(i) = self.by_context.get(&key) {
             return self.wanted[*i].name.clone();
         }
-        let suffix = self.suffix.clone();
-        let name = self.global(&format!("{unit}{suffix}"));
+        let name = self.global(&self.layout.units.of(unit));
         *self.count.entry(unit.clone()).or_default() += 1;
-        self.by_context.insert(key, self.wanted.len());
+        if self.layout.is_tapenade() {
+            self.by_unit.insert(unit.clone(), self.wanted.len());
+            self.grown = true;
+        } else {
+            self.by_context.insert(key, self.wanted.len());
+        }
         self.wanted.push(Wanted {
             unit: unit.clone(),
+            args,
             context: context.clone(),
             name: name.clone(),
         });
         name
+    }
+
+    /// The name of the derivative of a procedure without text, which has one for these
+    /// arguments (and its result) at least.
+    pub fn request_unknown(&mut self, procedure: &Name, active: &Set) -> Name {
+        if !self.unknown.contains_key(procedure) {
+            let name = self.global(&self.layout.units.of(procedure));
+            self.unknown
+                .insert(procedure.clone(), (name, Set::new()));
+        }
+        match self.unknown.get_mut(procedure) {
+            Some((name, set)) => {
+                if !active.is_subset(set) {
+                    set.union_with(active);
+                    self.grown = true;
+                }
+                name.clone()
+            }
+            None => procedure.clone(),
+        }
+    }
+
+    /// Procedures without text, and the names of their derivatives.
+    pub fn unknown(self) -> Vec<(Name, Name)> {
+        let mut list: Vec<(Name, Name)> = self
+            .unknown
+            .into_iter()
+            .map(|(procedure, (derivative, _))| (procedure, derivative))
+            .collect();
+        list.sort();
+        list
+    }
+
+    /// The derivative of the COMMON variable of a number is passed on: it must be where
+    /// others may find it.
+    pub fn share(&mut self, k: usize) {
+        if self.layout.is_tapenade() && !self.passed.contains(k) {
+            self.passed.grow(k + 1);
+            self.passed.insert(k);
+            self.grown = true;
+        }
     }
 
     /// The `i`th derivative that was asked for.
@@ -138,8 +253,11 @@ impl Names {
         if let Some(n) = self.blocks.get(block) {
             return n.clone();
         }
-        let base = if block.is_empty() { "BLANK" } else { block };
-        let name = self.global(&format!("{base}{}", self.suffix));
+        let base = match block.is_empty() {
+            true => self.layout.blank_common(),
+            false => block,
+        };
+        let name = self.global(&self.layout.units.of(base));
         self.blocks.insert(block.clone(), name.clone());
         name
     }

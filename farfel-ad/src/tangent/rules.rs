@@ -133,16 +133,14 @@ impl Gen<'_> {
                 }
             }
             Op::Gamma | Op::LogGamma => {
-                self.errors.push(
-                    Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
-                        span,
-                        format!("the derivative of {} is not known to the built-in engine", i.name),
-                    )
-                    .label("needs the digamma function")
-                    .help("write the function in Fortran, for instance by its asymptotic series; then it can be differentiated")
-                    .related(self.engine.request.span, "for this AD block"),
-                );
+                let fault = Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    format!("the derivative of {} is not known to the built-in engine", i.name),
+                )
+                .label("needs the digamma function")
+                .help("write the function in Fortran, for instance by its asymptotic series; then it can be differentiated");
+                self.errors.push(self.engine.asked_by(fault));
                 Value {
                     p: e.clone(),
                     d: None,

@@ -11,7 +11,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Label, Name, Place,
-    Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, walk_block,
+    Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -33,9 +33,14 @@ pub(super) struct Gen<'a> {
     /// The unit under construction. It begins as a copy, so that symbols keep their
     /// handles.
     pub unit: Unit,
-    pub suffix: Name,
     pub derivatives: HashMap<SymId, SymId>,
     pub imported: HashMap<usize, SymId>,
+    /// Derivatives that are called.
+    pub called: HashSet<SymId>,
+    /// Constants for the sizes of arrays that the unit does not tell.
+    pub sizes: HashMap<Name, SymId>,
+    /// Loop variables for setting arrays to zero.
+    pub counters: Vec<SymId>,
     pub temporaries: HashMap<(Type, bool), Vec<SymId>>,
     pub temporaries_used: HashMap<(Type, bool), usize>,
     pub errors: Vec<Diagnostic>,
@@ -56,14 +61,15 @@ pub(super) struct Gen<'a> {
     moved_labels: HashMap<Label, Label>,
 }
 
-/// Generates the derivative of `source` in a context. `root`: it is the head.
+/// Generates the derivative of `source` in a context. `root`: it is the head of a request,
+/// and these of its arguments are followed by a derivative.
 pub(super) fn generate(
     engine: &Engine,
     source: &Unit,
     space: &Space,
     flow: &Flow,
     wanted: &Wanted,
-    root: Option<&Request>,
+    root: Option<&[usize]>,
 ) -> Result<Unit, Vec<Diagnostic>> {
     let admit = |unit: &str, c| engine.names.borrow().admit(unit, c);
     let problem = Problem {
@@ -72,6 +78,7 @@ pub(super) fn generate(
         flow,
         dependence: &engine.dependence,
         admit: &admit,
+        assume: engine.layout.is_tapenade(),
     };
     let activity = problem.solve(
         &space.locs(&wanted.context.inputs),
@@ -79,19 +86,17 @@ pub(super) fn generate(
     );
     if let Some(s) = problem.refused(&activity) {
         let s = &source.symbols[s];
-        return Err(vec![
-            Diagnostic::error(
-                &rules::AD_UNSUPPORTED,
-                s.span,
-                format!(
-                    "derivatives would go through {}, which shares its storage with other variables",
-                    s.name
-                ),
-            )
-            .label("in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently")
-            .related(engine.request.span, "for this AD block")
-            .help("give the variable storage of its own, or declare the COMMON block alike everywhere"),
-        ]);
+        let fault = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            s.span,
+            format!(
+                "derivatives would go through {}, which shares its storage with other variables",
+                s.name
+            ),
+        )
+        .label("in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently")
+        .help("give the variable storage of its own, or declare the COMMON block alike everywhere");
+        return Err(vec![engine.asked_by(fault)]);
     }
     let mut unit = source.clone();
     unit.name = wanted.name.clone();
@@ -139,9 +144,11 @@ pub(super) fn generate(
         activity: &activity,
         problem: &problem,
         unit,
-        suffix: engine.request.suffix.clone(),
         derivatives: HashMap::new(),
         imported: HashMap::new(),
+        called: HashSet::new(),
+        sizes: HashMap::new(),
+        counters: Vec::new(),
         temporaries: HashMap::new(),
         temporaries_used: HashMap::new(),
         errors: Vec::new(),
@@ -173,6 +180,9 @@ pub(super) fn generate(
             .copied()
             .collect();
         collect(&mut g.unit, &tangents);
+        if engine.layout.vector {
+            g.vectorize(&tangents)?;
+        }
         Ok(g.unit)
     } else {
         Err(g.errors)
@@ -212,10 +222,10 @@ fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
 
 impl Gen<'_> {
     /// The arguments of the derivative.
-    fn header(&mut self, wanted: &Wanted, root: Option<&Request>) {
+    fn header(&mut self, wanted: &Wanted, root: Option<&[usize]>) {
         let mut args = Vec::new();
         let active = |i: usize| match root {
-            Some(r) => r.paired.contains(&i),
+            Some(paired) => paired.contains(&i),
             None => wanted.context.active(i),
         };
         for (i, a) in self.source.args.iter().enumerate() {
@@ -227,23 +237,45 @@ impl Gen<'_> {
             }
         }
         if let Some(result) = self.unit.result.take() {
-            self.unit.kind = UnitKind::Subroutine;
             self.unit.typed_header = false;
             self.unit.symbols[result].place = Place::Dummy;
             self.unit.symbols[result].typed = true;
             self.unit.declare(result);
             args.push(Arg::Dummy(result));
-            let slot = self.space.result_slot();
-            if wanted.context.active(slot) {
-                args.push(Arg::Dummy(self.dummy_derivative(result)));
+            self.unit.kind = UnitKind::Subroutine;
+            if wanted.context.active(self.space.result_slot()) {
+                if self.engine.layout.keeps_functions() {
+                    self.result_derivative(result, &wanted.name);
+                } else {
+                    args.push(Arg::Dummy(self.dummy_derivative(result)));
+                }
             }
         }
         self.unit.args = args;
     }
 
+    /// Makes the unit a function that returns the derivative of `result`.
+    fn result_derivative(&mut self, result: SymId, name: &Name) {
+        if let Some(other) = self.unit.symbols.find(name) {
+            let free = self.unused(name);
+            self.unit.symbols.rename(other, free);
+        }
+        let d = self.unit.symbols.add(Symbol {
+            name: name.clone(),
+            place: Place::Result,
+            typed: true,
+            external: false,
+            ..self.unit.symbols[result].clone()
+        });
+        self.unit.kind = UnitKind::Function;
+        self.unit.typed_header = true;
+        self.unit.result = Some(d);
+        self.derivatives.insert(result, d);
+    }
+
     fn dummy_derivative(&mut self, s: SymId) -> SymId {
         let of = self.unit.symbols[s].clone();
-        let name = self.unused(&format!("{}{}", of.name, self.suffix));
+        let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
             name,
             place: Place::Dummy,
@@ -254,7 +286,7 @@ impl Gen<'_> {
     }
 
     /// Sets to zero what is live on entry and nobody else has set.
-    fn zero_on_entry(&mut self, wanted: &Wanted, root: Option<&Request>) -> Block {
+    fn zero_on_entry(&mut self, wanted: &Wanted, root: Option<&[usize]>) -> Block {
         self.span = self.source.span;
         let given = self.space.locs(&wanted.context.inputs);
         let mut out = Vec::new();
@@ -283,8 +315,7 @@ impl Gen<'_> {
                 }
             };
             for d in found {
-                let zero = self.zero(self.unit.symbols[d].ty.unwrap_or(Type::REAL));
-                out.push(Stmt::assign(Expr::var(d, self.span), zero, self.span));
+                out.push(self.zero_whole(d));
             }
         }
         out
@@ -470,19 +501,19 @@ impl Gen<'_> {
         let Some(s) = target.base() else { return };
         let symbol = &self.source.symbols[s];
         if matches!(symbol.ty, Some(Type::Integer(_))) && self.is_varied(value) {
-            self.engine.warnings.borrow_mut().push(
+            let warning = self.engine.asked_by(
                 Diagnostic::warning(
                     &rules::AD_LOST_DERIVATIVE,
                     target.span,
                     format!("the derivative ends here: {} is an INTEGER", symbol.name),
                 )
                 .label("has no tangent")
-                .related(self.engine.request.span, "for this AD block")
                 .help(format!(
                     "declare {} REAL, or write INT(…) to show that this is meant",
                     symbol.name
                 )),
             );
+            self.engine.warnings.borrow_mut().push(warning);
         }
     }
 
@@ -710,8 +741,7 @@ impl Gen<'_> {
             )
             .help(format!("add the source of {} to the project", s.name))
         };
-        self.errors
-            .push(d.related(self.engine.request.span, "for this AD block"));
+        self.errors.push(self.engine.asked_by(d));
     }
 
     fn io(&mut self, io: &farfel_lang::ir::Io, node: usize) -> Block {
@@ -771,9 +801,7 @@ impl Gen<'_> {
         args: &[Expr],
         context: &crate::activity::Context,
     ) -> (SymId, Vec<Expr>) {
-        let name = self.source.symbols[callee].name.clone();
-        let derivative = self.engine.names.borrow_mut().request(&name, context);
-        let symbol = self.subroutine(derivative);
+        let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
             if !context.active(i) {
@@ -787,6 +815,9 @@ impl Gen<'_> {
                 _ => false,
             };
             if variable {
+                if let Some(k) = a.base().and_then(|s| self.space.common_at(self.space.loc(s))) {
+                    self.engine.names.borrow_mut().share(k);
+                }
                 let p = self.designator(a);
                 let d = self.derivative_designator(&p);
                 actuals.push(p);
@@ -807,7 +838,9 @@ impl Gen<'_> {
             let ty = type_of(&self.unit, a).unwrap_or(Type::REAL);
             actuals.push(v.p);
             actuals.push(match v.d {
-                None if !context.outputs.contains(i) => self.zero(ty),
+                None if !context.outputs.contains(i) && !self.engine.layout.vector => {
+                    self.zero(ty)
+                }
                 d => {
                     let d = d.unwrap_or_else(|| self.zero(ty));
                     if matches!(d.kind, ExprKind::Var(_)) && !context.outputs.contains(i) {

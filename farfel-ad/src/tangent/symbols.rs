@@ -1,14 +1,18 @@
 //! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
 
 use super::stmt::Gen;
+use crate::activity::Context;
 use crate::locations::{common_members, const_int, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
-    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec, SpecKind, SymId,
-    Symbol, Type,
+    Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec, SpecKind, Stmt,
+    StmtKind, SymId, Symbol, Type,
 };
+
+/// The file in which the users of Tapenade define sizes that their programs do not tell.
+pub(super) const SIZES_FILE: &str = "DIFFSIZES.inc";
 
 impl Gen<'_> {
     /// Adds a symbol and writes its declaration, whatever the implicit rules say.
@@ -24,7 +28,14 @@ impl Gen<'_> {
     /// A name that nothing in this unit has, and no unit or COMMON block either.
     pub(super) fn unused(&self, wanted: &str) -> Name {
         let names = self.engine.names.borrow();
-        self.unit.symbols.unused(wanted, &|n| names.is_taken(n))
+        let own = &self.unit.symbols;
+        let taken = |n: &str| own.find(n).is_some() || names.is_taken(n);
+        self.engine.layout.unused(wanted, &taken)
+    }
+
+    /// The name for the derivative of a variable.
+    pub(super) fn derivative_name(&self, of: &str) -> Name {
+        self.unused(&self.engine.layout.variables.of(of))
     }
 
     /// The variable that holds the derivative of a variable.
@@ -32,7 +43,9 @@ impl Gen<'_> {
         if let Some(d) = self.derivatives.get(&s) {
             return *d;
         }
-        if let Place::Common(block) = self.unit.symbols[s].place.clone() {
+        if let Place::Common(block) = self.unit.symbols[s].place.clone()
+            && self.shares(self.space.loc(s))
+        {
             self.derivative_block(&block);
             if let Some(d) = self.derivatives.get(&s) {
                 return *d;
@@ -56,7 +69,7 @@ impl Gen<'_> {
         }
         let loc = self.space.loc(s);
         let keeps = self.space.saved.contains(loc) && self.activity.live_on_entry.contains(loc);
-        let name = self.unused(&format!("{}{}", of.name, self.suffix));
+        let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
             name,
             place: Place::Local,
@@ -102,7 +115,7 @@ impl Gen<'_> {
         for s in members {
             if !self.derivatives.contains_key(&s) {
                 let of = self.unit.symbols[s].clone();
-                let name = self.unused(&format!("{}{}", of.name, self.suffix));
+                let name = self.derivative_name(&of.name);
                 let d = self.declare_new(Symbol {
                     name,
                     external: false,
@@ -175,6 +188,12 @@ impl Gen<'_> {
         });
     }
 
+    /// Does the derivative of what is at a location of COMMON stand in COMMON?
+    fn shares(&self, loc: usize) -> bool {
+        let k = self.space.common_at(loc);
+        k.is_none_or(|k| self.engine.names.borrow().shares(k))
+    }
+
     /// Declares the COMMON block of derivatives beside a block of this unit.
     fn derivative_block(&mut self, block: &Name) {
         let members: Vec<SymId> = common_members(&self.unit).remove(block).unwrap_or_default();
@@ -182,10 +201,10 @@ impl Gen<'_> {
         let mut entities = Vec::new();
         for m in members {
             let of = self.unit.symbols[m].clone();
-            if !differentiable(&of) {
+            if !differentiable(&of) || !self.shares(self.space.loc(m)) {
                 continue;
             }
-            let d = self.unused(&format!("{}{}", of.name, self.suffix));
+            let d = self.derivative_name(&of.name);
             let d = self.declare_new(Symbol {
                 name: d,
                 place: Place::Common(name.clone()),
@@ -242,7 +261,9 @@ impl Gen<'_> {
         let mut entities = Vec::new();
         for (position, m) in members.iter().enumerate() {
             let of = &owner.symbols[*m];
-            if !differentiable(of) {
+            let number = self.engine.dependence.commons.find(&var.block, position);
+            let shared = number.is_none_or(|n| self.engine.names.borrow().shares(n));
+            if !differentiable(of) || !shared {
                 continue;
             }
             let span = self.span;
@@ -258,7 +279,7 @@ impl Gen<'_> {
                     Some(Dim { lower, upper })
                 })
                 .collect();
-            let d = self.unused(&format!("{}{}", of.name, self.suffix));
+            let d = self.derivative_name(&of.name);
             let d = self.declare_new(Symbol {
                 dims: dims?,
                 ty: of.ty,
@@ -266,7 +287,7 @@ impl Gen<'_> {
                 place: Place::Common(name.clone()),
                 ..Symbol::new(d, span)
             });
-            if let Some(n) = self.engine.dependence.commons.find(&var.block, position) {
+            if let Some(n) = number {
                 self.imported.insert(n, d);
             }
             entities.push(Entity {
@@ -278,21 +299,151 @@ impl Gen<'_> {
         self.imported.get(&k).copied()
     }
 
-    /// The symbol of a generated subroutine.
-    pub(super) fn subroutine(&mut self, name: Name) -> SymId {
+    /// The symbol of the derivative of a procedure, in a context; it will be generated.
+    pub(super) fn derivative_procedure(
+        &mut self,
+        callee: SymId,
+        args: usize,
+        context: &Context,
+    ) -> SymId {
+        let of = &self.source.symbols[callee];
+        let known = self.engine.dependence.callee(self.source, callee).is_some();
+        let name = {
+            let mut names = self.engine.names.borrow_mut();
+            match known {
+                true => names.request(&of.name, args, context),
+                false => {
+                    let mut active = context.inputs.clone();
+                    active.union_with(&context.outputs);
+                    names.request_unknown(&of.name, &active)
+                }
+            }
+        };
+        let ty = of.ty.unwrap_or(Type::REAL);
+        let function = self.engine.layout.keeps_functions()
+            && of.class == Class::Function
+            && context.active(args);
+        let class = match function {
+            true => Class::Function,
+            false => Class::Subroutine,
+        };
         if let Some(s) = self.unit.symbols.find(&name) {
-            if self.unit.symbols[s].class == Class::Subroutine {
+            if self.unit.symbols[s].class == class {
                 return s;
             }
-            // A variable got this name before the subroutine did.
+            // A variable got this name before the procedure did.
             let other = self.unused(&name);
             self.unit.symbols.rename(s, other);
         }
-        self.unit.symbols.add(Symbol {
-            class: Class::Subroutine,
+        let symbol = Symbol {
+            class,
             place: Place::Global,
             ..Symbol::new(name, self.span)
-        })
+        };
+        let s = match function {
+            true => self.declare_new(Symbol {
+                ty: Some(ty),
+                external: true,
+                ..symbol
+            }),
+            false => self.unit.symbols.add(symbol),
+        };
+        self.called.insert(s);
+        s
+    }
+
+    /// Sets all of a derivative to zero.
+    pub(super) fn zero_whole(&mut self, d: SymId) -> Stmt {
+        let span = self.span;
+        let symbol = self.unit.symbols[d].clone();
+        let zero = self.zero(symbol.ty.unwrap_or(Type::REAL));
+        if symbol.dims.is_empty() || !self.engine.layout.is_tapenade() {
+            return Stmt::assign(Expr::var(d, span), zero, span);
+        }
+        // FORTRAN 77 has no assignment to whole arrays.
+        while self.counters.len() < symbol.dims.len() {
+            let name = self.unused("II1");
+            let counter = self.declare_new(Symbol::variable(name, Type::INTEGER, span));
+            self.counters.push(counter);
+        }
+        let counters = self.counters[..symbol.dims.len()].to_vec();
+        let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
+        let element = Expr::new(ExprKind::Element(d, subscripts), span);
+        let mut made = Stmt::assign(element, zero, span);
+        for (i, (dim, var)) in symbol.dims.iter().zip(counters).enumerate() {
+            let from = dim.lower.clone().unwrap_or_else(|| Expr::int(1, span));
+            let to = match &dim.upper {
+                Some(u) if u.kind != ExprKind::Star => u.clone(),
+                _ => self.size(d, i),
+            };
+            made = Stmt::new(
+                StmtKind::Do(Box::new(Do {
+                    name: None,
+                    control: DoControl::Count {
+                        var,
+                        from,
+                        to,
+                        step: None,
+                    },
+                    body: vec![made],
+                    end: DoEnd::EndDo(None),
+                })),
+                span,
+            );
+        }
+        made
+    }
+
+    /// A constant of the user's for the size of the last dimension of an array of assumed
+    /// size.
+    fn size(&mut self, d: SymId, dim: usize) -> Expr {
+        let of = self.derivatives.iter().find(|(_, x)| **x == d);
+        let of = of.map_or(d, |(s, _)| *s);
+        let of = self.unit.symbols[of].clone();
+        if !self.engine.layout.ask_sizes {
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    of.span,
+                    format!(
+                        "{} has assumed size, so that its derivative cannot be set to zero",
+                        of.name
+                    ),
+                )
+                .help(format!(
+                    "declare its bounds, for instance {}(N), make it an independent, or define its size in {SIZES_FILE}",
+                    of.name
+                )),
+            );
+        }
+        let name: Name = format!("ISIZE{}OF{}", dim + 1, of.name).into();
+        let s = match self.sizes.get(&name) {
+            Some(s) => *s,
+            None => {
+                let s = self.constant_of_user(&name);
+                self.sizes.insert(name, s);
+                s
+            }
+        };
+        Expr::var(s, self.span)
+    }
+
+    /// A constant that the user defines in [`SIZES_FILE`].
+    pub(super) fn constant_of_user(&mut self, name: &Name) -> SymId {
+        if let Some(s) = self.unit.symbols.find(name) {
+            return s;
+        }
+        let include = SpecKind::Include(SIZES_FILE.to_owned());
+        if !self.unit.specs.iter().any(|s| s.kind == include) {
+            let after = self.unit.specs.iter().rposition(|s| s.kind == SpecKind::Implicit);
+            let spec = Spec {
+                kind: include,
+                span: self.span,
+            };
+            self.unit.specs.insert(after.map_or(0, |i| i + 1), spec);
+        }
+        let constant = Symbol::variable(name.clone(), Type::INTEGER, self.span);
+        self.unit.symbols.add(constant)
     }
 
     /// A temporary for this statement.
@@ -307,12 +458,10 @@ impl Gen<'_> {
         {
             return *t;
         }
-        let wanted = if derivative {
-            format!("TEMP{}", self.suffix)
-        } else {
-            "TEMP".to_owned()
+        let name = match derivative {
+            true => self.derivative_name("TEMP"),
+            false => self.unused("TEMP"),
         };
-        let name = self.unused(&wanted);
         let id = self.declare_new(Symbol::variable(name, ty, self.span));
         self.temporaries
             .entry((ty, derivative))

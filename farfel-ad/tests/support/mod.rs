@@ -4,7 +4,7 @@
 
 pub mod jacobian;
 
-use farfel_ad::{Builtin, differentiate_all_warning};
+use farfel_ad::{AdTool, Builtin, differentiate_all_warning};
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
@@ -31,6 +31,11 @@ pub fn expand(source: &str) -> Result<String, String> {
 
 /// Like [`expand`], with the warnings.
 pub fn expand_warning(source: &str) -> Result<(String, String), String> {
+    expand_with(source, &Builtin)
+}
+
+/// Like [`expand_warning`], with another AD tool.
+pub fn expand_with(source: &str, tool: &dyn AdTool) -> Result<(String, String), String> {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
@@ -59,7 +64,7 @@ pub fn expand_warning(source: &str) -> Result<(String, String), String> {
         return Err(errors);
     }
     let mut warnings = Vec::new();
-    match differentiate_all_warning(&Builtin, lowered.program, &lowered.requests, &mut warnings) {
+    match differentiate_all_warning(tool, lowered.program, &lowered.requests, &mut warnings) {
         Ok(p) => Ok((
             print_program(&p, &Options::default()),
             fail(&warnings, &sources),

@@ -1,19 +1,28 @@
 //! `farfel build`.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
-use crate::args::Build;
+use farfel_build::timings::{self, Timings};
+
+use crate::args::{Build, CargoOptions};
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
+use crate::timings::{self as timings_page, Built};
 use crate::{cargo, compiler, files, project};
 
 /// Compiles a project with cargo, or single files to one executable.
 pub fn run(args: &Build, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
+        let started = SystemTime::now();
         project::prepare(&args.cargo, shell)?;
         let command = cargo::command("build", args.release, &args.cargo, shell)?;
-        return faults(cargo::status(command, shell)?);
+        if !args.timings {
+            return faults(cargo::status(command, shell)?);
+        }
+        let (status, scripts) = cargo::status_and_scripts(command, shell)?;
+        faults(status)?;
+        return project_timings(&args.cargo, scripts, started, shell);
     }
     let started = Instant::now();
     cargo::not_for_files(&args.cargo)?;
@@ -25,13 +34,80 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         None => executable_for(&args.files[0])?,
     };
     shell.status("Compiling", files::shown(&args.files));
-    let report = farfel_build::build_program(&args.files, &out, &config)?;
+    let (report, timings) = farfel_build::build_program_timed(&args.files, &out, &config)?;
     files::show_warnings(&report, shell);
+    if args.timings {
+        let mut name = out.file_name().unwrap_or_default().to_owned();
+        name.push("-timings.html");
+        let built = Built {
+            name: files::shown(&args.files),
+            timings,
+            fresh: false,
+        };
+        write_page(
+            &out.with_file_name(name),
+            &built.name.clone(),
+            &[built],
+            shell,
+        )?;
+    }
     let seconds = started.elapsed().as_secs_f64();
     shell.status(
         "Finished",
         format_args!("`{}` in {seconds:.2}s", out.display()),
     );
+    Ok(())
+}
+
+/// Writes the page about what the build scripts of a project did.
+fn project_timings(
+    options: &CargoOptions,
+    scripts: cargo::BuildScripts,
+    started: SystemTime,
+    shell: &mut Shell,
+) -> Result {
+    let mut built = Vec::new();
+    for (name, out_dir) in scripts {
+        // What another version has written may be unreadable here.
+        let Ok(Some(timings)) = Timings::read(&out_dir) else {
+            continue;
+        };
+        let written = std::fs::metadata(out_dir.join(timings::FILE)).and_then(|m| m.modified());
+        let fresh = written.is_ok_and(|time| time < started);
+        built.push(Built {
+            name,
+            timings,
+            fresh,
+        });
+    }
+    if built.is_empty() {
+        return Err(Error::fault("no build script has left timings").help(
+            "packages with Farfel sources have a build script that calls farfel_build::compile()",
+        ));
+    }
+    built.sort_by(|a, b| a.name.cmp(&b.name));
+    for package in built.iter().filter(|b| b.fresh) {
+        shell.note(format_args!(
+            "nothing has changed in {}, so its build script did not run; the page has the times of the build before",
+            package.name
+        ));
+    }
+    let page = project::target_dir(options)?
+        .join("farfel-timings")
+        .join("farfel-timings.html");
+    let names: Vec<&str> = built.iter().map(|b| b.name.as_str()).collect();
+    let title = names.join(", ");
+    write_page(&page, &title, &built, shell)
+}
+
+fn write_page(path: &Path, title: &str, built: &[Built], shell: &mut Shell) -> Result {
+    let page = timings_page::page(title, built)?;
+    let dir = path.parent().unwrap_or(path);
+    if !dir.as_os_str().is_empty() {
+        std::fs::create_dir_all(dir).map_err(|source| Error::io("make", dir, &source))?;
+    }
+    std::fs::write(path, page).map_err(|source| Error::io("write", path, &source))?;
+    shell.status("Timings", format_args!("in `{}`", path.display()));
     Ok(())
 }
 

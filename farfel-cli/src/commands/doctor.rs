@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstyle::{AnsiColor, Style};
-use farfel_build::{Config, toolchain};
+use farfel_build::{Config, toolchain, tools};
 
 use crate::args::Doctor;
 use crate::error::{EXIT_FAULTS, Error, Result};
@@ -103,28 +103,54 @@ fn examine() -> Result<Vec<Finding>> {
             state: missing(error.to_string(), FIX),
         }),
     }
-    let java = optional("java", "-version", "only Tapenade needs it");
-    findings.push(Finding {
-        name: "Tapenade",
-        state: match std::env::var_os("TAPENADE_HOME").map(PathBuf::from) {
-            Some(home) if home.join("bin/tapenade").is_file() => {
-                State::There(home.join("bin/tapenade").display().to_string())
+    findings.extend(ad_tools(&config));
+    Ok(findings)
+}
+
+/// The AD tools that are programs of their own, and what they need. Only the one that the
+/// settings choose has to be there.
+fn ad_tools(config: &Config) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut tapenade_is_here = false;
+    for (name, tool, found) in [
+        ("Tapenade", "tapenade", tools::tapenade(config)),
+        ("ADIFOR", "adifor", tools::adifor(config)),
+    ] {
+        let chosen = config.ad_tool == tool;
+        tapenade_is_here |= tool == "tapenade" && !is_not_found(&found);
+        let state = match found {
+            Ok(found) => State::There(format!("{} ({})", found.version, found.program.display())),
+            Err(farfel_build::Error::ToolNotFound {
+                looked_in, help, ..
+            }) => {
+                let why = format!("not found: looked in {}", looked_in.join(", "));
+                if chosen {
+                    missing(why, help)
+                } else {
+                    State::Optional(format!("{why}; only `ad-tool = \"{tool}\"` needs it"))
+                }
             }
-            Some(home) => State::Optional(format!(
-                "TAPENADE_HOME is `{}`, where there is no bin/tapenade",
-                home.display()
-            )),
-            None => match which::which("tapenade") {
-                Ok(path) => State::There(path.display().to_string()),
-                Err(_) => State::Optional("not found; the built-in engine does not need it".into()),
-            },
-        },
-    });
+            Err(error) if chosen => missing(error.to_string(), "mend it, or choose another tool"),
+            Err(error) => State::Optional(error.to_string()),
+        };
+        findings.push(Finding { name, state });
+    }
+    let java_is_needed = config.ad_tool == "tapenade";
+    let state = match tools::java() {
+        Ok(path) => there(&path, "-version"),
+        Err(why) if java_is_needed => missing(why, "install a Java runtime; Tapenade needs it"),
+        Err(why) if tapenade_is_here => State::Optional(format!("{why}; Tapenade needs it")),
+        Err(why) => State::Optional(format!("{why}; only Tapenade needs it")),
+    };
     findings.push(Finding {
         name: "Java",
-        state: java,
+        state,
     });
-    Ok(findings)
+    findings
+}
+
+fn is_not_found<T>(found: &std::result::Result<T, farfel_build::Error>) -> bool {
+    matches!(found, Err(farfel_build::Error::ToolNotFound { .. }))
 }
 
 const RUSTUP: &str = "install Rust: https://rustup.rs";
@@ -141,13 +167,6 @@ fn needed_on_path(program: &str, version: &str, fix: &str) -> State {
     match which::which(program) {
         Ok(path) => there(&path, version),
         Err(_) => missing("not found on PATH", fix),
-    }
-}
-
-fn optional(program: &str, version: &str, why: &str) -> State {
-    match which::which(program) {
-        Ok(path) => there(&path, version),
-        Err(_) => State::Optional(format!("not found; {why}")),
     }
 }
 

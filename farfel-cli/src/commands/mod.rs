@@ -5,8 +5,10 @@ mod check;
 mod completions;
 mod doctor;
 mod expand;
+mod graph;
 mod new;
 mod run;
+mod tapenade;
 mod test;
 
 use crate::args::Command;
@@ -27,6 +29,8 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Test(args) => test::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
         Command::Expand(args) => expand::run(&args, shell),
+        Command::Graph(args) => graph::run(&args, shell),
+        Command::Tapenade(args) => tapenade::run(&args, shell),
         Command::Doctor(args) => doctor::run(&args, shell),
         Command::Completions { shell: kind } => completions::run(kind, shell),
     }

@@ -419,6 +419,9 @@ pub enum SpecKind {
     Namelist(SymId),
     /// FORMAT among the specifications, with its label.
     Format(super::Label, String),
+    /// `INCLUDE 'file'` that stays in the text, for the Fortran compiler to read. The parser
+    /// makes none: it reads the files.
+    Include(String),
     /// ENTRY may stand here too, but is kept with the executable statements.
     Intent(Intent, Vec<SymId>),
 }
@@ -601,6 +604,7 @@ impl Unit {
                 | SpecKind::Data(_)
                 | SpecKind::StatementFunction(_)
                 | SpecKind::Namelist(_)
+                | SpecKind::Include(_)
                 | SpecKind::Format(..) => {}
             }
         }

@@ -91,7 +91,7 @@ impl Constant {
     }
 }
 
-fn intrinsic_symbol(unit: &mut Unit, name: &str, span: Span) -> SymId {
+pub(super) fn intrinsic_symbol(unit: &mut Unit, name: &str, span: Span) -> SymId {
     let Some(intrinsic) = Intrinsic::find(name) else {
         unreachable!("constants name intrinsics that exist")
     };

@@ -69,6 +69,7 @@ fn used(unit: &Unit) -> BTreeSet<SymId> {
             | SpecKind::Parameter(_)
             | SpecKind::StatementFunction(_)
             | SpecKind::Format(..)
+            | SpecKind::Include(_)
             | SpecKind::Intent(..) => {}
         }
     }
@@ -160,7 +161,10 @@ fn renumber(unit: &mut Unit, map: &HashMap<SymId, SymId>) {
                 }
             }
             SpecKind::StatementFunction(s) | SpecKind::Namelist(s) => fix(s),
-            SpecKind::Comment(_) | SpecKind::Implicit | SpecKind::Format(..) => {}
+            SpecKind::Comment(_)
+            | SpecKind::Implicit
+            | SpecKind::Include(_)
+            | SpecKind::Format(..) => {}
         }
     }
     let ids: Vec<SymId> = unit.symbols.ids().collect();

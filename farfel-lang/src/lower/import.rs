@@ -137,10 +137,10 @@ impl<'a> Import<'a> {
                         dims: false,
                     });
                 }
-                to.specs.push(Spec {
-                    kind: SpecKind::Common(vec![(name.clone(), entities)]),
-                    span: spec.span,
-                });
+                to.add_spec(
+                    SpecKind::Common(vec![(name.clone(), entities)]),
+                    spec.span,
+                );
             }
         }
     }

@@ -25,6 +25,7 @@ mod prune;
 mod specialize;
 mod stage;
 mod state;
+mod storage;
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
@@ -103,8 +104,8 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => blocks = outline::outline(program, diagnostics),
             Stage::Stage => {
-                let mut staged = stage::stage(program, &blocks, diagnostics);
-                propagate::propagate(program, &roots, &mut staged, diagnostics);
+                propagate::propagate(program, &roots, &mut [], diagnostics);
+                let staged = stage::stage(program, &blocks, diagnostics);
                 *requests = stage::order(program, staged, diagnostics);
             }
         }

@@ -6,8 +6,12 @@
 //! their units and then in the order of the text, so that numbers do not depend on the
 //! order of files.
 
+use super::calls::global;
 use super::import::{Import, variables_needed};
+use super::prune::CallGraph;
+use super::storage::{Storage, common_blocks, members};
 use crate::diagnostic::{Diagnostic, rules};
+use crate::effects::Assigned;
 use crate::ir::{
     AdBlock, AdItem, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Place, Program, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol, for_each_symbol_mut,
@@ -27,6 +31,7 @@ pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) 
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
     let mut blocks = Blocks::new();
+    let sharing = Sharing::of(program);
     for name in names {
         let mut open = vec![name];
         // Blocks inside of blocks come out of the new subroutines in turn. By name: places
@@ -43,6 +48,7 @@ pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) 
                 taken: &mut taken,
                 blocks: &mut blocks,
                 formats,
+                sharing: sharing.as_ref(),
                 new: &mut new,
                 diagnostics,
             };
@@ -61,6 +67,7 @@ struct Outline<'a> {
     blocks: &'a mut Blocks,
     /// The FORMAT statements of the unit.
     formats: Vec<Spec>,
+    sharing: Option<&'a Sharing>,
     new: &'a mut Vec<Unit>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -122,7 +129,12 @@ impl Outline<'_> {
             }
         }
         let listed = independents.iter().chain(&dependents).copied();
-        let all = variables_needed(&unit.symbols, mentioned.into_iter().chain(listed));
+        let all = variables_needed(&unit.symbols, mentioned.iter().copied().chain(listed));
+        if let Some(sharing) = self.sharing
+            && let Some(fault) = sharing.fault(unit, block, &mentioned, &all, span)
+        {
+            self.diagnostics.push(fault);
+        }
         let mut rest: Vec<SymId> = all
             .iter()
             .copied()
@@ -172,6 +184,105 @@ impl Outline<'_> {
         block.body = vec![Stmt::new(StmtKind::Call(callee, args), span)];
         outlined
     }
+}
+
+/// What is needed to see whether the arguments of a block's subroutine share storage.
+struct Sharing {
+    assigned: Assigned,
+    graph: CallGraph,
+    /// For every unit, the COMMON blocks that it declares.
+    commons: HashMap<Name, Vec<Name>>,
+}
+
+impl Sharing {
+    /// Nothing if no unit with an AD block has an EQUIVALENCE.
+    fn of(program: &Program) -> Option<Self> {
+        let concerned = program.units.iter().any(|u| {
+            let mut blocks = false;
+            walk_block(&u.body, &mut |s| {
+                blocks |= matches!(s.kind, StmtKind::Ad(_))
+            });
+            blocks && has_equivalence(u)
+        });
+        concerned.then(|| Sharing {
+            assigned: Assigned::of(program),
+            graph: CallGraph::of(program),
+            commons: program
+                .units
+                .iter()
+                .map(|u| (u.name.clone(), common_blocks(u)))
+                .collect(),
+        })
+    }
+
+    /// Two names for one storage would be two arguments of the subroutine, or an argument
+    /// and a COMMON variable. Derivatives would not pass from one to the other.
+    fn fault(
+        &self,
+        unit: &Unit,
+        block: &AdBlock,
+        mentioned: &BTreeSet<SymId>,
+        arguments: &BTreeSet<SymId>,
+        span: Span,
+    ) -> Option<Diagnostic> {
+        if !has_equivalence(unit) {
+            return None;
+        }
+        let storage = Storage::of(unit);
+        let name = |s: SymId| &unit.symbols[s].name;
+        let fault = |message: String| {
+            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+                .label("AD block")
+                .help("use one name for it in the block, or a variable of its own")
+        };
+        let changed = self.assigned.in_block(unit, &block.body);
+        let used: BTreeSet<SymId> = mentioned.union(arguments).copied().collect();
+        for a in used.iter().filter(|a| changed.contains(a)) {
+            if let Some(b) = used.iter().find(|b| storage.overlap(*a, **b)) {
+                return Some(fault(format!(
+                    "{} and {} share their storage, and the block assigns {}",
+                    name(*a),
+                    name(*b),
+                    name(*a)
+                )));
+            }
+        }
+        // What the block calls may see the same storage as COMMON.
+        let mut called: BTreeSet<Name> = BTreeSet::new();
+        for_each_symbol(&block.body, &mut |s| {
+            called.extend(global(&unit.symbols, s).cloned())
+        });
+        let reached = self.graph.reached(&called);
+        for common in common_blocks(unit) {
+            let mut seen: Vec<&Name> = reached
+                .iter()
+                .filter(|u| self.commons.get(*u).is_some_and(|c| c.contains(&common)))
+                .collect();
+            seen.sort();
+            let members = members(unit, &common);
+            for a in arguments {
+                if let Some(by) = seen.first()
+                    && members.iter().any(|m| storage.overlap(*a, *m))
+                {
+                    let common = match common.as_str() {
+                        "" => "blank COMMON".to_owned(),
+                        c => format!("COMMON /{c}/"),
+                    };
+                    return Some(fault(format!(
+                        "{} lies in {common}, which {by} sees, too",
+                        name(*a)
+                    )));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn has_equivalence(unit: &Unit) -> bool {
+    unit.specs
+        .iter()
+        .any(|s| matches!(s.kind, SpecKind::Equivalence(_)))
 }
 
 /// The variables of an opening or closing, each once, in order.

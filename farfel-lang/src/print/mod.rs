@@ -42,14 +42,17 @@ pub struct Options<'a> {
     /// statement that does not come from the line a compiler would assume, so that its
     /// messages and debug information name the user's lines.
     pub line_markers: Option<&'a Sources>,
+    /// Whether comments are printed. Directives (`C$OMP …`) are in any case.
+    pub comments: bool,
 }
 
 impl Default for Options<'_> {
-    /// Fixed form without line markers.
+    /// Fixed form with comments, without line markers.
     fn default() -> Self {
         Options {
             form: Form::Fixed,
             line_markers: None,
+            comments: true,
         }
     }
 }

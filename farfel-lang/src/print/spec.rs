@@ -49,6 +49,7 @@ impl Writer<'_> {
                 | SpecKind::Data(_)
                 | SpecKind::StatementFunction(_)
                 | SpecKind::Namelist(_)
+                | SpecKind::Include(_)
                 | SpecKind::Intent(..) => {
                     self.statement(None, *span, |l| l.spec(scope, kind));
                 }
@@ -162,6 +163,10 @@ impl Line {
                     self.gap();
                     self.expr(scope, value);
                 }
+            }
+            SpecKind::Include(file) => {
+                self.push("INCLUDE ");
+                self.put(format_args!("'{}'", file.replace('\'', "''")));
             }
             SpecKind::Namelist(s) => {
                 self.put(format_args!("NAMELIST /{}/ ", scope.name(*s)));

@@ -82,6 +82,9 @@ impl<'a> Writer<'a> {
         // An empty comment is one line.
         for line in text.split('\n') {
             let line = line.trim_end();
+            if !self.options.comments && !line.starts_with('$') {
+                continue;
+            }
             self.out.push(mark);
             if !line.is_empty() && !line.starts_with([' ', '\t', '$']) {
                 self.out.push(' ');

@@ -474,7 +474,15 @@ impl<'p> Checker<'_, 'p> {
             s.for_each_own_symbol(&mut look);
             s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut look));
         });
+        // What is independent may be dependent, too, without being assigned.
         let mut seen = HashSet::new();
+        let independents = match block.mode {
+            AdMode::Forward => &block.opening,
+            AdMode::Reverse => &block.closing,
+        };
+        for item in independents {
+            item.for_each_assign(&mut |a| seen.extend(a.var.base()));
+        }
         for (items, opening) in [(&block.opening, true), (&block.closing, false)] {
             for item in items {
                 item.for_each_assign(&mut |a| {
@@ -515,9 +523,6 @@ impl<'p> Checker<'_, 'p> {
                     }
                     // Dependents must be computed by the block.
                     let dependent = opening == (block.mode == AdMode::Reverse);
-                    if opening {
-                        seen.insert(v);
-                    }
                     // What a nested subprogram assigns among its surroundings' variables
                     // does not show here.
                     if dependent && !assigned.contains(&v) && !seen.contains(&v) && !calls_nested {

@@ -1,27 +1,29 @@
 //! AD blocks become calls of derivatives, and requests for them.
 //!
-//! Block number 3 in UNIT, whose statements are the subroutine UNIT_ADF3, becomes
-//!
-//! ```fortran
-//!       X_G3 = 1.0
-//!       ASTAR_G3 = 0.0
-//!       CALL UNIT_ADF3_G3(X, X_G3, ASTAR, ASTAR_G3, BIGB, Y, YPRIME)
-//! ```
-//!
-//! Every real and complex argument is followed by its tangent. Tangents are set to zero
-//! where the opening does not give them. Where the closing assigns a tangent to a plain
-//! variable that has no other part in the call, that variable is passed itself.
+//! Every real and complex argument of a derivative is followed by its tangent or
+//! cotangent. The two modes are in `forward` and `reverse`, with what they write; `order`
+//! finds the order in which derivatives can be generated.
 
+mod effects;
+mod entry;
+mod forward;
+mod input;
+mod order;
+mod reverse;
+
+pub(super) use order::order;
+
+use self::effects::HeadEffects;
 use super::outline::Blocks;
 use super::prune::CallGraph;
 use super::state::share;
-use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Arg, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind,
-    Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
+    AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
+    Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A derivative that the program calls, before the requests are ordered.
 pub(super) struct Staged {
@@ -57,6 +59,7 @@ pub(super) fn stage(
         .filter(|u| blocks.contains_key(&u.name))
         .map(|u| (u.name.clone(), u.clone()))
         .collect();
+    let effects = HeadEffects::of(program, blocks);
     let mut staged = Vec::new();
     for unit in &mut program.units {
         let body = std::mem::take(&mut unit.body);
@@ -64,8 +67,10 @@ pub(super) fn stage(
             unit,
             blocks,
             heads: &heads,
+            effects: &effects,
             taken: &mut taken,
             staged: &mut staged,
+            frozen: BTreeMap::new(),
             diagnostics,
         };
         let body = stager.statements(body);
@@ -74,16 +79,40 @@ pub(super) fn stage(
     staged
 }
 
+/// The call that the statements of a block have become.
+struct HeadCall<'a> {
+    head: &'a Unit,
+    /// The block; its body is empty.
+    block: AdBlock,
+    callee: SymId,
+    actuals: Vec<Expr>,
+    /// The variables or procedures that the actual arguments are.
+    symbols: Vec<SymId>,
+    /// Positions of the arguments that the opening names.
+    given: Vec<usize>,
+    request: Request,
+}
+
+impl HeadCall<'_> {
+    fn position(&self, s: SymId) -> Option<usize> {
+        self.symbols.iter().position(|x| *x == s)
+    }
+}
+
 struct Stager<'a> {
     unit: &'a mut Unit,
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
+    effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
     staged: &'a mut Vec<Staged>,
+    /// Variables that bounds of arrays depend on and that the block at hand changes, with
+    /// those that hold their values from before it.
+    frozen: BTreeMap<SymId, SymId>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Stager<'_> {
+impl<'a> Stager<'a> {
     fn statements(&mut self, block: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(block.len());
         for mut stmt in block {
@@ -119,24 +148,11 @@ impl Stager<'_> {
         ) else {
             return Vec::new();
         };
-        if block.mode == AdMode::Reverse {
-            self.diagnostics.push(
-                Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
-                    span,
-                    "this version has no reverse mode",
-                )
-                .label("ADR block")
-                .help("ADF gives the same derivatives, one direction at a time"),
-            );
-            return Vec::new();
-        }
         let suffix: Name = format!("_G{number}").into();
         let derivative = unused_name(&format!("{head_name}{suffix}"), &|n| self.taken.contains(n));
         self.taken.insert(derivative.clone());
 
         let symbols: Vec<SymId> = actuals.iter().filter_map(Expr::base).collect();
-        let position = |s: SymId| symbols.iter().position(|x| *x == s);
         let is_real = |s: SymId| {
             let s = &self.unit.symbols[s];
             s.class == Class::Variable && s.ty.is_some_and(Type::is_differentiable)
@@ -144,70 +160,68 @@ impl Stager<'_> {
         let bases = |items: &[AdItem]| -> Vec<usize> {
             super::outline::bases(items)
                 .into_iter()
-                .filter_map(position)
+                .filter_map(|s| symbols.iter().position(|x| *x == s))
                 .collect()
         };
-        let (independents, dependents) = (bases(&block.opening), bases(&block.closing));
+        let (given, taken) = (bases(&block.opening), bases(&block.closing));
         // The tangent of an array of assumed size cannot be stored. Where the block only
         // passes the array on, it may need none; the AD tool sees whether that is so.
         let needs_none = |p: usize| {
             assumed_size(&self.unit.symbols[symbols[p]])
-                && !independents.contains(&p)
-                && !dependents.contains(&p)
+                && !given.contains(&p)
+                && !taken.contains(&p)
         };
         let paired: Vec<usize> = (0..symbols.len())
             .filter(|p| is_real(symbols[*p]) && !needs_none(*p))
             .collect();
-
-        // Which destinations can be passed themselves.
-        let direct = self.direct_destinations(&block, &symbols, &independents);
-        let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
-        let mut out = Vec::new();
-        for p in &paired {
-            let tangent = match direct.get(p) {
-                Some(dest) => *dest,
-                None => self.tangent(symbols[*p], &suffix, span),
-            };
-            tangents.insert(*p, tangent);
-            let given: Vec<&AdItem> = block
-                .opening
-                .iter()
-                .filter(|i| names(i, symbols[*p]))
-                .collect();
-            // Elements that the opening does not name have tangent zero, too.
-            let whole = given.iter().any(
-                |i| matches!(i, AdItem::Assign(a) if a.var.kind == ExprKind::Var(symbols[*p])),
-            );
-            let output_only = given.is_empty()
-                && dependents.contains(p)
-                && assigned_before_use(head, &head.args, *p);
-            if !whole && !output_only {
-                out.extend(self.set_all(
-                    tangent,
-                    symbols[*p],
-                    &zero(self.unit.symbols[tangent].ty, span),
-                    span,
-                ));
-            }
-            for item in given {
-                if let AdItem::Assign(a) = item {
-                    out.extend(self.open(a, tangent, span));
-                }
-            }
+        let (independents, dependents) = match block.mode {
+            AdMode::Forward => (given.clone(), taken),
+            AdMode::Reverse => (taken, given.clone()),
+        };
+        let request = Request {
+            id: number,
+            mode: block.mode,
+            head: head_name,
+            suffix,
+            derivative,
+            independents,
+            dependents,
+            paired,
+            vector: false,
+            span,
+        };
+        let call = HeadCall {
+            head,
+            block,
+            callee,
+            actuals,
+            symbols,
+            given,
+            request,
+        };
+        match call.block.mode {
+            AdMode::Forward => self.forward(&call),
+            AdMode::Reverse => self.reverse(call),
         }
-        // Implied DO may name several variables: once all are zero.
-        for item in &block.opening {
-            if let AdItem::ImpliedDo(_) = item {
-                let tangents = |s: SymId| position(s).and_then(|p| tangents.get(&p).copied());
-                out.extend(self.loops(item, true, &tangents, span));
-            }
-        }
+    }
 
+    /// The call of the derivative, and the request for it. `tangents` are the derivatives
+    /// of arguments; `instead` are what is passed instead of arguments themselves.
+    fn call_derivative(
+        &mut self,
+        call: &HeadCall,
+        tangents: &BTreeMap<usize, SymId>,
+        instead: &BTreeMap<usize, SymId>,
+    ) -> Stmt {
+        let span = call.request.span;
         let mut layout = Vec::new();
         let mut args = Vec::new();
-        for (p, a) in actuals.iter().enumerate() {
+        for (p, a) in call.actuals.iter().enumerate() {
             layout.push(Slot::Primal(p));
-            args.push(a.clone());
+            args.push(match instead.get(&p) {
+                Some(s) => Expr::var(*s, span),
+                None => a.clone(),
+            });
             if let Some(t) = tangents.get(&p) {
                 layout.push(Slot::Derivative(p));
                 args.push(Expr::var(*t, span));
@@ -216,53 +230,57 @@ impl Stager<'_> {
         let called = self.unit.symbols.add(Symbol {
             class: Class::Subroutine,
             place: Place::Global,
-            ..Symbol::new(derivative.clone(), span)
+            ..Symbol::new(call.request.derivative.clone(), span)
         });
-        out.push(Stmt::new(StmtKind::Call(called, args), span));
-        for item in &block.closing {
-            let passed_itself = matches!(item, AdItem::Assign(a)
-                if a.var.base().and_then(position).is_some_and(|p| direct.get(&p).copied() == a.other.base()));
-            if !passed_itself {
-                let tangents = |s: SymId| position(s).and_then(|p| tangents.get(&p).copied());
-                out.extend(self.loops(item, false, &tangents, block.end_span));
-            }
-        }
         self.staged.push(Staged {
-            request: Request {
-                id: number,
-                mode: block.mode,
-                head: head_name,
-                suffix,
-                derivative,
-                independents,
-                dependents,
-                paired,
-                vector: false,
-                span,
-            },
+            request: call.request.clone(),
             layout,
         });
+        Stmt::new(StmtKind::Call(called, args), span)
+    }
+
+    /// The closing: derivatives to their destinations, where they are not there already.
+    fn close(
+        &mut self,
+        call: &HeadCall,
+        tangents: &BTreeMap<usize, SymId>,
+        direct: &BTreeMap<usize, SymId>,
+    ) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        for item in &call.block.closing {
+            let passed_itself = matches!(item, AdItem::Assign(a)
+                if a.var.base().and_then(|s| call.position(s)).is_some_and(|p| direct.get(&p).copied() == a.other.base()));
+            if !passed_itself {
+                let tangents = |s: SymId| call.position(s).and_then(|p| tangents.get(&p).copied());
+                out.extend(self.loops(item, false, &tangents, call.block.end_span));
+            }
+        }
         out
     }
 
-    /// The dependents whose tangents can be computed right into their destinations: whole
-    /// variables of the same type and shape that have no other part in the call.
-    fn direct_destinations(
-        &self,
-        block: &AdBlock,
-        symbols: &[SymId],
-        independents: &[usize],
-    ) -> BTreeMap<usize, SymId> {
+    /// The variables of the closing whose derivatives can be computed right into their
+    /// destinations: whole variables of the same type and shape that have no other part in
+    /// the block.
+    fn direct_destinations(&self, call: &HeadCall) -> BTreeMap<usize, SymId> {
+        let HeadCall { block, symbols, .. } = call;
         let mut found: BTreeMap<usize, SymId> = BTreeMap::new();
-        let mut dependents: Vec<SymId> = Vec::new();
+        let mut taken: Vec<SymId> = Vec::new();
+        // All that is named besides the destinations themselves.
+        let mut named: HashSet<SymId> = HashSet::new();
         for item in &block.closing {
-            item.for_each_assign(&mut |a| dependents.extend(a.var.base()));
+            item.for_each_assign(&mut |a| {
+                taken.extend(a.var.base());
+                a.var.for_each_symbol(&mut |s| named.extend([s]));
+                if !matches!(a.other.kind, ExprKind::Var(_)) {
+                    a.other.for_each_symbol(&mut |s| named.extend([s]));
+                }
+            });
+            loop_bounds(item, &mut |e| e.for_each_symbol(&mut |s| named.extend([s])));
         }
         let equivalenced = self.equivalenced();
         // The opening is evaluated while tangents are being set.
-        let mut opening: HashSet<SymId> = HashSet::new();
         for item in &block.opening {
-            item.for_each_expr(&mut |e| e.for_each_symbol(&mut |s| opening.extend([s])));
+            item.for_each_expr(&mut |e| e.for_each_symbol(&mut |s| named.extend([s])));
         }
         for item in &block.closing {
             let AdItem::Assign(AdAssign { var, other, .. }) = item else {
@@ -271,7 +289,7 @@ impl Stager<'_> {
             let (ExprKind::Var(v), ExprKind::Var(dest)) = (&var.kind, &other.kind) else {
                 continue;
             };
-            let Some(p) = symbols.iter().position(|s| s == v) else {
+            let Some(p) = call.position(*v) else {
                 continue;
             };
             let (sv, sd) = (&self.unit.symbols[*v], &self.unit.symbols[*dest]);
@@ -279,12 +297,12 @@ impl Stager<'_> {
                 && sv.dims == sd.dims
                 && matches!(sd.place, Place::Local | Place::Dummy | Place::Result);
             if fits
-                && !independents.contains(&p)
+                && !call.given.contains(&p)
                 && !symbols.contains(dest)
-                && dependents.iter().filter(|d| *d == v).count() == 1
+                && taken.iter().filter(|d| *d == v).count() == 1
                 && !found.values().any(|d| d == dest)
                 && !equivalenced.contains(dest)
-                && !opening.contains(dest)
+                && !named.contains(dest)
                 && !assumed_size(sd)
             {
                 found.insert(p, *dest);
@@ -303,16 +321,20 @@ impl Stager<'_> {
         found
     }
 
-    /// A local variable for the tangent of `of`.
-    fn tangent(&mut self, of: SymId, suffix: &str, span: Span) -> SymId {
-        let s = self.unit.symbols[of].clone();
-        if assumed_size(&s) {
+    /// A local variable for the derivative of `of`.
+    fn tangent(&mut self, of: SymId, call: &HeadCall) -> SymId {
+        let s = &self.unit.symbols[of];
+        if assumed_size(s) {
+            let what = match call.block.mode {
+                AdMode::Forward => "tangent",
+                AdMode::Reverse => "cotangent",
+            };
             self.diagnostics.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
-                    span,
+                    call.request.span,
                     format!(
-                        "{} has assumed size, so that its tangent cannot be stored",
+                        "{} has assumed size, so that its {what} cannot be stored",
                         s.name
                     ),
                 )
@@ -320,10 +342,17 @@ impl Stager<'_> {
                 .help(format!("declare its bounds, for instance {}(N)", s.name)),
             );
         }
+        let wanted = format!("{}{}", s.name, call.request.suffix);
+        self.local(of, &wanted, call.request.span)
+    }
+
+    /// A new local variable like `of`.
+    fn local(&mut self, of: SymId, wanted: &str, span: Span) -> SymId {
+        let s = self.unit.symbols[of].clone();
         let name = self
             .unit
             .symbols
-            .unused(&format!("{}{suffix}", s.name), &|n| self.taken.contains(n));
+            .unused(wanted, &|n| self.taken.contains(n));
         let id = self.unit.symbols.add(Symbol {
             name,
             place: Place::Local,
@@ -411,41 +440,33 @@ impl Stager<'_> {
     /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in
     /// `value` are taken element by element.
     fn set_all(&mut self, target: SymId, shape: SymId, value: &Expr, span: Span) -> Vec<Stmt> {
-        let dims = self.unit.symbols[shape].dims.clone();
+        let dims = self.dims(shape);
         if dims.is_empty() {
             return vec![Stmt::assign(Expr::var(target, span), value.clone(), span)];
         }
         let indices: Vec<SymId> = (1..=dims.len()).map(|k| self.index(k)).collect();
         let subscripts: Vec<Expr> = indices.iter().map(|i| Expr::var(*i, span)).collect();
+        let element = |s: SymId| {
+            let theirs = self.dims(s);
+            let shifted = subscripts
+                .iter()
+                .zip(dims.iter().zip(&theirs))
+                .map(|(i, (ours, theirs))| {
+                    shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
+                })
+                .collect();
+            ExprKind::Element(s, shifted)
+        };
         let mut value = value.clone();
-        let unit = &*self.unit;
-        let shape_dims = &dims;
-        value.rewrite(&mut |e| {
+        each_operand(&self.unit.symbols, &mut value, &mut |e| {
             if let ExprKind::Var(s) = e.kind
-                && unit.symbols[s].is_array()
-                && unit.symbols[s].dims.len() == subscripts.len()
+                && self.unit.symbols[s].dims.len() == subscripts.len()
             {
-                let shifted = subscripts
-                    .iter()
-                    .zip(shape_dims.iter().zip(&unit.symbols[s].dims))
-                    .map(|(i, (ours, theirs))| {
-                        shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
-                    })
-                    .collect();
-                e.kind = ExprKind::Element(s, shifted);
+                e.kind = element(s);
             }
         });
-        let own_dims = self.unit.symbols[target].dims.clone();
-        let target_subscripts = subscripts
-            .iter()
-            .zip(dims.iter().zip(&own_dims))
-            .map(|(i, (ours, theirs))| shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span))
-            .collect();
-        let mut body = vec![Stmt::assign(
-            Expr::new(ExprKind::Element(target, target_subscripts), span),
-            value,
-            span,
-        )];
+        let target = Expr::new(element(target), span);
+        let mut body = vec![Stmt::assign(target, value, span)];
         // The first index runs fastest.
         for (i, d) in indices.iter().zip(&dims) {
             let control = DoControl::Count {
@@ -465,6 +486,18 @@ impl Stager<'_> {
             )];
         }
         body
+    }
+
+    /// The bounds of an array, as they were before the block.
+    fn dims(&self, s: SymId) -> Vec<Dim> {
+        let mut dims = self.unit.symbols[s].dims.clone();
+        for e in dims
+            .iter_mut()
+            .flat_map(|d| d.lower.iter_mut().chain(&mut d.upper))
+        {
+            e.for_each_symbol_mut(&mut |s| *s = *self.frozen.get(s).unwrap_or(s));
+        }
+        dims
     }
 
     /// The loop variable for the dimension `k`, shared by all loops of the unit.
@@ -498,6 +531,20 @@ fn assumed_size(s: &Symbol) -> bool {
     })
 }
 
+/// Calls `f` on the variables that stand for their elements where an expression is
+/// evaluated element by element. A function of the program takes arrays as they are.
+fn each_operand(symbols: &Symbols, e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+    if let ExprKind::Call(s, _) = &e.kind
+        && !matches!(symbols[*s].class, Class::Intrinsic(_))
+    {
+        return;
+    }
+    for operand in e.children_mut() {
+        each_operand(symbols, operand, f);
+    }
+    f(e);
+}
+
 /// `index`, which counts from one lower bound, as a subscript that counts from another.
 fn shift(index: &Expr, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Expr {
     let same = match (from, to) {
@@ -513,9 +560,15 @@ fn shift(index: &Expr, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Ex
     Expr::binary(BinOp::Add, offset, to.cloned().unwrap_or_else(one))
 }
 
-/// Is this variable named in the item directly, not under an implied DO?
-fn names(item: &AdItem, s: SymId) -> bool {
-    matches!(item, AdItem::Assign(a) if a.var.base() == Some(s))
+/// Calls `f` on the bounds and steps of the implied DOs of an item.
+fn loop_bounds<'e>(item: &'e AdItem, f: &mut dyn FnMut(&'e Expr)) {
+    if let AdItem::ImpliedDo(d) = item {
+        [&d.from, &d.to]
+            .into_iter()
+            .chain(&d.step)
+            .for_each(&mut *f);
+        d.items.iter().for_each(|i| loop_bounds(i, f));
+    }
 }
 
 fn zero(ty: Option<Type>, span: Span) -> Expr {
@@ -532,113 +585,4 @@ fn constant(text: &str, ty: Option<Type>, span: Span) -> Expr {
         _ => text.to_owned(),
     };
     Expr::new(ExprKind::Real(text.into()), span)
-}
-
-/// Is the head's argument at `position` certainly assigned before anything reads it?
-fn assigned_before_use(head: &Unit, args: &[Arg], position: usize) -> bool {
-    let Some(s) = args[position].sym() else {
-        return false;
-    };
-    if head.symbols[s].is_array() {
-        return false;
-    }
-    for stmt in &head.body {
-        if let StmtKind::Assign(target, value) = &stmt.kind
-            && target.kind == ExprKind::Var(s)
-        {
-            let mut read = false;
-            value.for_each_symbol(&mut |x| read |= x == s);
-            return !read;
-        }
-        let mut mentioned = false;
-        crate::ir::for_each_symbol(std::slice::from_ref(stmt), &mut |x| mentioned |= x == s);
-        // A jump could go round the assignment.
-        let jumps = !stmt.blocks().is_empty()
-            || matches!(
-                stmt.kind,
-                StmtKind::Goto(_)
-                    | StmtKind::LogicalIf(..)
-                    | StmtKind::ArithmeticIf(..)
-                    | StmtKind::ComputedGoto(..)
-                    | StmtKind::AssignedGoto(..)
-            );
-        if mentioned || jumps {
-            return false;
-        }
-    }
-    false
-}
-
-/// Puts the requests in an order in which each can be carried out: a derivative is made
-/// before what calls it is differentiated. Among those that are ready, the lowest number
-/// goes first.
-pub(super) fn order(
-    program: &Program,
-    staged: Vec<Staged>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Request> {
-    if any_errors(diagnostics) {
-        return Vec::new();
-    }
-    let heads: HashMap<Name, Name> = staged
-        .iter()
-        .map(|s| (s.request.derivative.clone(), s.request.head.clone()))
-        .collect();
-    let graph = CallGraph::of(program);
-    let mut open: BTreeMap<u32, (Request, BTreeSet<Name>)> = staged
-        .into_iter()
-        .map(|s| {
-            let needs = derivatives_below(&graph, &s.request.head, &heads);
-            (s.request.id, (s.request, needs))
-        })
-        .collect();
-    let mut done: Vec<Request> = Vec::new();
-    let mut made: BTreeSet<Name> = BTreeSet::new();
-    while !open.is_empty() {
-        let ready = open
-            .iter()
-            .find(|(_, (_, needs))| needs.is_subset(&made))
-            .map(|(id, _)| *id);
-        let Some((request, _)) = ready.and_then(|id| open.remove(&id)) else {
-            for (request, _) in open.into_values() {
-                diagnostics.push(
-                    Diagnostic::error(
-                        &rules::AD_RECURSION,
-                        request.span,
-                        "the derivative of this block would be needed to generate it",
-                    )
-                    .help("a subprogram that calls itself cannot ask for derivatives of the call"),
-                );
-            }
-            return done;
-        };
-        made.insert(request.derivative.clone());
-        done.push(request);
-    }
-    done
-}
-
-/// The derivatives that the head, or what it calls, calls in turn; also through other
-/// derivatives, which contain what their heads contain.
-fn derivatives_below(
-    graph: &CallGraph,
-    head: &Name,
-    heads: &HashMap<Name, Name>,
-) -> BTreeSet<Name> {
-    let mut found = BTreeSet::new();
-    let mut roots: HashSet<Name> = HashSet::from([head.clone()]);
-    loop {
-        let before = roots.len();
-        for name in graph.reached(&roots) {
-            for callee in graph.references(&name) {
-                if let Some(h) = heads.get(callee) {
-                    found.insert(callee.clone());
-                    roots.insert(h.clone());
-                }
-            }
-        }
-        if roots.len() == before {
-            return found;
-        }
-    }
 }

@@ -1,0 +1,410 @@
+//! What a build costs, and what it costs when little or nothing has changed.
+//!
+//! `cargo bench -p farfel-benches --bench build_plan`. A project with 200 AD requests is
+//! generated: each in an exported subprogram of its own, which calls a leaf of its own. It is
+//! built by cargo as users build it, so that the build helper has the optimisation that
+//! cargo gives to build scripts: none. What the build script does is measured by running
+//! it again as cargo runs it.
+//!
+//! Ends with 1 when a figure is not as it should be; see [`LIMITS`]. Without `--bench`, as under
+//! `cargo test --benches`, a small project is taken, nothing is timed, and it is only checked
+//! that each build does the steps that it should.
+
+// The table is what this program is for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use farfel_benches::children_time;
+use farfel_build::timings::{From, Timings};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// How many requests the project has, and how many the one that is only checked: enough for
+/// several objects.
+const REQUESTS: (usize, usize) = (200, 30);
+
+/// How many processes at once: the limits are those of two.
+const JOBS: usize = 2;
+
+/// What is measured, and the most or least that it may be.
+const LIMITS: [(&str, Limit); 4] = [
+    (
+        "nothing changed: ms over cargo's own no-op",
+        Limit::Most(30.0),
+    ),
+    (
+        "one leaf changed: % of the cold build's work",
+        Limit::Most(1.0),
+    ),
+    ("cold build: % of two processors", Limit::Least(85.0)),
+    ("cache hit: % of the run that it saves", Limit::Most(2.0)),
+];
+
+#[derive(Clone, Copy)]
+enum Limit {
+    Most(f64),
+    Least(f64),
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let timed = std::env::args().any(|a| a == "--bench");
+    let outcome = if timed {
+        bench()
+    } else {
+        check().map(|()| true)
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Measures everything and prints the table. True when all is as it should be.
+fn bench() -> Result<bool, Failure> {
+    let turns = match std::env::var("FARFEL_BENCH_TURNS") {
+        Ok(turns) => turns.parse()?,
+        Err(_) => 3,
+    };
+    let project = Project::generate(REQUESTS.0)?;
+    project.cargo_build()?;
+    let script = Script {
+        program: project.built_script()?,
+        project: &project,
+        host: host()?,
+    };
+    let over = project.over_cargo(7 * turns)?;
+    let mut leaf = f64::INFINITY;
+    let mut busy: f64 = 0.0;
+    let mut hit = f64::INFINITY;
+    let mut cold_time = Vec::new();
+    for turn in 0..turns {
+        let cold = script.cold()?;
+        busy = busy.max(percent(cold.work, cold.wall * JOBS as u32));
+        project.change_leaf(1 + turn)?;
+        let changed = script.run()?;
+        leaf = leaf.min(percent(changed.work, cold.work));
+        let again = script.from_cache()?;
+        hit = hit.min(hits(&again.timings));
+        cold_time.push((cold, changed, again));
+    }
+    println!(
+        "A project of {} AD requests, {JOBS} at once, best of {turns} turns\n",
+        REQUESTS.0
+    );
+    for (cold, changed, again) in &cold_time {
+        println!(
+            "  cold {:.2} s (work {:.2} s), one leaf changed {:.3} s (work {:.3} s), all from the cache {:.3} s (work {:.3} s)",
+            cold.wall.as_secs_f64(),
+            cold.work.as_secs_f64(),
+            changed.wall.as_secs_f64(),
+            changed.work.as_secs_f64(),
+            again.wall.as_secs_f64(),
+            again.work.as_secs_f64()
+        );
+    }
+    println!("\n{:>10}  {:>8}", "measured", "limit");
+    let mut good = true;
+    for ((what, limit), measured) in LIMITS.into_iter().zip([over, leaf, busy, hit]) {
+        let (sign, bound, holds) = match limit {
+            Limit::Most(bound) => ("<=", bound, measured <= bound),
+            Limit::Least(bound) => (">=", bound, measured >= bound),
+        };
+        let mark = if holds { "" } else { "   NOT KEPT" };
+        println!("{measured:>10.2}  {sign} {bound:>5}  {what}{mark}");
+        good &= holds;
+    }
+    Ok(good)
+}
+
+/// Each kind of build does what it should and no more.
+fn check() -> Result<(), Failure> {
+    let project = Project::generate(REQUESTS.1)?;
+    let script = Script {
+        program: env!("CARGO_BIN_EXE_build-script-benched").into(),
+        project: &project,
+        host: host()?,
+    };
+    let ran = |timings: &Timings, kind: &str| {
+        let steps = timings.steps.iter();
+        steps
+            .filter(|s| s.kind == kind && s.from == From::Ran)
+            .count()
+    };
+    let cold = script.cold()?.timings;
+    project.change_leaf(1)?;
+    let changed = script.run()?.timings;
+    let unchanged = script.run()?.timings;
+    let found = [&cold, &changed, &unchanged].map(|t| (ran(t, "request"), ran(t, "compile")));
+    if found[0].0 != REQUESTS.1 || found[1] != (1, 1) || found[2] != (0, 0) {
+        return Err(format!(
+            "requests and compilations of a cold build, one with a changed leaf and one with \
+             no change: {found:?}"
+        )
+        .into());
+    }
+    Ok(())
+}
+
+fn percent(part: Duration, of: Duration) -> f64 {
+    100.0 * part.as_secs_f64() / of.as_secs_f64()
+}
+
+/// How long the hits of a build took, as percentage of what they saved.
+fn hits(timings: &Timings) -> f64 {
+    let hits = timings.steps.iter().filter(|s| s.from == From::Cache);
+    let (took, saved) = hits.fold((0.0, 0.0), |(took, saved), s| {
+        (
+            took + s.duration_ms(),
+            saved + s.saved_ms.unwrap_or_default(),
+        )
+    });
+    // Without a hit there is nothing that was saved, which is no percentage.
+    if saved > 0.0 {
+        100.0 * took / saved
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// A project in a directory that is gone with it, but for what cargo builds: that stays, so
+/// that the crates it depends on are compiled once.
+struct Project {
+    dir: tempfile::TempDir,
+    target: PathBuf,
+}
+
+impl Project {
+    fn generate(requests: usize) -> Result<Project, Failure> {
+        let dir = tempfile::tempdir()?;
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .canonicalize()?;
+        let crates = ["farfel-runtime", "farfel-build"].map(|name| repository.join(name));
+        let exports: Vec<String> = (1..=requests).map(|i| format!("\"slope{i}\"")).collect();
+        let manifest = format!(
+            "[package]\nname = \"planned\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
+             [dependencies]\nfarfel-runtime = {{ path = {:?} }}\n\
+             [build-dependencies]\nfarfel-build = {{ path = {:?} }}\n\
+             [package.metadata.farfel]\nexports = [{}]\n",
+            crates[0],
+            crates[1],
+            exports.join(", ")
+        );
+        let project = Project {
+            target: Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-plan"),
+            dir,
+        };
+        let root = project.dir.path();
+        for folder in ["src", "fortran", "out", "cache"] {
+            fs::create_dir(root.join(folder))?;
+        }
+        fs::write(root.join("Cargo.toml"), manifest)?;
+        fs::write(
+            root.join("build.rs"),
+            "fn main() {\n    farfel_build::compile();\n}\n",
+        )?;
+        fs::write(
+            root.join("src/lib.rs"),
+            "farfel_runtime::include_bindings!();\n",
+        )?;
+        for i in 1..=requests {
+            project.write(i, 1)?;
+        }
+        Ok(project)
+    }
+
+    /// A subprogram with a derivative of what it and its leaf compute.
+    fn write(&self, i: usize, factor: usize) -> std::io::Result<()> {
+        let text = format!(
+            "C     The slope of a sum
+      SUBROUTINE SLOPE{i}(X, N, S, D)
+      S = 0.0
+      ADF(X)
+      DO 10 K = 1, N
+        T = LEAF{i}(X/K, S)
+        IF (T .GT. 0.0) THEN
+          S = S + T*SIN(T) - LOG(1.0 + T*T)
+        ELSE
+          S = S - T*COS(X)/(2.0 + T)
+        END IF
+   10 CONTINUE
+      END ADF(D = TANGENT(S))
+      END
+
+      FUNCTION LEAF{i}(X, Y)
+      Z = {factor}.0*X*EXP(-Y/{i}.0)
+      DO 20 K = 1, 8
+        Z = Z - (Z*Z*Z - X*Y)/(3.0*Z*Z + 1.0)
+        IF (ABS(Z) .LT. 1.0E-6) Z = Z + SQRT(X*X + 1.0)
+   20 CONTINUE
+      LEAF{i} = Z*TANH(X) + ATAN2(Y, 1.0 + Z*Z)
+      END
+"
+        );
+        fs::write(
+            self.dir.path().join(format!("fortran/slope{i:04}.ff")),
+            text,
+        )
+    }
+
+    /// Another text than any before.
+    fn change_leaf(&self, turn: usize) -> std::io::Result<()> {
+        self.write(7, 1 + turn)
+    }
+
+    fn in_it(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.dir.path())
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("FARFEL_CACHE_DIR", self.dir.path().join("cache"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn cargo_build(&self) -> Result<(), Failure> {
+        run(self.in_it(&cargo()).arg("build"))
+    }
+
+    /// The build script that cargo has compiled last.
+    fn built_script(&self) -> Result<PathBuf, Failure> {
+        let mut newest = None;
+        for entry in fs::read_dir(self.target.join("debug/build"))? {
+            let path = entry?.path();
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let program = path.join("build-script-build");
+            if name.starts_with("planned-") && program.is_file() {
+                let time = fs::metadata(&program)?.modified()?;
+                newest = newest.max(Some((time, program)));
+            }
+        }
+        Ok(newest.ok_or("cargo has left no build script")?.1)
+    }
+
+    /// How much longer `farfel build` takes than `cargo build` where nothing has changed, in
+    /// milliseconds: the least of each, in turns.
+    fn over_cargo(&self, turns: usize) -> Result<f64, Failure> {
+        let farfel = PathBuf::from(env!("CARGO_BIN_EXE_farfel-benched"));
+        let programs = [farfel, cargo()];
+        let mut best = [f64::INFINITY; 2];
+        // The first turn settles what each notes for the next time.
+        for turn in 0..=turns {
+            for (program, best) in programs.iter().zip(&mut best) {
+                let since = Instant::now();
+                run(self.in_it(program).arg("build"))?;
+                if turn > 0 {
+                    *best = best.min(since.elapsed().as_secs_f64() * 1e3);
+                }
+            }
+        }
+        println!(
+            "Nothing changed: farfel build {:.1} ms, cargo build {:.1} ms\n",
+            best[0], best[1]
+        );
+        Ok(best[0] - best[1])
+    }
+}
+
+/// A build script, run as cargo runs it.
+struct Script<'a> {
+    program: PathBuf,
+    project: &'a Project,
+    host: String,
+}
+
+/// What one run took.
+struct Build {
+    wall: Duration,
+    /// Processor time of the script and of all that it started.
+    work: Duration,
+    timings: Timings,
+}
+
+impl Script<'_> {
+    fn out(&self) -> PathBuf {
+        self.project.dir.path().join("out")
+    }
+
+    /// Nothing is there from before.
+    fn cold(&self) -> Result<Build, Failure> {
+        empty(&self.project.dir.path().join("cache"))?;
+        self.from_cache()
+    }
+
+    /// Nothing is there but the cache.
+    fn from_cache(&self) -> Result<Build, Failure> {
+        empty(&self.out())?;
+        self.run()
+    }
+
+    fn run(&self) -> Result<Build, Failure> {
+        let (since, before) = (Instant::now(), children_time()?);
+        run(self
+            .project
+            .in_it(&self.program)
+            .env("CARGO_MANIFEST_DIR", self.project.dir.path())
+            .env("CARGO_PKG_NAME", "planned")
+            .env("CARGO_PKG_VERSION", "0.1.0")
+            .env("OUT_DIR", self.out())
+            .env("HOST", &self.host)
+            .env("TARGET", &self.host)
+            .env("OPT_LEVEL", "0")
+            .env("DEBUG", "true")
+            .env("PROFILE", "debug")
+            .env("NUM_JOBS", JOBS.to_string())
+            // The jobserver of a cargo that runs this program is not for it.
+            .env_remove("CARGO_MAKEFLAGS")
+            .env_remove("MAKEFLAGS"))?;
+        Ok(Build {
+            wall: since.elapsed(),
+            work: children_time()?.saturating_sub(before),
+            timings: Timings::read(&self.out())?.ok_or("the build has left no timings")?,
+        })
+    }
+}
+
+fn empty(dir: &Path) -> std::io::Result<()> {
+    fs::remove_dir_all(dir)?;
+    fs::create_dir(dir)
+}
+
+fn cargo() -> PathBuf {
+    std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
+}
+
+/// The machine that rustc compiles for.
+fn host() -> Result<String, Failure> {
+    let output = Command::new("rustc").arg("-vV").output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let host = text.lines().find_map(|l| l.strip_prefix("host: "));
+    Ok(host
+        .ok_or("rustc does not say what its host is")?
+        .to_owned())
+}
+
+/// Runs a command that must go well.
+fn run(command: &mut Command) -> Result<(), Failure> {
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "{:?} ended with {}: {}{}",
+        command.get_program(),
+        output.status,
+        String::from_utf8_lossy(&output.stderr),
+        String::from_utf8_lossy(&output.stdout)
+    )
+    .into())
+}

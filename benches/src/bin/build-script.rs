@@ -1,0 +1,5 @@
+//! What the build script of a project is.
+
+fn main() {
+    farfel_build::compile();
+}

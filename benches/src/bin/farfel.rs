@@ -1,0 +1,5 @@
+//! The `farfel` command, to be timed.
+
+fn main() -> std::process::ExitCode {
+    farfel_cli::main()
+}

@@ -1,0 +1,165 @@
+//! Setting derivatives to zero.
+//!
+//! ADIFOR leaves it to the caller to give derivatives in COMMON a value before the head is
+//! called. An AD block begins with all tangents zero but those that it gives.
+
+use crate::locations::{const_int, extents};
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    Class, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit, UnitKind,
+};
+
+/// Statements that set a variable or array of a unit to zero; `None` where its bounds do
+/// not tell how many elements there are.
+pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stmt>> {
+    let of = unit.symbols[target].clone();
+    let Some(value) = zero_of(of.ty?, span) else {
+        return Some(Vec::new());
+    };
+    if of.dims.is_empty() {
+        return Some(vec![Stmt::assign(Expr::var(target, span), value, span)]);
+    }
+    let mut indices = Vec::new();
+    for k in 1..=of.dims.len() {
+        indices.push(index(unit, k, span));
+    }
+    let element = ExprKind::Element(
+        target,
+        indices.iter().map(|i| Expr::var(*i, span)).collect(),
+    );
+    let mut stmt = Stmt::assign(Expr::new(element, span), value, span);
+    for (dim, var) in of.dims.iter().zip(indices) {
+        let to = dim.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
+        let from = dim.lower.clone().unwrap_or_else(|| Expr::int(1, span));
+        stmt = Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                name: None,
+                control: DoControl::Count {
+                    var,
+                    from,
+                    to,
+                    step: None,
+                },
+                body: vec![stmt],
+                end: DoEnd::EndDo(None),
+            })),
+            span,
+        );
+    }
+    Some(vec![stmt])
+}
+
+/// The loop variable for the `k`th dimension.
+fn index(unit: &mut Unit, k: usize, span: Span) -> SymId {
+    let name = format!("IZ{k}");
+    if let Some(s) = unit.symbols.find(&name)
+        && unit.symbols[s].ty == Some(Type::INTEGER)
+        && unit.symbols[s].place == Place::Local
+        && unit.symbols[s].class == Class::Variable
+        && !unit.symbols[s].is_array()
+    {
+        return s;
+    }
+    let name = unit.symbols.unused(&name, &|_| false);
+    let id = unit.symbols.add(Symbol {
+        typed: true,
+        ..Symbol::variable(name, Type::INTEGER, span)
+    });
+    unit.declare(id);
+    id
+}
+
+fn zero_of(ty: Type, span: Span) -> Option<Expr> {
+    let part = |kind: u8| {
+        let text = match kind {
+            8 => "0.0D0",
+            16 => "0.0Q0",
+            _ => "0.0",
+        };
+        Expr::new(ExprKind::Real(text.into()), span)
+    };
+    match ty {
+        Type::Real(k) => Some(part(k)),
+        Type::Complex(k) => Some(Expr::new(
+            ExprKind::Complex(Box::new((part(k), part(k)))),
+            span,
+        )),
+        // ADIFOR gives every member of an active block a derivative.
+        Type::Integer(_) => Some(Expr::int(0, span)),
+        Type::Logical(_) | Type::Character => None,
+    }
+}
+
+/// A COMMON block of derivatives: its name, and the unit and symbols that tell its members.
+pub(super) struct Block<'u> {
+    pub name: Name,
+    pub unit: &'u Unit,
+    pub members: Vec<SymId>,
+}
+
+impl Block<'_> {
+    /// Type and extents of each member.
+    pub fn size(&self) -> Vec<(Option<Type>, Option<Vec<i64>>)> {
+        let member = |m: &SymId| {
+            let s = &self.unit.symbols[*m];
+            (s.ty, extents(self.unit, s))
+        };
+        self.members.iter().map(member).collect()
+    }
+}
+
+/// A subroutine that sets all members of some COMMON blocks to zero; the name of a member
+/// whose size is not constant otherwise.
+pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Unit, Name> {
+    let mut unit = Unit::new(UnitKind::Subroutine, name, span);
+    for block in blocks {
+        let mut entities = Vec::new();
+        for m in &block.members {
+            let of = &block.unit.symbols[*m];
+            let dims = dims(block.unit, of, span).ok_or_else(|| of.name.clone())?;
+            // The same name may stand in two blocks.
+            let own = unit.symbols.unused(&of.name, &|n| n == unit.name);
+            let id = unit.symbols.add(Symbol {
+                ty: of.ty,
+                typed: true,
+                dims,
+                class: Class::Variable,
+                place: Place::Common(block.name.clone()),
+                ..Symbol::new(own, span)
+            });
+            unit.declare(id);
+            entities.push(Entity {
+                sym: id,
+                dims: false,
+            });
+        }
+        unit.specs.push(Spec {
+            kind: SpecKind::Common(vec![(block.name.clone(), entities)]),
+            span,
+        });
+    }
+    let members: Vec<SymId> = unit.symbols.ids().collect();
+    for m in members {
+        let stmts = zero(&mut unit, m, span).ok_or_else(|| unit.symbols[m].name.clone())?;
+        unit.body.extend(stmts);
+    }
+    Ok(unit)
+}
+
+/// The bounds of a COMMON variable as constants.
+fn dims(unit: &Unit, of: &Symbol, span: Span) -> Option<Vec<Dim>> {
+    let constant = |e: &Expr| const_int(unit, e).map(|n| Expr::int(n, span));
+    of.dims
+        .iter()
+        .map(|d| {
+            Some(Dim {
+                lower: match &d.lower {
+                    Some(e) => Some(constant(e)?),
+                    None => None,
+                },
+                upper: Some(constant(d.upper.as_ref()?)?),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,369 @@
+//! The built-in engine behind Tapenade's command line.
+//!
+//! Whoever has a makefile that calls Tapenade for Fortran 77 gets the same files from it,
+//! with subprograms of the same names and argument lists: [`options`] reads the command
+//! line, [`heads`] finds out what of it matters, and [`run`] goes from the texts of the
+//! sources to the texts of the files. It opens no file itself.
+//!
+//! | what | how |
+//! |---|---|
+//! | names of files | `-o X` makes X_d.f and X_d.msg; without, each source has a file of its own |
+//! | names of subprograms and variables | FOO_D and XD, or as `-tgtfuncname` and `-tgtvarname` say; a number from 0 is added to a name that the sources mention already |
+//! | arguments | each active one is followed by its derivative; in several directions NBDIRS comes last |
+//! | functions | return the derivative, and have the value as an additional last argument; in several directions, or when the result is passive, they become subroutines |
+//! | COMMON | /C/ has /C_D/ beside it, with the derivatives that go from one subprogram to another |
+//! | activity | one derivative for each subprogram, good for all its calls |
+//! | sizes that the program does not tell | NBDIRSMAX and ISIZE1OFX, in the user's DIFFSIZES.inc |
+
+pub mod heads;
+pub mod options;
+
+use crate::layout::{Convention, Layout, Pattern};
+use crate::locations::{Set, Space};
+use crate::tangent::{Tangents, differentiate_heads};
+use farfel_lang::diagnostic::{any_errors, rules};
+use farfel_lang::ir::{Name, Program, Spec, SpecKind, Unit};
+use farfel_lang::print::{Options as PrintOptions, print_program};
+use farfel_lang::resolve::{resolve, resolve_readable};
+use farfel_lang::syntax::{Loader, parse};
+use farfel_lang::{Diagnostic, FileId, Severity, Sources};
+use options::{Mode, Options};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file in which users of Tapenade define the sizes that their programs do not tell.
+pub const SIZES_FILE: &str = "DIFFSIZES.inc";
+
+/// What stands for that file where it is not there yet. The values are not used: the
+/// output includes the file itself.
+const NO_SIZES: &str = "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX = 1)\n";
+
+/// A file to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name, without directory.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// What one run gives.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The sources, for showing diagnostics.
+    pub sources: Sources,
+    /// Faults and warnings at their places.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Fortran files. Empty where nothing could be made.
+    pub files: Vec<File>,
+    /// What there is to say without a place.
+    pub said: Vec<String>,
+    /// The list of messages, which is there in any case.
+    pub messages: File,
+}
+
+/// Carries out a command line on the sources that it names: for each the name and the text.
+pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loader) -> Outcome {
+    let mut sources = Sources::new();
+    let mut loader = Sizes { inner: loader };
+    let mut program = Program::default();
+    let mut diagnostics = Vec::new();
+    let mut ids = Vec::new();
+    for (name, text) in files {
+        let id = sources.add(name.clone(), text.clone());
+        ids.push(id);
+        let parsed = parse(&mut sources, id, None, &mut loader);
+        program.units.extend(parsed.program.units);
+        diagnostics.extend(parsed.diagnostics);
+    }
+    let found = match any_errors(&diagnostics) {
+        true => resolve_readable(&mut program, &diagnostics),
+        false => resolve(&mut program),
+    };
+    diagnostics.extend(found);
+    for d in &mut diagnostics {
+        // Old libraries call what is not in the sources, and with other types.
+        if [&rules::UNKNOWN_PROCEDURE, &rules::ARGUMENT_MISMATCH].contains(&d.rule) {
+            d.severity = Severity::Warning;
+        }
+    }
+    let mut said: Vec<String> = Vec::new();
+    let mut made = Vec::new();
+    if !any_errors(&diagnostics) {
+        match units(options, &mut program, &sources, &mut diagnostics) {
+            Ok((units, messages)) => (made, said) = (units, messages),
+            Err(faults) => diagnostics.extend(faults),
+        }
+    }
+    // Calls of what is not in the sources are usual; where a derivative is due, the list of
+    // messages says so.
+    diagnostics.retain(|d| d.is_error() || d.rule != &rules::UNKNOWN_PROCEDURE);
+    let first = stem(&files.first().map_or("", |(name, _)| name));
+    let base = options.output.as_deref().map_or(first, base_name);
+    let messages = File {
+        name: format!("{}.msg", options.file_stem(base)),
+        text: list(&said, &diagnostics, &sources),
+    };
+    let files = layout_files(options, files, &ids, made);
+    Outcome {
+        sources,
+        diagnostics,
+        files,
+        said,
+        messages,
+    }
+}
+
+/// INCLUDE files, with a stand-in for that of the sizes.
+struct Sizes<'a> {
+    inner: &'a mut dyn Loader,
+}
+
+impl Loader for Sizes<'_> {
+    fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        let found = self.inner.load(from, name);
+        if found.is_err() && is_sizes(name) {
+            return Ok((name.to_owned(), NO_SIZES.into()));
+        }
+        found
+    }
+}
+
+fn is_sizes(name: &str) -> bool {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    file.eq_ignore_ascii_case(SIZES_FILE)
+}
+
+/// Units with the file that what they come from stands in.
+type Made = Vec<(Option<FileId>, Unit)>;
+
+/// The units of the output, and what there is to say about them.
+fn units(
+    options: &Options,
+    program: &mut Program,
+    sources: &Sources,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<(Made, Vec<String>), Vec<Diagnostic>> {
+    for unit in &mut program.units {
+        keep_sizes(unit, sources);
+    }
+    if options.mode == Mode::Print {
+        let made = program.units.iter().map(|u| (Some(u.span.file), u.clone()));
+        return Ok((made.collect(), Vec::new()));
+    }
+    let chosen = heads::choose(program, &options.heads, options.fix_interface)?;
+    let mut messages = chosen.messages;
+    let v = match options.vector {
+        true => "V",
+        false => "",
+    };
+    let layout = Layout {
+        units: Pattern::new(&options.unit_pattern).and(v),
+        variables: Pattern::new(&options.variable_pattern),
+        convention: Convention::Tapenade,
+        vector: options.vector,
+        most_directions: options.most_directions,
+        avoid_mentioned: options.avoid_mentioned,
+        ask_sizes: !options.no_isize,
+    };
+    if chosen.heads.is_empty() {
+        return Ok((Vec::new(), messages));
+    }
+    let mut found = Vec::new();
+    let tangents = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
+    for w in found {
+        if !warnings.iter().any(|x| x.rule == w.rule && x.span == w.span) {
+            warnings.push(w);
+        }
+    }
+    let Tangents {
+        mut units,
+        provide,
+        dependence,
+    } = tangents;
+    for (procedure, derivative) in provide {
+        messages.push(format!(
+            "(AD09) the sources have no text of {}: provide {}",
+            procedure.to_lowercase(),
+            derivative.to_lowercase()
+        ));
+    }
+    for derived in &mut units {
+        let Some(source) = program.unit(&derived.of) else {
+            continue;
+        };
+        let space = Space::of(source, &dependence.commons);
+        let assigned = dependence.summary(&derived.of).map(|s| &s.assigned);
+        let head = chosen.heads.iter().any(|h| h.unit == derived.of);
+        if let (true, Some(assigned)) = (head, assigned) {
+            let status = status(source, &space, &derived.context, assigned);
+            derived.unit.comments.push(status);
+        }
+        for name in sizes_used(&derived.unit) {
+            messages.push(format!(
+                "{}: (AD12) define {name} in {SIZES_FILE}",
+                derived.unit.name.to_lowercase(),
+            ));
+        }
+    }
+    // In the order of the sources, as their readers expect.
+    let order: HashMap<Name, usize> = program
+        .units
+        .iter()
+        .enumerate()
+        .map(|(i, u)| (u.name.clone(), i))
+        .collect();
+    units.sort_by_key(|d| order.get(&d.of).copied());
+    let made = units
+        .into_iter()
+        .map(|d| (program.unit(&d.of).map(|u| u.span.file), d.unit));
+    Ok((made.collect(), messages))
+}
+
+/// What the user must define for a unit.
+fn sizes_used(unit: &Unit) -> Vec<String> {
+    let symbols = unit.symbols.iter().map(|(_, s)| s.name.as_str());
+    let included = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Include(f) if is_sizes(f)));
+    symbols
+        .filter(|n| included && (n.starts_with("NBDIRSMAX") || n.starts_with("ISIZE")))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Puts INCLUDE of the file of sizes back in place of what was read from it: the output
+/// includes it again, with the values of whoever compiles it.
+fn keep_sizes(unit: &mut Unit, sources: &Sources) {
+    let from_sizes =
+        |s: &Spec| sources.get(s.span.file).is_some_and(|f| is_sizes(&f.name));
+    let Some(first) = unit.specs.iter().position(from_sizes) else {
+        return;
+    };
+    let span = unit.specs[first].span;
+    let mut specs: Vec<Spec> = Vec::with_capacity(unit.specs.len());
+    for (i, s) in std::mem::take(&mut unit.specs).into_iter().enumerate() {
+        if i == first {
+            specs.push(Spec {
+                kind: SpecKind::Include(SIZES_FILE.to_owned()),
+                span,
+            });
+        } else if !from_sizes(&s) {
+            specs.push(s);
+        }
+    }
+    unit.specs = specs;
+}
+
+/// The line that says what becomes of the derivatives of a head: `x:in y:out`.
+fn status(
+    source: &Unit,
+    space: &Space,
+    context: &crate::activity::Context,
+    assigned: &Set,
+) -> String {
+    let mut words = Vec::new();
+    for slot in 0..space.slots {
+        let (input, output) = (context.inputs.contains(slot), context.outputs.contains(slot));
+        let result = slot == space.result_slot();
+        let (name, known) = match space.slot(slot) {
+            _ if result => (source.name.clone(), true),
+            Some(loc) => {
+                let named = source.symbols.iter().find(|(id, s)| {
+                    s.is_variable() && space.loc(*id) == loc
+                });
+                match named {
+                    Some((_, s)) => (s.name.clone(), true),
+                    None => (Name::default(), false),
+                }
+            }
+            None => continue,
+        };
+        let word = match (input, output && (result || assigned.contains(slot))) {
+            (true, true) => "in-out",
+            (true, false) => "in",
+            (false, true) => "out",
+            (false, false) => continue,
+        };
+        if known {
+            words.push(format!("{}:{word}", name.to_lowercase()));
+        }
+    }
+    format!("  RW status of diff variables: {}", words.join(" "))
+}
+
+/// The last part of a path, without its extension.
+fn stem(path: &str) -> &str {
+    let name = base_name(path);
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+/// The last part of a path.
+fn base_name(path: &str) -> &str {
+    Path::new(path)
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or(path)
+}
+
+/// Distributes units among files.
+fn layout_files(
+    options: &Options,
+    inputs: &[(String, Arc<str>)],
+    ids: &[FileId],
+    made: Made,
+) -> Vec<File> {
+    let mut files: Vec<(String, Program)> = Vec::new();
+    for (id, unit) in made {
+        let at = id.and_then(|id| ids.iter().position(|x| *x == id));
+        let name = if options.split && options.mode != Mode::Print {
+            unit.name.to_lowercase()
+        } else if let Some(output) = &options.output {
+            options.file_stem(base_name(output))
+        } else {
+            let (name, _) = &inputs[at.unwrap_or(0)];
+            options.file_stem(stem(name))
+        };
+        let name = format!("{name}.f");
+        match files.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, program)) => program.units.push(unit),
+            None => files.push((name, Program { units: vec![unit] })),
+        }
+    }
+    let title = format!(
+        "C     Made by Farfel {}, in the conventions of Tapenade 3.16\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    files
+        .into_iter()
+        .map(|(name, program)| File {
+            name,
+            text: format!("{title}{}", print_program(&program, &PrintOptions::default())),
+        })
+        .collect()
+}
+
+/// The numbered list of messages.
+fn list(messages: &[String], diagnostics: &[Diagnostic], sources: &Sources) -> String {
+    let mut lines: Vec<String> = messages.to_vec();
+    for d in diagnostics {
+        let place = match sources.get(d.span.file) {
+            Some(file) => {
+                let place = file.line_column(d.span.start);
+                format!("{}:{}: ", file.name, place.line)
+            }
+            None => String::new(),
+        };
+        lines.push(format!("{place}({}) {}", d.rule.code, d.message));
+    }
+    lines
+        .iter()
+        .enumerate()
+        .map(|(i, line)| format!("{} {line}\n", i + 1))
+        .collect()
+}

@@ -1,0 +1,364 @@
+//! Several directions at once.
+//!
+//! Every statement of a tangent is linear in tangents, so that a derivative for several
+//! directions is the derivative for one in which each tangent has one more dimension and
+//! the assignments to tangents stand in a loop over the directions. Neighbouring ones share
+//! a loop: no direction reads what another one computes.
+//!
+//! The added dimension is the first. What a caller passes from some element on is then the
+//! tangent of the same elements, direction by direction.
+
+use super::stmt::Gen;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Arg, BinOp, Block, Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, IfBlock, Place, Spec,
+    SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
+};
+use std::collections::HashSet;
+
+/// What the rewriting of statements knows.
+struct Directions<'a> {
+    /// For each symbol that is a tangent, its dimensions without the directions.
+    ranks: Vec<Option<usize>>,
+    /// The loop variable.
+    direction: SymId,
+    /// How many there are.
+    count: SymId,
+    /// Derivatives that are called.
+    called: &'a HashSet<SymId>,
+}
+
+impl Gen<'_> {
+    /// Makes the unit compute the tangents of several directions.
+    pub(super) fn vectorize(&mut self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
+        let span = self.source.span;
+        let tapenade = self.engine.layout.is_tapenade();
+        let mut ranks = vec![None; self.unit.symbols.len()];
+        for t in tangents {
+            ranks[t.0 as usize] = Some(self.unit.symbols[*t].dims.len());
+        }
+        let count = self.unused("NBDIRS");
+        let count = self.unit.symbols.add(Symbol {
+            place: Place::Dummy,
+            typed: true,
+            ..Symbol::variable(count, Type::INTEGER, span)
+        });
+        self.unit.args.push(Arg::Dummy(count));
+        let extent = match self.engine.layout.most_directions {
+            Some(n) if tapenade => Expr::int(n, span),
+            _ if tapenade => {
+                let name = self.unused("NBDIRSMAX");
+                Expr::var(self.constant_of_user(&name), span)
+            }
+            _ => Expr::var(count, span),
+        };
+        self.refuse_stored(tangents)?;
+        let first = self.unit.specs.iter().rposition(|s| s.kind == SpecKind::Implicit);
+        self.unit.specs.insert(
+            first.map_or(0, |i| i + 1),
+            Spec {
+                kind: SpecKind::Type(
+                    Type::INTEGER,
+                    vec![Entity {
+                        sym: count,
+                        dims: false,
+                    }],
+                ),
+                span,
+            },
+        );
+        self.widen(tangents, &extent);
+        let name = self.unused("ND");
+        let direction = self.declare_new(Symbol::variable(name, Type::INTEGER, span));
+        let directions = Directions {
+            ranks,
+            direction,
+            count,
+            called: &self.called,
+        };
+        let body = std::mem::take(&mut self.unit.body);
+        let body = directions.block(body);
+        let mut looped = false;
+        farfel_lang::ir::for_each_symbol(&body, &mut |s| looped |= s == direction);
+        self.unit.body = body;
+        if !looped {
+            self.unit.undeclare(direction);
+        }
+        Ok(())
+    }
+
+    /// The number of directions is known to the caller only: what keeps its value between
+    /// calls, or is in COMMON, cannot have it as a bound.
+    fn refuse_stored(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
+        if self.engine.layout.is_tapenade() {
+            return Ok(());
+        }
+        let mut stored: Vec<SymId> = self
+            .derivatives
+            .iter()
+            .filter(|(_, d)| tangents.contains(d))
+            .filter(|(of, d)| {
+                matches!(self.unit.symbols[**d].place, Place::Common(_))
+                    || self.unit.symbols[**d].saved
+                    || self.space.saved.contains(self.space.loc(**of))
+            })
+            .map(|(of, _)| *of)
+            .collect();
+        stored.sort();
+        if stored.is_empty() && self.imported.is_empty() {
+            return Ok(());
+        }
+        let (span, names) = match stored.first() {
+            Some(s) => {
+                let s = &self.unit.symbols[*s];
+                (s.span, s.name.to_string())
+            }
+            None => (self.source.span, "COMMON".to_owned()),
+        };
+        let fault = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            span,
+            format!("derivatives in several directions would go through {names}, which is in COMMON or keeps its value between calls"),
+        )
+        .help("pass it as an argument, or ask for one direction at a time");
+        Err(vec![self.engine.asked_by(fault)])
+    }
+
+    /// Gives tangents their additional dimension where they are declared.
+    fn widen(&mut self, tangents: &HashSet<SymId>, extent: &Expr) {
+        let span = self.source.span;
+        let mut elsewhere: HashSet<SymId> = HashSet::new();
+        for spec in &self.unit.specs {
+            match &spec.kind {
+                SpecKind::Dimension(list) => elsewhere.extend(list),
+                SpecKind::Common(blocks) => elsewhere.extend(
+                    blocks
+                        .iter()
+                        .flat_map(|(_, l)| l)
+                        .filter(|e| e.dims)
+                        .map(|e| e.sym),
+                ),
+                _ => {}
+            }
+        }
+        for t in tangents {
+            self.unit.symbols[*t].dims.insert(
+                0,
+                Dim {
+                    lower: None,
+                    upper: Some(extent.clone()),
+                },
+            );
+        }
+        // The number of values in DATA must be a constant by itself.
+        let mut repeats: Vec<(usize, usize, i64)> = Vec::new();
+        for (at, spec) in self.unit.specs.iter_mut().enumerate() {
+            match &mut spec.kind {
+                SpecKind::Type(_, list) => {
+                    for e in list {
+                        e.dims |= tangents.contains(&e.sym) && !elsewhere.contains(&e.sym);
+                    }
+                }
+                SpecKind::Equivalence(groups) => {
+                    for e in groups.iter_mut().flatten() {
+                        if let ExprKind::Element(s, subscripts) = &mut e.kind
+                            && tangents.contains(s)
+                        {
+                            subscripts.insert(0, Expr::int(1, span));
+                        }
+                    }
+                }
+                SpecKind::Data(sets) => {
+                    for (k, DataSet { targets, values }) in sets.iter_mut().enumerate() {
+                        let own = targets.iter().all(|t| {
+                            matches!(t.kind, ExprKind::Var(s) if tangents.contains(&s))
+                        });
+                        if let (true, [(repeat, _)]) = (own, values.as_slice()) {
+                            let n = match repeat.as_ref().map(|r| &r.kind) {
+                                Some(ExprKind::Int(n)) => *n,
+                                _ => 1,
+                            };
+                            repeats.push((at, k, n));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut shifted = 0;
+        for (at, k, n) in repeats {
+            let (added, repeat) = self.multiple(extent, n);
+            shifted += added;
+            if let Some(SpecKind::Data(sets)) =
+                self.unit.specs.get_mut(at + shifted).map(|s| &mut s.kind)
+                && let Some((count, _)) = sets.get_mut(k).and_then(|s| s.values.first_mut())
+            {
+                *count = Some(repeat);
+            }
+        }
+    }
+}
+
+impl Directions<'_> {
+    fn is_tangent(&self, s: SymId) -> bool {
+        self.rank(s).is_some()
+    }
+
+    fn rank(&self, s: SymId) -> Option<usize> {
+        self.ranks.get(s.0 as usize).copied().flatten()
+    }
+
+    fn block(&self, block: Block) -> Block {
+        let mut out: Block = Vec::new();
+        // The last statement of `out` is a loop over directions that can take more.
+        let mut open = false;
+        for mut s in block {
+            let span = s.span;
+            match &mut s.kind {
+                StmtKind::Assign(target, value)
+                    if target.base().is_some_and(|t| self.is_tangent(t)) =>
+                {
+                    self.one_direction(target);
+                    self.one_direction(value);
+                    let label = s.label.take();
+                    match out.last_mut().map(|last| &mut last.kind) {
+                        Some(StmtKind::Do(d)) if open && label.is_none() => d.body.push(s),
+                        _ => out.push(Stmt {
+                            label,
+                            ..self.all_directions(vec![s])
+                        }),
+                    }
+                    open = true;
+                    continue;
+                }
+                StmtKind::LogicalIf(condition, inner) => {
+                    let made = self.block(vec![(**inner).clone()]);
+                    s.kind = match <[Stmt; 1]>::try_from(made) {
+                        Ok([one]) if !matches!(one.kind, StmtKind::Do(_)) => {
+                            StmtKind::LogicalIf(condition.clone(), Box::new(one))
+                        }
+                        made => StmtKind::If(IfBlock {
+                            arms: vec![(
+                                condition.clone(),
+                                made.map_or_else(|m| m, |one| one.into()),
+                            )],
+                            otherwise: None,
+                            end_label: None,
+                        }),
+                    };
+                }
+                StmtKind::If(b) => {
+                    for (_, arm) in &mut b.arms {
+                        *arm = self.block(std::mem::take(arm));
+                    }
+                    b.otherwise = b.otherwise.take().map(|b| self.block(b));
+                }
+                StmtKind::Do(d) => {
+                    d.body = self.block(std::mem::take(&mut d.body));
+                    self.close(d);
+                }
+                StmtKind::Call(callee, args) => {
+                    for a in args.iter_mut() {
+                        self.first_direction(a);
+                    }
+                    if self.called.contains(callee) {
+                        args.push(Expr::var(self.count, span));
+                    }
+                }
+                _ => {}
+            }
+            open = matches!(&s.kind, StmtKind::Comment(_)) && open;
+            if open && let Some(StmtKind::Do(d)) = out.last_mut().map(|last| &mut last.kind) {
+                d.body.push(s);
+                continue;
+            }
+            out.push(s);
+        }
+        out
+    }
+
+    /// A loop whose last statement has become a loop or a block must have an end of its own.
+    fn close(&self, d: &mut Do) {
+        let DoEnd::Label(label) = d.end else { return };
+        let ends = d.body.last().is_some_and(|last| match &last.kind {
+            StmtKind::Do(inner) => inner.end == DoEnd::Label(label),
+            StmtKind::If(_) => false,
+            _ => last.label == Some(label),
+        });
+        if !ends {
+            d.end = DoEnd::EndDo(None);
+        }
+    }
+
+    fn all_directions(&self, body: Block) -> Stmt {
+        let span = body.first().map_or(farfel_lang::Span::NONE, |s| s.span);
+        Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                name: None,
+                control: DoControl::Count {
+                    var: self.direction,
+                    from: Expr::int(1, span),
+                    to: Expr::var(self.count, span),
+                    step: None,
+                },
+                body,
+                end: DoEnd::EndDo(None),
+            })),
+            span,
+        )
+    }
+
+    /// The tangents in an expression, in the direction of the loop.
+    fn one_direction(&self, e: &mut Expr) {
+        let direction = Expr::var(self.direction, e.span);
+        match &mut e.kind {
+            ExprKind::Var(s) if self.is_tangent(*s) => {
+                let mut subscripts = vec![direction];
+                let all = || Expr::new(ExprKind::Range(None, None, None), e.span);
+                subscripts.extend((0..self.rank(*s).unwrap_or(0)).map(|_| all()));
+                e.kind = ExprKind::Element(*s, subscripts);
+            }
+            ExprKind::Element(s, subscripts) if self.is_tangent(*s) => {
+                subscripts.insert(0, direction);
+            }
+            _ => {
+                for c in e.children_mut() {
+                    self.one_direction(c);
+                }
+            }
+        }
+    }
+
+    /// A tangent as an actual argument: where it begins.
+    fn first_direction(&self, e: &mut Expr) {
+        let one = Expr::int(1, e.span);
+        if let ExprKind::Element(s, subscripts) = &mut e.kind
+            && self.is_tangent(*s)
+        {
+            subscripts.insert(0, one);
+        }
+    }
+}
+
+impl Gen<'_> {
+    /// `n` times an extent, as DATA can have it, and how many declarations that needed.
+    fn multiple(&mut self, extent: &Expr, n: i64) -> (usize, Expr) {
+        let span = self.source.span;
+        let constant = match extent.kind {
+            ExprKind::Int(m) => return (0, Expr::int(n.saturating_mul(m), span)),
+            ExprKind::Var(s) if n != 1 => s,
+            _ => return (0, extent.clone()),
+        };
+        let name = self.unused(&format!("{}X{n}", self.unit.symbols[constant].name));
+        let value = Expr::binary(BinOp::Mul, Expr::int(n, span), extent.clone());
+        let s = self.unit.symbols.add(Symbol {
+            class: Class::Parameter(Box::new(value)),
+            typed: true,
+            ..Symbol::variable(name, Type::INTEGER, span)
+        });
+        let before = self.unit.specs.len();
+        self.unit.declare(s);
+        self.unit.add_spec(SpecKind::Parameter(vec![s]), span);
+        (self.unit.specs.len() - before, Expr::var(s, span))
+    }
+}

@@ -1,0 +1,138 @@
+//! What the tool passes over in silence.
+
+use super::Options;
+use super::input::Prepared;
+use super::stack;
+use crate::calls::calls;
+use crate::{AdTool, Builtin};
+use farfel_lang::diagnostic::{Diagnostic, Severity, rules};
+use farfel_lang::ir::{AdMode, Place, Program, Request, Type, Unit, walk_block};
+use farfel_lang::Span;
+
+/// Looks at the closure for what the tool would not say, or say too late.
+pub(super) fn check(
+    p: &Prepared,
+    request: &Request,
+    options: &Options,
+    found: &mut Vec<Diagnostic>,
+) {
+    unknown_procedures(p, request, options, found);
+    lost_derivatives(p, request, options, found);
+    if request.mode == AdMode::Reverse
+        && let Some(stub) = p.stubs.first()
+    {
+        let inner = p
+            .units
+            .iter()
+            .find(|u| stack::calls(u).contains(stub))
+            .map_or(Span::NONE, |u| u.name_span);
+        let d = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            request.span,
+            "Tapenade cannot differentiate its own adjoints in reverse mode",
+        )
+        .label("ADR around ADR")
+        .help("write one of the two blocks with ADF, or use the built-in engine");
+        found.push(if inner.is_none() || inner == request.span {
+            d
+        } else {
+            d.related(inner, "an adjoint that it would go through")
+        });
+    }
+}
+
+fn allowed(options: &Options, name: &str) -> bool {
+    options
+        .allow_unknown
+        .iter()
+        .any(|a| a.eq_ignore_ascii_case(name))
+}
+
+/// Calls that take or return real numbers and whose procedure is not there. The tool
+/// assumes that they touch nothing but their arguments.
+fn unknown_procedures(
+    p: &Prepared,
+    request: &Request,
+    options: &Options,
+    found: &mut Vec<Diagnostic>,
+) {
+    let known = |name: &str| {
+        p.unit(name).is_some()
+            || p.helpers.iter().any(|u| u.name == name)
+            || stack::is_support(name)
+            || p.placeholders.iter().any(|x| x.name == name)
+    };
+    for u in &p.units {
+        let mut named: Vec<farfel_lang::ir::SymId> = Vec::new();
+        walk_block(&u.body, &mut |s| {
+            for (call, _) in calls(u, s) {
+                let callee = &u.symbols[call.callee];
+                if named.contains(&call.callee)
+                    || !matches!(callee.place, Place::Global | Place::Dummy)
+                    || known(&callee.name)
+                {
+                    continue;
+                }
+                let real = callee.ty.is_some_and(Type::is_differentiable)
+                    || call.args.iter().any(|a| {
+                        a.base()
+                            .and_then(|s| u.symbols[s].ty)
+                            .is_some_and(Type::is_differentiable)
+                    });
+                if !real {
+                    continue;
+                }
+                named.push(call.callee);
+                let text = format!(
+                    "derivatives may go through {}, whose text is not known",
+                    callee.name
+                );
+                let d = if allowed(options, &callee.name) {
+                    Diagnostic::warning(&rules::AD_UNKNOWN_PROCEDURE, s.span, text)
+                        .help("its derivative must be linked to the program")
+                } else {
+                    Diagnostic::error(&rules::AD_UNKNOWN_PROCEDURE, s.span, text)
+                        .help(format!("add the source of {} to the project", callee.name))
+                };
+                found.push(d.related(request.span, "for this AD block"));
+            }
+        });
+    }
+}
+
+/// Derivatives that end in an INTEGER. Our own engine knows where.
+fn lost_derivatives(
+    p: &Prepared,
+    request: &Request,
+    options: &Options,
+    found: &mut Vec<Diagnostic>,
+) {
+    let forward = Request {
+        mode: AdMode::Forward,
+        vector: false,
+        ..request.clone()
+    };
+    let program = Program {
+        units: p.units.iter().chain(&p.helpers).cloned().collect(),
+    };
+    let mut warnings = Vec::new();
+    // What it cannot differentiate is no concern here.
+    let _ = Builtin.differentiate_warning(&program, &forward, &mut warnings);
+    for mut w in warnings {
+        if w.rule == &rules::AD_LOST_DERIVATIVE
+            && !found.iter().any(|x| x.rule == w.rule && x.span == w.span)
+        {
+            if !within(p, w.span).is_some_and(|u| allowed(options, &u.name)) {
+                w.severity = Severity::Error;
+            }
+            found.push(w);
+        }
+    }
+}
+
+/// The unit around a place.
+fn within(p: &Prepared, span: Span) -> Option<&Unit> {
+    p.units.iter().find(|u| {
+        u.span.file == span.file && u.span.start <= span.start && span.start <= u.end_span.end
+    })
+}

@@ -1,0 +1,107 @@
+//! The command line.
+
+use super::{Options, Version};
+use crate::external::Job;
+use farfel_lang::ir::{AdMode, Arg, Request, Unit};
+
+/// The names of the files of one run.
+pub(super) struct Files {
+    /// What it reads.
+    pub input: String,
+    /// What it writes, as far as that is known for sure.
+    pub outputs: Vec<String>,
+    /// Where its messages are.
+    pub messages: String,
+}
+
+/// The suffix of a request as Tapenade gets it.
+pub(super) fn suffix(request: &Request) -> String {
+    request.suffix.to_lowercase()
+}
+
+/// The name of the files of a run, without suffix and extension.
+fn base(request: &Request) -> String {
+    request.head.to_lowercase()
+}
+
+/// The files of the run for a request.
+pub(super) fn files(version: Version, request: &Request) -> Files {
+    let base = base(request);
+    // In vector mode 3.16 appends a letter of its own to the suffix. What older versions do
+    // is not known, so nothing is asked for there: whatever they write is read.
+    let known = !request.vector || version.has_suffix_for_each_mode();
+    let stem = format!(
+        "{base}{}{}",
+        suffix(request),
+        if request.vector { "v" } else { "" }
+    );
+    Files {
+        input: format!("{base}.f"),
+        outputs: known.then(|| format!("{stem}.f")).into_iter().collect(),
+        messages: format!("{stem}.msg"),
+    }
+}
+
+/// The run for a request, given the text of its closure.
+pub(super) fn job(
+    version: Version,
+    options: &Options,
+    request: &Request,
+    head: &Unit,
+    text: String,
+) -> Job {
+    let Options {
+        extra,
+        java,
+        allow_unknown: _,
+    } = options;
+    let files = files(version, request);
+    let mut args: Vec<String> = Vec::new();
+    let mut add = |list: &[&str]| args.extend(list.iter().map(|s| (*s).to_owned()));
+    if !java.is_empty() {
+        // The start script takes one word behind -java and splits it at blanks.
+        add(&["-java", &java.join(" ")]);
+    }
+    add(&["-head", &head_with_lists(request, head)]);
+    add(&[match request.mode {
+        AdMode::Forward => "-d",
+        AdMode::Reverse => "-b",
+    }]);
+    if request.vector {
+        add(&["-multi"]);
+    }
+    add(&["-o", &base(request)]);
+    let kind = match (version.has_suffix_for_each_mode(), request.mode) {
+        (false, _) => "diff",
+        (true, AdMode::Forward) => "tgt",
+        (true, AdMode::Reverse) => "adj",
+    };
+    let suffix = suffix(request);
+    add(&[&format!("-{kind}varname"), &suffix]);
+    add(&[&format!("-{kind}funcname"), &suffix]);
+    args.extend(extra.iter().cloned());
+    args.push(files.input.clone());
+    Job {
+        inputs: vec![(files.input, text)],
+        args,
+        outputs: files.outputs,
+    }
+}
+
+/// `head(dependents)/(independents)`.
+fn head_with_lists(request: &Request, head: &Unit) -> String {
+    let names = |positions: &[usize]| {
+        positions
+            .iter()
+            .filter_map(|p| head.args.get(*p).copied().and_then(Arg::sym))
+            .map(|s| head.symbols[s].name.to_lowercase())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    format!(
+        "{}({})/({})",
+        request.head.to_lowercase(),
+        names(&request.dependents),
+        names(&request.independents)
+    )
+}

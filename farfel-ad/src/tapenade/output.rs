@@ -1,0 +1,202 @@
+//! Reading what the tool wrote.
+
+use super::input::Prepared;
+use super::{stack, vector};
+use crate::external::Ran;
+use farfel_lang::Sources;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{Class, ExprKind, Name, Place, Request, StmtKind, Unit, walk_block};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, Loader, parse};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A unit that the tool made.
+#[derive(Debug, Clone)]
+pub(super) struct Made {
+    /// The unit.
+    pub unit: Unit,
+    /// The unit of the input that it is the derivative of, where that is known.
+    pub of: Option<Name>,
+}
+
+/// The text of the Fortran files that the tool wrote, in the order of their names.
+pub(super) fn text(ran: &Ran, input: &str) -> String {
+    let mut out = String::new();
+    for (name, text) in &ran.files {
+        if name.ends_with(".f") && name != input {
+            out += text;
+            if !out.ends_with('\n') {
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+/// Reads the units in `text`. Everything that they call is there, or was in the input.
+pub(super) fn read(
+    p: &Prepared,
+    request: &Request,
+    text: &str,
+) -> Result<Vec<Made>, Vec<Diagnostic>> {
+    let unusable = |what: String| vec![broken(p, request, what)];
+    if let Some(line) = text.lines().find(|l| l.contains("nullTree")) {
+        return Err(unusable(format!(
+            "Tapenade could not write a part of the derivative: {}",
+            line.trim()
+        )));
+    }
+    let mut sources = Sources::new();
+    let start = p.text.len() as u32;
+    let file = sources.add("derivative", format!("{}{text}", p.text));
+    let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut Sizes);
+    let mut program = parsed.program;
+    let excerpt = |d: &Diagnostic| {
+        let line = sources.get(d.span.file).map_or("", |f| {
+            let at = (d.span.start as usize).min(f.text.len());
+            let from = f.text[..at].rfind('\n').map_or(0, |i| i + 1);
+            f.text[from..].lines().next().unwrap_or("")
+        });
+        format!(
+            "Tapenade wrote what is no Fortran: {}: {}",
+            d.message,
+            line.trim()
+        )
+    };
+    let mut found: Vec<Diagnostic> = parsed.diagnostics;
+    if !found.iter().any(Diagnostic::is_error) {
+        program.units.iter_mut().for_each(stack::declare_calls);
+        found = resolve(&mut program);
+    }
+    // What is wrong with the input was reported when it was read for the first time, or is
+    // no concern of the tool's.
+    if let Some(d) = found
+        .iter()
+        .find(|d| d.is_error() && (d.span.file != file || d.span.start >= start))
+    {
+        return Err(unusable(excerpt(d)));
+    }
+    let made: Vec<Made> = program
+        .units
+        .into_iter()
+        .filter(|u| u.span.file != file || u.span.start >= start)
+        .map(|unit| Made {
+            of: origin(p, request, &unit),
+            unit,
+        })
+        .collect();
+    if made.is_empty() {
+        return Err(unusable("Tapenade wrote no derivative".into()));
+    }
+    complete(p, request, &made)?;
+    Ok(made)
+}
+
+/// A fault of the tool's, at the block that needs the derivative.
+pub(super) fn broken(p: &Prepared, request: &Request, what: String) -> Diagnostic {
+    let d = Diagnostic::error(&rules::AD_TOOL, request.span, what).label("for this AD block");
+    match p.head() {
+        Some(h) if !h.name_span.is_none() && h.name_span != request.span => {
+            d.related(h.name_span, format!("in the derivative of {}", h.name))
+        }
+        _ => d,
+    }
+}
+
+/// The unit of the input that a comment above the output names, else the one whose name the
+/// unit's name begins with.
+fn origin(p: &Prepared, request: &Request, unit: &Unit) -> Option<Name> {
+    let named = unit.comments.iter().find_map(|c| {
+        let rest = c.split("ifferentiation of ").nth(1)?;
+        rest.split_whitespace().next().map(str::to_owned)
+    });
+    let known = |name: &str| {
+        let names = p.units.iter().chain(&p.helpers).map(|u| &u.name);
+        names
+            .chain(&p.stubs)
+            .find(|n| n.eq_ignore_ascii_case(name))
+            .cloned()
+    };
+    named.and_then(|n| known(&n)).or_else(|| {
+        let at = unit.name.rfind(request.suffix.as_str())?;
+        known(&unit.name[..at])
+    })
+}
+
+/// Whatever the output calls must be there.
+fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Diagnostic>> {
+    let known: HashSet<&str> = made
+        .iter()
+        .map(|m| &m.unit)
+        .chain(&p.units)
+        .chain(&p.helpers)
+        .map(|u| u.name.as_str())
+        .collect();
+    // Unknown procedures of the input were judged before the run, and so were calls of
+    // their derivatives.
+    let mut unknown: Vec<&str> = Vec::new();
+    for u in &p.units {
+        for s in u.symbols.iter().map(|(_, s)| s) {
+            if s.place == Place::Global && !known.contains(s.name.as_str()) {
+                unknown.push(&s.name);
+            }
+        }
+    }
+    for m in made {
+        for name in called(&m.unit) {
+            let fine = known.contains(name.as_str())
+                || stack::is_support(&name)
+                || unknown.iter().any(|u| name.starts_with(u));
+            if !fine {
+                return Err(vec![broken(
+                    p,
+                    request,
+                    format!("the output of Tapenade is not complete: it has no {name}"),
+                )]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The top-level and external procedures that a unit calls.
+pub(super) fn called(unit: &Unit) -> Vec<Name> {
+    let mut found: Vec<Name> = Vec::new();
+    let mut add = |s: farfel_lang::ir::SymId| {
+        let s = &unit.symbols[s];
+        if s.place == Place::Global
+            && !matches!(s.class, Class::Intrinsic(_))
+            && !found.contains(&s.name)
+        {
+            found.push(s.name.clone());
+        }
+    };
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(callee, _) = &s.kind {
+            add(*callee);
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, _) = &e.kind {
+                    add(*callee);
+                }
+            });
+        });
+    });
+    found
+}
+
+/// The file of constants that output in vector mode includes. The number is replaced by
+/// the argument with the number of directions: see [`vector`].
+struct Sizes;
+
+impl Loader for Sizes {
+    fn load(&mut self, _from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        if name.eq_ignore_ascii_case("DIFFSIZES.inc") {
+            Ok((name.to_owned(), vector::DIFFSIZES.into()))
+        } else {
+            Err(format!("there is no {name}"))
+        }
+    }
+}

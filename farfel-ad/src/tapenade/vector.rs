@@ -1,0 +1,108 @@
+//! Several directions in one sweep.
+//!
+//! The tool declares derivatives with room for a constant number of directions, which a
+//! file of constants gives. Here they get as much room as there are directions, which is
+//! the last argument.
+
+use farfel_lang::ir::{
+    Class, ExprKind, Place, Spec, SpecKind, SymId, Unit, for_each_symbol_mut, walk_exprs,
+};
+
+/// The file of constants. The value is never used.
+pub(super) const DIFFSIZES: &str =
+    "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=1)\n";
+
+/// Why a unit cannot be generalised.
+pub(super) enum Fault {
+    /// This array lives longer than the call.
+    Static(String),
+    /// The number of directions is no argument.
+    NoCount,
+}
+
+/// Puts the number of directions in the place of the constant.
+pub(super) fn generalise(unit: &mut Unit) -> Result<(), Fault> {
+    let Some(max) = unit.symbols.find("NBDIRSMAX") else {
+        return Ok(());
+    };
+    let Some(count) = unit.symbols.find("NBDIRS") else {
+        return if uses(unit, max) {
+            Err(Fault::NoCount)
+        } else {
+            remove(unit, max);
+            Ok(())
+        };
+    };
+    if unit.symbols[count].place != Place::Dummy {
+        return Err(Fault::NoCount);
+    }
+    let ids: Vec<SymId> = unit.symbols.ids().collect();
+    for id in ids {
+        let mut sized = false;
+        let s = &mut unit.symbols[id];
+        for d in &mut s.dims {
+            for e in d.lower.iter_mut().chain(&mut d.upper) {
+                e.for_each_symbol_mut(&mut |s| {
+                    if *s == max {
+                        *s = count;
+                        sized = true;
+                    }
+                });
+            }
+        }
+        if sized && (s.saved || matches!(s.place, Place::Common(_))) {
+            return Err(Fault::Static(s.name.to_string()));
+        }
+    }
+    for_each_symbol_mut(&mut unit.body, &mut |s| {
+        if *s == max {
+            *s = count;
+        }
+    });
+    remove(unit, max);
+    // The bounds name it, so its type comes first.
+    for s in &mut unit.specs {
+        if let SpecKind::Type(_, list) = &mut s.kind {
+            list.retain(|e| e.sym != count);
+        }
+    }
+    let span = unit.span;
+    if let Some(ty) = unit.symbols[count].ty {
+        let at = usize::from(matches!(
+            unit.specs.first().map(|s| &s.kind),
+            Some(SpecKind::Implicit)
+        ));
+        let kind = SpecKind::Type(
+            ty,
+            vec![farfel_lang::ir::Entity {
+                sym: count,
+                dims: false,
+            }],
+        );
+        unit.specs.insert(at, Spec { kind, span });
+    }
+    unit.specs
+        .retain(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()));
+    Ok(())
+}
+
+fn uses(unit: &Unit, sym: SymId) -> bool {
+    let mut found = false;
+    walk_exprs(&unit.body, &mut |e| {
+        found |= matches!(e.kind, ExprKind::Var(s) if s == sym);
+    });
+    let bounds = unit.symbols.iter().flat_map(|(_, s)| &s.dims);
+    for e in bounds.flat_map(|d| d.lower.iter().chain(&d.upper)) {
+        e.for_each_symbol(&mut |s| found |= s == sym);
+    }
+    found
+}
+
+/// Takes a named constant away.
+fn remove(unit: &mut Unit, sym: SymId) {
+    unit.undeclare(sym);
+    if let Class::Parameter(_) = unit.symbols[sym].class {
+        // The table keeps the symbol, which nothing names any more.
+        unit.symbols[sym].place = Place::Local;
+    }
+}

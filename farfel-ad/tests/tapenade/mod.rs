@@ -1,0 +1,6 @@
+//! What the tests of the Tapenade adapter share.
+#![allow(dead_code)]
+
+pub mod program;
+pub mod support;
+pub mod tool;

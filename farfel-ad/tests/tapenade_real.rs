@@ -1,0 +1,280 @@
+//! The adapter with a real Tapenade. These tests say on standard error when they did not
+//! run because TAPENADE_HOME is not set.
+
+mod support;
+#[path = "tapenade/mod.rs"]
+mod tapenade;
+
+use farfel_ad::tapenade::Options;
+use farfel_lang::ir::{AdMode, Request};
+use support::{CHECKED, FAST, compare, run};
+use tapenade::program::{Source, read};
+use tapenade::tool::real;
+
+const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
+
+/// The paper's example: five chained runs.
+#[test]
+fn the_equilibrium_of_the_paper() {
+    let Some(tool) = real(Options::default()) else {
+        return;
+    };
+    let text = PAPER
+        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
+        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
+        .replace("      READ *, N\n", "      N = 20\n")
+        .replace(
+            "      PRINT *, ASTAR, BSTAR\n",
+            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
+        );
+    let mut source = read(&text);
+    let requests = source.lowered();
+    let (fortran, warnings) = source
+        .differentiated(&tool, &requests)
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(warnings, "");
+    compare(&run(&fortran, FAST), 2e-2 / 50.0, &fortran);
+    let double = run(&fortran, &[FAST, &["-fdefault-real-8"]].concat());
+    compare(&double, 1e-6 / 50.0, &fortran);
+}
+
+/// Differentiates and runs; every line that the program prints is `name value expected`.
+fn check(text: &str, wanted: &dyn Fn(&Source) -> Vec<Request>, tolerance: f64) -> Option<String> {
+    let tool = real(Options::default())?;
+    let source = read(text);
+    let requests = wanted(&source);
+    let (fortran, _) = source
+        .differentiated(&tool, &requests)
+        .unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        let out = tapenade::support::run(&fortran, flags);
+        compare(&out, tolerance, &fortran);
+    }
+    Some(fortran)
+}
+
+/// Compares the gradient of HEAD(X, N, Y) with differences.
+const AGAINST_DIFFERENCES: &str = "
+      PROGRAM MAIN
+      EXTERNAL HEAD_G1
+      DOUBLE PRECISION X(5), XB(5), Y, YB, P, M, H, Z(5)
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0, -0.6D0/
+      DO 10 I = 1, 5
+   10 XB(I) = 0
+      YB = 1
+      DO 15 I = 1, 5
+   15 Z(I) = X(I)
+      CALL HEAD_G1(Z, XB, 5, Y, YB)
+      H = 1D-5
+      DO 20 I = 1, 5
+      DO 16 J = 1, 5
+   16 Z(J) = X(J)
+      Z(I) = X(I) + H
+      CALL HEAD(Z, 5, P)
+      DO 17 J = 1, 5
+   17 Z(J) = X(J)
+      Z(I) = X(I) - H
+      CALL HEAD(Z, 5, M)
+   20 PRINT *, 'g', XB(I), (P - M)/(2*H)
+      END
+";
+
+#[test]
+fn the_gradient_of_a_function_with_loops_and_branches() {
+    let text = format!(
+        "{AGAINST_DIFFERENCES}
+      SUBROUTINE HEAD(X, N, Y)
+      DOUBLE PRECISION X(N), Y, P, F
+      P = 1
+      DO 10 I = 1, N
+      IF (X(I) .GT. 1D3) STOP 'too large'
+      IF (X(I) .GT. 0) THEN
+        P = P*SIN(X(I)) + F(X, N)
+      ELSE IF (X(I) .LT. -1) THEN
+        P = P*X(I)
+        X(I) = P
+      ELSE
+        CALL LOG(P, X(I))
+      END IF
+   10 CONTINUE
+      Y = P*P
+      WRITE(*, *) 'y', Y, Y
+      END
+      SUBROUTINE LOG(P, X)
+      DOUBLE PRECISION P, X
+      PRINT *, 'p', P, P
+      P = P*EXP(X)
+      END
+      DOUBLE PRECISION FUNCTION F(X, N)
+      DOUBLE PRECISION X(N)
+      F = 0
+      I = 0
+   10 I = I + 1
+      IF (I .GT. N) RETURN
+      F = F + X(I)**2
+      GOTO 10
+      END
+"
+    );
+    let fortran = check(
+        &text,
+        &|s| vec![s.request(1, AdMode::Reverse, "HEAD", &["X"], &["Y"])],
+        1e-6,
+    );
+    if let Some(f) = fortran {
+        println!("{f}");
+    }
+}
+
+/// Products and powers, with a value that is overwritten in a loop, so that adjoints use
+/// the stack; what is pushed first carries no derivative.
+const PRODUCT: &str = "
+      SUBROUTINE HEAD(X, N, Y)
+      DOUBLE PRECISION X(N), Y, P, Q(3)
+      P = 2
+      DO 5 I = 1, 3
+    5 Q(I) = I
+      DO 10 I = 1, N
+      CALL STEP(P, X(I), Q)
+   10 CONTINUE
+      Y = P*P*Q(2)
+      END
+      SUBROUTINE STEP(P, X, Q)
+      DOUBLE PRECISION P, X, Q(3), W
+      W = 3
+      DO 10 I = 1, 2
+      W = W*W/5
+      P = P*P*W/9
+   10 CONTINUE
+      IF (X .GT. 0) THEN
+        P = P*SIN(X) + W*X
+        Q(2) = Q(2)*Q(1) + X
+      ELSE
+        P = P + X*X*X
+      END IF
+      END
+";
+
+/// Gradients by differences of gradients: the Hessian times a vector.
+#[test]
+fn forward_over_reverse() {
+    let text = format!(
+        "
+      PROGRAM MAIN
+      EXTERNAL TOP_G2
+      DOUBLE PRECISION X(4), V(4), Y, G(4), GD(4), A(4), B(4), H, Z(4)
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0/, V /1D0, 0.5D0, -2D0, 0.25D0/
+      DO 5 I = 1, 4
+    5 GD(I) = 0
+      CALL TOP_G2(X, V, 4, G, GD)
+      H = 1D-5
+      DO 10 I = 1, 4
+   10 Z(I) = X(I) + H*V(I)
+      CALL TOP(Z, 4, A)
+      DO 20 I = 1, 4
+   20 Z(I) = X(I) - H*V(I)
+      CALL TOP(Z, 4, B)
+      DO 30 I = 1, 4
+   30 PRINT *, 'h', GD(I), (A(I) - B(I))/(2*H)
+      END
+      SUBROUTINE TOP(X, N, G)
+      EXTERNAL HEAD_G1
+      DOUBLE PRECISION X(N), G(N), Y, YB, XC(4)
+      DO 10 I = 1, N
+      XC(I) = X(I)
+   10 G(I) = 0
+      CALL HEAD(XC, N, Y)
+      YB = Y
+      CALL HEAD_G1(XC, G, N, Y, YB)
+      END
+{PRODUCT}"
+    );
+    let fortran = check(
+        &text,
+        &|s| {
+            vec![
+                s.request(1, AdMode::Reverse, "HEAD", &["X"], &["Y"]),
+                s.request(2, AdMode::Forward, "TOP", &["X"], &["G"]),
+            ]
+        },
+        1e-6,
+    );
+    // Otherwise this has tested nothing.
+    assert!(fortran.is_none_or(|f| f.contains("CALL POPREAL8_G2") && f.contains("_ZERO")));
+}
+
+/// The gradient of a directional derivative, against differences.
+#[test]
+fn reverse_over_forward() {
+    let text = format!(
+        "
+      PROGRAM MAIN
+      EXTERNAL TOP_G2
+      DOUBLE PRECISION X(4), V(4), D, DB, XB(4), A, B, H, Z(4), VB(4)
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0/, V /1D0, 0.5D0, -2D0, 0.25D0/
+      DO 5 I = 1, 4
+      VB(I) = 0
+    5 XB(I) = 0
+      DB = 1
+      CALL TOP_G2(X, XB, V, VB, 4, D, DB)
+      H = 1D-5
+      DO 20 I = 1, 4
+      DO 10 J = 1, 4
+   10 Z(J) = X(J)
+      Z(I) = X(I) + H
+      CALL TOP(Z, V, 4, A)
+      Z(I) = X(I) - H
+      CALL TOP(Z, V, 4, B)
+   20 PRINT *, 'h', XB(I), (A - B)/(2*H)
+      END
+      SUBROUTINE TOP(X, V, N, D)
+      EXTERNAL HEAD_G1
+      DOUBLE PRECISION X(N), V(N), D, Y
+      CALL HEAD_G1(X, V, N, Y, D)
+      END
+{PRODUCT}"
+    );
+    check(
+        &text,
+        &|s| {
+            vec![
+                s.request(1, AdMode::Forward, "HEAD", &["X"], &["Y"]),
+                s.request(2, AdMode::Reverse, "TOP", &["X"], &["D"]),
+            ]
+        },
+        1e-6,
+    );
+}
+
+/// All directions in one sweep, against one at a time.
+#[test]
+fn several_directions() {
+    let text = format!(
+        "
+      PROGRAM MAIN
+      EXTERNAL HEAD_G1, HEAD_G2
+      DOUBLE PRECISION X(4), Y, XM(4, 4), YM(4), V(4), D
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0/
+      DO 10 I = 1, 4
+      DO 10 J = 1, 4
+   10 XM(I, J) = 1D0/(I + 2*J)
+      CALL HEAD_G2(X, XM, 4, Y, YM, 4)
+      DO 30 I = 1, 4
+      DO 20 J = 1, 4
+   20 V(J) = XM(I, J)
+      CALL HEAD_G1(X, V, 4, Y, D)
+   30 PRINT *, 'v', YM(I), D
+      END
+{PRODUCT}"
+    );
+    check(
+        &text,
+        &|s| {
+            let one = s.request(1, AdMode::Forward, "HEAD", &["X"], &["Y"]);
+            let mut all = s.request(2, AdMode::Forward, "HEAD", &["X"], &["Y"]);
+            all.vector = true;
+            vec![one, all]
+        },
+        1e-12,
+    );
+}

@@ -1,0 +1,330 @@
+//! Which units are compiled together.
+//!
+//! gfortran inlines what it can see, so a subprogram should stand in one file with what it
+//! calls; but a change should not compile everything again, and files compile side by side.
+//! So each exported subprogram has an object file of its own, with all that only it
+//! reaches. What several of them reach is copied into each where it is short and keeps no
+//! state, and else is in an object file that they share. A small library is one object.
+//!
+//! Derivatives are made for each object: they belong to whoever asks for them.
+
+use crate::facts::{entries, keeps_state, procedures};
+use farfel_lang::ir::{Name, Place, Program, Request, SpecKind, Unit, UnitKind, walk_block};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Libraries with fewer statements are one object: to split them gains nothing.
+const SMALL_LIBRARY: usize = 400;
+
+/// A subprogram with at most so many statements is copied to where it is called.
+const SMALL_UNIT: usize = 40;
+
+/// The contents of one object file. All positions are those of units in the program,
+/// ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Unlike that of any other group, and fit for a file: the first exported subprogram
+    /// or, with `shared-` before it, the first unit.
+    pub name: String,
+    /// The subprograms that Rust calls in this object.
+    pub exports: Vec<Name>,
+    /// What may be compiled into it. Units that only AD reads are among them.
+    pub units: Vec<usize>,
+    /// Those of `units` that other objects call.
+    pub shared: Vec<usize>,
+    /// The derivatives that it needs, as positions in the list of requests.
+    pub requests: Vec<usize>,
+    /// All units whose text decides what the object is: `units`, and what the derivatives
+    /// are made from.
+    pub reads: Vec<usize>,
+    /// Units of other objects that are called. Their text does not matter, their interface
+    /// does.
+    pub calls: Vec<usize>,
+    /// It is the only one.
+    pub alone: bool,
+}
+
+/// Who refers to whom in a staged program.
+pub(crate) struct References {
+    /// For each unit the units that it calls or passes on.
+    pub units: Vec<Vec<usize>>,
+    /// For each unit the requests whose derivatives it calls.
+    pub requests: Vec<Vec<usize>>,
+    /// For each request its head.
+    pub heads: Vec<usize>,
+}
+
+impl References {
+    pub(crate) fn of(program: &Program, requests: &[Request]) -> References {
+        let place: HashMap<&Name, usize> = program
+            .units
+            .iter()
+            .enumerate()
+            .map(|(i, u)| (&u.name, i))
+            .collect();
+        // EXTERNAL of a BLOCK DATA unit calls nothing.
+        let owners: HashMap<Name, usize> = entries(program)
+            .into_iter()
+            .filter_map(|(name, owner)| Some((name, *place.get(&owner)?)))
+            .filter(|(_, i)| program.units[*i].kind != UnitKind::BlockData)
+            .collect();
+        let derivatives: HashMap<&Name, usize> = requests
+            .iter()
+            .enumerate()
+            .map(|(i, r)| (&r.derivative, i))
+            .collect();
+        let mut references = References {
+            units: Vec::new(),
+            requests: Vec::new(),
+            heads: requests
+                .iter()
+                .map(|r| place.get(&r.head).copied().unwrap_or_default())
+                .collect(),
+        };
+        for unit in &program.units {
+            let mut units = BTreeSet::new();
+            let mut wanted = BTreeSet::new();
+            for (_, s) in procedures(unit).filter(|(_, s)| s.place == Place::Global) {
+                units.extend(owners.get(&s.name));
+                wanted.extend(derivatives.get(&s.name));
+            }
+            references.units.push(units.into_iter().collect());
+            references.requests.push(wanted.into_iter().collect());
+        }
+        references
+    }
+
+    /// All units that some units reach, themselves included: by calls, and through the
+    /// derivatives that they ask for.
+    pub(crate) fn reached(&self, from: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<usize> = from.into_iter().collect();
+        while let Some(i) = open.pop() {
+            if reached.insert(i) {
+                open.extend(&self.units[i]);
+                open.extend(self.requests[i].iter().map(|r| self.heads[*r]));
+            }
+        }
+        reached
+    }
+}
+
+/// One object of everything.
+pub(crate) fn whole(program: &Program, requests: &[Request], exports: &[Name]) -> Group {
+    let all: Vec<usize> = (0..program.units.len()).collect();
+    Group {
+        name: "farfel".into(),
+        exports: exports.to_vec(),
+        units: all.clone(),
+        shared: Vec::new(),
+        requests: (0..requests.len()).collect(),
+        reads: all,
+        calls: Vec::new(),
+        alone: true,
+    }
+}
+
+/// Divides a library. `exports` are the subprograms that Rust calls.
+pub(crate) fn groups(
+    program: &Program,
+    requests: &[Request],
+    references: &References,
+    exports: &[Name],
+) -> Vec<Group> {
+    let units = &program.units;
+    let place: HashMap<&Name, usize> = units
+        .iter()
+        .enumerate()
+        .map(|(i, u)| (&u.name, i))
+        .collect();
+    let roots: Vec<usize> = exports
+        .iter()
+        .filter_map(|n| place.get(n).copied())
+        .collect();
+    let initialised = initialised(program);
+    let size: usize = units.iter().map(statements).sum();
+    if size <= SMALL_LIBRARY {
+        return vec![whole(program, requests, exports)];
+    }
+
+    // The roots that reach each unit.
+    let mut reaching: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
+    for (r, root) in roots.iter().enumerate() {
+        for unit in references.reached([*root]) {
+            reaching[unit].push(r);
+        }
+    }
+    let copied = |i: usize| {
+        reaching[i].len() > 1
+            && statements(&units[i]) <= SMALL_UNIT
+            && !keeps_state(&units[i])
+            && commons(&units[i]).all(|c| !initialised.contains_key(c))
+    };
+    // Units with the same roots are together. What one root reaches is with that root.
+    let mut clusters: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
+    for (i, roots) in reaching.iter().enumerate() {
+        if !roots.is_empty() && !copied(i) {
+            clusters.entry(roots).or_default().push(i);
+        }
+    }
+    for (r, root) in roots.iter().enumerate() {
+        if copied(*root) {
+            // Rust needs one copy of its own.
+            let alone = std::slice::from_ref(&reaching[*root][position(&reaching[*root], r)]);
+            clusters.entry(alone).or_default();
+        }
+    }
+
+    // A BLOCK DATA unit is linked only with something that is called, so it goes where its
+    // COMMON is used, and all who use it stay together.
+    let mut sets: Vec<Vec<&[usize]>> = Vec::new();
+    for (roots, members) in &clusters {
+        let blocks: BTreeSet<usize> = members
+            .iter()
+            .flat_map(|i| commons(&units[*i]))
+            .filter_map(|c| initialised.get(c).copied())
+            .collect();
+        let (mut together, apart): (Vec<_>, Vec<_>) = sets.into_iter().partition(|set| {
+            set.iter().any(|roots| {
+                clusters[roots]
+                    .iter()
+                    .flat_map(|i| commons(&units[*i]))
+                    .filter_map(|c| initialised.get(c))
+                    .any(|b| blocks.contains(b))
+            })
+        });
+        let mut merged: Vec<&[usize]> = together.drain(..).flatten().collect();
+        merged.push(roots);
+        sets = apart;
+        sets.push(merged);
+    }
+
+    let mut groups: Vec<Group> = sets
+        .into_iter()
+        .map(|set| {
+            let mut own: BTreeSet<usize> = set
+                .iter()
+                .flat_map(|r| clusters[r].iter().copied())
+                .collect();
+            let data: Vec<usize> = own
+                .iter()
+                .flat_map(|i| commons(&units[*i]))
+                .filter_map(|c| initialised.get(c).copied())
+                .collect();
+            own.extend(data);
+            // Roots that are copied elsewhere have their own copy here.
+            let only: BTreeSet<usize> = set.iter().filter(|r| r.len() == 1).map(|r| r[0]).collect();
+            own.extend(only.iter().map(|r| roots[*r]).filter(|i| copied(*i)));
+            group(own, &roots, units, references, &copied)
+        })
+        .collect();
+    groups.sort_by(|a, b| a.units.cmp(&b.units));
+    // What is called from elsewhere.
+    let wanted: BTreeSet<usize> = groups
+        .iter()
+        .flat_map(|g| g.calls.iter().copied())
+        .collect();
+    for g in &mut groups {
+        g.shared = g
+            .units
+            .iter()
+            .copied()
+            .filter(|i| wanted.contains(i) && !copied(*i))
+            .collect();
+    }
+    groups
+}
+
+fn position(list: &[usize], wanted: usize) -> usize {
+    list.iter().position(|x| *x == wanted).unwrap_or_default()
+}
+
+/// Completes a group from the units that are certainly in it.
+fn group(
+    own: BTreeSet<usize>,
+    roots: &[usize],
+    units: &[Unit],
+    references: &References,
+    copied: &dyn Fn(usize) -> bool,
+) -> Group {
+    // Calls of short units bring these along.
+    let mut members = own.clone();
+    let mut calls = BTreeSet::new();
+    let mut requests = BTreeSet::new();
+    let mut reads = BTreeSet::new();
+    let mut open: Vec<usize> = members.iter().copied().collect();
+    while let Some(i) = open.pop() {
+        for r in &references.requests[i] {
+            if requests.insert(*r) {
+                // The derivatives are made from all of this, and are private here. What they
+                // call, may be elsewhere.
+                for below in references.reached([references.heads[*r]]) {
+                    reads.insert(below);
+                    requests.extend(&references.requests[below]);
+                    if members.contains(&below) {
+                        continue;
+                    }
+                    if copied(below) {
+                        members.insert(below);
+                        open.push(below);
+                    } else {
+                        calls.insert(below);
+                    }
+                }
+            }
+        }
+        for callee in &references.units[i] {
+            if members.contains(callee) {
+                continue;
+            }
+            if copied(*callee) {
+                members.insert(*callee);
+                open.push(*callee);
+            } else {
+                calls.insert(*callee);
+            }
+        }
+    }
+    reads.extend(&members);
+    let exported: Vec<usize> = roots.iter().copied().filter(|r| own.contains(r)).collect();
+    let first = exported.first().or(members.first()).copied();
+    let first = first.map_or_else(String::new, |i| units[i].name.to_ascii_lowercase());
+    Group {
+        name: match exported.is_empty() {
+            true => format!("shared-{first}"),
+            false => first,
+        },
+        exports: exported.iter().map(|i| units[*i].name.clone()).collect(),
+        units: members.into_iter().collect(),
+        shared: Vec::new(),
+        requests: requests.into_iter().collect(),
+        reads: reads.into_iter().collect(),
+        calls: calls.into_iter().collect(),
+        alone: false,
+    }
+}
+
+/// How many statements a unit has.
+fn statements(unit: &Unit) -> usize {
+    let mut count = 0;
+    walk_block(&unit.body, &mut |_| count += 1);
+    count
+}
+
+/// The COMMON blocks of a unit.
+fn commons(unit: &Unit) -> impl Iterator<Item = &Name> {
+    unit.specs.iter().flat_map(|s| match &s.kind {
+        SpecKind::Common(blocks) => blocks.iter().map(|(name, _)| name).collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// The COMMON blocks that BLOCK DATA units name, each with its unit.
+fn initialised(program: &Program) -> HashMap<&Name, usize> {
+    let mut found = HashMap::new();
+    for (i, unit) in program.units.iter().enumerate() {
+        if unit.kind == UnitKind::BlockData {
+            found.extend(commons(unit).map(|c| (c, i)));
+        }
+    }
+    found
+}

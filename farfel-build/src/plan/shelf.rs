@@ -1,0 +1,149 @@
+//! The objects of the last build, in OUT_DIR: what is right there need not even be taken from
+//! the cache.
+
+use crate::{Error, files};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is known of an object besides its contents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// It calls the stack that adjoints of the AD tool use.
+    pub needs_stack: bool,
+    /// What the AD tool and the compiler said; see `messages`.
+    pub messages: String,
+    /// Where there are messages: the digest of the places that they are about.
+    pub places: Option<String>,
+    /// How long it took to make, in milliseconds.
+    pub took_ms: f64,
+}
+
+/// An object that was made in the last build.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Known {
+    key: String,
+    /// What the key was made from.
+    recipe: String,
+    /// The hash of the file.
+    code: String,
+    about: About,
+}
+
+/// The objects of the last build, and those of the one that is going on.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    /// Where the files are; without it there are none.
+    directory: Option<PathBuf>,
+    state: State,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct State {
+    objects: BTreeMap<String, Known>,
+    /// The hash of the library that was made of them.
+    library: String,
+}
+
+/// The names of the directory and the file in OUT_DIR.
+const DIRECTORY: &str = "farfel";
+const STATE: &str = "farfel.state";
+
+impl Shelf {
+    /// That of a build script; empty where what is known of it is damaged.
+    pub(crate) fn open(out: &Path) -> Result<Shelf, Error> {
+        let directory = out.join(DIRECTORY);
+        fs::create_dir_all(&directory).map_err(Error::io(&directory))?;
+        let state = fs::read(out.join(STATE))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        Ok(Shelf {
+            directory: Some(directory),
+            state,
+        })
+    }
+
+    /// What is known of an object, if it was made with this key and is what it was.
+    pub(crate) fn find(&self, name: &str, key: &str) -> Option<&About> {
+        let known = self.state.objects.get(name).filter(|k| k.key == key)?;
+        let code = fs::read(self.object(name)?).ok()?;
+        (hash(&code) == known.code).then_some(&known.about)
+    }
+
+    /// What an object was made from last time.
+    pub(crate) fn recipe(&self, name: &str) -> Option<&str> {
+        self.state.objects.get(name).map(|k| k.recipe.as_str())
+    }
+
+    /// The file of an object.
+    pub(crate) fn object(&self, name: &str) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(format!("{name}.o")))
+    }
+
+    /// Puts an object there, and its text beside it.
+    pub(crate) fn put(&self, name: &str, code: &[u8], text: &[u8]) -> Result<(), Error> {
+        if let Some(directory) = &self.directory {
+            files::write_if_changed(&directory.join(format!("{name}.o")), code)?;
+            files::write_if_changed(&directory.join(format!("{name}.f")), text)?;
+        }
+        Ok(())
+    }
+
+    /// Was the library made of exactly these objects, and is it what it was?
+    pub(crate) fn has_library(&self, library: &Path, objects: &[(&str, String)]) -> bool {
+        let keys = self
+            .state
+            .objects
+            .iter()
+            .map(|(n, k)| (n.as_str(), k.key.as_str()));
+        let mut wanted: Vec<(&str, &str)> = objects.iter().map(|(n, k)| (*n, k.as_str())).collect();
+        wanted.sort();
+        keys.eq(wanted) && fs::read(library).is_ok_and(|l| hash(&l) == self.state.library)
+    }
+
+    /// Notes what the library has been made of, and removes what is not among it. Each
+    /// object with its name, key, recipe and what is known of it.
+    pub(crate) fn close(
+        &self,
+        out: &Path,
+        library: &Path,
+        objects: Vec<(String, String, String, About)>,
+    ) -> Result<(), Error> {
+        let mut state = State {
+            objects: BTreeMap::new(),
+            library: hash(&fs::read(library).map_err(Error::io(library))?),
+        };
+        for (name, key, recipe, about) in objects {
+            let path = out.join(DIRECTORY).join(format!("{name}.o"));
+            let code = hash(&fs::read(&path).map_err(Error::io(&path))?);
+            let known = Known {
+                key,
+                recipe,
+                code,
+                about,
+            };
+            state.objects.insert(name, known);
+        }
+        let bytes = serde_json::to_vec(&state).unwrap_or_default();
+        files::write_if_changed(&out.join(STATE), &bytes)?;
+        let directory = out.join(DIRECTORY);
+        for entry in fs::read_dir(&directory)
+            .map_err(Error::io(&directory))?
+            .flatten()
+        {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let name = name.rsplit_once('.').map_or(&*name, |(name, _)| name);
+            if !state.objects.contains_key(name) {
+                files::remove(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}

@@ -1,0 +1,304 @@
+//! Runs tasks that depend on each other, side by side, under cargo's jobserver.
+
+use jobserver::{Acquired, Client, HelperThread};
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How many tasks may run at once, and who says so.
+pub(crate) struct Workers {
+    count: usize,
+    jobserver: Option<Client>,
+}
+
+impl Workers {
+    /// In a build script, as many as cargo lets us have; elsewhere, as many as there are
+    /// processors.
+    pub(crate) fn from_environment() -> Workers {
+        let number = std::env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok());
+        let count = number
+            .or_else(|| std::thread::available_parallelism().ok().map(|n| n.get()))
+            .unwrap_or(1);
+        Workers {
+            count,
+            jobserver: inherited(),
+        }
+    }
+
+    /// How many tasks run at once at most.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Does every task, each after those that it needs (positions in `needs`), on this
+    /// thread and others. `act` gets the position of a task and the number of the worker;
+    /// where it returns false, what needs the task is not done.
+    ///
+    /// Of the tasks that can be done the first one is begun first.
+    pub(crate) fn run(&self, needs: &[Vec<usize>], act: &(dyn Fn(usize, usize) -> bool + Sync)) {
+        let mut state = State {
+            ready: BTreeSet::new(),
+            missing: needs
+                .iter()
+                .map(|n| n.iter().collect::<BTreeSet<_>>().len())
+                .collect(),
+            failed: vec![false; needs.len()],
+            open: needs.len(),
+        };
+        let mut wanted_by = vec![Vec::new(); needs.len()];
+        for (task, needed) in needs.iter().enumerate() {
+            if needed.is_empty() {
+                state.ready.insert(task);
+            }
+            for n in needed.iter().collect::<BTreeSet<_>>() {
+                wanted_by[*n].push(task);
+            }
+        }
+        let threads = self.count.min(needs.len()).max(1);
+        let queue = Queue {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            wanted_by,
+            act,
+        };
+        let tokens = Tokens::new(self.jobserver.as_ref().filter(|_| threads > 1));
+        std::thread::scope(|scope| {
+            for worker in 1..threads {
+                let (queue, tokens) = (&queue, &tokens);
+                scope.spawn(move || {
+                    while queue.wait() {
+                        // Without a token where cargo no longer gives any.
+                        let Some(_token) = tokens.get() else {
+                            return;
+                        };
+                        while queue.one(worker) {}
+                    }
+                });
+            }
+            // The process itself may run one task at any time.
+            while queue.wait() {
+                queue.one(0);
+            }
+            tokens.close();
+        });
+    }
+}
+
+/// The jobserver that cargo (or make) hands to this process.
+#[allow(unsafe_code)]
+fn inherited() -> Option<Client> {
+    static CLIENT: std::sync::OnceLock<Option<Client>> = std::sync::OnceLock::new();
+    CLIENT
+        .get_or_init(|| {
+            // SAFETY: the file descriptors that the variable names were opened by cargo for
+            // this purpose, and this is the only place that takes them, once.
+            unsafe { Client::from_env() }
+        })
+        .clone()
+}
+
+struct State {
+    /// What can be done now.
+    ready: BTreeSet<usize>,
+    /// How many tasks each one waits for.
+    missing: Vec<usize>,
+    /// What is not done since something that it needs failed.
+    failed: Vec<bool>,
+    /// How many tasks are neither done nor given up.
+    open: usize,
+}
+
+struct Queue<'a> {
+    state: Mutex<State>,
+    changed: Condvar,
+    wanted_by: Vec<Vec<usize>>,
+    act: &'a (dyn Fn(usize, usize) -> bool + Sync),
+}
+
+impl Queue<'_> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is something to do (true) or nothing is left to be done (false).
+    fn wait(&self) -> bool {
+        let mut state = self.lock();
+        while state.ready.is_empty() && state.open > 0 {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.open > 0
+    }
+
+    /// Does one task, if there is one that can be done.
+    fn one(&self, worker: usize) -> bool {
+        let Some(task) = self.lock().ready.pop_first() else {
+            return false;
+        };
+        let mut finish = Finish {
+            queue: self,
+            task,
+            good: false,
+        };
+        finish.good = (self.act)(task, worker);
+        true
+    }
+
+    fn finish(&self, task: usize, good: bool) {
+        let mut state = self.lock();
+        let mut over = vec![(task, good)];
+        while let Some((task, good)) = over.pop() {
+            state.open -= 1;
+            for next in &self.wanted_by[task] {
+                state.missing[*next] -= 1;
+                state.failed[*next] |= !good;
+                if state.missing[*next] == 0 {
+                    if state.failed[*next] {
+                        over.push((*next, false));
+                    } else {
+                        state.ready.insert(*next);
+                    }
+                }
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+/// Marks a task as over when it goes, also where the task panics: the others must not wait
+/// for it for ever.
+struct Finish<'a, 'q> {
+    queue: &'a Queue<'q>,
+    task: usize,
+    good: bool,
+}
+
+impl Drop for Finish<'_, '_> {
+    fn drop(&mut self) {
+        self.queue.finish(self.task, self.good);
+    }
+}
+
+/// What the other threads need to run besides something to do.
+struct Tokens {
+    helper: Mutex<Option<HelperThread>>,
+    given: Mutex<Receiver<std::io::Result<Acquired>>>,
+    free: bool,
+}
+
+impl Tokens {
+    fn new(jobserver: Option<&Client>) -> Tokens {
+        let (sender, given) = channel();
+        let helper = jobserver.and_then(|client| {
+            client
+                .clone()
+                .into_helper_thread(move |token| {
+                    // Where nobody listens any more the token goes back.
+                    let _ = sender.send(token);
+                })
+                .ok()
+        });
+        Tokens {
+            helper: Mutex::new(helper),
+            given: Mutex::new(given),
+            free: jobserver.is_none(),
+        }
+    }
+
+    /// Waits for a token; `None` when there will be no more. The inner `None` is a token
+    /// where nobody counts them.
+    fn get(&self) -> Option<Option<Acquired>> {
+        if self.free {
+            return Some(None);
+        }
+        self.helper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()?
+            .request_token();
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        given.recv().ok()?.ok().map(Some)
+    }
+
+    fn close(&self) {
+        let helper = self
+            .helper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(helper);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    fn workers(count: usize, tokens: Option<usize>) -> Workers {
+        Workers {
+            count,
+            jobserver: tokens.map(|n| Client::new(n).unwrap()),
+        }
+    }
+
+    /// Runs the tasks and returns their order and how many ran at once at most.
+    fn run(workers: &Workers, needs: &[Vec<usize>], bad: &[usize]) -> (Vec<usize>, usize) {
+        let order = Mutex::new(Vec::new());
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        workers.run(needs, &|task, _| {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(3));
+            order.lock().unwrap().push(task);
+            now.fetch_sub(1, Ordering::SeqCst);
+            !bad.contains(&task)
+        });
+        (order.into_inner().unwrap(), most.into_inner())
+    }
+
+    #[test]
+    fn each_task_comes_after_what_it_needs() {
+        // 3 needs 1 and 2 (named twice), which need 0; 4 needs nothing.
+        let needs = [vec![], vec![0], vec![0], vec![1, 2, 1], vec![]];
+        assert_eq!(run(&workers(1, None), &needs, &[]).0, [0, 1, 2, 3, 4]);
+        for tokens in [None, Some(0), Some(1), Some(3)] {
+            let (order, most) = run(&workers(4, tokens), &needs, &[]);
+            let at = |t| order.iter().position(|x| *x == t).unwrap();
+            assert_eq!(order.len(), 5);
+            assert!(at(0) < at(1) && at(0) < at(2) && at(1) < at(3) && at(2) < at(3));
+            // One task runs without a token.
+            assert!(
+                most <= tokens.map_or(4, |t| t + 1),
+                "{most} with {tokens:?}"
+            );
+        }
+        assert!(run(&workers(4, None), &[], &[]).0.is_empty());
+    }
+
+    #[test]
+    fn tokens_go_back() {
+        let workers = workers(4, Some(2));
+        let tasks = vec![Vec::new(); 40];
+        for _ in 0..3 {
+            let (order, most) = run(&workers, &tasks, &[]);
+            assert_eq!(order.len(), 40);
+            assert!((2..=3).contains(&most), "{most}");
+        }
+        let client = workers.jobserver.unwrap();
+        assert_eq!(client.available().unwrap(), 2);
+    }
+
+    #[test]
+    fn what_needs_a_failed_task_is_left_out() {
+        let needs = [vec![], vec![0], vec![1], vec![], vec![3]];
+        for count in [1, 3] {
+            let (mut order, _) = run(&workers(count, None), &needs, &[0]);
+            order.sort();
+            assert_eq!(order, [0, 3, 4]);
+        }
+    }
+}

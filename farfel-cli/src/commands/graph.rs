@@ -1,0 +1,62 @@
+//! `farfel graph`.
+
+use std::path::Path;
+
+use farfel_build::graph::{dot, mermaid, text, tree};
+
+use crate::args::{Graph, GraphFormat};
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::{drawing, files, project};
+
+/// Prints the call graph of a program with its derivatives, or the steps of a build.
+pub fn run(args: &Graph, shell: &mut Shell) -> Result {
+    let (config, name) = if args.files.is_empty() {
+        let config = project::config(&args.project)?;
+        let name = config.name.clone();
+        (config, name)
+    } else {
+        files::readable(&args.files)?;
+        let config = files::config(&args.files, &args.file_options, false)?;
+        (config, files::shown(&args.files))
+    };
+    let named = (!args.files.is_empty()).then_some(args.files.as_slice());
+    let (mut graph, report) = match args.plan {
+        true => farfel_build::plan(named, &config)?,
+        false => farfel_build::call_graph(named, &config)?,
+    };
+    files::show_warnings(&report, shell);
+    graph.title = match args.plan {
+        true => format!("Steps of a build of {name}"),
+        false => format!("Calls and derivatives of {name}"),
+    };
+    if !args.root.is_empty() {
+        graph = graph.below(&args.root).map_err(|name| {
+            let help = match args.plan {
+                true => "`farfel graph --plan` shows the steps",
+                false => "`farfel graph` shows all names; lowering may have changed them",
+            };
+            Error::fault(format!(
+                "there is no `{}` in this graph",
+                text::shown(&name)
+            ))
+            .help(help)
+        })?;
+    }
+    let written = match args.format {
+        GraphFormat::Tree => tree::render(&graph),
+        GraphFormat::Mermaid => mermaid::render(&graph),
+        GraphFormat::Dot => dot::render(&graph),
+        GraphFormat::Svg => drawing::svg(&graph),
+    };
+    match &args.output {
+        Some(out) => write(out, &written),
+        None => shell
+            .out(&written)
+            .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+fn write(out: &Path, text: &str) -> Result {
+    std::fs::write(out, text).map_err(|source| Error::io("write", out, &source))
+}

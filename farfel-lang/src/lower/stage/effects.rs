@@ -1,0 +1,378 @@
+//! What the statements of an ADR block change, seen from outside of their subroutine.
+//!
+//! The derivative runs after the statements have run, and from the same start. So all that
+//! they change must be put back for it.
+
+use super::entry::Entry;
+use super::input;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::effects::Assigned;
+use crate::ir::{
+    AdMode, Class, Name, Place, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
+};
+use crate::lower::outline::Blocks;
+use crate::lower::prune::CallGraph;
+use crate::lower::storage::{self, Storage};
+use crate::source::Span;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+/// What the subroutine of an ADR block, and all that it calls, changes.
+pub(super) struct HeadEffects {
+    /// Which of its arguments it may assign.
+    pub assigned: Vec<bool>,
+    /// What the derivative must find in its arguments.
+    pub starts: Vec<Start>,
+    /// The COMMON variables that it may assign.
+    pub commons: Vec<ChangedCommon>,
+    /// What it changes that cannot be put back.
+    pub faults: Vec<Diagnostic>,
+}
+
+/// What the derivative must find in an argument that the statements assign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Whatever it is, nobody reads it.
+    Anything,
+    /// The value from before the statements.
+    Before,
+    /// The value from after them, which they got by input.
+    After,
+}
+
+/// The variables of a COMMON block that may be assigned.
+pub(super) struct ChangedCommon {
+    /// Its name.
+    pub block: Name,
+    /// A unit that declares it, if the one with the AD block does not. The same for all AD
+    /// blocks of a unit.
+    pub from: Option<Rc<Unit>>,
+    /// Which of the block's variables, by their places in it.
+    pub positions: Vec<usize>,
+}
+
+impl HeadEffects {
+    /// For the subroutine of every ADR block.
+    pub fn of(program: &Program, blocks: &Blocks) -> HashMap<Name, HeadEffects> {
+        let mut heads: Vec<(usize, &Name, Span)> = Vec::new();
+        for (i, unit) in program.units.iter().enumerate() {
+            walk_block(&unit.body, &mut |s| {
+                if let StmtKind::Ad(block) = &s.kind
+                    && block.mode == AdMode::Reverse
+                    && let Some(StmtKind::Call(head, _)) = block.body.first().map(|s| &s.kind)
+                    && blocks.contains_key(&unit.symbols[*head].name)
+                {
+                    heads.push((i, &unit.symbols[*head].name, s.span));
+                }
+            });
+        }
+        if heads.is_empty() {
+            return HashMap::new();
+        }
+        let layouts: Vec<_> = program.units.iter().map(Layout::of).collect();
+        let mut search = Search {
+            program,
+            places: program
+                .units
+                .iter()
+                .enumerate()
+                .map(|(i, u)| (&u.name, i))
+                .collect(),
+            graph: CallGraph::of(program),
+            assigned: Assigned::of(program),
+            entry: Entry::of(&program.units),
+            known: HashMap::new(),
+            longest: longest(program, &layouts),
+            layouts,
+        };
+        heads
+            .into_iter()
+            .map(|(caller, head, span)| (head.clone(), search.head(caller, head, span)))
+            .collect()
+    }
+}
+
+struct Search<'p> {
+    program: &'p Program,
+    places: HashMap<&'p Name, usize>,
+    graph: CallGraph,
+    assigned: Assigned,
+    entry: Entry<'p>,
+    known: HashMap<usize, Changes>,
+    /// The COMMON blocks that each unit declares.
+    layouts: Vec<BTreeMap<Name, Layout>>,
+    /// For COMMON blocks, the unit that declares most of it, without its statements.
+    longest: HashMap<Name, (usize, Rc<Unit>)>,
+}
+
+/// What one unit changes itself.
+#[derive(Default)]
+struct Changes {
+    /// COMMON variables, by block.
+    commons: BTreeMap<Name, BTreeSet<SymId>>,
+    /// Saved variables that share their storage, which `state` does not move to COMMON.
+    stuck: Vec<SymId>,
+    /// The statements that get something from outside.
+    input: Vec<Span>,
+}
+
+impl<'p> Search<'p> {
+    fn head(&mut self, caller: usize, head: &Name, span: Span) -> HeadEffects {
+        let mut effects = HeadEffects {
+            assigned: Vec::new(),
+            starts: Vec::new(),
+            commons: Vec::new(),
+            faults: Vec::new(),
+        };
+        let Some(unit) = self.places.get(head).map(|i| &self.program.units[*i]) else {
+            return effects;
+        };
+        for p in 0..unit.args.len() {
+            effects.assigned.push(self.assigned.argument(head, p));
+            effects.starts.push(match self.entry.matters(head, p) {
+                true => Start::Before,
+                false => Start::Anything,
+            });
+        }
+        let (assigned, entry) = (&self.assigned, &mut self.entry);
+        for p in input::read_by_head(unit, span, assigned, entry, &mut effects.faults) {
+            effects.starts[p] = Start::After;
+        }
+        let reached = self.graph.reached([head]);
+        let mut closure: Vec<usize> = reached
+            .iter()
+            .filter_map(|n| self.places.get(n))
+            .copied()
+            .collect();
+        closure.sort_by(|a, b| {
+            self.program.units[*a]
+                .name
+                .cmp(&self.program.units[*b].name)
+        });
+        let mut changed: BTreeSet<Name> = BTreeSet::new();
+        for i in &closure {
+            let unit = &self.program.units[*i];
+            let changes = self.changes(*i);
+            if unit.name != *head {
+                let input = changes.input.iter();
+                effects
+                    .faults
+                    .extend(input.map(|at| input::fault(*at, span)));
+            }
+            changed.extend(changes.commons.keys().cloned());
+            for s in &changes.stuck {
+                let s = &unit.symbols[*s];
+                effects.faults.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        s.span.or(span),
+                        format!("{} keeps its value from call to call and shares its storage, so that ADR cannot put it back", s.name),
+                    )
+                    .related(span, "for the derivative of this block")
+                    .help("take it out of the EQUIVALENCE, or out of the SAVE"),
+                );
+            }
+        }
+        for block in changed {
+            match self.common(caller, &block, &closure, span) {
+                Ok(c) => effects.commons.push(c),
+                Err(d) => effects.faults.push(*d),
+            }
+        }
+        effects
+    }
+
+    fn changes(&mut self, at: usize) -> &Changes {
+        let (program, assigned) = (self.program, &self.assigned);
+        self.known
+            .entry(at)
+            .or_insert_with(|| changes(&program.units[at], assigned))
+    }
+
+    /// The variables of a COMMON block that some unit of the closure assigns, as the caller
+    /// sees them if it declares the block, else as the unit that declares most of it.
+    fn common(
+        &self,
+        caller: usize,
+        block: &Name,
+        closure: &[usize],
+        span: Span,
+    ) -> Result<ChangedCommon, Box<Diagnostic>> {
+        let nothing = BTreeSet::new();
+        let mut layouts = Vec::new();
+        for i in closure {
+            if let Some(layout) = self.layouts[*i].get(block) {
+                let changed = self.known.get(i).and_then(|c| c.commons.get(block));
+                layouts.push((*i, layout, changed.unwrap_or(&nothing)));
+            }
+        }
+        let ours = self.layouts[caller].get(block);
+        let longest = self.longest.get(block);
+        let (seen_by, used, from) = match (ours, longest) {
+            (Some(ours), _) => (caller, ours, None),
+            (None, Some((unit, declarations))) => (
+                *unit,
+                &self.layouts[*unit][block],
+                Some(declarations.clone()),
+            ),
+            (None, None) => {
+                return Ok(ChangedCommon {
+                    block: block.clone(),
+                    from: None,
+                    positions: Vec::new(),
+                });
+            }
+        };
+        if let Some((longer, l, _)) = layouts.iter().find(|(_, l, _)| l.reach > used.size) {
+            let name = match block.as_str() {
+                "" => "blank COMMON".to_owned(),
+                b => format!("COMMON /{b}/"),
+            };
+            let longer = &self.program.units[*longer];
+            let short = &self.program.units[seen_by].name;
+            let (why, help) = match l.reach > l.size {
+                true => (
+                    format!("is made longer by EQUIVALENCE in {}", longer.name),
+                    "declare all of it in COMMON".to_owned(),
+                ),
+                false => (
+                    format!("is longer in {} than in {short}", longer.name),
+                    format!("declare all of it in {short}"),
+                ),
+            };
+            return Err(Box::new(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    format!(
+                        "{name}, which this block changes, {why}, so that ADR cannot put it back"
+                    ),
+                )
+                .label("ADR block")
+                .help(help),
+            ));
+        }
+        // Where all see the same variables, those that nobody assigns can stay.
+        let same = layouts
+            .iter()
+            .all(|(_, l, _)| used.shapes.starts_with(&l.shapes));
+        let assigned = |i: usize| {
+            let mut all = layouts.iter();
+            all.any(|(_, l, changed)| l.members.get(i).is_some_and(|m| changed.contains(m)))
+        };
+        let positions = (0..used.members.len())
+            .filter(|i| !same || assigned(*i))
+            .collect();
+        Ok(ChangedCommon {
+            block: block.clone(),
+            from,
+            positions,
+        })
+    }
+}
+
+/// For every COMMON block the unit that declares most of it, the first by name of equals,
+/// and its declarations.
+fn longest(
+    program: &Program,
+    layouts: &[BTreeMap<Name, Layout>],
+) -> HashMap<Name, (usize, Rc<Unit>)> {
+    let mut found: HashMap<&Name, usize> = HashMap::new();
+    for (i, declared) in layouts.iter().enumerate() {
+        for (block, layout) in declared {
+            let best = found.entry(block).or_insert(i);
+            let key = |size: i64, i: usize| (size, std::cmp::Reverse(&program.units[i].name));
+            if key(layout.size, i) > key(layouts[*best][block].size, *best) {
+                *best = i;
+            }
+        }
+    }
+    let mut shown: HashMap<usize, Rc<Unit>> = HashMap::new();
+    let all = found.into_iter().map(|(block, i)| {
+        let unit = shown
+            .entry(i)
+            .or_insert_with(|| Rc::new(declarations(&program.units[i])));
+        (block.clone(), (i, unit.clone()))
+    });
+    all.collect()
+}
+
+/// A unit without its statements.
+fn declarations(unit: &Unit) -> Unit {
+    Unit {
+        specs: unit.specs.clone(),
+        symbols: unit.symbols.clone(),
+        implicit: unit.implicit.clone(),
+        ..Unit::new(unit.kind, unit.name.clone(), unit.span)
+    }
+}
+
+fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
+    let mut changed: HashSet<SymId> = assigned.in_unit(unit);
+    // What shares storage with what is assigned.
+    let storage = Storage::of(unit);
+    let shared: Vec<SymId> = unit
+        .symbols
+        .ids()
+        .filter(|a| changed.iter().any(|b| storage.overlap(*a, *b)))
+        .collect();
+    changed.extend(shared);
+    let everything = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    let mut found = Changes {
+        input: input::statements(unit),
+        ..Changes::default()
+    };
+    for id in unit.symbols.ids().filter(|id| changed.contains(id)) {
+        let s = &unit.symbols[id];
+        match &s.place {
+            Place::Common(b) => {
+                found.commons.entry(b.clone()).or_default().insert(id);
+            }
+            Place::Local if s.class == Class::Variable && (s.saved || everything) => {
+                found.stuck.push(id);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A COMMON block as one unit declares it.
+struct Layout {
+    members: Vec<SymId>,
+    /// Type, length and number of elements of each member.
+    shapes: Vec<(Option<Type>, i64, i64)>,
+    /// Bytes of all members.
+    size: i64,
+    /// Bytes with what EQUIVALENCE adds.
+    reach: i64,
+}
+
+impl Layout {
+    /// All blocks of a unit.
+    fn of(unit: &Unit) -> BTreeMap<Name, Layout> {
+        let blocks = storage::common_blocks(unit);
+        if blocks.is_empty() {
+            return BTreeMap::new();
+        }
+        let storage = Storage::of(unit);
+        let layout = |block: &Name| {
+            let members = storage::members(unit, block);
+            let shape = |m: &SymId| {
+                let (bytes, count) = storage::extent(unit, *m);
+                (unit.symbols[*m].ty, bytes, count)
+            };
+            let sizes = members.iter().map(|m| storage::size(unit, *m));
+            Layout {
+                shapes: members.iter().map(shape).collect(),
+                size: sizes.fold(0, i64::saturating_add),
+                reach: members.first().map_or(0, |m| storage.length_from(*m)),
+                members,
+            }
+        };
+        blocks.iter().map(|b| (b.clone(), layout(b))).collect()
+    }
+}

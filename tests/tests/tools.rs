@@ -1,0 +1,312 @@
+//! Tools that misbehave: each time the right error, no process left, no file left.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use farfel_tests::{sandbox, write};
+use snapbox::cmd::cargo_bin;
+use tempfile::TempDir;
+
+/// A place for one run: the tool under a path of its own, by which its processes are known,
+/// and the directory for temporary files.
+struct Place {
+    dir: TempDir,
+    tool: PathBuf,
+}
+
+impl Place {
+    fn new() -> Place {
+        let dir = sandbox();
+        let tool = dir.path().join("the tool");
+        fs::create_dir(dir.path().join("tmp")).unwrap();
+        let original = cargo_bin("fault-tool");
+        fs::hard_link(&original, &tool)
+            .or_else(|_| fs::copy(&original, &tool).map(drop))
+            .unwrap();
+        Place { dir, tool }
+    }
+
+    /// Runs the tool with a limit. `output` is what it has to leave. Returns what the runner
+    /// said, with this place as `[DIR]`.
+    fn run_with(&self, seconds: u32, output: &str, arguments: &[&str]) -> String {
+        let mut host = self.host(seconds, output, arguments);
+        let output = host.output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let said = String::from_utf8(output.stdout).unwrap();
+        self.nothing_is_left();
+        said.replace(self.dir.path().to_str().unwrap(), "[DIR]")
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        self.run_with(60, "out.f", arguments)
+    }
+
+    fn host(&self, seconds: u32, output: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(cargo_bin("tool-host"));
+        command
+            .arg(seconds.to_string())
+            .arg(output)
+            .arg(&self.tool)
+            .args(arguments)
+            .env("TMPDIR", self.dir.path().join("tmp"))
+            .env("SECRET", "not for tools")
+            .env(
+                "PATH",
+                format!("relative:{}", std::env::var("PATH").unwrap()),
+            );
+        command
+    }
+
+    /// Starts the host and waits until the tool is running `processes` processes.
+    fn start(&self, processes: usize, arguments: &[&str]) -> Child {
+        let mut command = self.host(60, "out.f", arguments);
+        let host = command.stdout(Stdio::piped()).spawn().unwrap();
+        wait_until("the tool is running", || self.processes() == processes);
+        host
+    }
+
+    /// How many processes of the tool there are.
+    fn processes(&self) -> usize {
+        processes()
+            .filter(|p| fs::read_link(p.join("exe")).is_ok_and(|e| e == self.tool))
+            .count()
+    }
+
+    /// Processes of others that have the place on their command line: the watch.
+    fn mentions(&self) -> usize {
+        let name = self.dir.path().to_str().unwrap().to_owned();
+        processes()
+            .filter_map(|p| fs::read(p.join("cmdline")).ok())
+            .filter(|c| String::from_utf8_lossy(c).contains(&name))
+            .count()
+    }
+
+    fn temporary(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.dir.path().join("tmp")).unwrap();
+        entries.map(|e| e.unwrap().path()).collect()
+    }
+
+    /// Right away.
+    fn nothing_is_left(&self) {
+        assert_eq!(self.processes(), 0, "processes of the tool");
+        assert_eq!(self.temporary(), [] as [PathBuf; 0]);
+        assert_eq!(self.mentions(), 0, "processes of the watch");
+    }
+}
+
+fn processes() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/proc").unwrap();
+    entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| {
+        let name = p.file_name().unwrap_or_default().to_string_lossy();
+        name.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_good_run_sees_its_directory_and_little_else() {
+    let place = Place::new();
+    let said = place.run(&["good", "$(touch x); `ls` 'a b' \"c\" \\ * ~", "-java"]);
+    let expected = r#"Ok(Ran { said: "arguments [\"$(touch x); `ls` 'a b' \\\"c\\\" \\\\ * ~\", \"-java\"]\nvariables "#;
+    assert!(said.starts_with(expected), "{said}");
+    assert!(
+        said.contains(r#"files: {"AD_cache/x.aux": "aux", "out.f": "      END\n"} })"#),
+        "{said}"
+    );
+    // Both streams, in the order of writing.
+    assert!(said.contains("/run\\nand an error line\\n"), "{said}");
+    assert!(said.contains("at [DIR]/tmp/farfel-"), "{said}");
+    let variables = said.split("variables ").nth(1).unwrap();
+    let variables = variables.split("\\n").next().unwrap();
+    for name in ["SECRET", "CARGO", "USER"] {
+        assert!(!variables.contains(name), "{variables}");
+    }
+    for name in ["FARFEL_RUN", "HOME", "LC_ALL", "PATH", "TMPDIR", "TZ"] {
+        assert!(variables.contains(name), "{variables}");
+    }
+}
+
+#[test]
+fn it_fails() {
+    assert_eq!(
+        Place::new().run(&["crash"]),
+        "Err(Failed { status: \"exit status: 3\", said: \"something went wrong\\n\" })\n"
+    );
+    let said = Place::new().run(&["signal"]);
+    assert!(
+        said.starts_with("Err(Failed { status: \"signal: 6 (SIGABRT)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn it_cannot_be_started() {
+    let place = Place::new();
+    fs::remove_file(&place.tool).unwrap();
+    assert_eq!(
+        place.run(&["good"]),
+        "Err(NotStarted(\"[DIR]/the tool: No such file or directory (os error 2)\"))\n"
+    );
+    write(place.dir.path(), "the tool", "no program");
+    let said = place.run(&["good"]);
+    assert!(said.contains("Permission denied"), "{said}");
+}
+
+#[test]
+fn it_hangs_with_its_children() {
+    for mode in ["hang", "hang-away"] {
+        let start = Instant::now();
+        assert_eq!(
+            Place::new().run_with(1, "out.f", &[mode]),
+            "Err(TimedOut { seconds: 1, said: \"working\\n\" })\n"
+        );
+        assert!(start.elapsed() < Duration::from_secs(9), "{mode}");
+    }
+}
+
+#[test]
+fn it_leaves_something_running() {
+    for mode in ["daemon", "daemon-streams", "background"] {
+        let start = Instant::now();
+        assert_eq!(
+            Place::new().run(&[mode]),
+            "Ok(Ran { said: \"\", files: {\"out.f\": \"fine\"} })\n",
+            "{mode}"
+        );
+        assert!(start.elapsed() < Duration::from_secs(9), "{mode}");
+    }
+}
+
+#[test]
+fn it_writes_garbage() {
+    let said = Place::new().run(&["garbage"]);
+    assert!(
+        said.starts_with("Err(Failed { status: \"out.f, which it left, is not text\", said: \""),
+        "{said}"
+    );
+    assert_eq!(
+        Place::new().run(&["garbage-beside"]),
+        "Ok(Ran { said: \"\", files: {\"out.f\": \"      END ! ä\\n\"} })\n"
+    );
+}
+
+#[test]
+fn it_writes_nothing() {
+    assert_eq!(
+        Place::new().run(&["nothing"]),
+        "Err(Missing { file: \"out.f\", said: \"done\\n\" })\n"
+    );
+}
+
+#[test]
+fn it_asks_for_input() {
+    assert_eq!(
+        Place::new().run(&["asks"]),
+        "Ok(Ran { said: \"\", files: {\"out.f\": \"0 bytes\"} })\n"
+    );
+}
+
+#[test]
+fn it_says_too_much() {
+    // 2 · 400 · 64 KiB are 50 MiB.
+    let said = Place::new().run(&["flood", "400"]);
+    assert!(said.len() < 17 << 20, "{}", said.len());
+    assert!(
+        said.ends_with(
+            "x\\n(35651584 more bytes were dropped)\\n\", files: {\"out.f\": \"fine\"} })\n"
+        ),
+        "{}",
+        &said[said.len() - 200..]
+    );
+    let said = Place::new().run_with(1, "out.f", &["flood-forever"]);
+    assert!(said.starts_with("Err(TimedOut { seconds: 1, said: \"xxx"));
+}
+
+#[test]
+fn it_leaves_too_much() {
+    assert_eq!(
+        Place::new().run(&["many-files"]),
+        "Err(Failed { status: \"it left more than 10000 files\", said: \"\" })\n"
+    );
+    assert_eq!(
+        Place::new().run(&["large-files"]),
+        "Err(Failed { status: \"it left more than 256 MiB\", said: \"\" })\n"
+    );
+}
+
+#[test]
+fn it_spoils_its_directory() {
+    let missing = "Err(Missing { file: \"out.f\", said: \"\" })\n";
+    for mode in ["deletes", "pipe"] {
+        assert_eq!(Place::new().run(&[mode]), missing, "{mode}");
+    }
+    for mode in ["swaps", "links"] {
+        let place = Place::new();
+        let elsewhere = place.dir.path().join("elsewhere");
+        write(&elsewhere, "secret", "not for you");
+        write(&elsewhere, "out.f", "not this one");
+        let argument = elsewhere.to_str().unwrap();
+        assert_eq!(place.run(&[mode, argument]), missing, "{mode}");
+        assert!(elsewhere.join("secret").exists() && elsewhere.join("out.f").exists());
+    }
+    let said = Place::new().run(&["locks"]);
+    // Root looks into everything.
+    assert!(
+        said.starts_with("Ok(Ran { said: \"\", files: {") || said.contains("cannot be read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn it_ends_when_its_starter_is_killed() {
+    for signal in ["KILL", "TERM", "INT", "HUP"] {
+        for mode in ["hang", "hang-away"] {
+            let place = Place::new();
+            let mut host = place.start(2, &[mode]);
+            assert_eq!(place.temporary().len(), 1);
+            kill(signal, &host.id().to_string());
+            assert!(!host.wait().unwrap().success());
+            wait_until("the tool has ended", || place.processes() == 0);
+            wait_until("its directory is gone", || place.temporary().is_empty());
+            wait_until("the watch has ended", || place.mentions() == 0);
+        }
+    }
+}
+
+fn kill(signal: &str, whom: &str) {
+    let status = Command::new("/bin/kill")
+        .args(["-s", signal, "--", whom])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+/// The directory has a name that cannot be known, and nobody else can look into it.
+#[test]
+fn its_directory_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let mut host = place.start(2, &["hang"]);
+    let directories = place.temporary();
+    let [directory] = &directories[..] else {
+        panic!("{directories:?}")
+    };
+    let mode = |p: &Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(directory), 0o700);
+    let name = directory.file_name().unwrap().to_str().unwrap();
+    assert_eq!(name.len(), "farfel-".len() + 32, "{name}");
+    host.kill().unwrap();
+    host.wait().unwrap();
+    wait_until("nothing is left", || {
+        place.processes() + place.mentions() + place.temporary().len() == 0
+    });
+}

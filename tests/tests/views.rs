@@ -1,0 +1,342 @@
+//! `farfel graph` and `farfel build --timings`, from outside.
+
+use std::fs;
+use std::path::Path;
+
+use farfel_tests::{farfel, fixed, paper, sandbox, tree, write};
+use snapbox::cmd::OutputAssert;
+use snapbox::str;
+
+const SLOPES: &str = "\
+PROGRAM MAIN
+PRINT *, SLOPE(2.0)
+END
+FUNCTION SLOPE(X)
+ADF(X)
+Y = CUBE(X)
+END ADF(SLOPE = TANGENT(Y))
+END
+FUNCTION CUBE(X)
+CUBE = X**3
+END
+";
+
+fn stdout(output: &OutputAssert) -> String {
+    String::from_utf8_lossy(&output.get_output().stdout).into_owned()
+}
+
+fn stderr(output: &OutputAssert) -> String {
+    String::from_utf8_lossy(&output.get_output().stderr).into_owned()
+}
+
+/// A package that holds `sources`, without a build: the views need none.
+fn package(dir: &Path, sources: &[(&str, &str)], settings: &str) {
+    let manifest = format!(
+        "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         [build-dependencies]\nfarfel-build = \"0.1\"\n{settings}"
+    );
+    write(dir, "Cargo.toml", manifest);
+    write(dir, "src/lib.rs", "");
+    for (name, text) in sources {
+        write(dir, name, fixed(text));
+    }
+}
+
+#[test]
+fn the_call_graph_of_files_is_a_tree() {
+    let dir = sandbox();
+    write(dir.path(), "slopes.ff", fixed(SLOPES));
+    farfel(dir.path())
+        .args(["graph", "slopes.ff"])
+        .assert()
+        .success()
+        .stderr_eq("")
+        .stdout_eq(str![[r#"
+MAIN  (main program)
+└── SLOPE
+    └── SLOPE_ADF1_G1  (run 1 of 1; tangent of Y by X)
+        └── differentiates SLOPE_ADF1
+            └── CUBE
+
+"#]]);
+    farfel(dir.path())
+        .args(["graph", "slopes.ff", "--root", "cube"])
+        .assert()
+        .success()
+        .stdout_eq("CUBE\n");
+    assert_eq!(tree(dir.path()), ["slopes.ff"]);
+}
+
+/// The five runs of the AD tool that the paper names, each below those that need it.
+#[test]
+fn the_paper_s_runs_are_in_its_order() {
+    let dir = sandbox();
+    let output = farfel(dir.path())
+        .arg("graph")
+        .arg(paper())
+        .assert()
+        .success();
+    let text = stdout(&output);
+    let places: Vec<usize> = (1..=5)
+        .map(|run| text.find(&format!("run {run} of 5")).unwrap())
+        .collect();
+    assert!(places.is_sorted_by(|a, b| a > b), "{text}");
+}
+
+#[test]
+fn every_format_is_written_to_a_file() {
+    let dir = sandbox();
+    write(dir.path(), "slopes.ff", fixed(SLOPES));
+    for (format, begins) in [
+        ("tree", "MAIN "),
+        (
+            "mermaid",
+            "---\ntitle: \"Calls and derivatives of slopes.ff\"\n---\nflowchart LR\n",
+        ),
+        ("dot", "digraph farfel {\n"),
+        ("svg", "<svg xmlns="),
+    ] {
+        let args = ["graph", "slopes.ff", "--format", format];
+        let printed = stdout(&farfel(dir.path()).args(args).assert().success());
+        farfel(dir.path())
+            .args(args)
+            .args(["-o", "written"])
+            .assert()
+            .success()
+            .stdout_eq("");
+        let written = fs::read_to_string(dir.path().join("written")).unwrap();
+        assert!(written.starts_with(begins), "{written}");
+        assert_eq!(printed, written, "{format} is the same every time");
+    }
+}
+
+/// As the build script reads it: main programs are left out, and what is not exported and
+/// not called either.
+#[test]
+fn the_graph_of_a_project_is_that_of_its_library() {
+    let dir = sandbox();
+    package(
+        dir.path(),
+        &[
+            ("fortran/slopes.ff", SLOPES),
+            ("fortran/other.ff", "SUBROUTINE LONELY\nEND\n"),
+        ],
+        "[package.metadata.farfel]\nexports = [\"slope\"]\n",
+    );
+    write(dir.path(), "deeper/x", "");
+    farfel(&dir.path().join("deeper"))
+        .arg("graph")
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+SLOPE
+└── SLOPE_ADF1_G1  (run 1 of 1; tangent of Y by X)
+    └── differentiates SLOPE_ADF1
+        └── CUBE
+
+"#]]);
+}
+
+#[test]
+fn the_steps_of_a_build() {
+    let dir = sandbox();
+    package(dir.path(), &[("fortran/slopes.ff", SLOPES)], "");
+    let args = ["graph", "--plan", "--manifest-path", "Cargo.toml"];
+    farfel(dir.path())
+        .args(args)
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+make the library  (1 object)
+└── compile farfel.f  ([..])
+    └── write farfel.f  (3 subprograms; 1 derivative; [..])
+        └── differentiate SLOPE_ADF1_G1  (run 1 of 1; tangent of Y by X; [..])
+            └── lower  ([..])
+                └── parse fortran/slopes.ff  ([..])
+write the functions for Rust
+└── lower (*)
+
+"#]]);
+    // A comment changes what is read, and nothing that is compiled.
+    let hashes = |step: &str| {
+        let text = stdout(&farfel(dir.path()).args(args).assert().success());
+        let line = text.lines().find(|l| l.contains(step)).unwrap().to_owned();
+        line
+    };
+    let before = ["parse", "differentiate", "compile"].map(hashes);
+    write(
+        dir.path(),
+        "fortran/slopes.ff",
+        fixed(&format!("C Nothing new\n{SLOPES}")),
+    );
+    let after = ["parse", "differentiate", "compile"].map(hashes);
+    assert_ne!(before[0], after[0]);
+    assert_eq!(before[1..], after[1..]);
+    write(
+        dir.path(),
+        "fortran/slopes.ff",
+        fixed(&SLOPES.replace("X**3", "X**4")),
+    );
+    let changed = ["parse", "differentiate", "compile"].map(hashes);
+    assert!(before.iter().zip(&changed).all(|(a, b)| a != b));
+}
+
+#[test]
+fn what_cannot_be_shown() {
+    let dir = sandbox();
+    write(dir.path(), "slopes.ff", fixed(SLOPES));
+    farfel(dir.path())
+        .args(["graph", "slopes.ff", "--root", "nobody"])
+        .assert()
+        .code(1)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: there is no `nobody` in this graph
+help: `farfel graph` shows all names; lowering may have changed them
+
+"#]]);
+    farfel(dir.path())
+        .args(["graph", "slopes.ff", "-o", "no/such/place.svg"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error: cannot write `no/such/place.svg`: no such file or directory
+
+"#]]);
+    farfel(dir.path())
+        .args(["graph", "--format", "png"])
+        .assert()
+        .code(2);
+    write(dir.path(), "faulty.ff", fixed("PROGRAM P\nX = F(1\nEND\n"));
+    let faulty = farfel(dir.path())
+        .args(["graph", "faulty.ff"])
+        .assert()
+        .code(1);
+    assert!(
+        stderr(&faulty).contains("faulty.ff:2"),
+        "{}",
+        stderr(&faulty)
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hostile_file_name_is_text() {
+    let dir = sandbox();
+    let name = "a\"]; <b> & %%{init}%% \u{1b}[31m.ff";
+    write(dir.path(), name, fixed(SLOPES));
+    for format in ["tree", "mermaid", "dot", "svg"] {
+        let output = farfel(dir.path())
+            .args([
+                "graph", name, "--plan", "--format", format, "--color", "always",
+            ])
+            .assert()
+            .success();
+        let text = stdout(&output);
+        assert!(text.contains("31m.ff"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(format != "svg" || !text.contains("<b>"), "{text}");
+    }
+}
+
+#[test]
+fn timings_of_a_program_are_beside_it() {
+    let dir = sandbox();
+    write(dir.path(), "slopes.ff", fixed(SLOPES));
+    let output = farfel(dir.path())
+        .args(["build", "slopes.ff", "-o", "slopes", "--timings"])
+        .env("FARFEL_CACHE_DIR", dir.path().join("cache"))
+        .assert()
+        .success();
+    let said = stderr(&output);
+    assert!(
+        said.contains("     Timings in `slopes-timings.html`\n"),
+        "{said}"
+    );
+    let page = fs::read_to_string(dir.path().join("slopes-timings.html")).unwrap();
+    assert!(page.contains("<title>Timings of slopes.ff</title>"));
+    for kind in ["parse", "lower", "request", "generate", "compile"] {
+        assert!(page.contains(&format!("<td>{kind}</td>")), "{kind}\n{page}");
+    }
+}
+
+/// The page, what is said of a build that had nothing to do, and that such a build does not
+/// read the sources.
+#[test]
+fn timings_of_a_project() {
+    let dir = sandbox();
+    farfel(dir.path())
+        .args(["new", "timed", "--template", "lib"])
+        .assert()
+        .success();
+    let project = dir.path().join("timed");
+    let target = project.join("target");
+    let build = |args: &[&str]| {
+        let output = farfel(&project)
+            .arg("build")
+            .args(args)
+            .arg("--target-dir")
+            .arg(&target)
+            .env("FARFEL_CACHE_DIR", dir.path().join("cache"))
+            .assert();
+        (stderr(&output), output)
+    };
+    let page = || fs::read_to_string(target.join("farfel-timings/farfel-timings.html")).unwrap();
+    let fresh = "note: nothing has changed in timed, so its build script did not run";
+
+    let (said, output) = build(&["--timings"]);
+    output.success().stdout_eq("");
+    assert!(said.contains("     Timings in `"), "{said}");
+    assert!(!said.contains(fresh), "{said}");
+    assert!(page().contains("<title>Timings of timed</title>"));
+    assert!(page().contains("<td>compile</td>"));
+
+    let (said, _) = build(&["--timings"]);
+    assert!(said.contains(fresh), "{said}");
+    assert!(page().contains("Nothing has changed"));
+    let (said, _) = build(&["-v"]);
+    assert!(said.contains("       Fresh Farfel sources\n"), "{said}");
+
+    // A fault is shown plainly even so, and again as long as it is there.
+    let source = project
+        .join("fortran")
+        .read_dir()
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let text = fs::read_to_string(source.path()).unwrap();
+    fs::write(
+        source.path(),
+        format!("{text}      SUBROUTINE BAD\n      X = (\n      END\n"),
+    )
+    .unwrap();
+    for _ in 0..2 {
+        let (said, output) = build(&[]);
+        output.code(1);
+        assert!(
+            said.contains("error") && !said.contains("build script"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn timings_need_something_that_leaves_them() {
+    let dir = sandbox();
+    write(
+        dir.path(),
+        "Cargo.toml",
+        "[package]\nname = \"plain\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n",
+    );
+    write(dir.path(), "src/lib.rs", "");
+    let output = farfel(dir.path())
+        .args(["build", "--timings"])
+        .assert()
+        .code(1);
+    assert!(
+        stderr(&output).contains("error: no build script has left timings"),
+        "{}",
+        stderr(&output)
+    );
+}
