@@ -5,11 +5,11 @@ use super::input::Prepared;
 use super::names::rename_blocks;
 use super::place::place;
 use super::zero::{Block, subroutine, zero};
-use crate::callgraph::CallGraph;
 use crate::calls::read_targets;
 use crate::depend::Dependence;
 use crate::external::Ran;
 use crate::locations::common_members;
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::is_vendor_procedure;
 use farfel_lang::ir::{
@@ -132,7 +132,7 @@ impl Reader<'_> {
                 self.request.head
             )));
         }
-        let reached = CallGraph::below(&all, &head);
+        let reached = Below::of(&all, [head.as_str()]);
         let units: Vec<Unit> = reached
             .units
             .into_iter()
@@ -484,7 +484,7 @@ impl Reader<'_> {
             return Ok(false);
         }
         let head = &self.request.head;
-        let dependence = Dependence::of(&CallGraph::below(self.program, head));
+        let dependence = Dependence::of(&Below::of(self.program, [head.as_str()]));
         match dependence.summary(head) {
             Some(s) if !s.assigned.contains(position) => Ok(true),
             _ => Err(self.fault(format!(

@@ -3,7 +3,7 @@
 use super::silence::{self, Placeholder};
 use super::intrinsics::Helper;
 use super::{intrinsics, mixed, sizes, stack};
-use crate::callgraph::CallGraph;
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     AdMode, Block, Name, Program, Request, SpecKind, StmtKind, Unit, for_each_symbol,
@@ -56,7 +56,7 @@ pub(super) fn prepare(
     request: &Request,
     faults: &mut Vec<Diagnostic>,
 ) -> Prepared {
-    let graph = CallGraph::below(program, &request.head);
+    let graph = Below::of(program, [request.head.as_str()]);
     let mut p = Prepared {
         units: graph.units.iter().map(|u| (*u).clone()).collect(),
         ..Prepared::default()
