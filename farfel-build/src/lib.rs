@@ -34,6 +34,7 @@
 //! | `process` | command → what it said, within limits |
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
+//! | [`cache`] | what was made in earlier builds |
 //! | `script` | all of it in a build script |
 //!
 //! # What is in OUT_DIR
@@ -77,7 +78,7 @@ pub mod timings;
 pub mod toolchain;
 pub mod tools;
 
-pub use config::Config;
+pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
