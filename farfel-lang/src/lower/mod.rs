@@ -20,6 +20,7 @@ mod compact;
 mod import;
 mod lift;
 mod outline;
+mod passed;
 mod propagate;
 mod prune;
 mod specialize;
@@ -104,7 +105,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => blocks = outline::outline(program, diagnostics),
             Stage::Stage => {
-                propagate::propagate(program, &roots, &mut [], diagnostics);
+                propagate::propagate(program, &roots, diagnostics);
                 let staged = stage::stage(program, &blocks, diagnostics);
                 *requests = stage::order(program, staged, diagnostics);
             }

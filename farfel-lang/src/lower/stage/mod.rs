@@ -15,8 +15,9 @@ pub(super) use order::order;
 
 use self::effects::HeadEffects;
 use super::outline::Blocks;
-use super::prune::CallGraph;
+use super::prune::reached;
 use super::state::share;
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
@@ -25,30 +26,15 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A derivative that the program calls, before the requests are ordered.
-pub(super) struct Staged {
-    pub request: Request,
-    /// What each argument of the derivative is.
-    pub layout: Vec<Slot>,
-}
-
-/// An argument of a derivative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slot {
-    /// The head's argument at this position.
-    Primal(usize),
-    /// The derivative of that argument.
-    Derivative(usize),
-}
-
+/// Returns the requests, not in order yet.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Staged> {
+) -> Vec<Request> {
     // Derivatives are copies of what they differentiate.
-    let copied = CallGraph::of(program).reached(blocks.keys());
-    share(program, &|u| copied.contains(&u.name));
+    let copied = reached(&CallGraph::of(program), blocks.keys());
+    share(program, &copied);
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
@@ -105,7 +91,7 @@ struct Stager<'a> {
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
-    staged: &'a mut Vec<Staged>,
+    staged: &'a mut Vec<Request>,
     /// Variables that bounds of arrays depend on and that the block at hand changes, with
     /// those that hold their values from before it.
     frozen: BTreeMap<SymId, SymId>,
@@ -214,16 +200,13 @@ impl<'a> Stager<'a> {
         instead: &BTreeMap<usize, SymId>,
     ) -> Stmt {
         let span = call.request.span;
-        let mut layout = Vec::new();
         let mut args = Vec::new();
         for (p, a) in call.actuals.iter().enumerate() {
-            layout.push(Slot::Primal(p));
             args.push(match instead.get(&p) {
                 Some(s) => Expr::var(*s, span),
                 None => a.clone(),
             });
             if let Some(t) = tangents.get(&p) {
-                layout.push(Slot::Derivative(p));
                 args.push(Expr::var(*t, span));
             }
         }
@@ -232,10 +215,7 @@ impl<'a> Stager<'a> {
             place: Place::Global,
             ..Symbol::new(call.request.derivative.clone(), span)
         });
-        self.staged.push(Staged {
-            request: call.request.clone(),
-            layout,
-        });
+        self.staged.push(call.request.clone());
         Stmt::new(StmtKind::Call(called, args), span)
     }
 
