@@ -332,3 +332,6 @@ fn connect(url: &str, timeout: Duration) -> Result<Arc<dyn Backend>, String> {
 fn connect(_url: &str, _timeout: Duration) -> Result<Arc<dyn Backend>, String> {
     Err("turn on the feature `remote-cache` of farfel-build for it".into())
 }
+
+#[cfg(test)]
+mod tests;
