@@ -275,6 +275,9 @@ fn nothing_secret_is_shown() {
         ("https://h/x?token=secret", "https://h/x"),
         ("https://h/x?token=se@cret", "https://"),
         ("https://u:p@h/x#secret", "https://h/x"),
+        ("redis://user:secret", "redis://"),
+        ("redis://user:p@[::1]:1/2", "redis://[::1]:1/2"),
+        ("redis://[::1]/2", "redis://[::1]/2"),
         ("secret", "(not an address)"),
     ] {
         assert_eq!(shown(address), text, "{address}");
