@@ -5,7 +5,7 @@ mod servers;
 
 use farfel_build::CacheSettings;
 use farfel_build::cache::{self, Cache, Entry, Key, Origin};
-use farfel_tests::sandbox;
+use farfel_tests::{fixed, sandbox};
 use servers::{Behaviour, Redis, Web};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -314,4 +314,48 @@ fn addresses_that_mean_nothing() {
         );
         assert!(!notices[0].contains("secret"), "{notices:?}");
     }
+}
+
+/// Two machines build the same program; what S3 wants is a signed request.
+#[test]
+fn builds_that_share_what_they_compiled_over_s3() {
+    let server = Web::start(Behaviour::GetAndPut);
+    let dir = sandbox();
+    let source = fixed("X = 2.0\nPRINT *, X*X\nEND");
+    farfel_tests::write(dir.path(), "main.ff", source);
+    let remote = format!(
+        "s3://bucket/team?region=here&endpoint={}",
+        server.address("http", "")
+    );
+    let build = |machine: &str| {
+        let farfel = || {
+            farfel_tests::farfel(dir.path())
+                .env("FARFEL_CACHE_DIR", dir.path().join(machine))
+                .env("FARFEL_CACHE_REMOTE", &remote)
+                .env("AWS_ACCESS_KEY_ID", "user")
+                .env("AWS_SECRET_ACCESS_KEY", "secret")
+        };
+        let output = format!("{machine}.exe");
+        farfel()
+            .args(["build", "main.ff", "-o", &output])
+            .assert()
+            .success();
+        let stats = farfel().args(["cache", "stats"]).assert().success();
+        String::from_utf8_lossy(&stats.get_output().stdout).into_owned()
+    };
+    let first = build("first");
+    assert!(first.contains(" 0 of 1, 0 %"), "{first}");
+    let puts = |server: &Web| {
+        let asked = server.asked();
+        asked
+            .iter()
+            .filter(|line| line.starts_with("PUT /bucket/team/"))
+            .count()
+    };
+    assert_eq!(puts(&server), 1, "{:?}", server.asked());
+    let second = build("second");
+    assert!(second.contains(" 1 of 1, 100 %"), "{second}");
+    assert_eq!(puts(&server), 1);
+    let program = |machine: &str| std::fs::read(dir.path().join(format!("{machine}.exe"))).unwrap();
+    assert!(program("first") == program("second"));
 }
