@@ -86,7 +86,7 @@ fn bench() -> Result<bool, Failure> {
     let mut cold_time = Vec::new();
     for turn in 0..turns {
         let cold = script.cold()?;
-        busy = busy.max(percent(cold.work, cold.wall * JOBS as u32));
+        busy = busy.max(percent(cold.work, cold.could));
         project.change_leaf(1 + turn)?;
         let changed = script.run()?;
         leaf = leaf.min(percent(changed.work, cold.work));
@@ -326,6 +326,9 @@ struct Script<'a> {
 /// What one run took.
 struct Build {
     wall: Duration,
+    /// The processor time that it could have had: that of [`JOBS`] processors, without what other
+    /// processes took of them.
+    could: Duration,
     /// Processor time of the script and of all that it started.
     work: Duration,
     timings: Timings,
@@ -349,7 +352,7 @@ impl Script<'_> {
     }
 
     fn run(&self) -> Result<Build, Failure> {
-        let (since, before) = (Instant::now(), children_time()?);
+        let (since, before, idle_before) = (Instant::now(), children_time()?, idle());
         run(self
             .project
             .in_it(&self.program)
@@ -366,12 +369,41 @@ impl Script<'_> {
             // The jobserver of a cargo that runs this program is not for it.
             .env_remove("CARGO_MAKEFLAGS")
             .env_remove("MAKEFLAGS"))?;
+        let (wall, work) = (since.elapsed(), children_time()?.saturating_sub(before));
+        let idle = idle_before
+            .zip(idle())
+            .map(|(before, now)| now.saturating_sub(before));
         Ok(Build {
-            wall: since.elapsed(),
-            work: children_time()?.saturating_sub(before),
+            wall,
+            could: idle.map_or(wall * JOBS as u32, |idle| work + idle),
+            work,
             timings: Timings::read(&self.out())?.ok_or("the build has left no timings")?,
         })
     }
+}
+
+/// For how long the processors of the machine have had nothing to do, all together. `None` where
+/// that cannot be known, or where there are more than are to be used.
+fn idle() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let processors = text.lines().filter(|l| {
+        l.strip_prefix("cpu")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    if processors.count() != JOBS {
+        return None;
+    }
+    // User, nice, system, idle, waiting for the disk: in hundredths of a second.
+    let figures: Vec<u64> = text
+        .lines()
+        .next()?
+        .split_whitespace()
+        .skip(1)
+        .map_while(|f| f.parse().ok())
+        .collect();
+    Some(Duration::from_millis(
+        10 * (figures.get(3)? + figures.get(4)?),
+    ))
 }
 
 fn empty(dir: &Path) -> std::io::Result<()> {

@@ -8,13 +8,10 @@ use crate::toolchain::Compiler;
 use crate::tools::{self, Found, ToolRunner};
 use crate::{Config, Error, files};
 use farfel_ad::external::{Job, Ran, RunError, Runner};
-use farfel_ad::{AdTool, Builtin, adifor, tapenade};
-use farfel_lang::Diagnostic;
-use farfel_lang::ir::{Program, Request, Unit};
-use std::collections::HashMap;
+use farfel_ad::{Builtin, adifor, tapenade};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 /// An AD tool that is there.
@@ -48,10 +45,10 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
         }),
         "tapenade" => {
             let found = tools::tapenade(config)?;
-            let version: tapenade::Version = found
-                .version
-                .parse()
-                .map_err(|e: tapenade::NoVersion| broken("Tapenade", &found, e.to_string()))?;
+            let version: tapenade::Version =
+                found.version.parse().map_err(|e: tapenade::NoVersion| {
+                    broken("Tapenade", &found, e.to_string())
+                })?;
             let mut options = tapenade::Options {
                 extra: config.tapenade.options.clone(),
                 java: config.tapenade.java_options.clone(),
@@ -62,15 +59,11 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
             }
             let identity = format!("tapenade {} {options:?}", found.version);
             let kit = found.kit.clone();
-            let runs = remembering(found, &identity, config.tapenade.timeout, cache);
             Ok(Chosen {
-                tool: Box::new(Judged {
-                    runs: Arc::clone(&runs),
-                    tool: tapenade::Tapenade {
-                        version,
-                        options,
-                        runner: runs,
-                    },
+                tool: Box::new(tapenade::Tapenade {
+                    version,
+                    options,
+                    runner: runner(found, &identity, config.tapenade.timeout, cache),
                 }),
                 identity,
                 adjoints_share_state: true,
@@ -82,27 +75,17 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
             let found = tools::adifor(config)?;
             let version = adifor::Version::find(&found.version)
                 .or_else(|| adifor::Version::find(&found.program.to_string_lossy()))
-                .ok_or_else(|| {
-                    broken(
-                        "ADIFOR",
-                        &found,
-                        format!("no version in `{}`", found.version),
-                    )
-                })?;
+                .ok_or_else(|| broken("ADIFOR", &found, format!("no version in `{}`", found.version)))?;
             let options = adifor::Options {
                 extra: config.adifor.options.clone(),
                 allow_unknown: config.adifor.allow_unknown.clone(),
             };
             let identity = format!("adifor {version} {options:?}");
-            let runs = remembering(found, &identity, config.adifor.timeout, cache);
             Ok(Chosen {
-                tool: Box::new(Judged {
-                    runs: Arc::clone(&runs),
-                    tool: adifor::Adifor {
-                        version,
-                        options,
-                        runner: runs,
-                    },
+                tool: Box::new(adifor::Adifor {
+                    version,
+                    options,
+                    runner: runner(found, &identity, config.adifor.timeout, cache),
                 }),
                 identity,
                 adjoints_share_state: false,
@@ -122,12 +105,12 @@ fn broken(tool: &'static str, found: &Found, reason: String) -> Error {
     }
 }
 
-fn remembering(found: Found, identity: &str, seconds: u64, cache: &Arc<Cache>) -> Arc<Remembering> {
+fn runner(found: Found, identity: &str, seconds: u64, cache: &Arc<Cache>) -> Arc<dyn Runner> {
     Arc::new(Remembering {
         runner: ToolRunner::new(found.program, [], Duration::from_secs(seconds)),
         identity: identity.to_owned(),
         cache: Arc::clone(cache),
-        fresh: Mutex::default(),
+        known: Mutex::default(),
     })
 }
 
@@ -136,50 +119,23 @@ struct Remembering {
     runner: ToolRunner,
     identity: String,
     cache: Arc<Cache>,
-    /// The runs whose results nobody has read yet, by the thread that asked for them.
-    fresh: Mutex<HashMap<ThreadId, Vec<(Key, Entry)>>>,
+    /// The keys of runs that the cache has given: they need not be put there again.
+    known: Mutex<HashSet<String>>,
 }
 
 impl Remembering {
-    fn fresh(&self) -> MutexGuard<'_, HashMap<ThreadId, Vec<(Key, Entry)>>> {
-        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A tool whose runs are remembered once it could make a derivative of what they left. One
-/// that wrote half a file and said that all is well would else be believed for ever.
-struct Judged<T> {
-    tool: T,
-    runs: Arc<Remembering>,
-}
-
-impl<T: AdTool> AdTool for Judged<T> {
-    fn name(&self) -> &str {
-        self.tool.name()
-    }
-
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
-    }
-
-    fn differentiate_warning(
-        &self,
-        program: &Program,
-        request: &Request,
-        warnings: &mut Vec<Diagnostic>,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let made = self.tool.differentiate_warning(program, request, warnings);
-        let runs = self.runs.fresh().remove(&thread::current().id());
-        if made.is_ok() {
-            for (key, entry) in runs.into_iter().flatten() {
-                self.runs.cache.put(&key, &entry);
-            }
+    fn key(&self, job: &Job) -> Key {
+        let mut key = Key::builder("derivative")
+            .field("tool", &self.identity)
+            .field("arguments", job.args.join("\n"));
+        for (name, text) in &job.inputs {
+            key = key.field(&format!("file {name}"), text);
         }
-        made
+        key.finish()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -188,29 +144,28 @@ const SAID: &str = "/said";
 
 impl Runner for Remembering {
     fn run(&self, job: &Job) -> Result<Ran, RunError> {
-        let mut key = Key::builder("derivative")
-            .field("tool", &self.identity)
-            .field("arguments", job.args.join("\n"));
-        for (name, text) in &job.inputs {
-            key = key.field(&format!("file {name}"), text);
-        }
-        let key = key.finish();
+        let key = self.key(job);
         if let Some(ran) = self.cache.get(&key).and_then(ran) {
+            self.known().insert(key.hex());
             return Ok(ran);
         }
-        // A run that failed is not kept: a machine that was out of memory once is not so for
-        // ever.
-        let ran = self.runner.run(job)?;
+        self.runner.run(job)
+    }
+
+    // Only a good run is kept: a machine that was out of memory once is not so for ever, and
+    // half a file is not half for ever.
+    fn accept(&self, job: &Job, ran: &Ran) {
+        let key = self.key(job);
+        if !self.known().insert(key.hex()) {
+            return;
+        }
         let mut entry = Entry {
             files: vec![(SAID.to_owned(), ran.said.clone().into_bytes())],
         };
         for (name, text) in &ran.files {
             entry.files.push((name.clone(), text.clone().into_bytes()));
         }
-        let mut fresh = self.fresh();
-        let runs = fresh.entry(thread::current().id()).or_default();
-        runs.push((key, entry));
-        Ok(ran)
+        self.cache.put(&key, &entry);
     }
 }
 

@@ -173,7 +173,10 @@ fn units(
     let mut found = Vec::new();
     let tangents = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
     for w in found {
-        if !warnings.iter().any(|x| x.rule == w.rule && x.span == w.span) {
+        if !warnings
+            .iter()
+            .any(|x| x.rule == w.rule && x.span == w.span)
+        {
             warnings.push(w);
         }
     }
@@ -184,7 +187,7 @@ fn units(
     } = tangents;
     for (procedure, derivative) in provide {
         messages.push(format!(
-            "(AD09) the sources have no text of {}: provide {}",
+            "(AD09) there is no text of function {}: provide {}",
             procedure.to_lowercase(),
             derivative.to_lowercase()
         ));
@@ -201,10 +204,20 @@ fn units(
             derived.unit.comments.push(status);
         }
         for name in sizes_used(&derived.unit) {
-            messages.push(format!(
-                "{}: (AD12) define {name} in {SIZES_FILE}",
-                derived.unit.name.to_lowercase(),
-            ));
+            let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
+                Some((dimension, array)) => {
+                    format!(
+                        "(AD12) define {name} in {SIZES_FILE}: the extent of {array} in dimension {dimension}"
+                    )
+                }
+                None => format!(
+                    "(AD10) define {} in {SIZES_FILE}: the most directions",
+                    name.to_lowercase()
+                ),
+            };
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
         }
     }
     // In the order of the sources, as their readers expect.
@@ -237,8 +250,7 @@ fn sizes_used(unit: &Unit) -> Vec<String> {
 /// Puts INCLUDE of the file of sizes back in place of what was read from it: the output
 /// includes it again, with the values of whoever compiles it.
 fn keep_sizes(unit: &mut Unit, sources: &Sources) {
-    let from_sizes =
-        |s: &Spec| sources.get(s.span.file).is_some_and(|f| is_sizes(&f.name));
+    let from_sizes = |s: &Spec| sources.get(s.span.file).is_some_and(|f| is_sizes(&f.name));
     let Some(first) = unit.specs.iter().position(from_sizes) else {
         return;
     };
@@ -266,14 +278,18 @@ fn status(
 ) -> String {
     let mut words = Vec::new();
     for slot in 0..space.slots {
-        let (input, output) = (context.inputs.contains(slot), context.outputs.contains(slot));
+        let (input, output) = (
+            context.inputs.contains(slot),
+            context.outputs.contains(slot),
+        );
         let result = slot == space.result_slot();
         let (name, known) = match space.slot(slot) {
             _ if result => (source.name.clone(), true),
             Some(loc) => {
-                let named = source.symbols.iter().find(|(id, s)| {
-                    s.is_variable() && space.loc(*id) == loc
-                });
+                let named = source
+                    .symbols
+                    .iter()
+                    .find(|(id, s)| s.is_variable() && space.loc(*id) == loc);
                 match named {
                     Some((_, s)) => (s.name.clone(), true),
                     None => (Name::default(), false),
@@ -343,7 +359,10 @@ fn layout_files(
         .into_iter()
         .map(|(name, program)| File {
             name,
-            text: format!("{title}{}", print_program(&program, &PrintOptions::default())),
+            text: format!(
+                "{title}{}",
+                print_program(&program, &PrintOptions::default())
+            ),
         })
         .collect()
 }

@@ -207,8 +207,7 @@ impl Names {
     pub fn request_unknown(&mut self, procedure: &Name, active: &Set) -> Name {
         if !self.unknown.contains_key(procedure) {
             let name = self.global(&self.layout.units.of(procedure));
-            self.unknown
-                .insert(procedure.clone(), (name, Set::new()));
+            self.unknown.insert(procedure.clone(), (name, Set::new()));
         }
         match self.unknown.get_mut(procedure) {
             Some((name, set)) => {

@@ -815,7 +815,10 @@ impl Gen<'_> {
                 _ => false,
             };
             if variable {
-                if let Some(k) = a.base().and_then(|s| self.space.common_at(self.space.loc(s))) {
+                if let Some(k) = a
+                    .base()
+                    .and_then(|s| self.space.common_at(self.space.loc(s)))
+                {
                     self.engine.names.borrow_mut().share(k);
                 }
                 let p = self.designator(a);
@@ -838,9 +841,7 @@ impl Gen<'_> {
             let ty = type_of(&self.unit, a).unwrap_or(Type::REAL);
             actuals.push(v.p);
             actuals.push(match v.d {
-                None if !context.outputs.contains(i) && !self.engine.layout.vector => {
-                    self.zero(ty)
-                }
+                None if !context.outputs.contains(i) && !self.engine.layout.vector => self.zero(ty),
                 d => {
                     let d = d.unwrap_or_else(|| self.zero(ty));
                     if matches!(d.kind, ExprKind::Var(_)) && !context.outputs.contains(i) {

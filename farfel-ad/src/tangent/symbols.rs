@@ -7,8 +7,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
-    Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec, SpecKind, Stmt,
-    StmtKind, SymId, Symbol, Type,
+    Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec,
+    SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
 
 /// The file in which the users of Tapenade define sizes that their programs do not tell.
@@ -435,7 +435,11 @@ impl Gen<'_> {
         }
         let include = SpecKind::Include(SIZES_FILE.to_owned());
         if !self.unit.specs.iter().any(|s| s.kind == include) {
-            let after = self.unit.specs.iter().rposition(|s| s.kind == SpecKind::Implicit);
+            let after = self
+                .unit
+                .specs
+                .iter()
+                .rposition(|s| s.kind == SpecKind::Implicit);
             let spec = Spec {
                 kind: include,
                 span: self.span,

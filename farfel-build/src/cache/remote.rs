@@ -301,6 +301,17 @@ pub(super) fn shown(url: &str) -> String {
     }
 }
 
+/// The address of the remote cache as it may be shown, and how long an answer takes.
+pub(super) fn reach(settings: &CacheSettings) -> Option<(String, Result<Duration, String>)> {
+    let url = settings.remote.as_deref()?;
+    let timeout = Duration::from_millis(settings.remote_timeout);
+    let start = Instant::now();
+    let answer = connect(url, timeout)
+        .and_then(|backend| backend.read(&Seal::new(None).name(&[0; 32]), LIMIT))
+        .map(|_| start.elapsed());
+    Some((shown(url), answer))
+}
+
 #[cfg(feature = "remote-cache")]
 fn connect(url: &str, timeout: Duration) -> Result<Arc<dyn Backend>, String> {
     struct There(farfel_remote::Remote);

@@ -9,7 +9,7 @@ use super::recorder::Recorder;
 use super::shelf::{About, Shelf};
 use super::workers::Workers;
 use crate::assemble::{self, Library, Links};
-use crate::cache::{Cache, Entry, Key};
+use crate::cache::{Cache, Entry, Key, Origin};
 use crate::facts::{Facts, entries};
 use crate::gfortran::{self, Fault};
 use crate::names::Names;
@@ -352,8 +352,12 @@ impl<'a> Objects<'a> {
                 From::Fresh,
             )));
         }
-        let Some(Entry { files }) = means.cache.get(key) else {
+        let Some((Entry { files }, origin)) = means.cache.find(key) else {
             return Ok(None);
+        };
+        let from = match origin {
+            Origin::Remote => From::Remote,
+            _ => From::Cache,
         };
         let mut files: HashMap<String, Vec<u8>> = files.into_iter().collect();
         let (Some(about), Some(code), Some(text)) = (
@@ -370,7 +374,7 @@ impl<'a> Objects<'a> {
             return Ok(None);
         };
         means.shelf.put(&group.name, &code, &text)?;
-        Ok(Some((object(about, code), warnings, From::Cache)))
+        Ok(Some((object(about, code), warnings, from)))
     }
 
     /// Makes an object whose derivatives have been made.

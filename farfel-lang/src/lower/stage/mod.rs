@@ -25,27 +25,12 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A derivative that the program calls, before the requests are ordered.
-pub(super) struct Staged {
-    pub request: Request,
-    /// What each argument of the derivative is.
-    pub layout: Vec<Slot>,
-}
-
-/// An argument of a derivative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slot {
-    /// The head's argument at this position.
-    Primal(usize),
-    /// The derivative of that argument.
-    Derivative(usize),
-}
-
+/// Replaces the blocks. Returns what is requested, in the order of the text.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Staged> {
+) -> Vec<Request> {
     // Derivatives are copies of what they differentiate.
     let copied = CallGraph::of(program).reached(blocks.keys());
     share(program, &|u| copied.contains(&u.name));
@@ -60,7 +45,7 @@ pub(super) fn stage(
         .map(|u| (u.name.clone(), u.clone()))
         .collect();
     let effects = HeadEffects::of(program, blocks);
-    let mut staged = Vec::new();
+    let mut requests = Vec::new();
     for unit in &mut program.units {
         let body = std::mem::take(&mut unit.body);
         let mut stager = Stager {
@@ -69,14 +54,14 @@ pub(super) fn stage(
             heads: &heads,
             effects: &effects,
             taken: &mut taken,
-            staged: &mut staged,
+            requests: &mut requests,
             frozen: BTreeMap::new(),
             diagnostics,
         };
         let body = stager.statements(body);
         unit.body = body;
     }
-    staged
+    requests
 }
 
 /// The call that the statements of a block have become.
@@ -105,7 +90,7 @@ struct Stager<'a> {
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
-    staged: &'a mut Vec<Staged>,
+    requests: &'a mut Vec<Request>,
     /// Variables that bounds of arrays depend on and that the block at hand changes, with
     /// those that hold their values from before it.
     frozen: BTreeMap<SymId, SymId>,
@@ -214,16 +199,13 @@ impl<'a> Stager<'a> {
         instead: &BTreeMap<usize, SymId>,
     ) -> Stmt {
         let span = call.request.span;
-        let mut layout = Vec::new();
         let mut args = Vec::new();
         for (p, a) in call.actuals.iter().enumerate() {
-            layout.push(Slot::Primal(p));
             args.push(match instead.get(&p) {
                 Some(s) => Expr::var(*s, span),
                 None => a.clone(),
             });
             if let Some(t) = tangents.get(&p) {
-                layout.push(Slot::Derivative(p));
                 args.push(Expr::var(*t, span));
             }
         }
@@ -232,10 +214,7 @@ impl<'a> Stager<'a> {
             place: Place::Global,
             ..Symbol::new(call.request.derivative.clone(), span)
         });
-        self.staged.push(Staged {
-            request: call.request.clone(),
-            layout,
-        });
+        self.requests.push(call.request.clone());
         Stmt::new(StmtKind::Call(called, args), span)
     }
 

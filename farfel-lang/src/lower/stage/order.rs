@@ -1,6 +1,5 @@
 //! The order in which derivatives can be generated.
 
-use super::Staged;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{Name, Program, Request};
 use crate::lower::prune::CallGraph;
@@ -11,22 +10,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// goes first.
 pub(in crate::lower) fn order(
     program: &Program,
-    staged: Vec<Staged>,
+    requests: Vec<Request>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
     if any_errors(diagnostics) {
         return Vec::new();
     }
-    let heads: HashMap<Name, Name> = staged
+    let heads: HashMap<Name, Name> = requests
         .iter()
-        .map(|s| (s.request.derivative.clone(), s.request.head.clone()))
+        .map(|r| (r.derivative.clone(), r.head.clone()))
         .collect();
     let graph = CallGraph::of(program);
-    let mut open: BTreeMap<u32, (Request, BTreeSet<Name>)> = staged
+    let mut open: BTreeMap<u32, (Request, BTreeSet<Name>)> = requests
         .into_iter()
-        .map(|s| {
-            let needs = derivatives_below(&graph, &s.request.head, &heads);
-            (s.request.id, (s.request, needs))
+        .map(|r| {
+            let needs = derivatives_below(&graph, &r.head, &heads);
+            (r.id, (r, needs))
         })
         .collect();
     let mut done: Vec<Request> = Vec::new();
