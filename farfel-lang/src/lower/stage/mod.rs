@@ -15,8 +15,9 @@ pub(super) use order::order;
 
 use self::effects::HeadEffects;
 use super::outline::Blocks;
-use super::prune::CallGraph;
+use super::prune::reached;
 use super::state::share;
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
@@ -32,8 +33,8 @@ pub(super) fn stage(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
     // Derivatives are copies of what they differentiate.
-    let copied = CallGraph::of(program).reached(blocks.keys());
-    share(program, &|u| copied.contains(&u.name));
+    let copied = reached(&CallGraph::of(program), blocks.keys());
+    share(program, &copied);
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
