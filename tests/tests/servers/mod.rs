@@ -1,5 +1,8 @@
 //! Servers on loopback for the tests of the shared cache.
 
+// Tests say on standard error that they were skipped.
+#![allow(clippy::print_stderr)]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
