@@ -6,8 +6,8 @@
 //!
 //! ```
 //! # use farfel_lang::{Sources, callgraph::CallGraph, resolve::resolve, syntax::{NoIncludes, parse}};
-//! # let text = "      SUBROUTINE A(X)\n      CALL B(X)\n      END
-//! #      SUBROUTINE B(X)\n      X = 1\n      END\n      SUBROUTINE C(X)\n      X = 2\n      END\n";
+//! # let text = "      SUBROUTINE A(X)\n      CALL B(X)\n      END\n\
+//! #     \x20     SUBROUTINE B(X)\n      X = 1\n      END\n      SUBROUTINE C(X)\n      X = 2\n      END\n";
 //! # let mut sources = Sources::new();
 //! # let file = sources.add("a.f", text);
 //! # let mut program = parse(&mut sources, file, None, &mut NoIncludes).program;

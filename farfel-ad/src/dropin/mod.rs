@@ -186,8 +186,12 @@ fn units(
         dependence,
     } = tangents;
     for (procedure, derivative) in provide {
+        let what = match program.unit(&procedure) {
+            Some(_) => "is passed as an argument: add it to the heads, or",
+            None => "has no text here:",
+        };
         messages.push(format!(
-            "(AD09) there is no text of function {}: provide {}",
+            "(AD09) function {} {what} provide {}",
             procedure.to_lowercase(),
             derivative.to_lowercase()
         ));

@@ -1,7 +1,7 @@
 //! One unit's statements with their derivatives.
 
 use super::{Engine, Wanted};
-use crate::activity::{Activity, Problem, Site};
+use crate::activity::{Activity, Problem, Site, dummy_key};
 use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
 use crate::depend::Move;
@@ -37,6 +37,8 @@ pub(super) struct Gen<'a> {
     pub imported: HashMap<usize, SymId>,
     /// Derivatives that are called.
     pub called: HashSet<SymId>,
+    /// The derivatives of dummy procedures, which are dummy procedures too.
+    pub procedures: HashMap<SymId, SymId>,
     /// Constants for the sizes of arrays that the unit does not tell.
     pub sizes: HashMap<Name, SymId>,
     /// Loop variables for setting arrays to zero.
@@ -147,6 +149,7 @@ pub(super) fn generate(
         derivatives: HashMap::new(),
         imported: HashMap::new(),
         called: HashSet::new(),
+        procedures: HashMap::new(),
         sizes: HashMap::new(),
         counters: Vec::new(),
         temporaries: HashMap::new(),
@@ -230,9 +233,10 @@ impl Gen<'_> {
         };
         for (i, a) in self.source.args.iter().enumerate() {
             args.push(*a);
-            if let Arg::Dummy(s) = a
-                && active(i)
-            {
+            let Arg::Dummy(s) = a else { continue };
+            if self.source.symbols[*s].class.is_procedure() {
+                args.extend(self.dummy_procedure(*s).map(Arg::Dummy));
+            } else if active(i) {
                 args.push(Arg::Dummy(self.dummy_derivative(*s)));
             }
         }
@@ -271,6 +275,18 @@ impl Gen<'_> {
         self.unit.typed_header = true;
         self.unit.result = Some(d);
         self.derivatives.insert(result, d);
+    }
+
+    /// The argument for the derivative of a dummy procedure, if it is called.
+    fn dummy_procedure(&mut self, s: SymId) -> Option<SymId> {
+        let of = self.source.symbols[s].clone();
+        let key = dummy_key(&self.source.name, &of.name);
+        self.engine.names.borrow().dummy(&key)?;
+        let name = self.unused(&self.engine.layout.units.of(&of.name));
+        let d = self.procedure(name, &of);
+        self.unit.symbols[d].place = Place::Dummy;
+        self.procedures.insert(s, d);
+        Some(d)
     }
 
     fn dummy_derivative(&mut self, s: SymId) -> SymId {
@@ -801,11 +817,18 @@ impl Gen<'_> {
         args: &[Expr],
         context: &crate::activity::Context,
     ) -> (SymId, Vec<Expr>) {
+        let name = self.source.symbols[callee].name.clone();
         let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
             if !context.active(i) {
                 actuals.push(self.primal(a));
+                if let ExprKind::Var(s) = a.kind
+                    && self.source.symbols[s].class.is_procedure()
+                    && let Some(d) = self.passed_derivative(&name, i, s)
+                {
+                    actuals.push(Expr::var(d, self.span));
+                }
                 continue;
             }
             let variable = match &a.kind {

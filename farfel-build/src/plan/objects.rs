@@ -493,6 +493,12 @@ fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
     program
 }
 
+/// The name of a field in a line of a recipe.
+fn name(line: &str) -> &str {
+    let end = [" = ", " : "].iter().filter_map(|s| line.find(s)).min();
+    &line[..end.unwrap_or(line.len())]
+}
+
 /// Why an object is made: the first line in which its recipe differs from the last one.
 fn reason(before: Option<&str>, now: &str) -> String {
     let Some(before) = before else {
@@ -500,7 +506,7 @@ fn reason(before: Option<&str>, now: &str) -> String {
     };
     let known: HashSet<&str> = before.lines().collect();
     match now.lines().find(|l| !known.contains(l)) {
-        Some(line) => format!("changed: {}", line.split(": ").next().unwrap_or(line)),
+        Some(line) => format!("changed: {}", name(line)),
         None if before.lines().count() > now.lines().count() => "something is gone".into(),
         None => "the cache no longer had it".into(),
     }

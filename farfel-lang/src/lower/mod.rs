@@ -21,6 +21,7 @@ mod compact;
 mod import;
 mod lift;
 mod outline;
+mod passed;
 mod propagate;
 mod prune;
 mod specialize;
@@ -106,8 +107,8 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Outline => blocks = outline::outline(program, diagnostics),
             Stage::Stage => {
                 propagate::propagate(program, &roots, diagnostics);
-                let unordered = stage::stage(program, &blocks, diagnostics);
-                *requests = stage::order(program, unordered, diagnostics);
+                let staged = stage::stage(program, &blocks, diagnostics);
+                *requests = stage::order(program, staged, diagnostics);
             }
         }
         program.units.iter_mut().for_each(compact::compact);

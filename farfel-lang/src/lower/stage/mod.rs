@@ -15,15 +15,16 @@ pub(super) use order::order;
 
 use self::effects::HeadEffects;
 use super::outline::Blocks;
-use super::prune::CallGraph;
+use super::prune::reached;
 use super::state::share;
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
     Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Replaces the blocks. Returns what is requested, in the order of the text.
 pub(super) fn stage(
@@ -32,12 +33,13 @@ pub(super) fn stage(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
     // Derivatives are copies of what they differentiate.
-    let copied = CallGraph::of(program).reached(blocks.keys());
-    share(program, &|u| copied.contains(&u.name));
+    let copied = reached(&CallGraph::of(program), blocks.keys());
+    share(program, &copied);
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
+    let suffixes = Suffixes::of(program);
     let heads: HashMap<Name, Unit> = program
         .units
         .iter()
@@ -54,6 +56,7 @@ pub(super) fn stage(
             heads: &heads,
             effects: &effects,
             taken: &mut taken,
+            suffixes: &suffixes,
             requests: &mut requests,
             frozen: BTreeMap::new(),
             diagnostics,
@@ -84,12 +87,61 @@ impl HeadCall<'_> {
     }
 }
 
+/// What the names of derivatives end in. An AD tool sees only a part of the program, so no
+/// name anywhere may look as if it were made of another one and the suffix.
+struct Suffixes {
+    /// The names of the program that could.
+    alike: Vec<Name>,
+}
+
+impl Suffixes {
+    fn of(program: &Program) -> Suffixes {
+        let mut alike: BTreeSet<Name> = BTreeSet::new();
+        let mut see = |name: &Name| {
+            if name.contains("_G") {
+                alike.insert(name.clone());
+            }
+        };
+        for unit in &program.units {
+            see(&unit.name);
+            for (_, symbol) in unit.symbols.iter() {
+                see(&symbol.name);
+                if let Place::Common(block) = &symbol.place {
+                    see(block);
+                }
+            }
+        }
+        Suffixes {
+            alike: alike.into_iter().collect(),
+        }
+    }
+
+    /// `_G3` for the block 3; `_G3A`, `_G3B`, … where the user has such names.
+    fn unused(&self, number: u32) -> Name {
+        let in_use = |suffix: &str| {
+            self.alike.iter().any(|name| {
+                name.match_indices(suffix).any(|(at, _)| {
+                    !name[at + suffix.len()..].starts_with(|c: char| c.is_ascii_digit())
+                })
+            })
+        };
+        let plain = format!("_G{number}");
+        let lettered = ('A'..='Z').map(|letter| format!("_G{number}{letter}"));
+        std::iter::once(plain.clone())
+            .chain(lettered)
+            .find(|s| !in_use(s))
+            .unwrap_or(plain)
+            .into()
+    }
+}
+
 struct Stager<'a> {
     unit: &'a mut Unit,
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
+    suffixes: &'a Suffixes,
     requests: &'a mut Vec<Request>,
     /// Variables that bounds of arrays depend on and that the block at hand changes, with
     /// those that hold their values from before it.
@@ -133,7 +185,7 @@ impl<'a> Stager<'a> {
         ) else {
             return Vec::new();
         };
-        let suffix: Name = format!("_G{number}").into();
+        let suffix = self.suffixes.unused(number);
         let derivative = unused_name(&format!("{head_name}{suffix}"), &|n| self.taken.contains(n));
         self.taken.insert(derivative.clone());
 
