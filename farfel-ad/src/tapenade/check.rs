@@ -5,9 +5,9 @@ use super::input::Prepared;
 use super::stack;
 use crate::calls::calls;
 use crate::{AdTool, Builtin};
+use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, Severity, rules};
 use farfel_lang::ir::{AdMode, Place, Program, Request, Type, Unit, walk_block};
-use farfel_lang::Span;
 
 /// Looks at the closure for what the tool would not say, or say too late.
 pub(super) fn check(

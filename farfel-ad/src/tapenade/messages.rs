@@ -2,7 +2,7 @@
 
 use super::input::Prepared;
 use super::silence::PLACEHOLDER;
-use super::{stack, Options};
+use super::{Options, stack};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{AdMode, Request, Unit, walk_block};

@@ -7,8 +7,8 @@
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind,
-    Symbol, Type, Unit, walk_block_mut,
+    Block, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind, Symbol, Type,
+    Unit, walk_block_mut,
 };
 
 /// Takes input, output, STOP and PAUSE out of a unit. Returns whether there was any.
