@@ -2,7 +2,7 @@
 
 use super::intrinsics::Helper;
 use super::silence::{self, Placeholder};
-use super::{intrinsics, jumps, mixed, parts, sizes, stack};
+use super::{commons, intrinsics, jumps, mixed, parts, sizes, stack};
 use crate::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -75,6 +75,7 @@ pub(super) fn prepare(
             }
         }
     }
+    commons::declare(&mut p.units);
     // Sizes do not say what part of an array it is.
     p.parts = parts::are_passed(&p.units);
     sizes::give_sizes(&mut p.units, &mut p.changed);

@@ -11,8 +11,9 @@
 //! | `silence` | input, output and STOP in that copy |
 //! | `intrinsics` | intrinsic functions that the tool gets wrong |
 //! | `mixed` | conversions of results |
-//! | `jumps` | computed GOTO |
+//! | `jumps` | computed and assigned GOTO |
 //! | `sizes` | arrays of assumed size |
+//! | `commons` | COMMON blocks that are used further down |
 //! | `parts` | parts of arrays as arguments |
 //! | `command` | the command line |
 //! | `messages` | what the tool says, as diagnostics |
@@ -23,6 +24,7 @@
 
 mod adapt;
 mod check;
+mod commons;
 mod command;
 mod fit;
 mod input;

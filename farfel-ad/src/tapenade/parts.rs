@@ -6,8 +6,9 @@
 //! having been set, in both modes. Where that can happen the tool is told to set every
 //! derivative to zero in the unit that declares it.
 
+use super::commons::constant;
 use crate::calls::calls;
-use farfel_lang::ir::{Arg, Class, Dim, Expr, ExprKind, Type, Unit, walk_block};
+use farfel_lang::ir::{Arg, Dim, Expr, ExprKind, Type, Unit, walk_block};
 
 /// Does one of `units` pass another one what may be less than a whole array?
 pub(super) fn are_passed(units: &[Unit]) -> bool {
@@ -78,16 +79,5 @@ fn same(
             ),
         },
         None => false,
-    }
-}
-
-fn constant(unit: &Unit, e: &Expr) -> Option<i64> {
-    match &e.kind {
-        ExprKind::Int(n) => Some(*n),
-        ExprKind::Var(s) => match &unit.symbols[*s].class {
-            Class::Parameter(value) => constant(unit, value),
-            _ => None,
-        },
-        _ => None,
     }
 }
