@@ -5,9 +5,7 @@
 //! So in the copy that it gets every unit declares the blocks of all that it calls.
 
 use super::output::called;
-use farfel_lang::ir::{
-    Class, Dim, Entity, Expr, ExprKind, Name, Place, SpecKind, Symbol, Unit,
-};
+use farfel_lang::ir::{Class, Dim, Entity, Expr, ExprKind, Name, Place, SpecKind, Symbol, Unit};
 use std::collections::{BTreeMap, HashMap};
 
 /// The variables of a block, with constant bounds.

@@ -2,7 +2,7 @@
 
 use super::intrinsics::Helper;
 use super::silence::{self, Placeholder};
-use super::{commons, intrinsics, jumps, mixed, parts, sizes, stack};
+use super::{commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
 use crate::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -66,8 +66,12 @@ pub(super) fn prepare(
     for u in &mut p.units {
         strip_comments(u);
         jumps::spell_out(u);
+        functions::rename_dummies(u);
         match request.mode {
-            AdMode::Forward => silence::hide_stops(u, &mut p.placeholders),
+            AdMode::Forward => {
+                silence::declare_named(u);
+                silence::hide_stops(u, &mut p.placeholders);
+            }
             AdMode::Reverse => {
                 if silence::silence(u, request, faults) {
                     p.changed.insert(u.name.clone());

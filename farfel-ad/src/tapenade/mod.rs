@@ -11,6 +11,7 @@
 //! | `silence` | input, output and STOP in that copy |
 //! | `intrinsics` | intrinsic functions that the tool gets wrong |
 //! | `mixed` | conversions of results |
+//! | `functions` | statement functions |
 //! | `jumps` | computed and assigned GOTO |
 //! | `sizes` | arrays of assumed size |
 //! | `commons` | COMMON blocks that are used further down |
@@ -27,6 +28,7 @@ mod check;
 mod commons;
 mod command;
 mod fit;
+mod functions;
 mod input;
 mod intrinsics;
 mod jumps;
