@@ -26,8 +26,8 @@ fn paper(version: Version) -> Vec<String> {
         .map(|r| {
             let job = job(&program, r, version, &Options::default()).unwrap();
             // Any derivatives do for what the next request reads.
-            program = differentiate_all(&Builtin, std::mem::take(&mut program), &[r.clone()])
-                .unwrap();
+            program =
+                differentiate_all(&Builtin, std::mem::take(&mut program), &[r.clone()]).unwrap();
             job.args.join(" ")
         })
         .collect()
@@ -52,7 +52,10 @@ fn the_command_lines_of_the_paper() {
         })
         .collect();
     assert_eq!(paper(OLD), expected);
-    let newer: Vec<String> = expected.iter().map(|l| l.replace("-diff", "-tgt")).collect();
+    let newer: Vec<String> = expected
+        .iter()
+        .map(|l| l.replace("-diff", "-tgt"))
+        .collect();
     assert_eq!(paper(NEW), newer);
 }
 
@@ -91,8 +94,21 @@ fn options_modes_and_files() {
     assert_eq!(
         j.args,
         [
-            "-java", "-mx1g -ea", "-head", "head(y)/(x)", "-b", "-o", "head", "-adjvarname", "_g1",
-            "-adjfuncname", "_g1", "-r8", "-nooptim", "tbr", "head.f"
+            "-java",
+            "-mx1g -ea",
+            "-head",
+            "head(y)/(x)",
+            "-b",
+            "-o",
+            "head",
+            "-adjvarname",
+            "_g1",
+            "-adjfuncname",
+            "_g1",
+            "-r8",
+            "-nooptim",
+            "tbr",
+            "head.f"
         ]
     );
     assert_eq!(j.outputs, ["head_g1.f"]);
@@ -122,7 +138,10 @@ fn equal_closures_have_equal_jobs() {
     }
     assert_ne!(of(&SMALL.replace("X*X", "X*X*X")), job);
     let reordered = SMALL.replace("      SUBROUTINE OTHER\n      END\n", "");
-    assert_eq!(of(&format!("      SUBROUTINE OTHER\n      END\n{reordered}")), job);
+    assert_eq!(
+        of(&format!("      SUBROUTINE OTHER\n      END\n{reordered}")),
+        job
+    );
 }
 
 fn text(source: &str, mode: AdMode) -> String {
@@ -142,8 +161,7 @@ fn tangents_keep_input_and_output() {
 fn adjoints_do_no_input_and_output() {
     insta::assert_snapshot!(text(SMALL, AdMode::Reverse));
     let reads = SMALL.replace("WRITE (*, *, IOSTAT=I) Y", "READ *, Y");
-    insta::assert_snapshot!(
-        small(&reads, AdMode::Reverse, &Options::default()).unwrap_err());
+    insta::assert_snapshot!(small(&reads, AdMode::Reverse, &Options::default()).unwrap_err());
     assert!(small(&reads, AdMode::Forward, &Options::default()).is_ok());
     // A CHARACTER variable is no file.
     let internal = SMALL
@@ -153,7 +171,10 @@ fn adjoints_do_no_input_and_output() {
         )
         .replace("C     and how\n", "      CHARACTER*9 S\n");
     let kept = text(&internal, AdMode::Reverse);
-    assert!(kept.contains("READ (S, *) Y") && kept.contains("WRITE (S,"), "{kept}");
+    assert!(
+        kept.contains("READ (S, *) Y") && kept.contains("WRITE (S,"),
+        "{kept}"
+    );
 }
 
 /// What the tool would get wrong.
@@ -188,4 +209,114 @@ fn stubs_for_the_stack() {
       END
 ";
     insta::assert_snapshot!(text(source, AdMode::Forward));
+}
+
+/// The size goes down with the calls.
+#[test]
+fn arrays_of_assumed_size_get_one() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X(6), Y, W(2, 3), V(0:4), NRM
+      V(0) = X(1)
+      CALL SCAL(X(2), V(1))
+      CALL MAT(W, 2, X, 3)
+      Y = NRM(W(1, 2), 4) + NRM(V, 5)
+      END
+      SUBROUTINE SCAL(A, X)
+      IMPLICIT DOUBLE PRECISION (A-Z)
+      DIMENSION X(*)
+      INTEGER I
+      DO 10 I = 1, 3
+   10 CALL ONE(X(I), A)
+      END
+      SUBROUTINE ONE(X, B)
+      DOUBLE PRECISION X(1), B
+      X(1) = X(1)*B
+      END
+      SUBROUTINE MAT(W, LD, X, N)
+      DOUBLE PRECISION W(LD,0:*), X(*)
+      W(1,N-1) = X(1)*X(2)
+      END
+      DOUBLE PRECISION FUNCTION NRM(X, N)
+      DOUBLE PRECISION X(1)
+      NRM = X(N)
+      END
+";
+    insta::assert_snapshot!(text(source, AdMode::Reverse));
+    // A size that the head does not know cannot be passed on.
+    let open = source.replace("X(6), Y", "X(*), Y");
+    let kept = text(&open, AdMode::Reverse);
+    assert!(
+        kept.contains("W(LD, 0:*), X(*)") && kept.contains("CALL MAT(W, 2, X, 3)"),
+        "{kept}"
+    );
+    assert!(kept.contains("NRM(W(1, 2), 4, 4)"), "{kept}");
+}
+
+/// The tool loses labels of large ones.
+#[test]
+fn computed_goto_is_spelled_out() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      K = 2
+      GOTO 5
+    5 GOTO (10, 20, 10), K
+   10 Y = X
+   20 Y = X*X
+      END
+";
+    let text = text(source, AdMode::Forward);
+    assert!(
+        text.contains(
+            "    5 IF (K .EQ. 1) GOTO 10
+      IF (K .EQ. 2) GOTO 20
+      IF (K .EQ. 3) GOTO 10
+"
+        ),
+        "{text}"
+    );
+}
+
+/// Where a subprogram may see less than the whole of an array, its derivative is set to
+/// zero by whoever has the whole.
+#[test]
+fn parts_of_arrays_need_more_zeros() {
+    let source = |actual: &str, dummy: &str| {
+        format!(
+            "
+      SUBROUTINE HEAD(X, Y, N)
+      PARAMETER (M = 6)
+      DIMENSION X(N), W(6), V(2, 3), Z(N), U(0:5)
+      CALL SUB({actual})
+      Y = W(1)*Z(1)*V(1, 1)*U(1)*X(1)
+      END
+      SUBROUTINE SUB(A, N)
+      PARAMETER (M = 6)
+      DIMENSION A({dummy})
+      A(1) = 2
+      END
+"
+        )
+    };
+    for (actual, dummy, part) in [
+        ("W, 6", "N", false),
+        ("W, M", "N", false),
+        ("W, 5", "M", false),
+        ("Z, N", "N", false),
+        ("X, N", "N", false),
+        ("W, N", "N", true),
+        ("W, 6", "*", true),
+        ("W(1), 6", "N", true),
+        ("W(2), 3", "N", true),
+        ("W, 4", "N", true),
+        ("V, 6", "N", true),
+        ("U, 6", "N", true),
+        ("U, 5", "0:N", false),
+        ("U, 4", "0:N", true),
+    ] {
+        let text = source(actual, dummy);
+        let j = small(&text, AdMode::Reverse, &Options::default()).unwrap();
+        let told = j.args.join(" ").contains(" -nooptim spareinit ");
+        assert_eq!(told, part, "{actual} for {dummy}");
+    }
 }

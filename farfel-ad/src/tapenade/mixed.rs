@@ -7,7 +7,8 @@
 //! `T = F(X)` and `Y = T`.
 
 use farfel_lang::ir::{
-    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit, walk_block_mut,
+    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit,
+    walk_block_mut,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -120,9 +121,7 @@ fn widen(unit: &mut Unit, e: &mut Expr) {
     if let ExprKind::Call(f, args) = &e.kind
         && unit.symbols[*f].name == "CMPLX"
         && matches!(unit.symbols[*f].class, Class::Intrinsic(_))
-        && args
-            .iter()
-            .any(|a| type_of(unit, a) == Some(Type::DOUBLE))
+        && args.iter().any(|a| type_of(unit, a) == Some(Type::DOUBLE))
         && let Some(new) = super::intrinsics::intrinsic(unit, "DCMPLX", e.span)
         && let ExprKind::Call(f, _) = &mut e.kind
     {

@@ -58,9 +58,8 @@ fn candidates(unit: &Unit) -> Vec<usize> {
     if entries {
         return Vec::new();
     }
-    let open = |s: &Symbol| {
-        s.ty != Some(Type::Character) && s.dims.last().is_some_and(|d| open(d, true))
-    };
+    let open =
+        |s: &Symbol| s.ty != Some(Type::Character) && s.dims.last().is_some_and(|d| open(d, true));
     let symbol = |a: &Arg| a.sym().map(|s| &unit.symbols[s]);
     (0..unit.args.len())
         .filter(|i| symbol(&unit.args[*i]).is_some_and(open))
@@ -234,11 +233,7 @@ fn pass_sizes(unit: &mut Unit, own: &HashMap<SymId, SymId>, chosen: &Chosen) {
 }
 
 /// The number of elements from an actual argument on.
-fn elements(
-    actual: &Expr,
-    array: Option<(SymId, &[Dim])>,
-    own: &HashMap<SymId, SymId>,
-) -> Expr {
+fn elements(actual: &Expr, array: Option<(SymId, &[Dim])>, own: &HashMap<SymId, SymId>) -> Expr {
     let span = actual.span;
     let one = || Expr::int(1, span);
     let Some((array, dims)) = array else {
@@ -258,11 +253,7 @@ fn elements(
     let mut before: Option<Expr> = None;
     let mut stride: Option<Expr> = None;
     for (d, s) in dims.iter().zip(subscripts) {
-        let step = binary(
-            BinOp::Sub,
-            s.clone(),
-            d.lower.clone().unwrap_or_else(one),
-        );
+        let step = binary(BinOp::Sub, s.clone(), d.lower.clone().unwrap_or_else(one));
         let step = match &stride {
             Some(stride) => binary(BinOp::Mul, step, stride.clone()),
             None => step,

@@ -9,8 +9,7 @@ use farfel_lang::ir::{
 };
 
 /// The file of constants. The value is never used.
-pub(super) const DIFFSIZES: &str =
-    "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=1)\n";
+pub(super) const DIFFSIZES: &str = "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=1)\n";
 
 /// Why a unit cannot be generalised.
 pub(super) enum Fault {
