@@ -394,7 +394,11 @@ impl Gen<'_> {
             }
             return self.procedures.get(&actual).copied();
         }
-        let name = self.engine.names.borrow_mut().request_passed(&of.name, &key);
+        let name = self
+            .engine
+            .names
+            .borrow_mut()
+            .request_passed(&of.name, &key);
         // Who only passes a function on need not have told its type.
         let told = self.engine.program.unit(&of.name);
         let told = told.and_then(|u| u.symbols[u.result?].ty);
