@@ -121,9 +121,8 @@ fn the_gradient_of_a_function_with_loops_and_branches() {
         &|s| vec![s.request(1, AdMode::Reverse, "HEAD", &["X"], &["Y"])],
         1e-6,
     );
-    if let Some(f) = fortran {
-        println!("{f}");
-    }
+    // Otherwise this has tested less than it says.
+    assert!(fortran.is_none_or(|f| f.contains("CALL PUSHREAL8") && f.contains("CALL LOG_G1_P(")));
 }
 
 /// Products and powers, with a value that is overwritten in a loop, so that adjoints use
@@ -200,7 +199,7 @@ fn forward_over_reverse() {
         1e-6,
     );
     // Otherwise this has tested nothing.
-    assert!(fortran.is_none_or(|f| f.contains("CALL POPREAL8_G2") && f.contains("_ZERO")));
+    assert!(fortran.is_none_or(|f| f.contains("CALL POPREAL8_G2")));
 }
 
 /// The gradient of a directional derivative, against differences.

@@ -295,6 +295,17 @@ fn staged(
     Ok((pipeline::stage(read, exports)?, written))
 }
 
+/// A program that was built.
+#[derive(Debug)]
+pub struct BuiltProgram {
+    /// The warnings.
+    pub report: Report,
+    /// What ran when.
+    pub timings: Timings,
+    /// What is worth knowing besides: that the cache cannot be used, say.
+    pub notices: Vec<String>,
+}
+
 /// Compiles a main program and what it calls to the executable file `out`. What the cache
 /// has is not compiled again.
 ///
@@ -302,20 +313,11 @@ fn staged(
 ///
 /// Those of [`check`]; [`Error::NoMainProgram`]; [`Error::NoFortranCompiler`];
 /// [`Error::Command`] when linking fails.
-pub fn build_program(files: &[PathBuf], out: &Path, config: &Config) -> Result<Report, Error> {
-    build_program_timed(files, out, config).map(|(report, _)| report)
-}
-
-/// Like [`build_program`], and says what ran when.
-///
-/// # Errors
-///
-/// Those of [`build_program`].
-pub fn build_program_timed(
+pub fn build_program(
     files: &[PathBuf],
     out: &Path,
     config: &Config,
-) -> Result<(Report, Timings), Error> {
+) -> Result<BuiltProgram, Error> {
     config.check()?;
     let recorder = Recorder::new();
     let step = recorder.begin("parse", "sources", 0);
@@ -362,12 +364,14 @@ pub fn build_program_timed(
         files::write_program(out, &program.code)?;
     }
     cache.finish();
-    let timings = recorder.timings(workers.count());
-    let report = Report {
-        sources: staged.report.sources,
-        diagnostics,
-    };
-    Ok((report, timings))
+    Ok(BuiltProgram {
+        timings: recorder.timings(workers.count()),
+        notices: cache.notices(),
+        report: Report {
+            sources: staged.report.sources,
+            diagnostics,
+        },
+    })
 }
 
 fn has_main(program: &farfel_lang::ir::Program) -> bool {

@@ -2,12 +2,13 @@
 
 use super::options::names;
 use crate::activity::Context;
-use crate::callgraph::{CallGraph, callees};
 use crate::depend::{Dependence, Summary};
 use crate::locations::{Set, Space, differentiable};
 use crate::tangent::Head;
+use farfel_lang::callgraph::{Below, references};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Name, Place, Program, SymId, Unit, UnitKind};
+use std::collections::HashSet;
 
 /// A head as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -133,7 +134,7 @@ pub(super) fn choose(
             },
         }
     }
-    let graph = CallGraph::below_all(program, units.iter().map(|(u, _)| u.name.as_str()));
+    let graph = Below::of(program, units.iter().map(|(u, _)| u.name.as_str()));
     let dependence = Dependence::of(&graph);
     let mut heads = Vec::new();
     for (unit, spec) in units {
@@ -179,12 +180,12 @@ fn fault(message: String, unit: &Unit) -> Diagnostic {
 /// The first subprogram that nobody calls but the main program.
 fn on_top(program: &Program) -> Option<&Unit> {
     let subprogram = |u: &&Unit| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function);
-    let called: Vec<Name> = program
+    let called: HashSet<Name> = program
         .units
         .iter()
         .filter(subprogram)
         .flat_map(|u| {
-            let mut called = callees(program, u);
+            let mut called = references(u);
             // Recursion puts nobody below himself.
             called.retain(|c| *c != u.name);
             called

@@ -58,7 +58,7 @@ fn unknown_procedures(
 ) {
     let known = |name: &str| {
         p.unit(name).is_some()
-            || p.helpers.iter().any(|u| u.name == name)
+            || p.helpers.iter().any(|h| h.seen.name == name)
             || stack::is_support(name)
             || p.placeholders.iter().any(|x| x.name == name)
     };
@@ -113,7 +113,12 @@ fn lost_derivatives(
         ..request.clone()
     };
     let program = Program {
-        units: p.units.iter().chain(&p.helpers).cloned().collect(),
+        units: p
+            .units
+            .iter()
+            .chain(p.helpers.iter().map(|h| &h.seen))
+            .cloned()
+            .collect(),
     };
     let mut warnings = Vec::new();
     // What it cannot differentiate is no concern here.

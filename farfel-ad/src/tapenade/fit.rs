@@ -240,6 +240,17 @@ fn wrapper(
                 | SpecKind::Format(..)
         )
     });
+    // Locals are not needed. What is in COMMON, or constant, may be a bound.
+    let local: Vec<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| {
+            matches!(s.place, Place::Local | Place::Global)
+                && !matches!(s.class, Class::Parameter(_))
+        })
+        .map(|(id, _)| id)
+        .collect();
+    local.into_iter().for_each(|id| unit.undeclare(id));
     super::spans::place_unit(&mut unit, span);
     let dummies: Vec<Option<SymId>> = head.args.iter().map(|a| a.sym()).collect();
     let count = request.vector.then(|| {

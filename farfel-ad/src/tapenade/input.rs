@@ -1,8 +1,9 @@
 //! What the tool gets to read: the closure of the request's head in the call graph.
 
 use super::silence::{self, Placeholder};
-use super::{intrinsics, sizes, stack};
-use crate::callgraph::CallGraph;
+use super::intrinsics::Helper;
+use super::{intrinsics, mixed, sizes, stack};
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     AdMode, Block, Name, Program, Request, SpecKind, StmtKind, Unit, for_each_symbol,
@@ -21,7 +22,7 @@ pub(super) struct Prepared {
     /// generates must call the copies.
     pub changed: HashSet<Name>,
     /// Units of ours that stand for intrinsic functions.
-    pub helpers: Vec<Unit>,
+    pub helpers: Vec<Helper>,
     /// The support routines that got stubs.
     pub stubs: Vec<Name>,
     /// What stands in for STOP.
@@ -55,7 +56,7 @@ pub(super) fn prepare(
     request: &Request,
     faults: &mut Vec<Diagnostic>,
 ) -> Prepared {
-    let graph = CallGraph::below(program, &request.head);
+    let graph = Below::of(program, [request.head.as_str()]);
     let mut p = Prepared {
         units: graph.units.iter().map(|u| (*u).clone()).collect(),
         ..Prepared::default()
@@ -73,6 +74,7 @@ pub(super) fn prepare(
     }
     sizes::give_sizes(&mut p.units, &mut p.changed);
     p.helpers = intrinsics::replace(&mut p.units);
+    p.units.iter_mut().for_each(mixed::separate);
     spread(&p.units, &mut p.changed);
     for u in &p.units {
         for name in stack::calls(u) {
@@ -131,7 +133,8 @@ fn strip_block(block: &mut Block) {
 fn print(p: &Prepared) -> (String, Vec<Span>) {
     let mut text = String::new();
     let mut lines = Vec::new();
-    for u in p.units.iter().rev().chain(&p.helpers) {
+    let helpers = p.helpers.iter().map(|h| &h.seen);
+    for u in p.units.iter().rev().chain(helpers) {
         print_one(u, &mut text, &mut lines);
         text.push('\n');
         lines.push(u.end_span);

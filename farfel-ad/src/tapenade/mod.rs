@@ -10,6 +10,7 @@
 //! | `input` | the copy of the closure that the tool gets |
 //! | `silence` | input, output and STOP in that copy |
 //! | `intrinsics` | intrinsic functions that the tool gets wrong |
+//! | `mixed` | conversions of results |
 //! | `sizes` | arrays of assumed size |
 //! | `command` | the command line |
 //! | `messages` | what the tool says, as diagnostics |
@@ -25,6 +26,7 @@ mod fit;
 mod input;
 mod intrinsics;
 mod messages;
+mod mixed;
 mod output;
 mod silence;
 mod sizes;
@@ -183,10 +185,13 @@ impl AdTool for Tapenade {
         split(&mut found, warnings)?;
         let text = output::text(&ran, &files.input);
         if text.trim().is_empty() && (ran.said.contains("(AD06)") || file.contains("(AD06)")) {
+            self.runner.accept(&job, &ran);
             return fit::passive(program, request);
         }
         let made = output::read(&prepared, request, &text)?;
-        adapt::adapt(program, request, &prepared, made)
+        let units = adapt::adapt(program, request, &prepared, made)?;
+        self.runner.accept(&job, &ran);
+        Ok(units)
     }
 }
 
@@ -219,10 +224,15 @@ fn failure(e: &RunError) -> (&str, String) {
     }
 }
 
-/// The last thing that was said.
+/// What was said that tells most: the first exception, else the last line.
 fn last(said: &str) -> String {
-    said.lines()
-        .map(str::trim)
-        .rfind(|l| !l.is_empty() && !l.starts_with("@@"))
+    let lines = || {
+        said.lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty() && !l.starts_with("@@") && !l.starts_with("at "))
+    };
+    lines()
+        .find(|l| l.contains("Exception") || l.contains("Error"))
+        .or_else(|| lines().last())
         .map_or_else(String::new, |l| format!("; it said: {l}"))
 }

@@ -19,10 +19,13 @@ pub(super) fn silence(unit: &mut Unit, request: &Request, faults: &mut Vec<Diagn
         let new = match &s.kind {
             StmtKind::Stop(_) | StmtKind::Pause(_) => StmtKind::Continue,
             StmtKind::Io(io) if !is_internal(unit, io) => {
-                if matches!(io.kind, IoKind::Read | IoKind::Inquire) {
+                let reads_now = matches!(io.kind, IoKind::Read | IoKind::Inquire);
+                // Lowering passes what the head itself reads, or refuses it.
+                if reads_now && unit.name != request.head {
                     faults.push(reads(unit, s, request));
                 }
                 match status(io) {
+                    _ if reads_now => StmtKind::Continue,
                     // Whoever looks at the status finds that all went well.
                     Some(v) => StmtKind::Assign(v.clone(), Expr::int(0, s.span)),
                     None => StmtKind::Continue,
@@ -146,5 +149,24 @@ pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
             s.kind = StmtKind::Stop(Some(code));
         }
     });
+    drop_second_stops(&mut body);
     unit.body = body;
+    for p in placeholders {
+        if let Some(s) = unit.symbols.find(&p.name) {
+            unit.undeclare(s);
+        }
+    }
+}
+
+/// The STOP that says nothing behind the one that does.
+fn drop_second_stops(block: &mut Block) {
+    let mut stopped = false;
+    block.retain(|s| {
+        let second = stopped && s.label.is_none() && s.kind == StmtKind::Stop(None);
+        stopped = matches!(s.kind, StmtKind::Stop(Some(_)));
+        !second
+    });
+    for s in block {
+        s.blocks_mut().into_iter().for_each(drop_second_stops);
+    }
 }

@@ -151,6 +151,10 @@ mod tests {
             .field("compiler", "GNU Fortran 12.2.0")
             .field("text", "      END\n".repeat(100))
             .finish();
-        insta::assert_snapshot!(key.recipe(), @"");
+        insta::assert_snapshot!(key.recipe(), @r"
+        compile
+        compiler = GNU Fortran 12.2.0
+        text : 1000 bytes, 5aafa5fc2c90ad40
+        ");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::gc::{self, Collected};
 use super::remote;
@@ -122,6 +123,12 @@ pub fn clear(settings: &CacheSettings) -> Result<Collected, Error> {
         done.removed_bytes = items.iter().map(|item| item.size).sum();
     }
     Ok(done)
+}
+
+/// Asks the remote cache something. None if the settings name none; else its address, without
+/// what is secret in it, and how long the answer took or why there is none.
+pub fn reach_remote(settings: &CacheSettings) -> Option<(String, Result<Duration, String>)> {
+    remote::reach(settings.enabled.then_some(settings)?)
 }
 
 fn existing(settings: &CacheSettings) -> Result<(PathBuf, Option<Store>), Error> {

@@ -52,7 +52,7 @@ mod usage;
 pub use entry::Entry;
 pub use gc::Collected;
 pub use key::{Key, KeyBuilder};
-pub use maintain::{Stats, Verified, clear, gc, stats, verify};
+pub use maintain::{Stats, Verified, clear, gc, reach_remote, stats, verify};
 pub use usage::Counts;
 
 use std::collections::BTreeMap;

@@ -91,11 +91,11 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
         }
         let hash = short(&hasher.finalize());
         let name = &group.name;
-        let notes = vec![
-            count(group.units.len(), "subprogram"),
-            count(group.requests.len(), "derivative"),
-            hash.clone(),
-        ];
+        let mut notes = vec![count(group.units.len(), "subprogram")];
+        if !group.requests.is_empty() {
+            notes.push(count(group.requests.len(), "derivative"));
+        }
+        notes.push(hash.clone());
         let label = format!("write {name}.f");
         let text = steps.add(NodeKind::Generate, label, notes, &needs);
         let label = format!("compile {name}.f");

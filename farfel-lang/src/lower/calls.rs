@@ -9,7 +9,6 @@ use crate::ir::{
 };
 use crate::source::Span;
 use crate::types::type_of;
-use std::collections::BTreeSet;
 
 /// Calls `f` with the procedure and the actual arguments of every call, innermost first.
 pub(super) fn for_each_call_mut(block: &mut [Stmt], f: &mut dyn FnMut(&mut SymId, &mut Vec<Expr>)) {
@@ -258,16 +257,7 @@ pub(super) fn check_calls(
 }
 
 /// The names of all top-level procedures that a unit (with what is nested in it) calls or
-/// passes on, in alphabetical order.
-pub(super) fn references(unit: &Unit) -> BTreeSet<Name> {
-    let mut found = BTreeSet::new();
-    collect(unit, &mut |n| {
-        found.insert(n.clone());
-    });
-    found
-}
-
-/// The same in the order of their first mention.
+/// passes on, in the order of their first mention.
 pub(super) fn references_in_order(unit: &Unit) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
     collect(unit, &mut |n| {

@@ -12,8 +12,10 @@ use super::calls::{
     Constant, check_calls, for_each_call, for_each_call_mut, global, references_in_order,
 };
 use super::import::Import;
-use super::prune::CallGraph;
+use super::passed::Passed;
+use super::prune::reached;
 use super::state::share;
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{
@@ -31,8 +33,8 @@ pub(super) fn specialize(
     roots: &HashSet<Name>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    if program.units.iter().any(|u| !closures_of(u).is_empty()) {
-        share(program, &is_copied);
+    if program.units.iter().any(has_closures) {
+        share(program, &copied(program));
     }
     let mut specializer = Specializer {
         assigned: Assigned::of(program),
@@ -42,23 +44,24 @@ pub(super) fn specialize(
         counts: HashMap::new(),
         totals: HashMap::new(),
         original: HashMap::new(),
+        places: HashMap::new(),
+        families: HashMap::new(),
         diagnostics,
     };
-    for name in callees_first(specializer.program) {
-        specializer.unit(&name);
-    }
+    specializer.round();
     // What is left of procedure arguments are plain procedures. Those that differ from call
     // to call need copies too.
     while specializer.diagnostics.is_empty() && specializer.close_constants(roots) {
-        for name in callees_first(specializer.program) {
-            specializer.unit(&name);
-        }
+        specializer.round();
     }
 }
 
 /// Copies are made of units with dummy procedures only.
-fn is_copied(unit: &Unit) -> bool {
-    procedure_dummies(unit).next().is_some()
+fn copied(program: &Program) -> Vec<bool> {
+    let units = program.units.iter();
+    units
+        .map(|u| procedure_dummies(u).next().is_some())
+        .collect()
 }
 
 fn names(program: &Program) -> HashSet<Name> {
@@ -139,6 +142,14 @@ fn closures_of(unit: &Unit) -> Vec<Name> {
     found
 }
 
+fn has_closures(unit: &Unit) -> bool {
+    let mut found = false;
+    for_each_call(&unit.body, &mut |_, args| {
+        found |= args.iter().any(|a| matches!(a.kind, ExprKind::Closure(..)));
+    });
+    found
+}
+
 struct Specializer<'a> {
     program: &'a mut Program,
     assigned: Assigned,
@@ -151,6 +162,11 @@ struct Specializer<'a> {
     totals: HashMap<Name, usize>,
     /// The subprogram of the source that a copy finally comes from.
     original: HashMap<Name, Name>,
+    /// Where the units of the program are. Copies of the round at hand stand at the end.
+    places: HashMap<Name, usize>,
+    /// For subprograms of the source with copies: themselves and all copies, in the order
+    /// that they get in the program.
+    families: HashMap<Name, Vec<Name>>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -171,12 +187,48 @@ enum Slot {
 }
 
 impl Specializer<'_> {
+    /// Does every unit once, then puts the new copies where they belong.
+    fn round(&mut self) {
+        let order = callees_first(self.program);
+        let units = self.program.units.iter().enumerate();
+        self.places = units.map(|(i, u)| (u.name.clone(), i)).collect();
+        let before = self.program.units.len();
+        for name in order {
+            self.unit(&name);
+        }
+        if self.program.units.len() > before {
+            self.put_in_order();
+        }
+    }
+
+    /// Copies go behind the subprogram of the source that they come from.
+    fn put_in_order(&mut self) {
+        let units = std::mem::take(&mut self.program.units);
+        let mut order: Vec<usize> = Vec::with_capacity(units.len());
+        for (i, unit) in units.iter().enumerate() {
+            if self.original.contains_key(&unit.name) {
+                continue;
+            }
+            match self.families.get(&unit.name) {
+                Some(family) => order.extend(family.iter().filter_map(|n| self.places.get(n))),
+                None => order.push(i),
+            }
+        }
+        let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
+        self.program.units = order.into_iter().filter_map(|i| units[i].take()).collect();
+    }
+
+    /// The unit of a name.
+    fn find(&self, name: &str) -> Option<&Unit> {
+        self.places.get(name).map(|i| &self.program.units[*i])
+    }
+
     /// Gives every call of a unit that passes closures a copy that takes none.
     fn unit(&mut self, name: &Name) {
-        let Some(index) = self.program.units.iter().position(|u| u.name == *name) else {
+        let Some(index) = self.places.get(name).copied() else {
             return;
         };
-        if closures_of(&self.program.units[index]).is_empty() {
+        if !has_closures(&self.program.units[index]) {
             return;
         }
         // The unit itself stays in place meanwhile, for copies of it in recursion.
@@ -188,9 +240,7 @@ impl Specializer<'_> {
             }
         });
         caller.body = body;
-        if let Some(unit) = self.program.unit_mut(name) {
-            *unit = caller;
-        }
+        self.program.units[index] = caller;
     }
 
     fn call(&mut self, caller: &mut Unit, callee: &mut SymId, args: &mut Vec<Expr>) {
@@ -198,11 +248,11 @@ impl Specializer<'_> {
             self.unresolved(caller, *callee, args);
             return;
         };
-        let Some(target) = self.program.unit(&name).cloned() else {
+        let Some(target) = self.places.get(&name).copied() else {
             self.unresolved(caller, *callee, args);
             return;
         };
-        let slots = self.slots(caller, &target, args);
+        let slots = self.slots(caller, &self.program.units[target], args);
         let key: Key = (
             name.clone(),
             args.iter()
@@ -217,7 +267,7 @@ impl Specializer<'_> {
         );
         let copy = match self.copies.get(&key) {
             Some(c) => c.clone(),
-            None => match self.copy(&target, &key, args) {
+            None => match self.copy(target, &key, args) {
                 Some(c) => c,
                 None => return,
             },
@@ -293,7 +343,7 @@ impl Specializer<'_> {
                 continue;
             };
             let procedure = &caller.symbols[*p].name;
-            let own = self.program.unit(procedure);
+            let own = self.find(procedure);
             let first = own.map_or(0, |u| u.args.len().saturating_sub(captured.len()));
             let mut slots = Vec::new();
             for (k, c) in captured.iter().enumerate() {
@@ -326,13 +376,15 @@ impl Specializer<'_> {
         all
     }
 
-    /// Makes the copy of `target` for a key and returns its name.
-    fn copy(&mut self, target: &Unit, key: &Key, args: &[Expr]) -> Option<Name> {
+    /// Makes the copy of the unit at `target` for a key and returns its name.
+    fn copy(&mut self, target: usize, key: &Key, args: &[Expr]) -> Option<Name> {
+        let target = &self.program.units[target];
+        let (target_name, target_span) = (target.name.clone(), target.name_span);
         let root = self
             .original
-            .get(&target.name)
+            .get(&target_name)
             .cloned()
-            .unwrap_or_else(|| target.name.clone());
+            .unwrap_or_else(|| target_name.clone());
         let total = self.totals.entry(root.clone()).or_default();
         *total += 1;
         if *total > MOST_COPIES {
@@ -340,7 +392,7 @@ impl Specializer<'_> {
                 self.diagnostics.push(
                     Diagnostic::error(
                         &rules::ENDLESS_SPECIALIZATION,
-                        target.name_span,
+                        target_span,
                         format!("{root} would need more than {MOST_COPIES} copies"),
                     )
                     .help("a subprogram that passes a nested subprogram of its own to itself cannot be specialised"),
@@ -348,23 +400,23 @@ impl Specializer<'_> {
             }
             return None;
         }
-        let number = self.counts.entry(target.name.clone()).or_default();
+        let mut copy = target.clone();
+        let number = self.counts.entry(target_name.clone()).or_default();
         *number += 1;
-        let name = unused_name(&format!("{}_{number}", target.name), &|n| {
+        let name = unused_name(&format!("{target_name}_{number}"), &|n| {
             self.taken.contains(n)
         });
         self.taken.insert(name.clone());
-        self.original.insert(name.clone(), root);
+        self.original.insert(name.clone(), root.clone());
         self.copies.insert(key.clone(), name.clone());
 
-        let mut copy = target.clone();
         if let Some(r) = copy.result
             && copy.symbols[r].name == copy.name
         {
             copy.symbols.rename(r, name.clone());
         }
         copy.name = name.clone();
-        let substitutes = self.bind(&mut copy, target, key, args);
+        let substitutes = self.bind(&mut copy, key, args);
         if self.grows(&copy, &substitutes) {
             return None;
         }
@@ -375,9 +427,10 @@ impl Specializer<'_> {
             .chain(copy.args.iter().filter_map(|a| a.sym()))
             .collect();
         ids.into_iter().for_each(|id| copy.declare(id));
-        let at = self.insertion_point(&target.name);
-        self.program.units.insert(at, copy);
-        self.assigned.add(&self.program.units[at]);
+        self.assigned.add(&copy);
+        self.places.insert(name.clone(), self.program.units.len());
+        self.program.units.push(copy);
+        self.join_family(root, &target_name, &name);
         self.unit(&name);
         Some(name)
     }
@@ -409,56 +462,55 @@ impl Specializer<'_> {
         true
     }
 
-    /// Behind the unit and the copies made of it.
-    fn insertion_point(&self, name: &Name) -> usize {
-        let mut at = self
-            .program
-            .units
-            .iter()
-            .position(|u| u.name == *name)
-            .map_or(0, |i| i + 1);
-        while let Some(u) = self.program.units.get(at)
-            && self.original.contains_key(&u.name)
-            && u.name.starts_with(&format!("{name}_"))
-        {
+    /// A copy stands behind the unit that it is a copy of and the copies made of that before.
+    fn join_family(&mut self, root: Name, target: &Name, copy: &Name) {
+        let family = self
+            .families
+            .entry(root.clone())
+            .or_insert_with(|| vec![root]);
+        let own = format!("{target}_");
+        let mut at = family.iter().position(|n| n == target).map_or(0, |i| i + 1);
+        while family.get(at).is_some_and(|n| n.starts_with(&own)) {
             at += 1;
         }
-        at
+        family.insert(at, copy.clone());
     }
 
     /// Replaces the dummy procedures by dummy arguments for what the closures capture.
     fn bind(
         &mut self,
         copy: &mut Unit,
-        target: &Unit,
         key: &Key,
         args: &[Expr],
     ) -> BTreeMap<SymId, Substitute> {
         let mut substitutes = BTreeMap::new();
-        let mut new_args: Vec<Vec<Arg>> = target.args.iter().map(|a| vec![*a]).collect();
+        let old_args = copy.args.clone();
+        let mut new_args: Vec<Vec<Arg>> = old_args.iter().map(|a| vec![*a]).collect();
         let mut captured_at: HashMap<(usize, usize), SymId> = HashMap::new();
         for (i, bound) in key.1.iter().enumerate() {
             let Some((procedure, slots)) = bound else {
                 continue;
             };
-            let Some(dummy) = target.args.get(i).and_then(|a| a.sym()) else {
+            let Some(dummy) = old_args.get(i).and_then(|a| a.sym()) else {
                 continue;
             };
             let known = match procedure {
-                Constant::Global(name) => self.program.unit(name).cloned(),
+                Constant::Global(name) => {
+                    self.places.get(name).map(|i| &self.program.units[*i])
+                }
                 _ => None,
             };
             let span = args.get(i).map_or(Span::NONE, |a| a.span);
             new_args[i] = Vec::new();
             let mut captured = Vec::new();
-            if let Some(unit) = &known {
+            if let Some(unit) = known {
                 let first = unit.args.len().saturating_sub(slots.len());
                 let dummies: Vec<Option<SymId>> =
                     unit.args[first..].iter().map(|a| a.sym()).collect();
                 let mut import = Import::new(unit);
                 for (k, slot) in slots.iter().enumerate() {
                     let ours = match slot {
-                        Slot::Ordinary(j) => target.args.get(*j).and_then(|a| a.sym()),
+                        Slot::Ordinary(j) => old_args.get(*j).and_then(|a| a.sym()),
                         Slot::Closure(at, number) => captured_at.get(&(*at, *number)).copied(),
                         Slot::New => None,
                     };
@@ -489,8 +541,8 @@ impl Specializer<'_> {
                 span,
                 ..copy.symbols[dummy].clone()
             };
-            let id = procedure.symbol(copy, known.as_ref().map(class_and_type), (dummy, &seen));
-            if let Some(unit) = &known {
+            let id = procedure.symbol(copy, known.map(class_and_type), (dummy, &seen));
+            if let Some(unit) = known {
                 check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
             }
             copy.undeclare(dummy);
@@ -510,18 +562,20 @@ impl Specializer<'_> {
     /// that capture nothing, so that [`Specializer::unit`] makes copies. Returns whether
     /// there were any.
     fn close_constants(&mut self, roots: &HashSet<Name>) -> bool {
-        let reached = CallGraph::of(self.program).reached(roots);
-        let crowded = crowded_dummies(self.program, &reached, roots);
+        let reached = reached(&CallGraph::of(self.program), roots);
+        let crowded = Passed::of(self.program, &reached).crowded(roots);
         if crowded.is_empty() {
             return false;
         }
-        share(self.program, &is_copied);
+        share(self.program, &copied(self.program));
         let mut any = false;
-        for unit in self
+        // What `share` adds has no calls.
+        for (unit, _) in self
             .program
             .units
             .iter_mut()
-            .filter(|u| reached.contains(&u.name))
+            .zip(reached)
+            .filter(|(_, reached)| *reached)
         {
             let Unit { symbols, body, .. } = unit;
             for_each_call_mut(body, &mut |callee, args| {
@@ -574,93 +628,4 @@ fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
             args.extend(new.captured.iter().map(|c| Expr::var(*c, Span::NONE)));
         }
     });
-}
-
-/// The dummy procedures, as (unit, position), that get different procedures from different
-/// calls, and those that hand theirs on to such.
-fn crowded_dummies(
-    program: &Program,
-    reached: &HashSet<Name>,
-    roots: &HashSet<Name>,
-) -> HashSet<(Name, usize)> {
-    let values = procedure_values(program, reached, roots);
-    let mut crowded: HashSet<(Name, usize)> = values
-        .iter()
-        .filter(|(_, v)| v.len() > 1)
-        .map(|(k, _)| k.clone())
-        .collect();
-    loop {
-        let before = crowded.len();
-        for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
-            for_each_call(&unit.body, &mut |callee, args| {
-                let Some(name) = global(&unit.symbols, callee) else {
-                    return;
-                };
-                for (i, a) in args.iter().enumerate() {
-                    if let ExprKind::Var(s) = a.kind
-                        && let Some(own) = unit.arg_position(s)
-                        && crowded.contains(&(name.clone(), i))
-                    {
-                        crowded.insert((unit.name.clone(), own));
-                    }
-                }
-            });
-        }
-        if crowded.len() == before {
-            return crowded;
-        }
-    }
-}
-
-/// For every dummy procedure of the reached units, the procedures that it may stand for.
-/// Those of the roots may be anything.
-pub(super) fn procedure_values(
-    program: &Program,
-    reached: &HashSet<Name>,
-    roots: &HashSet<Name>,
-) -> BTreeMap<(Name, usize), BTreeSet<Constant>> {
-    let mut values: BTreeMap<(Name, usize), BTreeSet<Constant>> = BTreeMap::new();
-    for unit in program.units.iter().filter(|u| roots.contains(&u.name)) {
-        for (i, _) in procedure_dummies(unit) {
-            values
-                .entry((unit.name.clone(), i))
-                .or_default()
-                .insert(Constant::Outside);
-        }
-    }
-    let units: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-    loop {
-        let before: usize = values.values().map(BTreeSet::len).sum();
-        for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
-            for_each_call(&unit.body, &mut |callee, args| {
-                let Some(target) = global(&unit.symbols, callee).and_then(|n| units.get(n)) else {
-                    return;
-                };
-                for (i, _) in procedure_dummies(target) {
-                    let Some(ExprKind::Var(s)) = args.get(i).map(|a| &a.kind) else {
-                        continue;
-                    };
-                    let mut new = BTreeSet::new();
-                    if let Some(c) = Constant::of(&unit.symbols, *s) {
-                        new.insert(c);
-                    } else if let Some(own) = unit.arg_position(*s) {
-                        new.extend(
-                            values
-                                .get(&(unit.name.clone(), own))
-                                .into_iter()
-                                .flatten()
-                                .cloned(),
-                        );
-                    }
-                    values
-                        .entry((target.name.clone(), i))
-                        .or_default()
-                        .extend(new);
-                }
-            });
-        }
-        if values.values().map(BTreeSet::len).sum::<usize>() == before {
-            return values;
-        }
-    }
 }

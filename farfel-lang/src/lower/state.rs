@@ -12,8 +12,20 @@ use crate::ir::{
 };
 use std::collections::{BTreeSet, HashSet};
 
-/// Moves the saved variables of the units that `which` chooses to COMMON.
-pub(super) fn share(program: &mut Program, which: &dyn Fn(&Unit) -> bool) {
+/// Moves the saved variables of the units that `which` chooses, by position, to COMMON.
+pub(super) fn share(program: &mut Program, which: &[bool]) {
+    let mut open: Vec<(usize, BTreeSet<SymId>)> = Vec::new();
+    for (i, unit) in program.units.iter().enumerate() {
+        if which[i] && unit.kind != UnitKind::Program {
+            let saved = saved(unit);
+            if !saved.is_empty() {
+                open.push((i, saved));
+            }
+        }
+    }
+    if open.is_empty() {
+        return;
+    }
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         // Block names share the compiler's name space with procedures only, but people
@@ -25,15 +37,8 @@ pub(super) fn share(program: &mut Program, which: &dyn Fn(&Unit) -> bool) {
         }));
     }
     let mut new = Vec::new();
-    for unit in program
-        .units
-        .iter_mut()
-        .filter(|u| u.kind != UnitKind::Program && which(u))
-    {
-        let saved = saved(unit);
-        if !saved.is_empty() {
-            new.extend(share_one(unit, &saved, &mut taken));
-        }
+    for (i, saved) in open {
+        new.extend(share_one(&mut program.units[i], &saved, &mut taken));
     }
     program.units.extend(new);
 }
