@@ -1,6 +1,8 @@
 //! `farfel tapenade`: the files that Tapenade's command line leaves, what stands in them,
 //! and what comes out of programs that are linked with them.
 
+#![allow(clippy::print_stderr)] // says what was skipped
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

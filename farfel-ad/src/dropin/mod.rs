@@ -105,7 +105,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     // Calls of what is not in the sources are usual; where a derivative is due, the list of
     // messages says so.
     diagnostics.retain(|d| d.is_error() || d.rule != &rules::UNKNOWN_PROCEDURE);
-    let first = stem(&files.first().map_or("", |(name, _)| name));
+    let first = stem(files.first().map_or("", |(name, _)| name));
     let base = options.output.as_deref().map_or(first, base_name);
     let messages = File {
         name: format!("{}.msg", options.file_stem(base)),
