@@ -22,13 +22,13 @@ use crate::layout::{Convention, Layout, Pattern};
 use crate::locations::{Set, Space};
 use crate::tangent::{Tangents, differentiate_heads};
 use farfel_lang::diagnostic::{any_errors, rules};
-use farfel_lang::ir::{Name, Program, Spec, SpecKind, Unit};
+use farfel_lang::ir::{Name, Place, Program, Spec, SpecKind, SymId, Unit, for_each_symbol};
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::{Loader, parse};
 use farfel_lang::{Diagnostic, FileId, Severity, Sources};
 use options::{Mode, Options};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -83,8 +83,14 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     };
     diagnostics.extend(found);
     for d in &mut diagnostics {
-        // Old libraries call what is not in the sources, and with other types.
-        if [&rules::UNKNOWN_PROCEDURE, &rules::ARGUMENT_MISMATCH].contains(&d.rule) {
+        // Old libraries call what is not in the sources, with other types, and pass
+        // functions without telling theirs. The compiler has the last word on that.
+        let tolerable = [
+            &rules::UNKNOWN_PROCEDURE,
+            &rules::ARGUMENT_MISMATCH,
+            &rules::TYPE_MISMATCH,
+        ];
+        if tolerable.contains(&d.rule) {
             d.severity = Severity::Warning;
         }
     }
@@ -99,7 +105,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     // Calls of what is not in the sources are usual; where a derivative is due, the list of
     // messages says so.
     diagnostics.retain(|d| d.is_error() || d.rule != &rules::UNKNOWN_PROCEDURE);
-    let first = stem(&files.first().map_or("", |(name, _)| name));
+    let first = stem(files.first().map_or("", |(name, _)| name));
     let base = options.output.as_deref().map_or(first, base_name);
     let messages = File {
         name: format!("{}.msg", options.file_stem(base)),
@@ -207,6 +213,7 @@ fn units(
             let status = status(source, &space, &derived.context, assigned);
             derived.unit.comments.push(status);
         }
+        declare_external(program, &mut derived.unit);
         for name in sizes_used(&derived.unit) {
             let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
                 Some((dimension, array)) => {
@@ -236,6 +243,31 @@ fn units(
         .into_iter()
         .map(|d| (program.unit(&d.of).map(|u| u.span.file), d.unit));
     Ok((made.collect(), messages))
+}
+
+/// Declares procedures without text EXTERNAL, as readers of derivatives expect.
+fn declare_external(program: &Program, unit: &mut Unit) {
+    let unknown: Vec<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| {
+            s.class.is_procedure()
+                && s.place == Place::Global
+                && !s.external
+                && program.unit(&s.name).is_none()
+        })
+        .map(|(id, _)| id)
+        .collect();
+    let mut called = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        called.insert(s);
+    });
+    for s in unknown {
+        if called.contains(&s) {
+            unit.symbols[s].external = true;
+            unit.declare(s);
+        }
+    }
 }
 
 /// What the user must define for a unit.

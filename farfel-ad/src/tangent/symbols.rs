@@ -394,7 +394,18 @@ impl Gen<'_> {
             }
             return self.procedures.get(&actual).copied();
         }
-        let name = self.engine.names.borrow_mut().request_passed(&of.name, &key);
+        let name = self
+            .engine
+            .names
+            .borrow_mut()
+            .request_passed(&of.name, &key);
+        // Who only passes a function on need not have told its type.
+        let told = self.engine.program.unit(&of.name);
+        let told = told.and_then(|u| u.symbols[u.result?].ty);
+        let of = Symbol {
+            ty: told.or(of.ty),
+            ..of
+        };
         if let Some(s) = self.unit.symbols.find(&name) {
             if self.unit.symbols[s].class.is_procedure() {
                 self.unit.symbols[s].external = true;
