@@ -6,7 +6,8 @@
 //! their units and then in the order of the text, so that numbers do not depend on the
 //! order of files.
 
-use super::calls::global;
+use super::calls::{global, has_ad_blocks};
+use super::compact::Changed;
 use super::import::{Import, variables_needed};
 use super::storage::{Storage, common_blocks, members};
 use crate::callgraph::CallGraph;
@@ -23,16 +24,26 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// The number of the block that each outlined subroutine comes from.
 pub(super) type Blocks = HashMap<Name, u32>;
 
-pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Blocks {
+/// Adds the names of the units that it changes or adds to `changed`.
+pub(super) fn outline(
+    program: &mut Program,
+    changed: &mut Changed,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Blocks {
+    let mut places: Vec<usize> = (0..program.units.len())
+        .filter(|i| has_ad_blocks(&program.units[*i].body))
+        .collect();
+    if places.is_empty() {
+        return Blocks::new();
+    }
+    places.sort_by(|a, b| program.units[*a].name.cmp(&program.units[*b].name));
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
     let mut blocks = Blocks::new();
-    let sharing = Sharing::of(program);
-    let mut places: Vec<usize> = (0..program.units.len()).collect();
-    places.sort_by(|a, b| program.units[*a].name.cmp(&program.units[*b].name));
-    let mut new: Vec<Vec<Unit>> = vec![Vec::new(); places.len()];
+    let sharing = Sharing::of(program, &places);
+    let mut new: Vec<Vec<Unit>> = vec![Vec::new(); program.units.len()];
     for at in places {
         let mut outline = Outline {
             taken: &mut taken,
@@ -43,16 +54,16 @@ pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) 
             diagnostics,
         };
         outline.unit(&mut program.units[at], &mut new[at]);
+        changed.insert(program.units[at].name.clone());
+        changed.extend(new[at].iter().map(|u| u.name.clone()));
     }
-    if new.iter().any(|n| !n.is_empty()) {
-        let old = std::mem::take(&mut program.units);
-        // The new subroutines go before their unit.
-        program.units = old
-            .into_iter()
-            .zip(new)
-            .flat_map(|(unit, new)| new.into_iter().chain([unit]))
-            .collect();
-    }
+    let old = std::mem::take(&mut program.units);
+    // The new subroutines go before their unit.
+    program.units = old
+        .into_iter()
+        .zip(new)
+        .flat_map(|(unit, new)| new.into_iter().chain([unit]))
+        .collect();
     blocks
 }
 
@@ -203,15 +214,12 @@ struct Sharing {
 }
 
 impl Sharing {
-    /// Nothing if no unit with an AD block has an EQUIVALENCE.
-    fn of(program: &Program) -> Option<Self> {
-        let concerned = program.units.iter().any(|u| {
-            let mut blocks = false;
-            walk_block(&u.body, &mut |s| {
-                blocks |= matches!(s.kind, StmtKind::Ad(_))
-            });
-            blocks && has_equivalence(u)
-        });
+    /// Nothing if no unit with an AD block has an EQUIVALENCE. `with_blocks` are the
+    /// positions of the units with AD blocks.
+    fn of(program: &Program, with_blocks: &[usize]) -> Option<Self> {
+        let concerned = with_blocks
+            .iter()
+            .any(|i| has_equivalence(&program.units[*i]));
         concerned.then(|| Sharing {
             assigned: Assigned::of(program),
             graph: CallGraph::of(program),

@@ -4,6 +4,7 @@
 //! that every stage before shows the subprograms with the arguments the user gave them.
 
 use super::calls::{Constant, check_calls, for_each_call_mut, global};
+use super::compact::Changed;
 use super::passed::Passed;
 use super::specialize::class_and_type;
 use crate::callgraph::UnitIndex;
@@ -12,9 +13,11 @@ use crate::effects::procedure_dummies;
 use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// Adds the names of the units that it changes to `changed`.
 pub(super) fn propagate(
     program: &mut Program,
     roots: &HashSet<Name>,
+    changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let constants = constants(program, roots);
@@ -48,15 +51,21 @@ pub(super) fn propagate(
         dropped.entry(unit).or_default().push(position);
     }
     for unit in &mut program.units {
+        let mut any = false;
         if let Some(positions) = dropped.get(&unit.name) {
             drop_at(&mut unit.args, positions);
+            any = true;
         }
         let Unit { symbols, body, .. } = unit;
         for_each_call_mut(body, &mut |callee, args| {
             if let Some(positions) = global(symbols, *callee).and_then(|c| dropped.get(c)) {
                 drop_at(args, positions);
+                any = true;
             }
         });
+        if any {
+            changed.insert(unit.name.clone());
+        }
     }
 }
 

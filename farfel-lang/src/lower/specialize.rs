@@ -8,14 +8,13 @@
 //! two would bear the same name, or where one of them may be assigned: Fortran forbids two
 //! names for one variable that is assigned.
 
-use super::calls::{
-    Constant, check_calls, for_each_call, for_each_call_mut, global, references_in_order,
-};
+use super::calls::{Constant, Mentions, check_calls, for_each_call, for_each_call_mut, global};
+use super::compact::Changed;
 use super::import::Import;
 use super::passed::Passed;
 use super::prune::reached;
 use super::state::share;
-use crate::callgraph::CallGraph;
+use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{
@@ -23,22 +22,21 @@ use crate::ir::{
     unused_name,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// More copies of one subprogram than this means that they would never end.
 const MOST_COPIES: usize = 500;
 
+/// Adds the names of the units that it changes or adds to `changed`.
 pub(super) fn specialize(
     program: &mut Program,
     roots: &HashSet<Name>,
+    changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    if program.units.iter().any(has_closures) {
-        share(program, &copied(program));
-    }
     let mut specializer = Specializer {
-        assigned: Assigned::of(program),
-        taken: names(program),
+        assigned: None,
+        taken: HashSet::new(),
         program,
         copies: HashMap::new(),
         counts: HashMap::new(),
@@ -46,6 +44,7 @@ pub(super) fn specialize(
         original: HashMap::new(),
         places: HashMap::new(),
         families: HashMap::new(),
+        changed,
         diagnostics,
     };
     specializer.round();
@@ -74,72 +73,70 @@ fn names(program: &Program) -> HashSet<Name> {
         .collect()
 }
 
-/// Units so that what is called comes before what calls it; a lifted subprogram comes
-/// behind the unit that it was nested in.
-fn callees_first(program: &Program) -> Vec<Name> {
+/// The units that pass closures on, so that what is called comes before what calls it; a
+/// lifted subprogram comes behind the unit that it was nested in.
+fn callers_of_closures(program: &Program) -> Vec<usize> {
+    /// Recursion is followed on a list, not on the stack: call chains may be long.
+    enum Step {
+        Visit(usize),
+        Done(usize),
+    }
+    let index = UnitIndex::of(program);
+    let units: Vec<Mentions> = program
+        .units
+        .iter()
+        .map(|u| Mentions::of(u, &index))
+        .collect();
+    let mut order = Vec::new();
+    let mut is_nested = vec![false; units.len()];
+    for c in units.iter().flat_map(|u| &u.closures) {
+        is_nested[*c] = true;
+    }
+    if !is_nested.contains(&true) {
+        return order;
+    }
     // Lifted subprograms stand before their surroundings, innermost first, and bear their
     // name as a prefix; they are visited with them.
-    let units: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-    let mut done: BTreeSet<Name> = BTreeSet::new();
-    let mut order = Vec::new();
-    fn visit(
-        name: &Name,
-        units: &HashMap<&Name, &Unit>,
-        done: &mut BTreeSet<Name>,
-        order: &mut Vec<Name>,
-    ) {
-        let Some(unit) = units.get(name) else { return };
-        if !done.insert(name.clone()) {
-            return;
-        }
-        let closures = closures_of(unit);
-        for callee in references_in_order(unit) {
-            if !closures.contains(&callee) {
-                visit(&callee, units, done, order);
-            }
-        }
-        // What the closures call must be ready too, before this unit passes them on.
-        for c in &closures {
-            if let Some(inner) = units.get(c) {
-                for callee in references_in_order(inner) {
-                    if callee != *name
-                        && !closures_of(inner).contains(&callee)
-                        && !closures.contains(&callee)
-                    {
-                        visit(&callee, units, done, order);
+    let all = 0..units.len();
+    let outer = all.clone().filter(|i| !is_nested[*i]);
+    let mut done = vec![false; units.len()];
+    let mut open: Vec<Step> = Vec::new();
+    let mut next: Vec<Step> = Vec::new();
+    for start in outer.chain(all) {
+        open.push(Step::Visit(start));
+        while let Some(step) = open.pop() {
+            let at = match step {
+                Step::Visit(at) => at,
+                Step::Done(at) => {
+                    if !units[at].closures.is_empty() {
+                        order.push(at);
                     }
+                    continue;
                 }
+            };
+            if std::mem::replace(&mut done[at], true) {
+                continue;
             }
+            let Mentions {
+                references,
+                closures,
+            } = &units[at];
+            let callees = references.iter().filter(|c| !closures.contains(c));
+            next.extend(callees.map(|c| Step::Visit(*c)));
+            // What the closures call must be ready too, before this unit passes them on.
+            for inner in closures.iter().map(|c| &units[*c]) {
+                let callees = inner
+                    .references
+                    .iter()
+                    .filter(|c| **c != at && !inner.closures.contains(c) && !closures.contains(c));
+                next.extend(callees.map(|c| Step::Visit(*c)));
+            }
+            next.push(Step::Done(at));
+            next.extend(closures.iter().map(|c| Step::Visit(*c)));
+            open.extend(next.drain(..).rev());
         }
-        order.push(name.clone());
-        for c in closures {
-            visit(&c, units, done, order);
-        }
-    }
-    let nested: HashSet<Name> = program.units.iter().flat_map(closures_of).collect();
-    for u in program.units.iter().filter(|u| !nested.contains(&u.name)) {
-        visit(&u.name, &units, &mut done, &mut order);
-    }
-    for u in &program.units {
-        visit(&u.name, &units, &mut done, &mut order);
     }
     order
-}
-
-/// The lifted subprograms that a unit passes on, in textual order.
-fn closures_of(unit: &Unit) -> Vec<Name> {
-    let mut found = Vec::new();
-    for_each_call(&unit.body, &mut |_, args| {
-        for a in args {
-            if let ExprKind::Closure(s, _) = a.kind {
-                let name = unit.symbols[s].name.clone();
-                if !found.contains(&name) {
-                    found.push(name);
-                }
-            }
-        }
-    });
-    found
 }
 
 fn has_closures(unit: &Unit) -> bool {
@@ -152,7 +149,8 @@ fn has_closures(unit: &Unit) -> bool {
 
 struct Specializer<'a> {
     program: &'a mut Program,
-    assigned: Assigned,
+    /// These two are found when the first copy may be needed.
+    assigned: Option<Assigned>,
     taken: HashSet<Name>,
     /// What a copy was made for, and its name.
     copies: HashMap<Key, Name>,
@@ -167,6 +165,7 @@ struct Specializer<'a> {
     /// For subprograms of the source with copies: themselves and all copies, in the order
     /// that they get in the program.
     families: HashMap<Name, Vec<Name>>,
+    changed: &'a mut Changed,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -189,12 +188,20 @@ enum Slot {
 impl Specializer<'_> {
     /// Does every unit once, then puts the new copies where they belong.
     fn round(&mut self) {
-        let order = callees_first(self.program);
+        let order = callers_of_closures(self.program);
+        if order.is_empty() {
+            return;
+        }
+        if self.assigned.is_none() {
+            share(self.program, &copied(self.program), self.changed);
+            self.assigned = Some(Assigned::of(self.program));
+            self.taken = names(self.program);
+        }
         let units = self.program.units.iter().enumerate();
         self.places = units.map(|(i, u)| (u.name.clone(), i)).collect();
         let before = self.program.units.len();
-        for name in order {
-            self.unit(&name);
+        for at in order {
+            self.unit(at);
         }
         if self.program.units.len() > before {
             self.put_in_order();
@@ -224,13 +231,11 @@ impl Specializer<'_> {
     }
 
     /// Gives every call of a unit that passes closures a copy that takes none.
-    fn unit(&mut self, name: &Name) {
-        let Some(index) = self.places.get(name).copied() else {
-            return;
-        };
+    fn unit(&mut self, index: usize) {
         if !has_closures(&self.program.units[index]) {
             return;
         }
+        self.changed.insert(self.program.units[index].name.clone());
         // The unit itself stays in place meanwhile, for copies of it in recursion.
         let mut caller = self.program.units[index].clone();
         let mut body = std::mem::take(&mut caller.body);
@@ -335,6 +340,11 @@ impl Specializer<'_> {
 
     /// Decides for every captured variable of every closure how the copy gets it.
     fn slots(&self, caller: &Unit, target: &Unit, args: &[Expr]) -> Vec<Vec<Slot>> {
+        let assigned = |unit: &Name, position: usize| {
+            self.assigned
+                .as_ref()
+                .is_none_or(|a| a.argument(unit, position))
+        };
         let mut all: Vec<Vec<Slot>> = Vec::new();
         let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
         for (i, a) in args.iter().enumerate() {
@@ -357,9 +367,7 @@ impl Specializer<'_> {
                             .get(j)
                             .and_then(|d| d.sym())
                             .is_some_and(|s| target.symbols[s].name == *dummy_name);
-                        same_name
-                            || self.assigned.argument(&target.name, j)
-                            || self.assigned.argument(procedure, first + k)
+                        same_name || assigned(&target.name, j) || assigned(procedure, first + k)
                     }
                 });
                 slots.push(if let Some(j) = ordinary {
@@ -427,11 +435,15 @@ impl Specializer<'_> {
             .chain(copy.args.iter().filter_map(|a| a.sym()))
             .collect();
         ids.into_iter().for_each(|id| copy.declare(id));
-        self.assigned.add(&copy);
-        self.places.insert(name.clone(), self.program.units.len());
+        if let Some(assigned) = &mut self.assigned {
+            assigned.add(&copy);
+        }
+        let at = self.program.units.len();
+        self.places.insert(name.clone(), at);
+        self.changed.insert(name.clone());
         self.program.units.push(copy);
         self.join_family(root, &target_name, &name);
-        self.unit(&name);
+        self.unit(at);
         Some(name)
     }
 
@@ -477,12 +489,7 @@ impl Specializer<'_> {
     }
 
     /// Replaces the dummy procedures by dummy arguments for what the closures capture.
-    fn bind(
-        &mut self,
-        copy: &mut Unit,
-        key: &Key,
-        args: &[Expr],
-    ) -> BTreeMap<SymId, Substitute> {
+    fn bind(&mut self, copy: &mut Unit, key: &Key, args: &[Expr]) -> BTreeMap<SymId, Substitute> {
         let mut substitutes = BTreeMap::new();
         let old_args = copy.args.clone();
         let mut new_args: Vec<Vec<Arg>> = old_args.iter().map(|a| vec![*a]).collect();
@@ -495,9 +502,7 @@ impl Specializer<'_> {
                 continue;
             };
             let known = match procedure {
-                Constant::Global(name) => {
-                    self.places.get(name).map(|i| &self.program.units[*i])
-                }
+                Constant::Global(name) => self.places.get(name).map(|i| &self.program.units[*i]),
                 _ => None,
             };
             let span = args.get(i).map_or(Span::NONE, |a| a.span);
@@ -567,7 +572,7 @@ impl Specializer<'_> {
         if crowded.is_empty() {
             return false;
         }
-        share(self.program, &copied(self.program));
+        share(self.program, &copied(self.program), self.changed);
         let mut any = false;
         // What `share` adds has no calls.
         for (unit, _) in self

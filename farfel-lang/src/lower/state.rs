@@ -5,6 +5,7 @@
 //! value of its own. So its saved variables move to COMMON first, each to a block of its
 //! own, and their initial values to a BLOCK DATA unit.
 
+use super::compact::Changed;
 use super::import::Import;
 use crate::ir::{
     Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind,
@@ -13,7 +14,8 @@ use crate::ir::{
 use std::collections::{BTreeSet, HashSet};
 
 /// Moves the saved variables of the units that `which` chooses, by position, to COMMON.
-pub(super) fn share(program: &mut Program, which: &[bool]) {
+/// Adds the names of the units that it changes or adds to `changed`.
+pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed) {
     let mut open: Vec<(usize, BTreeSet<SymId>)> = Vec::new();
     for (i, unit) in program.units.iter().enumerate() {
         if which[i] && unit.kind != UnitKind::Program {
@@ -38,8 +40,10 @@ pub(super) fn share(program: &mut Program, which: &[bool]) {
     }
     let mut new = Vec::new();
     for (i, saved) in open {
+        changed.insert(program.units[i].name.clone());
         new.extend(share_one(&mut program.units[i], &saved, &mut taken));
     }
+    changed.extend(new.iter().map(|u| u.name.clone()));
     program.units.extend(new);
 }
 
