@@ -154,8 +154,12 @@ impl<'a> Objects<'a> {
             );
         }
         for i in &group.reads {
+            let name = match units[*i].name.as_str() {
+                "" => "BLOCK DATA",
+                name => name,
+            };
             key = key.field(
-                &format!("text of {}", units[*i].name),
+                &format!("text of {name}"),
                 self.digests[*i].text.as_bytes(),
             );
         }
@@ -266,7 +270,6 @@ impl<'a> Objects<'a> {
                     .collect(),
             );
         }
-        let faults: Vec<OnceLock<Fault>> = keys.iter().map(|_| OnceLock::new()).collect();
         means
             .workers
             .run(&needs, &|task, worker| match tasks[task] {
