@@ -233,13 +233,13 @@ pub fn library(script: &Script) {
     );
     let leaf = |name: &str, factor: u32| {
         format!(
-            "      DOUBLE PRECISION FUNCTION {name}(X)\nC     The leaf {name}.\n      \
+            "C     The leaf {name}.\n      DOUBLE PRECISION FUNCTION {name}(X)\n      \
              DOUBLE PRECISION X\n      {name} = {factor}*X*X\n      END\n\n"
         )
     };
     let derivative = |name: &str, expression: &str| {
         format!(
-            "      DOUBLE PRECISION FUNCTION {name}(X)\nC     The slope of a sum.\n      \
+            "C     The slope of a sum.\n      DOUBLE PRECISION FUNCTION {name}(X)\n      \
              DOUBLE PRECISION X, Y, D, LEAFA, LEAFB, LEAFG, LONG, SHORT\n      ADF(X)\n        \
              Y = {expression}\n      END ADF(D = TANGENT(Y))\n      {name} = D\n      END\n\n"
         )
