@@ -289,7 +289,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     let archived = shelf.has_library(&library, &wanted);
     if !archived {
         let step = recorder.begin("archive", names.library(), 0);
-        archive::write(&made, &means, &library, &names, out)?;
+        archive::write(&made, &means, &library, &names)?;
         recorder.end(step, From::Ran);
     }
     // What was said of an object may be said of other lines now.

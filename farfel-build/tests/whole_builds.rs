@@ -56,7 +56,12 @@ fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files(dir)
         .into_iter()
         .filter(lasting)
-        .map(|p| (p.strip_prefix(dir).unwrap().to_owned(), fs::read(&p).unwrap()))
+        .map(|p| {
+            (
+                p.strip_prefix(dir).unwrap().to_owned(),
+                fs::read(&p).unwrap(),
+            )
+        })
         .collect()
 }
 
@@ -84,7 +89,9 @@ fn whatever_is_damaged_is_mended() {
             }
             // From the cache, or where nothing but the last build is known.
             let run = match damage {
-                "changed" => p.clone().with("FARFEL_CACHE_DIR", no_cache.to_str().unwrap()),
+                "changed" => p
+                    .clone()
+                    .with("FARFEL_CACHE_DIR", no_cache.to_str().unwrap()),
                 _ => p.clone(),
             };
             run.run();
@@ -105,7 +112,11 @@ fn whatever_is_damaged_is_mended() {
     fs::remove_dir_all(p.out.join("farfel")).unwrap();
     fs::write(p.out.join("farfel"), "").unwrap();
     let said = p.try_run();
-    assert!(!said.ok && said.errors[0].contains("out/farfel"), "{:?}", said.errors);
+    assert!(
+        !said.ok && said.errors[0].contains("out/farfel"),
+        "{:?}",
+        said.errors
+    );
     fs::remove_file(p.out.join("farfel")).unwrap();
     p.run();
     assert!(contents(&p.out) == before);
@@ -180,66 +191,251 @@ fn with_mounts(text: &str, p: &Script) -> Option<std::process::Output> {
 fn a_disk_that_is_full() {
     let dir = sandbox();
     let p = built(dir.path());
-    let before = p.results();
-    let needed: usize = files(&p.out).iter().map(|f| fs::metadata(f).unwrap().len() as usize).sum();
-    let log = dir.path().join("log");
-    fs::create_dir(&log).unwrap();
-    let copy = dir.path().join("copy");
+    let (library, bindings) = p.results();
+    let good = dir.path().join("good");
+    fs::create_dir(&good).unwrap();
+    fs::write(good.join("library"), &library).unwrap();
+    fs::write(good.join("bindings"), &bindings).unwrap();
+    let sizes = files(&p.out)
+        .into_iter()
+        .map(|f| fs::metadata(f).unwrap().len());
+    let needed: u64 = sizes.sum();
     // OUT_DIR with more and more room, always empty at first: what stops it is another file
-    // each time. Then there is room. First nothing is known, then all is.
-    let mut seen = 0;
-    for (cache, step) in [("empty", 5), ("cache", 12)] {
+    // each time. Then there is room. Once nothing is known, once all is in the cache.
+    let all: Vec<u64> = (1..34).map(|n| n * 4).collect();
+    let mut failures = 0;
+    for (cache, percents) in [("empty", &[5, 30, 60, 90, 105, 132][..]), ("cache", &all)] {
+        let log = dir.path().join(format!("log-{cache}"));
+        fs::create_dir(&log).unwrap();
+        let sizes: Vec<String> = percents
+            .iter()
+            .map(|p| (needed * p / 100).to_string())
+            .collect();
+        // On the small file system itself there is no room for what is said either.
         let text = format!(
-            "mount -t tmpfs none \"$OUT_DIR\"
-            for percent in $(seq 2 {step} 130); do
-              rm -rf \"$OUT_DIR\"/*
-              size=$(({needed} * percent / 100 / 4096 * 4096))
-              mount -o remount,size=$size none \"$OUT_DIR\"
-              \"$@\" > '{log}'/$percent.out 2> '{log}'/$percent.err && echo 0 > '{log}'/$percent.code || echo $? > '{log}'/$percent.code
-              ls -d \"$OUT_DIR\"/farfel-????????????* >> '{log}'/left || true
-              if [ $percent = 12 ] || [ $percent = 62 ] || [ $(cat '{log}'/$percent.code) = 0 ]; then
-                mount -o remount,size=100m none \"$OUT_DIR\"
-                \"$@\" > '{log}'/after.out
-                cmp \"$OUT_DIR\"/*.a '{lib}'
-                cmp \"$OUT_DIR\"/farfel_bindings.rs '{bindings}'
-              fi
+            "cd '{}'
+            mount -t tmpfs none \"$OUT_DIR\"
+            for size in {}; do
+              rm -rf \"$OUT_DIR\"/* '{}'
+              mount -o remount,size=$size \"$OUT_DIR\"
+              code=0; \"$@\" > $size.out 2> $size.err || code=$?
+              echo $code > $size.code
+              for f in \"$OUT_DIR\"/*.a; do [ ! -e \"$f\" ] || cmp \"$f\" '{good}/library'; done
+              mount -o remount,size=100m \"$OUT_DIR\"
+              \"$@\" > after.out
+              cmp \"$OUT_DIR\"/*.a '{good}/library'
+              cmp \"$OUT_DIR\"/farfel_bindings.rs '{good}/bindings'
+              for f in \"$OUT_DIR\"/farfel-?????????????????* \"$OUT_DIR\"/*.tmp; do
+                [ ! -e \"$f\" ] || {{ echo \"left: $f\"; exit 1; }}
+              done
             done",
-            step = if cache == "empty" { 60 / 12 * 2 } else { step / 3 },
-            log = log.display(),
-            lib = copy.join("lib").display(),
-            bindings = copy.join("bindings").display(),
+            log.display(),
+            sizes.join(" "),
+            dir.path().join("empty").display(),
+            good = good.display(),
         );
-        fs::create_dir_all(&copy).unwrap();
-        fs::write(copy.join("lib"), &before.0).unwrap();
-        fs::write(copy.join("bindings"), &before.1).unwrap();
-        let p = p.clone().with("FARFEL_CACHE_DIR", dir.path().join(cache).to_str().unwrap());
-        let p = p.into_out(&dir.path().join("full"));
-        if with_mounts(&text, &p).is_none() {
+        let p = p
+            .clone()
+            .with("FARFEL_CACHE_DIR", dir.path().join(cache).to_str().unwrap());
+        if with_mounts(&text, &p.into_out(&dir.path().join("full"))).is_none() {
             return;
         }
-        let mut good = 0;
-        for file in files(&log) {
-            if file.extension().is_some_and(|e| e == "code") {
-                let code = fs::read_to_string(&file).unwrap();
-                let out = fs::read_to_string(file.with_extension("out")).unwrap();
-                let err = fs::read_to_string(file.with_extension("err")).unwrap();
-                match code.trim() {
-                    "0" => good += 1,
-                    _ => {
-                        seen += 1;
-                        assert!(
-                            out.contains("No space left on device") || err.contains("No space left"),
-                            "{}: {out}\n{err}",
-                            file.display()
-                        );
-                        assert!(out.contains("cargo::error="), "{out}");
-                        assert!(!err.contains("panicked"), "{err}");
-                    }
-                }
-                fs::remove_file(&file).unwrap();
+        let mut successes = 0;
+        for size in sizes {
+            let read = |what: &str| fs::read_to_string(log.join(format!("{size}.{what}"))).unwrap();
+            if read("code") == "0\n" {
+                successes += 1;
+                continue;
             }
+            failures += 1;
+            let (out, err) = (read("out"), read("err"));
+            assert!(out.contains("cargo::error="), "{size}: {out}\n{err}");
+            assert!(
+                format!("{out}{err}").contains("No space left"),
+                "{size}: {out}\n{err}"
+            );
+            assert!(!err.contains("panicked"), "{size}: {err}");
         }
-        assert!(good > 0, "{cache}");
+        assert!(successes > 0, "{cache}");
     }
-    assert!(seen >= 20, "{seen}");
+    assert!(failures > 20, "{failures}");
+}
+
+#[test]
+fn directories_that_cannot_be_written() {
+    let dir = sandbox();
+    let p = built(dir.path());
+    p.edit("src/a.ff", "2*X*X", "3*X*X");
+    let log = dir.path().join("log");
+    fs::create_dir(&log).unwrap();
+    // OUT_DIR, the cache, and where temporary files are.
+    let text = "
+        mount --bind \"$OUT_DIR\" \"$OUT_DIR\"
+        mount -o remount,bind,ro \"$OUT_DIR\"
+        ! \"$@\" > LOG/out 2>&1
+        umount \"$OUT_DIR\"
+        mount --bind \"$TMPDIR\" \"$TMPDIR\"
+        mount -o remount,bind,ro \"$TMPDIR\"
+        ! \"$@\" > LOG/tmp 2>&1
+        umount \"$TMPDIR\"
+        mount --bind \"$FARFEL_CACHE_DIR\" \"$FARFEL_CACHE_DIR\"
+        mount -o remount,bind,ro \"$FARFEL_CACHE_DIR\"
+        \"$@\" > LOG/cache 2>&1
+        umount \"$FARFEL_CACHE_DIR\"
+        mount -t tmpfs -o size=64k,mode=700 none \"$FARFEL_CACHE_DIR\"
+        rm -r \"$OUT_DIR\"/*
+        \"$@\" > LOG/full 2>&1
+        ";
+    let text = text.replace("LOG", log.to_str().unwrap());
+    if with_mounts(&text, &p).is_none() {
+        return;
+    }
+    let said = |name: &str, key: &str| -> Vec<String> {
+        let text = fs::read_to_string(log.join(name)).unwrap();
+        assert!(!text.contains("panicked"), "{text}");
+        let lines = text.lines().filter_map(|l| l.strip_prefix(key));
+        lines.map(str::to_owned).collect()
+    };
+    for (name, place) in [("out", "/out"), ("tmp", "/tmp")] {
+        let errors = said(name, "cargo::error=");
+        let [error] = &errors[..] else {
+            panic!("{errors:?}")
+        };
+        assert!(error.contains("Read-only file system"), "{error}");
+        assert!(error.contains(place), "{error}");
+    }
+    for (name, why) in [("cache", "read-only"), ("full", "no space left on device")] {
+        let warnings = said(name, "cargo::warning=");
+        let [warning] = &warnings[..] else {
+            panic!("{warnings:?}")
+        };
+        assert!(warning.contains(why), "{warning}");
+    }
+    let other = p.clone().into_out(&dir.path().join("other"));
+    other.run();
+    assert_same(&p.results(), &other.results(), "after all that");
+}
+
+/// Several builds of one crate share a cache that is empty at first, and two of them even
+/// OUT_DIR, which cargo would not let happen.
+#[test]
+fn builds_at_once() {
+    let dir = sandbox();
+    let p = Script::new(dir.path(), "plan");
+    library(&p);
+    for change in ["2*X*X", "3*X*X"] {
+        p.edit("src/a.ff", "2*X*X", change);
+        let places =
+            ["one", "two", "three", "three"].map(|d| p.clone().into_out(&dir.path().join(d)));
+        let running = places.each_ref().map(|p| {
+            let mut command = p.command();
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        });
+        for run in running {
+            let said = Said::from(run.wait_with_output().unwrap());
+            assert!(said.ok, "{:?}\n{}", said.errors, said.stderr);
+            assert_eq!(said.warnings, [""; 0]);
+        }
+        let fresh = p
+            .clone()
+            .into_out(&dir.path().join(change.replace('*', "")))
+            .with(
+                "FARFEL_CACHE_DIR",
+                dir.path().join("other").to_str().unwrap(),
+            );
+        fresh.run();
+        for place in &places {
+            assert_same(&place.results(), &fresh.results(), "at once");
+            place.run();
+            assert_eq!(place.steps(), [""; 0]);
+        }
+    }
+}
+
+/// gfortran crashes at the third object, once.
+#[test]
+fn a_compiler_that_crashes_once() {
+    let dir = sandbox();
+    let p = built(dir.path());
+    let before = p.results();
+    let ill = dir.path().join("ill");
+    let fc = program(
+        &dir.path().join("bin/fc"),
+        &format!(
+            "#!/bin/sh\ncase \"$*\" in *' -c '*) n=$(cat '{0}'); echo $((n - 1)) > '{0}'\n\
+             [ $n = 1 ] && kill -SEGV $$;; esac\nexec gfortran \"$@\"\n",
+            ill.display()
+        ),
+    );
+    let p = p
+        .with("FARFEL_FC", fc.to_str().unwrap())
+        .with("NUM_JOBS", "1")
+        .with("FARFEL_CACHE_DIR", dir.path().join("new").to_str().unwrap())
+        .into_out(&dir.path().join("other"));
+    fs::write(&ill, "3").unwrap();
+    let said = p.try_run();
+    assert!(!said.ok);
+    assert!(
+        said.stderr.contains("SIGSEGV") || said.errors[0].contains("SIGSEGV"),
+        "{:?}\n{}",
+        said.errors,
+        said.stderr
+    );
+    assert!(
+        files(&p.out)
+            .iter()
+            .all(|f| !f.ends_with("libfarfel_plan_0_1_0.a"))
+    );
+    p.run();
+    assert_same(&p.results(), &before, "after the crash");
+    // What went well before, or beside it, is not made again.
+    let steps = p.steps();
+    let made = steps.iter().filter(|s| s.starts_with("compile")).count();
+    assert_eq!(made, 1, "{steps:?}");
+}
+
+/// Times decide nothing.
+#[test]
+fn a_clock_that_jumps() {
+    let dir = sandbox();
+    let p = built(dir.path());
+    let day = Duration::from_secs(24 * 3600);
+    let mut factor = 2;
+    for (of_sources, of_results) in [(3700, 44000), (44000, 3700), (3700, 3700), (44000, 44000)] {
+        p.edit(
+            "src/a.ff",
+            &format!("{factor}*X*X\n      END\n\n"),
+            &format!("{}*X*X\n      END\n\n", factor + 20),
+        );
+        factor += 20;
+        let set = |files: Vec<PathBuf>, days: u32| {
+            for f in files {
+                let file = fs::File::options().write(true).open(f).unwrap();
+                file.set_modified(SystemTime::UNIX_EPOCH + day * days)
+                    .unwrap();
+            }
+        };
+        set(files(&p.root), of_sources);
+        set(files(&p.out), of_results);
+        set(files(&dir.path().join("cache")), of_results);
+        p.run();
+        let steps = p.steps();
+        assert_eq!(
+            steps,
+            [
+                "compile alpha: changed: text of LEAFA",
+                "request ALPHA_ADF1_G1"
+            ]
+        );
+        let other = p.clone().into_out(&dir.path().join(factor.to_string()));
+        set(files(&dir.path().join("cache")), of_results);
+        other.run();
+        let steps = other.steps();
+        assert!(
+            steps.len() == 6 && steps.iter().all(|s| s.starts_with("cache")),
+            "{steps:?}"
+        );
+        assert_same(&p.results(), &other.results(), "times");
+    }
 }
