@@ -439,3 +439,64 @@ fn a_clock_that_jumps() {
         assert_same(&p.results(), &other.results(), "times");
     }
 }
+
+/// Two packages of several objects with equal names of everything, in one program.
+#[test]
+fn two_libraries_in_one_program() {
+    let dir = sandbox();
+    let p = Project::new("linked", "linked");
+    let exports = "\n[package.metadata.farfel]\n\
+                   exports = ['ALPHA', 'BETA', 'GAMMA', 'DELTA', 'EPSILON', 'ZETA']\n";
+    let manifest = fs::read_to_string(p.directory.join("Cargo.toml")).unwrap();
+    p.file(
+        "below/Cargo.toml",
+        manifest
+            .replace("[workspace]\n", "")
+            .replace("'linked'", "'linked-below'")
+            + exports,
+    );
+    p.file("below/build.rs", "fn main() { farfel_build::compile(); }\n");
+    p.file("below/src/lib.rs", "farfel_runtime::include_bindings!();\n");
+    p.append("Cargo.toml", exports);
+    let manifest = fs::read_to_string(p.directory.join("Cargo.toml")).unwrap();
+    p.file(
+        "Cargo.toml",
+        manifest.replace(
+            "[dependencies]\n",
+            "[dependencies]\nlinked-below = { path = 'below' }\n",
+        ),
+    );
+    script::sources(&Script::new(dir.path(), "").at(&p.directory));
+    let below = Script::new(dir.path(), "").at(&p.directory.join("below"));
+    script::sources(&below);
+    // Each function has another value there.
+    for (file, old, new) in [
+        ("src/a.ff", "2*X*X", "200*X*X"),
+        ("src/a.ff", "5*X*X", "500*X*X"),
+        ("src/deep/b.ff", "3*X*X", "300*X*X"),
+        ("src/deep/b.ff", "7*X*X", "700*X*X"),
+        ("src/deep/b.ff", "4*X*X", "400*X*X"),
+        ("fortran/c.f", "11.0D0", "1100.0D0"),
+    ] {
+        below.edit(file, old, new);
+    }
+    p.file(
+        "src/main.rs",
+        "farfel_runtime::include_bindings!();
+use linked_below as below;
+fn main() {
+    println!(\"{} {} {} {}\", alpha(1.5), beta(1.5), gamma(1.5), delta(1.5));
+    println!(\"{} {} {} {}\", below::alpha(1.5), below::beta(1.5), below::gamma(1.5), below::delta(1.5));
+    epsilon(2.0);
+    println!(\"{} {}\", delta(1.5), below::delta(1.5));
+    below::epsilon(3.0);
+    println!(\"{} {}\", delta(1.5), below::delta(1.5));
+}
+",
+    );
+    let expected = "27 45 27 16.5\n2700 4500 2700 1650\n3 1650\n3 4.5\n";
+    assert_eq!(p.run(), expected);
+    assert!(fs::read_dir(p.out().join("farfel")).unwrap().count() >= 12);
+    let ran = p.cargo(&["run", "-q", "--release"]);
+    assert_eq!(ran.stdout, expected, "{}", ran.stderr);
+}

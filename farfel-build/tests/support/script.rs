@@ -59,6 +59,13 @@ impl Script {
             .with("FARFEL_CACHE_DIR", path(&dir.join("cache")))
     }
 
+    /// Whose sources are elsewhere.
+    #[must_use]
+    pub fn at(mut self, root: &Path) -> Script {
+        self.root = root.to_owned();
+        self
+    }
+
     /// With a variable, which need not be one of its environment.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Script {
@@ -231,6 +238,11 @@ pub fn library(script: &Script) {
         "[package]\nname = 'plan'\nversion = '0.1.0'\n[package.metadata.farfel]\n\
          exports = ['ALPHA', 'BETA', 'GAMMA', 'DELTA', 'EPSILON', 'ZETA']\n",
     );
+    sources(script);
+}
+
+/// The sources of [`library`].
+pub fn sources(script: &Script) {
     let leaf = |name: &str, factor: u32| {
         format!(
             "C     The leaf {name}.\n      DOUBLE PRECISION FUNCTION {name}(X)\n      \
