@@ -93,9 +93,12 @@ pub(crate) fn compile(
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
+    // Debug information names the switches, and with them the directory of the module's file.
+    command.arg("-gno-record-gcc-switches");
+    // The last that fits counts, and the one may be in the other.
     for directory in [
-        Some(scratch.path().to_owned()),
         std::env::current_dir().ok(),
+        Some(scratch.path().to_owned()),
     ] {
         if let Some(directory) = directory {
             let mut flag = OsString::from("-ffile-prefix-map=");

@@ -286,16 +286,21 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         .zip(&keys)
         .map(|(o, k)| (o.name.as_str(), k.hex()))
         .collect();
-    if !shelf.has_library(&library, &wanted) {
+    let archived = shelf.has_library(&library, &wanted);
+    if !archived {
         let step = recorder.begin("archive", names.library(), 0);
-        archive::write(&made, &means, &library, &names, out)?;
+        archive::write(&made, &means, &library, &names)?;
+        recorder.end(step, From::Ran);
+    }
+    // What was said of an object may be said of other lines now.
+    let about: Vec<_> = made.iter().map(|o| (o.name.as_str(), &o.about)).collect();
+    if !archived || !shelf.is_about(&about) {
         let known = made
             .into_iter()
             .zip(&keys)
             .map(|(o, k)| (o.name, k.hex(), k.recipe().to_owned(), o.about))
             .collect();
         shelf.close(out, &library, known)?;
-        recorder.end(step, From::Ran);
     }
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
     cache.finish();

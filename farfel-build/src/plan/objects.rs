@@ -154,8 +154,12 @@ impl<'a> Objects<'a> {
             );
         }
         for i in &group.reads {
+            let name = match units[*i].name.as_str() {
+                "" => "BLOCK DATA",
+                name => name,
+            };
             key = key.field(
-                &format!("text of {}", units[*i].name),
+                &format!("text of {name}"),
                 self.digests[*i].text.as_bytes(),
             );
         }
@@ -266,7 +270,6 @@ impl<'a> Objects<'a> {
                     .collect(),
             );
         }
-        let faults: Vec<OnceLock<Fault>> = keys.iter().map(|_| OnceLock::new()).collect();
         means
             .workers
             .run(&needs, &|task, worker| match tasks[task] {
@@ -293,20 +296,27 @@ impl<'a> Objects<'a> {
 
         let mut objects = Vec::new();
         let mut errors = Vec::new();
-        let mut said = derivatives.said(request_task.keys().copied().collect::<BTreeSet<_>>());
+        // First what stands with objects: so the order is that of a build that makes nothing.
+        let mut said = Vec::new();
+        let mut refused = derivatives.said(request_task.keys().copied().collect::<BTreeSet<_>>());
         for (object, fault) in found.into_iter().zip(faults) {
             if let Some((object, warnings)) = object.into_inner() {
                 said.extend(warnings);
                 objects.push(object);
             }
             match fault.into_inner() {
-                Some(Fault::Diagnostics(d)) => said.extend(d),
+                Some(Fault::Diagnostics(d)) => refused.extend(d),
                 Some(Fault::Error(e)) => errors.push(e),
                 None => {}
             }
         }
-        for d in said {
-            if !diagnostics.contains(&d) {
+        for d in said.into_iter().chain(refused) {
+            // A statement that two objects have is warned of once, whoever asked for it.
+            let known = |x: &Diagnostic| match d.is_error() {
+                true => *x == d,
+                false => x.rule == d.rule && x.span == d.span && x.message == d.message,
+            };
+            if !diagnostics.iter().any(known) {
                 diagnostics.push(d);
             }
         }
