@@ -342,8 +342,11 @@ fn variable(name: &'static str) -> Result<String, Error> {
 struct Directives(Vec<String>);
 
 impl Directives {
+    /// Whatever the value is, it stays one directive.
     fn add(&mut self, key: &str, value: impl std::fmt::Display) {
-        self.0.push(format!("cargo::{key}={value}"));
+        let value = value.to_string();
+        self.0
+            .push(format!("cargo::{key}={}", render::plain(&value)));
     }
 
     fn watch(&mut self, path: &Path) {
@@ -381,7 +384,7 @@ impl Directives {
 /// fails.
 fn report_error(error: &Error) {
     let headline = error.to_string();
-    let headline = headline.lines().next().unwrap_or_default();
+    let headline = render::plain(headline.lines().next().unwrap_or_default());
     let _ = writeln!(std::io::stdout(), "cargo::error={headline}");
     let text = match error {
         Error::Diagnostics(report) => {
@@ -390,7 +393,12 @@ fn report_error(error: &Error) {
             render::render(report, color)
         }
         // The headline said the rest.
-        other if other.to_string().lines().count() > 1 => format!("{other}\n"),
+        other if other.to_string().lines().count() > 1 => {
+            let text = other.to_string();
+            text.lines()
+                .map(|l| format!("{}\n", render::plain(l)))
+                .collect()
+        }
         _ => String::new(),
     };
     let _ = write!(std::io::stderr(), "{text}");

@@ -50,6 +50,27 @@ pub(super) fn read(
     reader.adapt(units).map_err(|d| vec![d])
 }
 
+/// The derivative of a head from which or of which nothing is wanted, for which ADIFOR
+/// cannot be asked: the head, with derivatives that it does not touch.
+pub(super) fn passive(
+    program: &Program,
+    request: &Request,
+    options: &Options,
+    prepared: &Prepared,
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    let reader = Reader {
+        program,
+        request,
+        options,
+        prepared,
+    };
+    let mut unit = prepared.head().into_iter().cloned().collect::<Vec<_>>();
+    for u in &mut unit {
+        u.name = reader.head_name();
+    }
+    reader.adapt(unit).map_err(|d| vec![d])
+}
+
 struct Reader<'a> {
     program: &'a Program,
     request: &'a Request,
@@ -303,7 +324,18 @@ impl Reader<'_> {
         let Some(head) = self.prepared.head() else {
             return Err(self.fault("there is nothing to differentiate"));
         };
-        let (pairs, count, leading) = self.arguments(unit, head)?;
+        let (pairs, mut count, leading) = self.arguments(unit, head)?;
+        let asked = !request.independents.is_empty() && !request.dependents.is_empty();
+        if request.vector && !asked {
+            let name = unit.symbols.unused(&names.derivative("P_"), &|_| false);
+            let id = unit.symbols.add(Symbol {
+                typed: true,
+                place: Place::Dummy,
+                ..Symbol::variable(name, Type::INTEGER, span)
+            });
+            unit.declare(id);
+            count = Some(id);
+        }
         if request.vector && count.is_none() {
             return Err(self.fault(format!(
                 "{} has no {}, the number of directions",

@@ -127,7 +127,7 @@ pub(super) fn choose(
             },
             None => match on_top(program) {
                 Some(u) => {
-                    messages.push(format!("Command: {} is taken as the head", u.name));
+                    messages.push(format!("Command: Took {} as the head", u.name));
                     units.push((u, spec));
                 }
                 None => errors.push(absent("there is no subprogram to differentiate".to_owned())),
@@ -316,13 +316,13 @@ impl<'a> Slots<'a> {
         };
         if spec.independents.is_some() {
             let gone = independents.difference(&inputs).collect();
-            say(gone, "without influence: taken from the independents");
+            say(gone, "without influence, removed from independents");
         }
         if spec.dependents.is_some() {
             let gone = dependents.difference(&outputs).collect();
-            say(gone, "not influenced: taken from the dependents");
+            say(gone, "not influenced, removed from dependents");
             let more = outputs.difference(dependents).collect();
-            say(more, "independent and assigned: taken as dependent, too");
+            say(more, "independent and assigned, added to dependents");
         }
         Context { inputs, outputs }
     }

@@ -18,6 +18,7 @@
 //! after the block and the suffix.
 
 mod expr;
+mod interface;
 mod names;
 mod rules;
 mod stmt;
@@ -186,12 +187,7 @@ pub(crate) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(
-        program: &'a Program,
-        layout: &'a Layout,
-        dependence: Dependence,
-        block: Span,
-    ) -> Self {
+    fn new(program: &'a Program, layout: &'a Layout, dependence: Dependence, block: Span) -> Self {
         Engine {
             program,
             layout,

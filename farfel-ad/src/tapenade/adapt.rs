@@ -2,14 +2,14 @@
 
 use super::input::Prepared;
 use super::output::{Made, broken, called};
-use super::{fit, silence, spans, stack, vector};
-use farfel_lang::Sources;
+use super::{fit, mixed, silence, spans, stack, vector};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     AdMode, Name, Place, Program, Request, StmtKind, Unit, unused_name, walk_block_mut,
 };
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::{Sources, Span};
 use std::collections::HashSet;
 
 /// The units to add to the program.
@@ -26,6 +26,7 @@ pub(super) fn adapt(
     let mut units: Vec<Unit> = Vec::new();
     for Made { mut unit, of } in made {
         silence::restore_stops(&mut unit, &p.placeholders);
+        mixed::keep_precision(&mut unit);
         vector::generalise(&mut unit).map_err(|f| vec![directions(p, request, &unit, &f)])?;
         let of = of.and_then(|n| p.unit(&n));
         spans::place_unit(
@@ -99,10 +100,9 @@ fn stack_pairs(
         )]
     };
     for m in stubs {
-        let Some((r, of)) = m
-            .of
-            .as_ref()
-            .and_then(|of| stack::routine(of).map(|r| (r, of)))
+        let Some((r, of)) =
+            m.of.as_ref()
+                .and_then(|of| stack::routine(of).map(|r| (r, of)))
         else {
             continue;
         };
@@ -136,7 +136,7 @@ fn stack_pairs(
             text += &made.ok_or_else(|| unexpected(&name))?;
         }
     }
-    Ok(own_units(&text, request))
+    Ok(own_units(&text, request.span))
 }
 
 /// The routine that pairs a value with a derivative of zero.
@@ -160,7 +160,7 @@ fn pair_up(unit: &mut Unit, request: &Request, plain: &mut Vec<Name>) {
 }
 
 /// Units of ours, from their text.
-pub(super) fn own_units(text: &str, request: &Request) -> Vec<Unit> {
+pub(super) fn own_units(text: &str, span: Span) -> Vec<Unit> {
     let mut sources = Sources::new();
     let file = sources.add("own", text);
     let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
@@ -168,7 +168,7 @@ pub(super) fn own_units(text: &str, request: &Request) -> Vec<Unit> {
     let faults = resolve(&mut program);
     debug_assert!(faults.is_empty(), "{faults:?}\n{text}");
     for u in &mut program.units {
-        spans::place_unit(u, request.span);
+        spans::place_unit(u, span);
     }
     program.units
 }
@@ -183,9 +183,11 @@ fn add_copies(program: &Program, request: &Request, p: &Prepared, units: &mut Ve
         if !done.insert(name.clone()) {
             continue;
         }
-        if let Some(helper) = p.helpers.iter().find(|u| u.name == name) {
+        if let Some(helper) = p.helpers.iter().find(|h| h.real.name == name) {
             if program.unit(&name).is_none() {
-                units.push(helper.clone());
+                let mut unit = helper.real.clone();
+                spans::place_unit(&mut unit, request.span);
+                units.push(unit);
             }
             continue;
         }

@@ -97,7 +97,10 @@ pub(super) fn fit(
         return Err(vec![broken(
             p,
             request,
-            format!("Tapenade made a derivative of {} whose arguments are not known", head.name),
+            format!(
+                "Tapenade made a derivative of {} whose arguments are not known",
+                head.name
+            ),
         )]);
     };
     if let Some(i) = slots.iter().find_map(|s| match s {
@@ -240,6 +243,17 @@ fn wrapper(
                 | SpecKind::Format(..)
         )
     });
+    // Locals are not needed. What is in COMMON, or constant, may be a bound.
+    let local: Vec<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| {
+            matches!(s.place, Place::Local | Place::Global)
+                && !matches!(s.class, Class::Parameter(_))
+        })
+        .map(|(id, _)| id)
+        .collect();
+    local.into_iter().for_each(|id| unit.undeclare(id));
     super::spans::place_unit(&mut unit, span);
     let dummies: Vec<Option<SymId>> = head.args.iter().map(|a| a.sym()).collect();
     let count = request.vector.then(|| {
@@ -298,8 +312,7 @@ fn wrapper(
         s.class = Class::Subroutine;
         s.place = Place::Global;
         s.ty = None;
-        unit.body
-            .push(Stmt::new(StmtKind::Call(name, args), span));
+        unit.body.push(Stmt::new(StmtKind::Call(name, args), span));
     }
     for i in zeroed {
         let Some(d) = derivatives[*i] else { continue };

@@ -1,7 +1,8 @@
 //! What the tool gets to read: the closure of the request's head in the call graph.
 
+use super::intrinsics::Helper;
 use super::silence::{self, Placeholder};
-use super::{intrinsics, sizes, stack};
+use super::{commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -21,11 +22,13 @@ pub(super) struct Prepared {
     /// generates must call the copies.
     pub changed: HashSet<Name>,
     /// Units of ours that stand for intrinsic functions.
-    pub helpers: Vec<Unit>,
+    pub helpers: Vec<Helper>,
     /// The support routines that got stubs.
     pub stubs: Vec<Name>,
     /// What stands in for STOP.
     pub placeholders: Vec<Placeholder>,
+    /// Parts of arrays are passed.
+    pub parts: bool,
     /// The text of all that.
     pub text: String,
     /// For each line of the text, where it comes from.
@@ -62,8 +65,13 @@ pub(super) fn prepare(
     };
     for u in &mut p.units {
         strip_comments(u);
+        jumps::spell_out(u);
+        functions::rename_dummies(u);
         match request.mode {
-            AdMode::Forward => silence::hide_stops(u, &mut p.placeholders),
+            AdMode::Forward => {
+                silence::declare_named(u);
+                silence::hide_stops(u, &mut p.placeholders);
+            }
             AdMode::Reverse => {
                 if silence::silence(u, request, faults) {
                     p.changed.insert(u.name.clone());
@@ -71,8 +79,12 @@ pub(super) fn prepare(
             }
         }
     }
+    commons::declare(&mut p.units);
+    // Sizes do not say what part of an array it is.
+    p.parts = parts::are_passed(&p.units);
     sizes::give_sizes(&mut p.units, &mut p.changed);
     p.helpers = intrinsics::replace(&mut p.units);
+    p.units.iter_mut().for_each(mixed::separate);
     spread(&p.units, &mut p.changed);
     for u in &p.units {
         for name in stack::calls(u) {
@@ -131,7 +143,8 @@ fn strip_block(block: &mut Block) {
 fn print(p: &Prepared) -> (String, Vec<Span>) {
     let mut text = String::new();
     let mut lines = Vec::new();
-    for u in p.units.iter().rev().chain(&p.helpers) {
+    let helpers = p.helpers.iter().map(|h| &h.seen);
+    for u in p.units.iter().rev().chain(helpers) {
         print_one(u, &mut text, &mut lines);
         text.push('\n');
         lines.push(u.end_span);

@@ -2,10 +2,10 @@
 
 use super::input::Prepared;
 use super::silence::PLACEHOLDER;
-use super::{stack, Options};
+use super::{Options, stack};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Request, Unit, walk_block};
+use farfel_lang::ir::{AdMode, Request, Unit, walk_block};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,16 +18,14 @@ struct Message<'t> {
     text: &'t str,
 }
 
-/// What is said of correct programs, or what the resolver of ours judges better: implicit
-/// types, conversions, undeclared procedures, comparisons of reals, moved declarations.
-const IDLE: &[&str] = &[
-    "CF03", "CF04", "CF05", "DD28", "DD31", "DD34", "DF05", "TC16", "TC18", "TC19", "TC33", "TC37",
-];
+/// What is said of correct programs. Types and declarations (TC and DD) are idle too: those
+/// that matter were judged when the program was read.
+const IDLE: &[&str] = &["CF03", "CF04", "CF05", "DF05"];
 
 /// What makes the derivative wrong, or incomplete.
 const SERIOUS: &[&str] = &[
     "AD01", "AD09", "AD10", "AD11", "AD12", "AD14", "AD15", "AD16", "AD17", "AD18", "AD19", "AD20",
-    "AD22", "AD25", "CF01", "DD13",
+    "AD25",
 ];
 
 /// The diagnostics for what the tool said: on its standard output, and in its file of
@@ -113,7 +111,11 @@ fn judge(
     let mut rule = &rules::AD_TOOL;
     let mut help = None;
     match m.code {
-        code if IDLE.contains(&code) => return None,
+        code if IDLE.contains(&code) || code.starts_with("TC") || code.starts_with("DD") => {
+            return None;
+        }
+        // What tangents follow without trouble.
+        "CF01" | "AD22" => serious = request.mode == AdMode::Reverse,
         // Says of a head without derivatives that it has none: see `passive`.
         "AD06" => return None,
         // The constant of vector mode is taken care of.
@@ -134,9 +136,9 @@ fn judge(
                 "its derivative must be linked to the program".to_owned()
             });
         }
-        // Variables that keep their value from call to call, and their derivative with it.
+        // Variables that keep their value from call to call, and that the caller cannot
+        // see: they are not saved, and their derivatives not set to zero.
         "AD14" => {
-            serious = m.text.contains("initialize");
             help = Some("pass the variable as an argument, or put it into COMMON".to_owned());
         }
         "Command" => {

@@ -10,7 +10,12 @@
 //! | `input` | the copy of the closure that the tool gets |
 //! | `silence` | input, output and STOP in that copy |
 //! | `intrinsics` | intrinsic functions that the tool gets wrong |
+//! | `mixed` | conversions of results |
+//! | `functions` | statement functions |
+//! | `jumps` | computed and assigned GOTO |
 //! | `sizes` | arrays of assumed size |
+//! | `commons` | COMMON blocks that are used further down |
+//! | `parts` | parts of arrays as arguments |
 //! | `command` | the command line |
 //! | `messages` | what the tool says, as diagnostics |
 //! | `output` | the files that it writes |
@@ -20,12 +25,17 @@
 
 mod adapt;
 mod check;
+mod commons;
 mod command;
 mod fit;
+mod functions;
 mod input;
 mod intrinsics;
+mod jumps;
 mod messages;
+mod mixed;
 mod output;
+mod parts;
 mod silence;
 mod sizes;
 mod spans;
@@ -94,13 +104,7 @@ pub fn job(
         return Err(found);
     }
     match prepared.head() {
-        Some(head) => Ok(command::job(
-            version,
-            options,
-            request,
-            head,
-            prepared.text.clone(),
-        )),
+        Some(head) => Ok(command::job(version, options, request, head, &prepared)),
         None => Err(vec![no_head(request)]),
     }
 }
@@ -154,13 +158,7 @@ impl AdTool for Tapenade {
         let Some(head) = prepared.head() else {
             return Err(vec![no_head(request)]);
         };
-        let job = command::job(
-            self.version,
-            &self.options,
-            request,
-            head,
-            prepared.text.clone(),
-        );
+        let job = command::job(self.version, &self.options, request, head, &prepared);
         let files = command::files(self.version, request);
         let ran = match self.runner.run(&job) {
             Ok(ran) => ran,
@@ -178,15 +176,17 @@ impl AdTool for Tapenade {
             }
         };
         let file = ran.files.get(&files.messages).map_or("", String::as_str);
-        let mut found =
-            messages::diagnostics(&prepared, request, &self.options, &ran.said, file);
+        let mut found = messages::diagnostics(&prepared, request, &self.options, &ran.said, file);
         split(&mut found, warnings)?;
         let text = output::text(&ran, &files.input);
         if text.trim().is_empty() && (ran.said.contains("(AD06)") || file.contains("(AD06)")) {
+            self.runner.accept(&job, &ran);
             return fit::passive(program, request);
         }
         let made = output::read(&prepared, request, &text)?;
-        adapt::adapt(program, request, &prepared, made)
+        let units = adapt::adapt(program, request, &prepared, made)?;
+        self.runner.accept(&job, &ran);
+        Ok(units)
     }
 }
 
@@ -219,10 +219,15 @@ fn failure(e: &RunError) -> (&str, String) {
     }
 }
 
-/// The last thing that was said.
+/// What was said that tells most: the first exception, else the last line.
 fn last(said: &str) -> String {
-    said.lines()
-        .map(str::trim)
-        .rfind(|l| !l.is_empty() && !l.starts_with("@@"))
+    let lines = || {
+        said.lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty() && !l.starts_with("@@") && !l.starts_with("at "))
+    };
+    lines()
+        .find(|l| l.contains("Exception") || l.contains("Error"))
+        .or_else(|| lines().last())
         .map_or_else(String::new, |l| format!("; it said: {l}"))
 }

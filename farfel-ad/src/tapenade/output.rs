@@ -47,6 +47,16 @@ pub(super) fn read(
             line.trim()
         )));
     }
+    if let Some(array) = unknown_size(text) {
+        return Err(vec![
+            broken(
+                p,
+                request,
+                format!("Tapenade needs the size of {array}, which it cannot find out"),
+            )
+            .help(format!("declare {array} with its size")),
+        ]);
+    }
     let mut sources = Sources::new();
     let start = p.text.len() as u32;
     let file = sources.add("derivative", format!("{}{text}", p.text));
@@ -93,6 +103,19 @@ pub(super) fn read(
     Ok(made)
 }
 
+/// The array whose size the output asks for by a constant that is nowhere defined:
+/// `ISIZE1OFx`.
+fn unknown_size(text: &str) -> Option<String> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .map(str::to_ascii_uppercase)
+        .find_map(|word| {
+            let rest = word.strip_prefix("ISIZE")?;
+            let array = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            let array = array.strip_prefix("OF")?;
+            Some(array.strip_prefix("DRF").unwrap_or(array).to_owned())
+        })
+}
+
 /// A fault of the tool's, at the block that needs the derivative.
 pub(super) fn broken(p: &Prepared, request: &Request, what: String) -> Diagnostic {
     let d = Diagnostic::error(&rules::AD_TOOL, request.span, what).label("for this AD block");
@@ -112,7 +135,11 @@ fn origin(p: &Prepared, request: &Request, unit: &Unit) -> Option<Name> {
         rest.split_whitespace().next().map(str::to_owned)
     });
     let known = |name: &str| {
-        let names = p.units.iter().chain(&p.helpers).map(|u| &u.name);
+        let names = p
+            .units
+            .iter()
+            .chain(p.helpers.iter().map(|h| &h.seen))
+            .map(|u| &u.name);
         names
             .chain(&p.stubs)
             .find(|n| n.eq_ignore_ascii_case(name))
@@ -130,7 +157,7 @@ fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Di
         .iter()
         .map(|m| &m.unit)
         .chain(&p.units)
-        .chain(&p.helpers)
+        .chain(p.helpers.iter().map(|h| &h.seen))
         .map(|u| u.name.as_str())
         .collect();
     // Unknown procedures of the input were judged before the run, and so were calls of

@@ -7,8 +7,8 @@
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind,
-    Symbol, Type, Unit, walk_block_mut,
+    Block, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind, Symbol, Type,
+    Unit, walk_block, walk_block_mut,
 };
 
 /// Takes input, output, STOP and PAUSE out of a unit. Returns whether there was any.
@@ -19,10 +19,13 @@ pub(super) fn silence(unit: &mut Unit, request: &Request, faults: &mut Vec<Diagn
         let new = match &s.kind {
             StmtKind::Stop(_) | StmtKind::Pause(_) => StmtKind::Continue,
             StmtKind::Io(io) if !is_internal(unit, io) => {
-                if matches!(io.kind, IoKind::Read | IoKind::Inquire) {
+                let reads_now = matches!(io.kind, IoKind::Read | IoKind::Inquire);
+                // Lowering passes what the head itself reads, or refuses it.
+                if reads_now && unit.name != request.head {
                     faults.push(reads(unit, s, request));
                 }
                 match status(io) {
+                    _ if reads_now => StmtKind::Continue,
                     // Whoever looks at the status finds that all went well.
                     Some(v) => StmtKind::Assign(v.clone(), Expr::int(0, s.span)),
                     None => StmtKind::Continue,
@@ -74,6 +77,25 @@ fn status(io: &Io) -> Option<&Expr> {
         ExprKind::Keyword(name, e) if name == "IOSTAT" => Some(&**e),
         _ => None,
     })
+}
+
+/// Declares what input and output name: of what is only named there the tool forgets that
+/// it has an implicit type.
+pub(super) fn declare_named(unit: &mut Unit) {
+    let mut named = Vec::new();
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Io(io) = &s.kind {
+            for e in io.control.iter().chain(&io.items) {
+                e.for_each_symbol(&mut |s| named.push(s));
+            }
+        }
+    });
+    for s in named {
+        if unit.symbols[s].is_variable() && !unit.symbols[s].typed {
+            unit.symbols[s].typed = true;
+            unit.declare(s);
+        }
+    }
 }
 
 /// What stands in for STOP with a code.
@@ -146,5 +168,24 @@ pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
             s.kind = StmtKind::Stop(Some(code));
         }
     });
+    drop_second_stops(&mut body);
     unit.body = body;
+    for p in placeholders {
+        if let Some(s) = unit.symbols.find(&p.name) {
+            unit.undeclare(s);
+        }
+    }
+}
+
+/// The STOP that says nothing behind the one that does.
+fn drop_second_stops(block: &mut Block) {
+    let mut stopped = false;
+    block.retain(|s| {
+        let second = stopped && s.label.is_none() && s.kind == StmtKind::Stop(None);
+        stopped = matches!(s.kind, StmtKind::Stop(Some(_)));
+        !second
+    });
+    for s in block {
+        s.blocks_mut().into_iter().for_each(drop_second_stops);
+    }
 }

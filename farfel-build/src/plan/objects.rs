@@ -9,7 +9,7 @@ use super::recorder::Recorder;
 use super::shelf::{About, Shelf};
 use super::workers::Workers;
 use crate::assemble::{self, Library, Links};
-use crate::cache::{Cache, Entry, Key};
+use crate::cache::{Cache, Entry, Key, Origin};
 use crate::facts::{Facts, entries};
 use crate::gfortran::{self, Fault};
 use crate::names::Names;
@@ -352,8 +352,12 @@ impl<'a> Objects<'a> {
                 From::Fresh,
             )));
         }
-        let Some(Entry { files }) = means.cache.get(key) else {
+        let Some((Entry { files }, origin)) = means.cache.find(key) else {
             return Ok(None);
+        };
+        let from = match origin {
+            Origin::Remote => From::Remote,
+            _ => From::Cache,
         };
         let mut files: HashMap<String, Vec<u8>> = files.into_iter().collect();
         let (Some(about), Some(code), Some(text)) = (
@@ -370,7 +374,7 @@ impl<'a> Objects<'a> {
             return Ok(None);
         };
         means.shelf.put(&group.name, &code, &text)?;
-        Ok(Some((object(about, code), warnings, From::Cache)))
+        Ok(Some((object(about, code), warnings, from)))
     }
 
     /// Makes an object whose derivatives have been made.
@@ -489,6 +493,12 @@ fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
     program
 }
 
+/// The name of a field in a line of a recipe.
+fn name(line: &str) -> &str {
+    let end = [" = ", " : "].iter().filter_map(|s| line.find(s)).min();
+    &line[..end.unwrap_or(line.len())]
+}
+
 /// Why an object is made: the first line in which its recipe differs from the last one.
 fn reason(before: Option<&str>, now: &str) -> String {
     let Some(before) = before else {
@@ -496,7 +506,7 @@ fn reason(before: Option<&str>, now: &str) -> String {
     };
     let known: HashSet<&str> = before.lines().collect();
     match now.lines().find(|l| !known.contains(l)) {
-        Some(line) => format!("changed: {}", line.split(": ").next().unwrap_or(line)),
+        Some(line) => format!("changed: {}", name(line)),
         None if before.lines().count() > now.lines().count() => "something is gone".into(),
         None => "the cache no longer had it".into(),
     }

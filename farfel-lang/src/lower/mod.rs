@@ -8,9 +8,10 @@
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
 //! 4. `outline` — the body of every AD block is one call.
-//! 5. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
+//! 5. `propagate` — the dummy procedures that were left are gone (stage `Stage`, as the
+//!    next one).
+//! 6. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
 //!    order in which they can be carried out.
-//! 6. `propagate` — the dummy procedures that were left are gone (still stage `Stage`).
 //!
 //! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
 //! Implementation via Preprocessor" (2012), section 3.

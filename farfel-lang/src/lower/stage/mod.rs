@@ -26,10 +26,10 @@ use crate::ir::{
     Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Returns the requests, not in order yet. Adds the names of the units that it changes to
-/// `changed`.
+/// Replaces the blocks. Returns what is requested, in the order of the text. Adds the
+/// names of the units that it changes to `changed`.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,
@@ -43,6 +43,7 @@ pub(super) fn stage(
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
+    let suffixes = Suffixes::of(program);
     let heads: HashMap<Name, Unit> = program
         .units
         .iter()
@@ -50,7 +51,7 @@ pub(super) fn stage(
         .map(|u| (u.name.clone(), u.clone()))
         .collect();
     let effects = HeadEffects::of(program, blocks);
-    let mut staged = Vec::new();
+    let mut requests = Vec::new();
     for unit in &mut program.units {
         if !has_ad_blocks(&unit.body) {
             continue;
@@ -63,14 +64,15 @@ pub(super) fn stage(
             heads: &heads,
             effects: &effects,
             taken: &mut taken,
-            staged: &mut staged,
+            suffixes: &suffixes,
+            requests: &mut requests,
             frozen: BTreeMap::new(),
             diagnostics,
         };
         let body = stager.statements(body);
         unit.body = body;
     }
-    staged
+    requests
 }
 
 /// The call that the statements of a block have become.
@@ -93,13 +95,62 @@ impl HeadCall<'_> {
     }
 }
 
+/// What the names of derivatives end in. An AD tool sees only a part of the program, so no
+/// name anywhere may look as if it were made of another one and the suffix.
+struct Suffixes {
+    /// The names of the program that could.
+    alike: Vec<Name>,
+}
+
+impl Suffixes {
+    fn of(program: &Program) -> Suffixes {
+        let mut alike: BTreeSet<Name> = BTreeSet::new();
+        let mut see = |name: &Name| {
+            if name.contains("_G") {
+                alike.insert(name.clone());
+            }
+        };
+        for unit in &program.units {
+            see(&unit.name);
+            for (_, symbol) in unit.symbols.iter() {
+                see(&symbol.name);
+                if let Place::Common(block) = &symbol.place {
+                    see(block);
+                }
+            }
+        }
+        Suffixes {
+            alike: alike.into_iter().collect(),
+        }
+    }
+
+    /// `_G3` for the block 3; `_G3A`, `_G3B`, … where the user has such names.
+    fn unused(&self, number: u32) -> Name {
+        let in_use = |suffix: &str| {
+            self.alike.iter().any(|name| {
+                name.match_indices(suffix).any(|(at, _)| {
+                    !name[at + suffix.len()..].starts_with(|c: char| c.is_ascii_digit())
+                })
+            })
+        };
+        let plain = format!("_G{number}");
+        let lettered = ('A'..='Z').map(|letter| format!("_G{number}{letter}"));
+        std::iter::once(plain.clone())
+            .chain(lettered)
+            .find(|s| !in_use(s))
+            .unwrap_or(plain)
+            .into()
+    }
+}
+
 struct Stager<'a> {
     unit: &'a mut Unit,
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
-    staged: &'a mut Vec<Request>,
+    suffixes: &'a Suffixes,
+    requests: &'a mut Vec<Request>,
     /// Variables that bounds of arrays depend on and that the block at hand changes, with
     /// those that hold their values from before it.
     frozen: BTreeMap<SymId, SymId>,
@@ -142,7 +193,7 @@ impl<'a> Stager<'a> {
         ) else {
             return Vec::new();
         };
-        let suffix: Name = format!("_G{number}").into();
+        let suffix = self.suffixes.unused(number);
         let derivative = unused_name(&format!("{head_name}{suffix}"), &|n| self.taken.contains(n));
         self.taken.insert(derivative.clone());
 
@@ -223,7 +274,7 @@ impl<'a> Stager<'a> {
             place: Place::Global,
             ..Symbol::new(call.request.derivative.clone(), span)
         });
-        self.staged.push(call.request.clone());
+        self.requests.push(call.request.clone());
         Stmt::new(StmtKind::Call(called, args), span)
     }
 

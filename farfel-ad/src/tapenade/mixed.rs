@@ -1,0 +1,130 @@
+//! Numbers of different types in one statement.
+//!
+//! First, functions whose result is converted by the assignment.
+//!
+//! Of `Y = F(X)` the tool makes a call that puts the result of F straight into Y, of
+//! whatever type Y is. So where the types differ, the copy that it gets says
+//! `T = F(X)` and `Y = T`.
+
+use farfel_lang::ir::{
+    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit,
+    walk_block_mut,
+};
+use farfel_lang::types::type_of;
+use std::collections::HashSet;
+
+/// Separates calls and conversions in a unit.
+pub(super) fn separate(unit: &mut Unit) {
+    let mut body = std::mem::take(&mut unit.body);
+    let mut ends = HashSet::new();
+    loop_ends(&body, &mut ends);
+    in_block(unit, &mut body, &ends);
+    unit.body = body;
+}
+
+/// The labels on which loops end.
+fn loop_ends(block: &Block, ends: &mut HashSet<Label>) {
+    for s in block {
+        if let StmtKind::Do(d) = &s.kind
+            && let DoEnd::Label(l) = d.end
+        {
+            ends.insert(l);
+        }
+        s.blocks().into_iter().for_each(|b| loop_ends(b, ends));
+    }
+}
+
+fn in_block(unit: &mut Unit, block: &mut Block, ends: &HashSet<Label>) {
+    for mut s in std::mem::take(block) {
+        if s.label.is_some_and(|l| ends.contains(&l)) && !matches!(s.kind, StmtKind::Do(_)) {
+            block.push(s);
+            continue;
+        }
+        if let StmtKind::LogicalIf(c, inner) = &s.kind
+            && converts(unit, inner).is_some()
+        {
+            s.kind = StmtKind::If(IfBlock {
+                arms: vec![(c.clone(), vec![(**inner).clone()])],
+                otherwise: None,
+                end_label: None,
+            });
+        }
+        for b in s.blocks_mut() {
+            in_block(unit, b, ends);
+        }
+        if let Some(ty) = converts(unit, &s)
+            && let StmtKind::Assign(target, value) = s.kind
+        {
+            let name = unit.symbols.unused("FARFEL_T", &|_| false);
+            let t = unit.symbols.add(Symbol {
+                typed: true,
+                ..Symbol::variable(name, ty, s.span)
+            });
+            unit.declare(t);
+            let t = Expr::var(t, s.span);
+            block.push(Stmt {
+                label: s.label.take(),
+                ..Stmt::assign(t.clone(), value, s.span)
+            });
+            block.push(Stmt::assign(target, t, s.span));
+        } else {
+            block.push(s);
+        }
+    }
+}
+
+/// The type of the function whose result the statement converts.
+fn converts(unit: &Unit, s: &Stmt) -> Option<Type> {
+    let StmtKind::Assign(target, value) = &s.kind else {
+        return None;
+    };
+    let ExprKind::Call(callee, _) = &value.kind else {
+        return None;
+    };
+    let (to, from) = (type_of(unit, target)?, type_of(unit, value)?);
+    (unit.symbols[*callee].class == Class::Function
+        && from.is_differentiable()
+        && to.is_differentiable()
+        && from != to)
+        .then_some(from)
+}
+
+/// Takes the single precision out of what the tool wrote in double precision: it converts
+/// derivatives by CMPLX and SNGL whatever their type. Such calls of the user's are gone
+/// from the input: see [`super::intrinsics`].
+pub(super) fn keep_precision(unit: &mut Unit) {
+    let mut body = std::mem::take(&mut unit.body);
+    walk_block_mut(&mut body, &mut |s| {
+        s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut |e| widen(unit, e)));
+        if let StmtKind::Assign(target, value) = &mut s.kind
+            && matches!(
+                type_of(unit, target),
+                Some(Type::Real(8) | Type::Complex(8))
+            )
+        {
+            value.rewrite(&mut |e| {
+                if let ExprKind::Call(f, args) = &mut e.kind
+                    && unit.symbols[*f].name == "SNGL"
+                    && args.len() == 1
+                    && let Some(inner) = args.pop()
+                {
+                    e.kind = ExprKind::Paren(Box::new(inner));
+                }
+            });
+        }
+    });
+    unit.body = body;
+}
+
+/// CMPLX of numbers in double precision is DCMPLX.
+fn widen(unit: &mut Unit, e: &mut Expr) {
+    if let ExprKind::Call(f, args) = &e.kind
+        && unit.symbols[*f].name == "CMPLX"
+        && matches!(unit.symbols[*f].class, Class::Intrinsic(_))
+        && args.iter().any(|a| type_of(unit, a) == Some(Type::DOUBLE))
+        && let Some(new) = super::intrinsics::intrinsic(unit, "DCMPLX", e.span)
+        && let ExprKind::Call(f, _) = &mut e.kind
+    {
+        *f = new;
+    }
+}
