@@ -4,11 +4,11 @@
 //! "Depends" always means: with a derivative that may differ from zero. A value that goes
 //! through an INTEGER, a condition or a subscript does not depend on where it came from.
 
-use crate::callgraph::CallGraph;
 use crate::calls::{CallSite, calls, read_targets};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space, differentiable};
 use crate::matrix::Matrix;
+use farfel_lang::callgraph::Below;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
     Class, DoControl, Expr, ExprKind, IoKind, Name, Place, Stmt, StmtKind, SymId, Symbol, Type,
@@ -52,7 +52,7 @@ pub struct Dependence {
 
 impl Dependence {
     /// Analyses the units of a call graph: a fixed point that starts from below.
-    pub fn of(graph: &CallGraph) -> Self {
+    pub fn of(graph: &Below) -> Self {
         let commons = Commons::of(&graph.units);
         let mut d = Dependence {
             commons,

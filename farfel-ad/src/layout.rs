@@ -48,7 +48,8 @@ impl Pattern {
     /// Whether names that it makes can be Fortran names.
     pub fn is_valid(&self) -> bool {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        self.before.starts_with(|c: char| c.is_ascii_alphabetic()) == !self.before.is_empty()
+        let starts = |c: char| c.is_ascii_alphabetic();
+        (self.before.is_empty() || self.before.starts_with(starts))
             && self.before.chars().chain(self.after.chars()).all(letter)
     }
 }

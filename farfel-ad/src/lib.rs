@@ -7,7 +7,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`callgraph`] | which units can be reached, callees first |
 //! | [`flow`] | control flow graph of a unit |
 //! | [`locations`] | variables, COMMON and EQUIVALENCE as locations |
 //! | [`calls`] | the calls that a statement makes |
@@ -26,7 +25,6 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod activity;
 pub mod adifor;
-pub mod callgraph;
 pub mod calls;
 pub mod collect;
 pub mod depend;

@@ -26,8 +26,12 @@ fn paper(version: Version) -> Vec<String> {
         .map(|r| {
             let job = job(&program, r, version, &Options::default()).unwrap();
             // Any derivatives do for what the next request reads.
-            program =
-                differentiate_all(&Builtin, std::mem::take(&mut program), &[r.clone()]).unwrap();
+            program = differentiate_all(
+                &Builtin,
+                std::mem::take(&mut program),
+                std::slice::from_ref(r),
+            )
+            .unwrap();
             job.args.join(" ")
         })
         .collect()

@@ -9,8 +9,9 @@ use crate::tools::{self, Found, ToolRunner};
 use crate::{Config, Error, files};
 use farfel_ad::external::{Job, Ran, RunError, Runner};
 use farfel_ad::{Builtin, adifor, tapenade};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// An AD tool that is there.
@@ -44,10 +45,10 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
         }),
         "tapenade" => {
             let found = tools::tapenade(config)?;
-            let version: tapenade::Version =
-                found.version.parse().map_err(|e: tapenade::NoVersion| {
-                    broken("Tapenade", &found, e.to_string())
-                })?;
+            let version: tapenade::Version = found
+                .version
+                .parse()
+                .map_err(|e: tapenade::NoVersion| broken("Tapenade", &found, e.to_string()))?;
             let mut options = tapenade::Options {
                 extra: config.tapenade.options.clone(),
                 java: config.tapenade.java_options.clone(),
@@ -74,7 +75,13 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
             let found = tools::adifor(config)?;
             let version = adifor::Version::find(&found.version)
                 .or_else(|| adifor::Version::find(&found.program.to_string_lossy()))
-                .ok_or_else(|| broken("ADIFOR", &found, format!("no version in `{}`", found.version)))?;
+                .ok_or_else(|| {
+                    broken(
+                        "ADIFOR",
+                        &found,
+                        format!("no version in `{}`", found.version),
+                    )
+                })?;
             let options = adifor::Options {
                 extra: config.adifor.options.clone(),
                 allow_unknown: config.adifor.allow_unknown.clone(),
@@ -109,6 +116,7 @@ fn runner(found: Found, identity: &str, seconds: u64, cache: &Arc<Cache>) -> Arc
         runner: ToolRunner::new(found.program, [], Duration::from_secs(seconds)),
         identity: identity.to_owned(),
         cache: Arc::clone(cache),
+        known: Mutex::default(),
     })
 }
 
@@ -117,6 +125,24 @@ struct Remembering {
     runner: ToolRunner,
     identity: String,
     cache: Arc<Cache>,
+    /// The keys of runs that the cache has given: they need not be put there again.
+    known: Mutex<HashSet<String>>,
+}
+
+impl Remembering {
+    fn key(&self, job: &Job) -> Key {
+        let mut key = Key::builder("derivative")
+            .field("tool", &self.identity)
+            .field("arguments", job.args.join("\n"));
+        for (name, text) in &job.inputs {
+            key = key.field(&format!("file {name}"), text);
+        }
+        key.finish()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The file of an entry with what the tool said. No file of a tool has such a name.
@@ -124,18 +150,21 @@ const SAID: &str = "/said";
 
 impl Runner for Remembering {
     fn run(&self, job: &Job) -> Result<Ran, RunError> {
-        let mut key = Key::builder("derivative")
-            .field("tool", &self.identity)
-            .field("arguments", job.args.join("\n"));
-        for (name, text) in &job.inputs {
-            key = key.field(&format!("file {name}"), text);
-        }
-        let key = key.finish();
+        let key = self.key(job);
         if let Some(ran) = self.cache.get(&key).and_then(ran) {
+            self.known().insert(key.hex());
             return Ok(ran);
         }
-        // Only a good run is kept: a machine that was out of memory once is not so for ever.
-        let ran = self.runner.run(job)?;
+        self.runner.run(job)
+    }
+
+    // Only a good run is kept: a machine that was out of memory once is not so for ever, and
+    // half a file is not half for ever.
+    fn accept(&self, job: &Job, ran: &Ran) {
+        let key = self.key(job);
+        if !self.known().insert(key.hex()) {
+            return;
+        }
         let mut entry = Entry {
             files: vec![(SAID.to_owned(), ran.said.clone().into_bytes())],
         };
@@ -143,7 +172,6 @@ impl Runner for Remembering {
             entry.files.push((name.clone(), text.clone().into_bytes()));
         }
         self.cache.put(&key, &entry);
-        Ok(ran)
     }
 }
 

@@ -13,9 +13,9 @@ pub(crate) fn write(
     means: &Means,
     library: &Path,
     names: &Names,
-    out: &Path,
 ) -> Result<(), Error> {
-    let scratch = files::Scratch::new_in(out)?;
+    // Not beside the library: an archiver that finds its disk full may say nothing of it.
+    let scratch = files::Scratch::new()?;
     let mut archive = cc::Build::new();
     archive.cargo_metadata(false).out_dir(scratch.path());
     archive.objects(objects.iter().filter_map(|o| means.shelf.object(&o.name)));
@@ -33,5 +33,78 @@ pub(crate) fn write(
             reason: e.to_string(),
         })?;
     let made = scratch.path().join(format!("lib{}.a", names.library()));
-    fs::rename(&made, library).map_err(Error::io(library))
+    let mut bytes = fs::read(&made).map_err(Error::io(&made))?;
+    forget(&mut bytes);
+    files::write_if_changed(library, &bytes)?;
+    Ok(())
+}
+
+/// Removes from an archive who made it when: not every archiver leaves that out.
+fn forget(archive: &mut [u8]) {
+    const START: usize = b"!<arch>\n".len();
+    const HEADER: usize = 60;
+    let mut at = START;
+    while let Some(header) = archive.get_mut(at..at + HEADER) {
+        // Where it ends is not known, so nothing more is.
+        let size = str::from_utf8(&header[48..58])
+            .ok()
+            .and_then(|s| s.trim().parse::<usize>().ok());
+        let (Some(size), b"`\n") = (size, &header[58..]) else {
+            return;
+        };
+        // Time, owner and group, then the mode, each with blanks after it. Tables of the
+        // archive itself may have no owner.
+        for (field, value) in [
+            (16..28, &b"0"[..]),
+            (28..34, b"0"),
+            (34..40, b"0"),
+            (40..48, b"644"),
+        ] {
+            let field = &mut header[field];
+            if field[0] != b' ' {
+                field.fill(b' ');
+                field[..value.len()].copy_from_slice(value);
+            }
+        }
+        at = at
+            .saturating_add(HEADER)
+            .saturating_add(size)
+            .saturating_add(size % 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_made_it_when_is_forgotten() {
+        let member = |name: &str, about: &str, content: &str| {
+            let size = content.len();
+            let pad = &"\n"[..size % 2];
+            format!("{name:<16}{about:<32}{size:<10}`\n{content}{pad}")
+        };
+        let archive = |about: &str| {
+            let table = member("//", "", "a-long-name.o/\n");
+            let one = member("/0", about, "abc");
+            let other = member("b.o/", about, "1234567890  501   20    100600  ");
+            format!("!<arch>\n{table}{one}{other}").into_bytes()
+        };
+        let mut made = archive("1234567890  501   20    100600  ");
+        forget(&mut made);
+        let expected = archive("0           0     0     644     ");
+        assert_eq!(String::from_utf8(made), String::from_utf8(expected));
+        // Whatever it gets, it stays within it.
+        for bytes in [
+            &b""[..],
+            b"!<arch>\n",
+            b"!<thin>\nxyz",
+            &[b' '; 200],
+            &[b'9'; 200],
+        ] {
+            let mut copy = bytes.to_vec();
+            forget(&mut copy);
+            assert_eq!(copy, bytes);
+        }
+    }
 }

@@ -575,7 +575,7 @@ impl Bindings<'_> {
                 lines.push("When the program executes STOP.".into());
             }
         }
-        for line in lines {
+        for line in lines.iter().map(|l| crate::rustdoc::legal(l)) {
             let _ = writeln!(text, "///{}{line}", if line.is_empty() { "" } else { " " });
         }
     }

@@ -307,6 +307,9 @@ impl Config {
         self.tapenade = tapenade.unwrap_or_default();
         self.adifor = adifor.unwrap_or_default();
         self.cache = cache.unwrap_or_default();
+        if let Some(directory) = &mut self.cache.directory {
+            *directory = self.root.join(&*directory);
+        }
         self.real_kind = real_kind.unwrap_or(4);
         self.save_all = save_all.unwrap_or(false);
         self.install = install.unwrap_or(false);

@@ -1,6 +1,6 @@
 //! What can go wrong in a build.
 
-use crate::render::Report;
+use crate::render::{Report, plain};
 use std::path::PathBuf;
 
 /// Why there is no library or program.
@@ -92,7 +92,7 @@ pub enum Error {
     },
 
     /// A file or directory could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", plain(&path.to_string_lossy()))]
     Io {
         /// The file or directory.
         path: PathBuf,

@@ -12,17 +12,7 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool, Erro
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
-    let temporary = beside(path);
-    fs::write(&temporary, content)
-        .and_then(|()| fs::rename(&temporary, path))
-        .map_err(|source| {
-            // Best effort: the first error is the one to report.
-            let _ = fs::remove_file(&temporary);
-            Error::Io {
-                path: path.to_owned(),
-                source,
-            }
-        })?;
+    replace(path, content, 0o666)?;
     Ok(true)
 }
 
@@ -85,6 +75,7 @@ impl Drop for Scratch {
 
 /// Makes a directory that only its owner may read and write.
 pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -123,29 +114,33 @@ fn open_up(path: &Path) {
 
 /// Writes a program that can be run, whole or not at all.
 pub(crate) fn write_program(path: &Path, code: &[u8]) -> Result<(), Error> {
-    let temporary = beside(path);
+    replace(path, code, 0o777)
+}
+
+/// Puts a file in the place of what there is. The temporary file beside it is a new one
+/// whose name nobody can know beforehand: a link that waits there is not written through.
+fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", unforeseeable()));
+    let temporary = PathBuf::from(name);
     let write = || {
         let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        options.write(true).create_new(true);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o777);
-        options.open(&temporary)?.write_all(code)?;
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+        #[cfg(not(unix))]
+        let _ = mode;
+        options.open(&temporary)?.write_all(content)?;
         fs::rename(&temporary, path)
     };
     write().map_err(|source| {
+        // Best effort: the first error is the one to report.
         let _ = fs::remove_file(&temporary);
         Error::Io {
             path: path.to_owned(),
             source,
         }
     })
-}
-
-/// The name of a temporary file in the same directory.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    name.into()
 }
 
 #[cfg(test)]

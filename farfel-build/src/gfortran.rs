@@ -84,7 +84,7 @@ pub(crate) fn compile(
     objects: &[Vec<u8>],
     sources: &Sources,
 ) -> Result<Compiled, Fault> {
-    let scratch = files::Scratch::new()?;
+    let mut scratch = files::Scratch::new()?;
     let source = scratch.path().join("farfel.f");
     let output = scratch.path().join("output");
     files::write_if_changed(&source, text.as_bytes())?;
@@ -93,9 +93,12 @@ pub(crate) fn compile(
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
+    // Debug information names the switches, and with them the directory of the module's file.
+    command.arg("-gno-record-gcc-switches");
+    // The last that fits counts, and the one may be in the other.
     for directory in [
-        Some(scratch.path().to_owned()),
         std::env::current_dir().ok(),
+        Some(scratch.path().to_owned()),
     ] {
         if let Some(directory) = directory {
             let mut flag = OsString::from("-ffile-prefix-map=");
@@ -118,7 +121,8 @@ pub(crate) fn compile(
         command: shown.clone(),
         reason,
     };
-    let ran = process::run(&mut command, &Limits::COMPILER).map_err(|e| failed(e.to_string()))?;
+    let ran = process::run_watched(&mut command, &Limits::COMPILER, scratch.watch())
+        .map_err(|e| failed(e.to_string()))?;
     let said = String::from_utf8_lossy(&ran.stderr);
     let (found, rest) = messages(&said, sources);
     if ran.status.success() {
@@ -152,7 +156,11 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
     let mut first = None;
     for line in said.lines() {
         let Some((place, severity, message)) = split(line) else {
-            if line.contains("internal compiler error") {
+            // The compiler proper crashed, or was killed, for want of memory say.
+            if ["internal compiler error", "signal terminated program"]
+                .iter()
+                .any(|m| line.contains(m))
+            {
                 rest.push(line.to_owned());
             }
             continue;

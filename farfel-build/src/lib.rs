@@ -34,6 +34,7 @@
 //! | `process` | command → what it said, within limits |
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
+//! | [`cache`] | what was made in earlier builds |
 //! | `script` | all of it in a build script |
 //!
 //! # What is in OUT_DIR
@@ -77,7 +78,7 @@ pub mod timings;
 pub mod toolchain;
 pub mod tools;
 
-pub use config::Config;
+pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
@@ -294,6 +295,17 @@ fn staged(
     Ok((pipeline::stage(read, exports)?, written))
 }
 
+/// A program that was built.
+#[derive(Debug)]
+pub struct BuiltProgram {
+    /// The warnings.
+    pub report: Report,
+    /// What ran when.
+    pub timings: Timings,
+    /// What is worth knowing besides: that the cache cannot be used, say.
+    pub notices: Vec<String>,
+}
+
 /// Compiles a main program and what it calls to the executable file `out`. What the cache
 /// has is not compiled again.
 ///
@@ -301,20 +313,11 @@ fn staged(
 ///
 /// Those of [`check`]; [`Error::NoMainProgram`]; [`Error::NoFortranCompiler`];
 /// [`Error::Command`] when linking fails.
-pub fn build_program(files: &[PathBuf], out: &Path, config: &Config) -> Result<Report, Error> {
-    build_program_timed(files, out, config).map(|(report, _)| report)
-}
-
-/// Like [`build_program`], and says what ran when.
-///
-/// # Errors
-///
-/// Those of [`build_program`].
-pub fn build_program_timed(
+pub fn build_program(
     files: &[PathBuf],
     out: &Path,
     config: &Config,
-) -> Result<(Report, Timings), Error> {
+) -> Result<BuiltProgram, Error> {
     config.check()?;
     let recorder = Recorder::new();
     let step = recorder.begin("parse", "sources", 0);
@@ -361,12 +364,14 @@ pub fn build_program_timed(
         files::write_program(out, &program.code)?;
     }
     cache.finish();
-    let timings = recorder.timings(workers.count());
-    let report = Report {
-        sources: staged.report.sources,
-        diagnostics,
-    };
-    Ok((report, timings))
+    Ok(BuiltProgram {
+        timings: recorder.timings(workers.count()),
+        notices: cache.notices(),
+        report: Report {
+            sources: staged.report.sources,
+            diagnostics,
+        },
+    })
 }
 
 fn has_main(program: &farfel_lang::ir::Program) -> bool {

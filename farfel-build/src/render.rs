@@ -5,6 +5,7 @@ use annotate_snippets::{
 };
 use farfel_lang::source::SourceFile;
 use farfel_lang::{Diagnostic, FileId, Severity, Sources, Span};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What a compilation has to say, with the sources that the places in it refer to.
@@ -63,7 +64,20 @@ pub fn headline(report: &Report) -> String {
         0 => String::new(),
         n => format!(" (and {n} more)"),
     };
-    format!("{place}{} {message}{more}", first.rule.code)
+    plain(&format!("{place}{} {message}{more}", first.rule.code)).into_owned()
+}
+
+/// A text without control characters, which could steer a terminal or end a line where
+/// lines mean something. They are shown as Rust writes them: `\u{1b}`.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_debug().collect(),
+        false => String::from(c),
+    };
+    text.chars().map(escaped).collect::<String>().into()
 }
 
 /// Sorted by file and place, and without those that say the same of the same place.

@@ -42,6 +42,18 @@ pub(crate) fn comments(comments: &[String]) -> Vec<String> {
     result
 }
 
+/// A line of documentation without what Rust refuses in one: control characters, a lone
+/// carriage return above all, and those that change the direction of text.
+pub(crate) fn legal(line: &str) -> String {
+    let legal = |c: char| match c {
+        '\t' => c,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    line.chars().map(legal).collect()
+}
+
 /// A line without the frame that old programs draw around comments.
 fn unframed(line: &str) -> &str {
     let line = line.trim_end();

@@ -286,16 +286,21 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         .zip(&keys)
         .map(|(o, k)| (o.name.as_str(), k.hex()))
         .collect();
-    if !shelf.has_library(&library, &wanted) {
+    let archived = shelf.has_library(&library, &wanted);
+    if !archived {
         let step = recorder.begin("archive", names.library(), 0);
-        archive::write(&made, &means, &library, &names, out)?;
+        archive::write(&made, &means, &library, &names)?;
+        recorder.end(step, From::Ran);
+    }
+    // What was said of an object may be said of other lines now.
+    let about: Vec<_> = made.iter().map(|o| (o.name.as_str(), &o.about)).collect();
+    if !archived || !shelf.is_about(&about) {
         let known = made
             .into_iter()
             .zip(&keys)
             .map(|(o, k)| (o.name, k.hex(), k.recipe().to_owned(), o.about))
             .collect();
         shelf.close(out, &library, known)?;
-        recorder.end(step, From::Ran);
     }
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
     cache.finish();
@@ -342,8 +347,11 @@ fn variable(name: &'static str) -> Result<String, Error> {
 struct Directives(Vec<String>);
 
 impl Directives {
+    /// Whatever the value is, it stays one directive.
     fn add(&mut self, key: &str, value: impl std::fmt::Display) {
-        self.0.push(format!("cargo::{key}={value}"));
+        let value = value.to_string();
+        self.0
+            .push(format!("cargo::{key}={}", render::plain(&value)));
     }
 
     fn watch(&mut self, path: &Path) {
@@ -381,7 +389,7 @@ impl Directives {
 /// fails.
 fn report_error(error: &Error) {
     let headline = error.to_string();
-    let headline = headline.lines().next().unwrap_or_default();
+    let headline = render::plain(headline.lines().next().unwrap_or_default());
     let _ = writeln!(std::io::stdout(), "cargo::error={headline}");
     let text = match error {
         Error::Diagnostics(report) => {
@@ -390,7 +398,12 @@ fn report_error(error: &Error) {
             render::render(report, color)
         }
         // The headline said the rest.
-        other if other.to_string().lines().count() > 1 => format!("{other}\n"),
+        other if other.to_string().lines().count() > 1 => {
+            let text = other.to_string();
+            text.lines()
+                .map(|l| format!("{}\n", render::plain(l)))
+                .collect()
+        }
         _ => String::new(),
     };
     let _ = write!(std::io::stderr(), "{text}");

@@ -4,6 +4,7 @@ use crate::{Config, Error};
 use farfel_lang::syntax::Loader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,6 +60,9 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
         }
     }
     found.files = files.into_iter().collect();
+    for path in found.files.iter().chain(&found.directories) {
+        check_name(path).map_err(Error::io(path))?;
+    }
     Ok(found)
 }
 
@@ -87,9 +91,20 @@ fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> 
     Ok(())
 }
 
+/// Refuses paths with control characters. Paths are written where lines mean something: for
+/// cargo, into Fortran and into Rust.
+fn check_name(path: &Path) -> std::io::Result<()> {
+    if path.to_string_lossy().contains(char::is_control) {
+        let why = "a line end or another control character is in the name of a source, rename it";
+        return Err(std::io::Error::new(ErrorKind::InvalidFilename, why));
+    }
+    Ok(())
+}
+
 /// Reads a source file. One that is not UTF-8 is read as Latin-1, which is what old
 /// programs with national letters in their comments are written in.
 pub(crate) fn read(path: &Path) -> std::io::Result<Arc<str>> {
+    check_name(path)?;
     let bytes = fs::read(path)?;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -194,7 +209,9 @@ impl Loader for Includes<'_> {
                     .into(),
             );
         }
-        let text = read(&path).map_err(|e| e.to_string())?;
+        check_name(&path).map_err(|e| e.to_string())?;
+        // What was checked: a link may lead elsewhere by now.
+        let text = read(&real).map_err(|e| e.to_string())?;
         let shown = shown(self.config, &path);
         self.paths.insert(shown.clone(), path.clone());
         self.reached.insert(path);

@@ -119,7 +119,7 @@ impl Compiler {
             // What that means depends on the machine.
             let mut command = self.command();
             command.args(flags).args(["-Q", "--help=target"]);
-            if let Ok(output) = command.output() {
+            if let Ok(output) = process::run(&mut command, &Limits::QUESTION) {
                 identity.push('\n');
                 identity.push_str(&String::from_utf8_lossy(&output.stdout));
             }

@@ -16,10 +16,12 @@ fn files(list: &[(&str, &str)]) -> (TempDir, Vec<PathBuf>, Config) {
             path
         })
         .collect();
-    let config = Config {
+    let mut config = Config {
         root: dir.path().to_owned(),
         ..Config::default()
     };
+    // Everything is made.
+    config.cache.enabled = false;
     (dir, paths, config)
 }
 

@@ -93,6 +93,8 @@ pub enum Command {
     Graph(Graph),
     /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
     Tapenade(Tapenade),
+    /// Look after the results of earlier builds that are kept
+    Cache(Cache),
     /// Say which tools are there and which are missing
     Doctor(Doctor),
     /// Print completions for a shell
@@ -397,11 +399,36 @@ pub struct OneProject {
 }
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true, override_usage = "farfel tapenade [OPTIONS] FILE...")]
+#[command(
+    disable_help_flag = true,
+    override_usage = "farfel tapenade [OPTIONS] FILE..."
+)]
 pub struct Tapenade {
     /// Options and files as Tapenade takes them; `-help` shows them
     #[arg(last = true, value_name = "OPTIONS")]
     pub arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Cache {
+    #[command(subcommand)]
+    pub action: CacheAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CacheAction {
+    /// Show where it is, how large it is, and how often it helped
+    Stats,
+    /// Read every entry and remove those that are damaged
+    Verify,
+    /// Remove what was used least recently until the rest is within the bound
+    Gc {
+        /// How many MiB may stay, when not as many as the settings say
+        #[arg(long, value_name = "MIB")]
+        max_size: Option<u64>,
+    },
+    /// Remove all entries
+    Clear,
 }
 
 #[derive(Debug, Args)]

@@ -117,6 +117,14 @@ pub fn shown(files: &[PathBuf]) -> String {
     names.join(", ")
 }
 
+/// Shows what is worth knowing of a program that was built.
+pub fn show_built(built: &farfel_build::BuiltProgram, shell: &mut Shell) {
+    show_warnings(&built.report, shell);
+    for notice in &built.notices {
+        shell.warn(notice);
+    }
+}
+
 /// Shows the warnings of something that went well.
 pub fn show_warnings(report: &Report, shell: &mut Shell) {
     if !report.diagnostics.is_empty() && shell.verbosity > Verbosity::Quiet {

@@ -101,8 +101,12 @@ mod tests {
     fn options_of_tapenade_are_left_alone() {
         let apart = |words: &[&str]| tapenade_apart(words.iter().map(OsString::from).collect());
         assert_eq!(
-            apart(&["farfel", "-q", "--color", "never", "tapenade", "-vector", "a.f"]),
-            ["farfel", "-q", "--color", "never", "tapenade", "--", "-vector", "a.f"]
+            apart(&[
+                "farfel", "-q", "--color", "never", "tapenade", "-vector", "a.f"
+            ]),
+            [
+                "farfel", "-q", "--color", "never", "tapenade", "--", "-vector", "a.f"
+            ]
         );
         assert_eq!(
             apart(&["farfel", "run", "tapenade"]),

@@ -17,6 +17,7 @@
 /// The version of this crate. Another version may make another program of the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+pub mod callgraph;
 pub mod diagnostic;
 pub mod effects;
 pub mod intrinsics;

@@ -435,6 +435,28 @@ C     A subscript of the closing reads it
       END",
     ),
     (
+        "SAVE in a passed procedure, forward too",
+        "
+      SUBROUTINE S(X, G)
+      EXTERNAL F
+      CALL GRAD(F, X, G)
+      END
+      SUBROUTINE GRAD(F, X, G)
+      EXTERNAL F
+      ADR(Y)
+      Y = F(X)
+      END ADR(G = COTANGENT(X))
+      ADF(X)
+      Y = F(X)
+      END ADF(G = TANGENT(Y))
+      END
+      FUNCTION F(X)
+      SAVE N
+      N = N + 1
+      F = X**N
+      END",
+    ),
+    (
         "an array of assumed size that is only read",
         "
       SUBROUTINE S(X, P, Y, G)

@@ -624,3 +624,142 @@ fn what_adifor_cannot_do() {
     ));
     insta::assert_snapshot!("adifor_refusals", found.join("\n\n"));
 }
+
+/// A subroutine of its own with its derivative in several directions, and a program that
+/// calls it.
+fn several(driver: &str, options: Options) -> String {
+    let source = "
+      SUBROUTINE F(N, X, P, Y, Z)
+      INTEGER N
+      DOUBLE PRECISION X(N), P, Y, Z, B(3), W(4), G
+      DO 10 I = 1, 3
+   10 B(I) = 0
+      B(2) = 4
+      CALL H(B(2), X(2))
+      W(1) = X(1)
+      W(3) = 1
+      CALL H(W, W(3))
+      Y = B(2)*P + G(X(1)) + W(1)
+      Z = P
+      END
+      SUBROUTINE H(S, Q)
+      DOUBLE PRECISION S(2), Q
+      S(1) = SIN(Q)*3
+      IF (Q .LT. 100) S(2) = Q*Q
+      S(1) = S(1) + S(2)
+      Q = 2*Q
+      END
+      FUNCTION G(X)
+      DOUBLE PRECISION G, X
+      G = X**3
+      END
+";
+    let mut sources = Sources::new();
+    let file = sources.add("test.f", source);
+    let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+    assert!(resolve(&mut program).is_empty());
+    let request = Request {
+        id: 1,
+        mode: farfel_lang::ir::AdMode::Forward,
+        head: "F".into(),
+        suffix: "_V1".into(),
+        derivative: "F_V1".into(),
+        independents: vec![1],
+        dependents: vec![3, 4],
+        paired: vec![1, 2, 3, 4],
+        vector: true,
+        span: program.units[0].span,
+    };
+    let tool = tool(StandIn::new(None), options);
+    program
+        .units
+        .extend(tool.differentiate(&program, &request).unwrap());
+    print_program(&program, &Default::default()) + driver
+}
+
+const SEVERAL: &str = "
+      PROGRAM MAIN
+      PARAMETER (ND = 3)
+      DOUBLE PRECISION X(2), P, Y, Z
+      DOUBLE PRECISION XD(ND,2), PD(ND), YD(ND), ZD(ND)
+      X(1) = 0.5D0
+      X(2) = 0.25D0
+      P = 7
+      DO 10 I = 1, ND
+      XD(I,1) = I
+      XD(I,2) = 10 - I
+      PD(I) = 0
+   10 ZD(I) = 99
+      CALL F_V1(2, X, XD, P, PD, Y, YD, Z, ZD, ND)
+      DO 20 I = 1, ND
+      PRINT *, 'y', YD(I), 7*(3*COS(0.25D0) + 2*0.25D0)*(10 - I)
+     +  + 3*0.5D0**2*I
+      PRINT *, 'x', XD(I,2), 2.0*(10 - I)
+   20 PRINT *, 'z', ZD(I), 0.0
+      END
+";
+
+#[test]
+fn several_directions() {
+    let fortran = several(SEVERAL, Options::default());
+    check_text(&fortran, CHECKED, 1e-13);
+    check_text(&fortran, &["-O3"], 1e-13);
+}
+
+/// ADIFOR's code has room for so many directions as AD_PMAX says, and stops at more.
+#[test]
+fn more_directions_than_there_is_room_for() {
+    let driver = SEVERAL.replace("ND = 3", "ND = 40");
+    let room = Options {
+        extra: vec!["AD_PMAX = 40".to_owned()],
+        ..Options::default()
+    };
+    check_text(&several(&driver, room), CHECKED, 1e-13);
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("test.f");
+    std::fs::write(&source, several(&driver, Options::default())).unwrap();
+    let exe = dir.path().join("test");
+    let mut compiler = Command::new("gfortran");
+    let compiled = compiler.arg(&source).arg("-o").arg(&exe).output().unwrap();
+    assert!(compiled.status.success());
+    let ran = Command::new(&exe).output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(out.trim(), "more directions than there is room for");
+}
+
+/// The command, from the source to the program: the paper's example, and a tool that
+/// leaves half a file, which is not remembered, while good runs are.
+#[test]
+fn the_command_with_adifor() {
+    let dir = farfel_tests::sandbox();
+    let home = dir.path().join("home");
+    std::fs::create_dir_all(home.join("bin")).unwrap();
+    let program = home.join("bin/Adifor2.1");
+    std::fs::copy(env!("CARGO_BIN_EXE_adifor-stand-in"), program).unwrap();
+    let farfel = |args: &[&str]| {
+        farfel_tests::farfel(dir.path())
+            .args(args)
+            .arg(farfel_tests::paper())
+            .env("FARFEL_AD_TOOL", "adifor")
+            .env("FARFEL_CACHE_DIR", dir.path().join("cache"))
+            .env("AD_HOME", &home)
+    };
+    let fault = home.join("bin/ADIFOR_STAND_IN_FAULT");
+    std::fs::write(&fault, "half").unwrap();
+    let failed = farfel(&["run"]).assert().code(1);
+    let shown = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(
+        shown.contains("error[F0308]: what ADIFOR has written cannot be read"),
+        "{shown}"
+    );
+    assert!(shown.contains("paper.ff:"), "{shown}");
+    std::fs::remove_file(&fault).unwrap();
+    let ran = farfel(&["run"]).stdin("0 \n0\n50\n").assert().success();
+    let out = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
+    let values: Vec<f64> = out.split_whitespace().map(|w| w.parse().unwrap()).collect();
+    assert_eq!(values.len(), 2, "{out}");
+    assert!(values.iter().all(|v| (v - 50.0).abs() < 2e-2), "{out}");
+    // What has been read and used is remembered: nobody asks the tool again.
+    std::fs::write(&fault, "crash").unwrap();
+    farfel(&["expand"]).assert().success();
+}

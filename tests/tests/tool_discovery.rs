@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use farfel_tests::{farfel, sandbox, write};
+use farfel_tests::{farfel, sandbox, tree, write};
 use snapbox::cmd::Command;
 
 /// A stand-in for Tapenade that counts in the file `asked` how often it was started.
@@ -62,9 +62,18 @@ fn the_version_is_asked_once() {
     assert!(row(doctor(dir), "Tapenade").contains("10.0"));
     assert_eq!(asked(&home), 2);
     // Damaged memory.
-    for file in fs::read_dir(dir.join("cache/tools")).unwrap() {
-        fs::write(file.unwrap().path(), "farfel tool 1\nTapenade 11\n0\n").unwrap();
+    let mut damaged = 0;
+    for name in tree(&dir.join("cache")) {
+        let path = dir.join("cache").join(name);
+        let bytes = fs::read(&path).unwrap();
+        if let Some(at) = bytes.windows(4).position(|w| w == b"10.0") {
+            let mut bytes = bytes;
+            bytes[at] = b'2';
+            fs::write(path, bytes).unwrap();
+            damaged += 1;
+        }
     }
+    assert_eq!(damaged, 1);
     assert!(row(doctor(dir), "Tapenade").contains("10.0"));
     assert_eq!(asked(&home), 3);
     assert!(row(doctor(dir), "Tapenade").contains("10.0"));

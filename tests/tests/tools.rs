@@ -283,6 +283,33 @@ fn it_ends_when_its_starter_is_killed() {
     }
 }
 
+/// The Java machine that a shell script has started.
+#[test]
+fn the_real_tapenade_ends_when_its_starter_is_killed() {
+    let Some(home) = std::env::var_os("TAPENADE_HOME") else {
+        eprintln!("skipped: TAPENADE_HOME is not set");
+        return;
+    };
+    let mut place = Place::new();
+    place.tool = PathBuf::from(home).join("bin/tapenade");
+    let temporary = place.dir.path().join("tmp");
+    let java = || {
+        processes()
+            .filter(|p| fs::read_link(p.join("cwd")).is_ok_and(|c| c.starts_with(&temporary)))
+            .filter(|p| fs::read(p.join("comm")).is_ok_and(|c| c == b"java\n"))
+            .count()
+    };
+    let mut host = place.host(60, "", &["-d", "-head", "f(x)\\(y)", "in.f"]);
+    let mut host = host.stdout(Stdio::null()).spawn().unwrap();
+    wait_until("Java is running", || java() == 1);
+    kill("KILL", &host.id().to_string());
+    host.wait().unwrap();
+    wait_until("Java has ended", || java() == 0);
+    wait_until("nothing is left", || {
+        place.mentions() + place.temporary().len() == 0
+    });
+}
+
 fn kill(signal: &str, whom: &str) {
     let status = Command::new("/bin/kill")
         .args(["-s", signal, "--", whom])

@@ -2,9 +2,9 @@
 
 use super::names::Names;
 use super::{MOST_DIRECTIONS, Options, no_reverse_mode};
-use crate::callgraph::CallGraph;
 use crate::external::Job;
 use farfel_lang::Span;
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::intrinsics::{Op, is_vendor_procedure};
@@ -42,7 +42,7 @@ pub(super) fn prepare(
     if let Some(d) = no_reverse_mode(request) {
         return Err(vec![d]);
     }
-    let graph = CallGraph::below(program, &request.head);
+    let graph = Below::of(program, [request.head.as_str()]);
     if graph.units.is_empty() {
         let message = format!("there is no {} to differentiate", request.head);
         let d = Diagnostic::error(&rules::AD_UNKNOWN_PROCEDURE, request.span, message);

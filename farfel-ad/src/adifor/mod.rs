@@ -24,9 +24,6 @@ mod output;
 mod place;
 mod zero;
 
-#[cfg(test)]
-mod tests;
-
 use crate::AdTool;
 use crate::external::{Job, Ran, RunError, Runner};
 use farfel_lang::diagnostic::{Diagnostic, any_errors, rules};
@@ -143,6 +140,9 @@ impl AdTool for Adifor {
             ]);
         }
         let prepared = input::prepare(program, request, &self.options)?;
+        if request.independents.is_empty() || request.dependents.is_empty() {
+            return output::passive(program, request, &self.options, &prepared);
+        }
         let ran = self
             .runner
             .run(&prepared.job)
@@ -150,6 +150,7 @@ impl AdTool for Adifor {
         let mut found = Vec::new();
         let units = output::read(program, request, &self.options, &prepared, &ran, &mut found)
             .map_err(|faults| with_words(faults, &ran))?;
+        self.runner.accept(&prepared.job, &ran);
         warnings.append(&mut found);
         Ok(units)
     }

@@ -5,11 +5,11 @@ use super::input::Prepared;
 use super::names::rename_blocks;
 use super::place::place;
 use super::zero::{Block, subroutine, zero};
-use crate::callgraph::CallGraph;
 use crate::calls::read_targets;
 use crate::depend::Dependence;
 use crate::external::Ran;
 use crate::locations::common_members;
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::is_vendor_procedure;
 use farfel_lang::ir::{
@@ -48,6 +48,27 @@ pub(super) fn read(
         return Err(faults);
     }
     reader.adapt(units).map_err(|d| vec![d])
+}
+
+/// The derivative of a head from which or of which nothing is wanted, for which ADIFOR
+/// cannot be asked: the head, with derivatives that it does not touch.
+pub(super) fn passive(
+    program: &Program,
+    request: &Request,
+    options: &Options,
+    prepared: &Prepared,
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    let reader = Reader {
+        program,
+        request,
+        options,
+        prepared,
+    };
+    let mut unit = prepared.head().into_iter().cloned().collect::<Vec<_>>();
+    for u in &mut unit {
+        u.name = reader.head_name();
+    }
+    reader.adapt(unit).map_err(|d| vec![d])
 }
 
 struct Reader<'a> {
@@ -111,7 +132,7 @@ impl Reader<'_> {
                 self.request.head
             )));
         }
-        let reached = CallGraph::below(&all, &head);
+        let reached = Below::of(&all, [head.as_str()]);
         let units: Vec<Unit> = reached
             .units
             .into_iter()
@@ -303,7 +324,18 @@ impl Reader<'_> {
         let Some(head) = self.prepared.head() else {
             return Err(self.fault("there is nothing to differentiate"));
         };
-        let (pairs, count, leading) = self.arguments(unit, head)?;
+        let (pairs, mut count, leading) = self.arguments(unit, head)?;
+        let asked = !request.independents.is_empty() && !request.dependents.is_empty();
+        if request.vector && !asked {
+            let name = unit.symbols.unused(&names.derivative("P_"), &|_| false);
+            let id = unit.symbols.add(Symbol {
+                typed: true,
+                place: Place::Dummy,
+                ..Symbol::variable(name, Type::INTEGER, span)
+            });
+            unit.declare(id);
+            count = Some(id);
+        }
         if request.vector && count.is_none() {
             return Err(self.fault(format!(
                 "{} has no {}, the number of directions",
@@ -452,7 +484,7 @@ impl Reader<'_> {
             return Ok(false);
         }
         let head = &self.request.head;
-        let dependence = Dependence::of(&CallGraph::below(self.program, head));
+        let dependence = Dependence::of(&Below::of(self.program, [head.as_str()]));
         match dependence.summary(head) {
             Some(s) if !s.assigned.contains(position) => Ok(true),
             _ => Err(self.fault(format!(

@@ -2,12 +2,13 @@
 
 use super::options::names;
 use crate::activity::Context;
-use crate::callgraph::{CallGraph, callees};
 use crate::depend::{Dependence, Summary};
 use crate::locations::{Set, Space, differentiable};
 use crate::tangent::Head;
+use farfel_lang::callgraph::{Below, references};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Name, Place, Program, SymId, Unit, UnitKind};
+use std::collections::HashSet;
 
 /// A head as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -118,21 +119,22 @@ pub(super) fn choose(
                 Some(u) if matches!(u.kind, UnitKind::Subroutine | UnitKind::Function) => {
                     units.push((u, spec));
                 }
-                Some(u) => errors.push(
-                    fault(format!("the head {name} is no subroutine or function"), u)
-                ),
+                Some(u) => errors.push(fault(
+                    format!("the head {name} is no subroutine or function"),
+                    u,
+                )),
                 None => errors.push(absent(format!("the head {name} is not in the sources"))),
             },
             None => match on_top(program) {
                 Some(u) => {
-                    messages.push(format!("Command: {} is taken as the head", u.name));
+                    messages.push(format!("Command: Took {} as the head", u.name));
                     units.push((u, spec));
                 }
                 None => errors.push(absent("there is no subprogram to differentiate".to_owned())),
             },
         }
     }
-    let graph = CallGraph::below_all(program, units.iter().map(|(u, _)| u.name.as_str()));
+    let graph = Below::of(program, units.iter().map(|(u, _)| u.name.as_str()));
     let dependence = Dependence::of(&graph);
     let mut heads = Vec::new();
     for (unit, spec) in units {
@@ -178,12 +180,12 @@ fn fault(message: String, unit: &Unit) -> Diagnostic {
 /// The first subprogram that nobody calls but the main program.
 fn on_top(program: &Program) -> Option<&Unit> {
     let subprogram = |u: &&Unit| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function);
-    let called: Vec<Name> = program
+    let called: HashSet<Name> = program
         .units
         .iter()
         .filter(subprogram)
         .flat_map(|u| {
-            let mut called = callees(program, u);
+            let mut called = references(u);
             // Recursion puts nobody below himself.
             called.retain(|c| *c != u.name);
             called
@@ -301,8 +303,10 @@ impl<'a> Slots<'a> {
         }
         let mut say = |set: Vec<usize>, what: &str| {
             if !set.is_empty() {
-                let list: Vec<String> =
-                    set.iter().map(|i| self.names[*i].0.to_lowercase()).collect();
+                let list: Vec<String> = set
+                    .iter()
+                    .map(|i| self.names[*i].0.to_lowercase())
+                    .collect();
                 messages.push(format!(
                     "{}: Command: {} {what}",
                     self.unit.name.to_lowercase(),
@@ -312,13 +316,13 @@ impl<'a> Slots<'a> {
         };
         if spec.independents.is_some() {
             let gone = independents.difference(&inputs).collect();
-            say(gone, "without influence: taken from the independents");
+            say(gone, "without influence, removed from independents");
         }
         if spec.dependents.is_some() {
             let gone = dependents.difference(&outputs).collect();
-            say(gone, "not influenced: taken from the dependents");
+            say(gone, "not influenced, removed from dependents");
             let more = outputs.difference(dependents).collect();
-            say(more, "independent and assigned: taken as dependent, too");
+            say(more, "independent and assigned, added to dependents");
         }
         Context { inputs, outputs }
     }
@@ -354,8 +358,14 @@ mod tests {
     #[test]
     fn lists_can_be_left_out() {
         assert_eq!(parse_heads("f").unwrap(), [spec("F", None, None)]);
-        assert_eq!(parse_heads("f(y)").unwrap(), [spec("F", None, Some(&["Y"]))]);
-        assert_eq!(parse_heads("f/(x)").unwrap(), [spec("F", Some(&["X"]), None)]);
+        assert_eq!(
+            parse_heads("f(y)").unwrap(),
+            [spec("F", None, Some(&["Y"]))]
+        );
+        assert_eq!(
+            parse_heads("f/(x)").unwrap(),
+            [spec("F", Some(&["X"]), None)]
+        );
     }
 
     #[test]

@@ -117,12 +117,11 @@ const IGNORED_WITH_VALUE: &[(&str, Option<&str>)] = &[
     ("-adjvarname", None),
     (
         "-ext",
-        Some("procedures without text are called by the names of their derivatives; descriptions of libraries are not read"),
+        Some(
+            "procedures without text are called by the names of their derivatives; descriptions of libraries are not read",
+        ),
     ),
-    (
-        "-extad",
-        Some("descriptions of libraries are not read"),
-    ),
+    ("-extad", Some("descriptions of libraries are not read")),
     ("-copyname", None),
     ("-nocheckpoint", None),
     ("-linelength", None),
@@ -149,10 +148,22 @@ const IGNORED: &[(&str, Option<&str>)] = &[
     ("-html", Some("no pages are written")),
     ("-noinclude", None),
     ("-openmp", Some("directives of OpenMP are comments here")),
-    ("-context", Some("derivatives are not validated at run time")),
-    ("-debugtgt", Some("derivatives are not validated at run time")),
-    ("-debugadj", Some("derivatives are not validated at run time")),
-    ("-directvalid", Some("derivatives are not validated at run time")),
+    (
+        "-context",
+        Some("derivatives are not validated at run time"),
+    ),
+    (
+        "-debugtgt",
+        Some("derivatives are not validated at run time"),
+    ),
+    (
+        "-debugadj",
+        Some("derivatives are not validated at run time"),
+    ),
+    (
+        "-directvalid",
+        Some("derivatives are not validated at run time"),
+    ),
     ("-defaultnocheckpoint", None),
     ("-msginfile", Some("messages are in the .msg file only")),
     ("-nocomment", None),
@@ -349,8 +360,19 @@ mod tests {
     #[test]
     fn the_usual_command_line() {
         let o = options(&[
-            "-d", "-head", "f(y)/(x)", "-tgtfuncname", "_g2", "-tgtvarname", "_g2", "-o", "out",
-            "-O", "gen", "a.f", "b.f",
+            "-d",
+            "-head",
+            "f(y)/(x)",
+            "-tgtfuncname",
+            "_g2",
+            "-tgtvarname",
+            "_g2",
+            "-o",
+            "out",
+            "-O",
+            "gen",
+            "a.f",
+            "b.f",
         ]);
         assert_eq!(o.mode, Mode::Tangent);
         assert_eq!(o.heads.len(), 1);
@@ -363,12 +385,32 @@ mod tests {
     #[test]
     fn old_spellings_mean_the_same() {
         let o = options(&[
-            "-forward", "-root", "f", "-vars", "x, z", "-outvars", "y", "-difffuncname", "_g",
-            "-diffvarname", "_g", "-output", "o", "-outputdirectory", "p", "a.f",
+            "-forward",
+            "-root",
+            "f",
+            "-vars",
+            "x, z",
+            "-outvars",
+            "y",
+            "-difffuncname",
+            "_g",
+            "-diffvarname",
+            "_g",
+            "-output",
+            "o",
+            "-outputdirectory",
+            "p",
+            "a.f",
         ]);
-        assert_eq!(o.heads[0].independents.as_deref(), Some(&["X".into(), "Z".into()][..]));
+        assert_eq!(
+            o.heads[0].independents.as_deref(),
+            Some(&["X".into(), "Z".into()][..])
+        );
         assert_eq!(o.heads[0].dependents.as_deref(), Some(&["Y".into()][..]));
-        assert_eq!((o.unit_pattern.as_str(), o.variable_pattern.as_str()), ("_g", "_g"));
+        assert_eq!(
+            (o.unit_pattern.as_str(), o.variable_pattern.as_str()),
+            ("_g", "_g")
+        );
         assert_eq!(o.notes.len(), 2);
     }
 
@@ -382,10 +424,31 @@ mod tests {
     #[test]
     fn what_means_nothing_here_is_accepted() {
         let o = options(&[
-            "-r8", "-i4", "-dr8", "-linelength", "72", "-msglevel", "20", "-copyname", "_c",
-            "-noinclude", "-nolib", "-java", "-mx1g", "-nocheckpoint", "f g", "-tgtmodulename",
-            "_m", "-inputlanguage", "Fortran77", "-outputlanguage", "fortran", "-Iinc", "-I",
-            "inc2", "a.f",
+            "-r8",
+            "-i4",
+            "-dr8",
+            "-linelength",
+            "72",
+            "-msglevel",
+            "20",
+            "-copyname",
+            "_c",
+            "-noinclude",
+            "-nolib",
+            "-java",
+            "-mx1g",
+            "-nocheckpoint",
+            "f g",
+            "-tgtmodulename",
+            "_m",
+            "-inputlanguage",
+            "Fortran77",
+            "-outputlanguage",
+            "fortran",
+            "-Iinc",
+            "-I",
+            "inc2",
+            "a.f",
         ]);
         assert!(o.notes.is_empty(), "{:?}", o.notes);
         assert_eq!(o.include.len(), 2);

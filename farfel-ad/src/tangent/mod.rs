@@ -18,6 +18,7 @@
 //! after the block and the suffix.
 
 mod expr;
+mod interface;
 mod names;
 mod rules;
 mod stmt;
@@ -25,12 +26,12 @@ mod symbols;
 mod vector;
 
 use crate::activity::Context;
-use crate::callgraph::CallGraph;
 use crate::depend::Dependence;
 use crate::flow::Flow;
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
 use names::Names;
@@ -46,7 +47,7 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
-    let graph = CallGraph::below(program, &request.head);
+    let graph = Below::of(program, [request.head.as_str()]);
     let engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
     engine.names.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
@@ -105,7 +106,7 @@ pub fn differentiate_heads(
     layout: &Layout,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
-    let graph = CallGraph::below_all(program, heads.iter().map(|h| h.unit.as_str()));
+    let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
     let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
     for h in heads {
         let args = program.unit(&h.unit).map_or(0, |u| u.args.len());
@@ -186,12 +187,7 @@ pub(crate) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(
-        program: &'a Program,
-        layout: &'a Layout,
-        dependence: Dependence,
-        block: Span,
-    ) -> Self {
+    fn new(program: &'a Program, layout: &'a Layout, dependence: Dependence, block: Span) -> Self {
         Engine {
             program,
             layout,

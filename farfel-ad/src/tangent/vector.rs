@@ -11,8 +11,8 @@
 use super::stmt::Gen;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, BinOp, Block, Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, IfBlock, Place, Spec,
-    SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
+    Arg, BinOp, Block, Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, IfBlock,
+    Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
 use std::collections::HashSet;
 
@@ -53,7 +53,11 @@ impl Gen<'_> {
             _ => Expr::var(count, span),
         };
         self.refuse_stored(tangents)?;
-        let first = self.unit.specs.iter().rposition(|s| s.kind == SpecKind::Implicit);
+        let first = self
+            .unit
+            .specs
+            .iter()
+            .rposition(|s| s.kind == SpecKind::Implicit);
         self.unit.specs.insert(
             first.map_or(0, |i| i + 1),
             Spec {
@@ -93,32 +97,33 @@ impl Gen<'_> {
         if self.engine.layout.is_tapenade() {
             return Ok(());
         }
-        let mut stored: Vec<SymId> = self
+        let mut stored: Vec<&Symbol> = self
             .derivatives
             .iter()
             .filter(|(_, d)| tangents.contains(d))
             .filter(|(of, d)| {
-                matches!(self.unit.symbols[**d].place, Place::Common(_))
-                    || self.unit.symbols[**d].saved
+                let d = &self.unit.symbols[**d];
+                matches!(d.place, Place::Common(_))
+                    || d.saved
                     || self.space.saved.contains(self.space.loc(**of))
             })
-            .map(|(of, _)| *of)
+            .map(|(of, _)| &self.unit.symbols[*of])
             .collect();
-        stored.sort();
-        if stored.is_empty() && self.imported.is_empty() {
+        stored.extend(self.imported.keys().filter_map(|k| {
+            let var = self.engine.dependence.commons.vars.get(*k)?;
+            Some(&self.engine.program.unit(&var.unit)?.symbols[var.sym])
+        }));
+        let Some(first) = stored
+            .into_iter()
+            .min_by_key(|s| (s.span.start, s.name.clone()))
+        else {
             return Ok(());
-        }
-        let (span, names) = match stored.first() {
-            Some(s) => {
-                let s = &self.unit.symbols[*s];
-                (s.span, s.name.to_string())
-            }
-            None => (self.source.span, "COMMON".to_owned()),
         };
+        let (span, name) = (first.span, &first.name);
         let fault = Diagnostic::error(
             &rules::AD_UNSUPPORTED,
             span,
-            format!("derivatives in several directions would go through {names}, which is in COMMON or keeps its value between calls"),
+            format!("derivatives in several directions would go through {name}, which is in COMMON or keeps its value between calls"),
         )
         .help("pass it as an argument, or ask for one direction at a time");
         Err(vec![self.engine.asked_by(fault)])
@@ -170,9 +175,9 @@ impl Gen<'_> {
                 }
                 SpecKind::Data(sets) => {
                     for (k, DataSet { targets, values }) in sets.iter_mut().enumerate() {
-                        let own = targets.iter().all(|t| {
-                            matches!(t.kind, ExprKind::Var(s) if tangents.contains(&s))
-                        });
+                        let own = targets
+                            .iter()
+                            .all(|t| matches!(t.kind, ExprKind::Var(s) if tangents.contains(&s)));
                         if let (true, [(repeat, _)]) = (own, values.as_slice()) {
                             let n = match repeat.as_ref().map(|r| &r.kind) {
                                 Some(ExprKind::Int(n)) => *n,

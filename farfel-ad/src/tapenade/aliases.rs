@@ -21,13 +21,12 @@ pub(super) fn separate(units: &mut [Unit], request: &Request, faults: &mut Vec<D
     let assigned = Assigned::of(&program);
     for unit in units {
         let mut labels = HashSet::new();
-        walk_block(&unit.body, &mut |s| match &s.kind {
-            StmtKind::Do(d) => {
-                if let DoEnd::Label(l) = d.end {
-                    labels.insert(l);
-                }
+        walk_block(&unit.body, &mut |s| {
+            if let StmtKind::Do(d) = &s.kind
+                && let DoEnd::Label(l) = d.end
+            {
+                labels.insert(l);
             }
-            _ => {}
         });
         let mut body = std::mem::take(&mut unit.body);
         let mut pass = Pass {

@@ -180,7 +180,9 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
                     let whole = value.is_some_and(|v| std::ptr::eq(v, e));
                     let changes =
                         (0..args.len()).any(|i| assigned.argument(name, i) && real(u, &args[i]));
-                    if !(changes && !whole || !carries && commons.contains(name)) {
+                    let by_arguments = changes && !whole;
+                    let by_common = !carries && commons.contains(name);
+                    if !by_arguments && !by_common {
                         return;
                     }
                     let text = format!(

@@ -3,7 +3,7 @@
 use super::intrinsics::Helper;
 use super::silence::{self, Placeholder};
 use super::{aliases, commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
-use crate::callgraph::CallGraph;
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     AdMode, Block, Name, Program, Request, SpecKind, StmtKind, Unit, for_each_symbol,
@@ -58,7 +58,7 @@ pub(super) fn prepare(
     request: &Request,
     faults: &mut Vec<Diagnostic>,
 ) -> Prepared {
-    let graph = CallGraph::below(program, &request.head);
+    let graph = Below::of(program, [request.head.as_str()]);
     let mut p = Prepared {
         units: graph.units.iter().map(|u| (*u).clone()).collect(),
         ..Prepared::default()

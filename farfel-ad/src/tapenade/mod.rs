@@ -182,10 +182,13 @@ impl AdTool for Tapenade {
         split(&mut found, warnings)?;
         let text = output::text(&ran, &files.input);
         if text.trim().is_empty() && (ran.said.contains("(AD06)") || file.contains("(AD06)")) {
+            self.runner.accept(&job, &ran);
             return fit::passive(program, request);
         }
         let made = output::read(&prepared, request, &text)?;
-        adapt::adapt(program, request, &prepared, made)
+        let units = adapt::adapt(program, request, &prepared, made)?;
+        self.runner.accept(&job, &ran);
+        Ok(units)
     }
 }
 
@@ -227,6 +230,6 @@ fn last(said: &str) -> String {
     };
     lines()
         .find(|l| l.contains("Exception") || l.contains("Error"))
-        .or_else(|| lines().last())
+        .or_else(|| lines().next_back())
         .map_or_else(String::new, |l| format!("; it said: {l}"))
 }

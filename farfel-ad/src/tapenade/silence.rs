@@ -19,10 +19,13 @@ pub(super) fn silence(unit: &mut Unit, request: &Request, faults: &mut Vec<Diagn
         let new = match &s.kind {
             StmtKind::Stop(_) | StmtKind::Pause(_) => StmtKind::Continue,
             StmtKind::Io(io) if !is_internal(unit, io) => {
-                if matches!(io.kind, IoKind::Read | IoKind::Inquire) {
+                let reads_now = matches!(io.kind, IoKind::Read | IoKind::Inquire);
+                // Lowering passes what the head itself reads, or refuses it.
+                if reads_now && unit.name != request.head {
                     faults.push(reads(unit, s, request));
                 }
                 match status(io) {
+                    _ if reads_now => StmtKind::Continue,
                     // Whoever looks at the status finds that all went well.
                     Some(v) => StmtKind::Assign(v.clone(), Expr::int(0, s.span)),
                     None => StmtKind::Continue,

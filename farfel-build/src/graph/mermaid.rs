@@ -78,9 +78,11 @@ fn escaped(text: &str) -> String {
 }
 
 /// Text between the double quotes of YAML, which knows these escapes; no directive either.
+/// Mermaid reads titles as HTML, but none of its entities in them.
 fn yaml(text: &str) -> String {
     let mut out = String::new();
-    for c in shown(text).chars() {
+    let harmless = text.replace(['<', '>', '&'], "_");
+    for c in shown(&harmless).chars() {
         match c {
             '\\' | '"' | '%' | '{' | '}' => out += &format!("\\x{:02x}", u32::from(c)),
             c => out.push(c),

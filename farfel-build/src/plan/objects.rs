@@ -9,7 +9,7 @@ use super::recorder::Recorder;
 use super::shelf::{About, Shelf};
 use super::workers::Workers;
 use crate::assemble::{self, Library, Links};
-use crate::cache::{Cache, Entry, Key};
+use crate::cache::{Cache, Entry, Key, Origin};
 use crate::facts::{Facts, entries};
 use crate::gfortran::{self, Fault};
 use crate::names::Names;
@@ -154,8 +154,12 @@ impl<'a> Objects<'a> {
             );
         }
         for i in &group.reads {
+            let name = match units[*i].name.as_str() {
+                "" => "BLOCK DATA",
+                name => name,
+            };
             key = key.field(
-                &format!("text of {}", units[*i].name),
+                &format!("text of {name}"),
                 self.digests[*i].text.as_bytes(),
             );
         }
@@ -266,7 +270,6 @@ impl<'a> Objects<'a> {
                     .collect(),
             );
         }
-        let faults: Vec<OnceLock<Fault>> = keys.iter().map(|_| OnceLock::new()).collect();
         means
             .workers
             .run(&needs, &|task, worker| match tasks[task] {
@@ -293,20 +296,27 @@ impl<'a> Objects<'a> {
 
         let mut objects = Vec::new();
         let mut errors = Vec::new();
-        let mut said = derivatives.said(request_task.keys().copied().collect::<BTreeSet<_>>());
+        // First what stands with objects: so the order is that of a build that makes nothing.
+        let mut said = Vec::new();
+        let mut refused = derivatives.said(request_task.keys().copied().collect::<BTreeSet<_>>());
         for (object, fault) in found.into_iter().zip(faults) {
             if let Some((object, warnings)) = object.into_inner() {
                 said.extend(warnings);
                 objects.push(object);
             }
             match fault.into_inner() {
-                Some(Fault::Diagnostics(d)) => said.extend(d),
+                Some(Fault::Diagnostics(d)) => refused.extend(d),
                 Some(Fault::Error(e)) => errors.push(e),
                 None => {}
             }
         }
-        for d in said {
-            if !diagnostics.contains(&d) {
+        for d in said.into_iter().chain(refused) {
+            // A statement that two objects have is warned of once, whoever asked for it.
+            let known = |x: &Diagnostic| match d.is_error() {
+                true => *x == d,
+                false => x.rule == d.rule && x.span == d.span && x.message == d.message,
+            };
+            if !diagnostics.iter().any(known) {
                 diagnostics.push(d);
             }
         }
@@ -352,8 +362,12 @@ impl<'a> Objects<'a> {
                 From::Fresh,
             )));
         }
-        let Some(Entry { files }) = means.cache.get(key) else {
+        let Some((Entry { files }, origin)) = means.cache.find(key) else {
             return Ok(None);
+        };
+        let from = match origin {
+            Origin::Remote => From::Remote,
+            _ => From::Cache,
         };
         let mut files: HashMap<String, Vec<u8>> = files.into_iter().collect();
         let (Some(about), Some(code), Some(text)) = (
@@ -370,7 +384,7 @@ impl<'a> Objects<'a> {
             return Ok(None);
         };
         means.shelf.put(&group.name, &code, &text)?;
-        Ok(Some((object(about, code), warnings, From::Cache)))
+        Ok(Some((object(about, code), warnings, from)))
     }
 
     /// Makes an object whose derivatives have been made.
@@ -489,6 +503,12 @@ fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
     program
 }
 
+/// The name of a field in a line of a recipe.
+fn name(line: &str) -> &str {
+    let end = [" = ", " : "].iter().filter_map(|s| line.find(s)).min();
+    &line[..end.unwrap_or(line.len())]
+}
+
 /// Why an object is made: the first line in which its recipe differs from the last one.
 fn reason(before: Option<&str>, now: &str) -> String {
     let Some(before) = before else {
@@ -496,7 +516,7 @@ fn reason(before: Option<&str>, now: &str) -> String {
     };
     let known: HashSet<&str> = before.lines().collect();
     match now.lines().find(|l| !known.contains(l)) {
-        Some(line) => format!("changed: {}", line.split(": ").next().unwrap_or(line)),
+        Some(line) => format!("changed: {}", name(line)),
         None if before.lines().count() > now.lines().count() => "something is gone".into(),
         None => "the cache no longer had it".into(),
     }

@@ -28,6 +28,8 @@ struct Known {
     recipe: String,
     /// The hash of the file.
     code: String,
+    /// The hash of the text beside it.
+    text: String,
     about: About,
 }
 
@@ -68,8 +70,10 @@ impl Shelf {
     /// What is known of an object, if it was made with this key and is what it was.
     pub(crate) fn find(&self, name: &str, key: &str) -> Option<&About> {
         let known = self.state.objects.get(name).filter(|k| k.key == key)?;
-        let code = fs::read(self.object(name)?).ok()?;
-        (hash(&code) == known.code).then_some(&known.about)
+        let object = self.object(name)?;
+        let is = |path: &Path, expected: &str| fs::read(path).is_ok_and(|b| hash(&b) == expected);
+        (is(&object, &known.code) && is(&object.with_extension("f"), &known.text))
+            .then_some(&known.about)
     }
 
     /// What an object was made from last time.
@@ -103,6 +107,12 @@ impl Shelf {
         keys.eq(wanted) && fs::read(library).is_ok_and(|l| hash(&l) == self.state.library)
     }
 
+    /// Is this what is known of these objects already?
+    pub(crate) fn is_about(&self, objects: &[(&str, &About)]) -> bool {
+        let known = |name: &str| self.state.objects.get(name).map(|k| &k.about);
+        objects.iter().all(|(name, about)| known(name) == Some(about))
+    }
+
     /// Notes what the library has been made of, and removes what is not among it. Each
     /// object with its name, key, recipe and what is known of it.
     pub(crate) fn close(
@@ -116,12 +126,16 @@ impl Shelf {
             library: hash(&fs::read(library).map_err(Error::io(library))?),
         };
         for (name, key, recipe, about) in objects {
-            let path = out.join(DIRECTORY).join(format!("{name}.o"));
-            let code = hash(&fs::read(&path).map_err(Error::io(&path))?);
+            let hash_of = |extension: &str| {
+                let path = out.join(DIRECTORY).join(format!("{name}.{extension}"));
+                let bytes = fs::read(&path).map_err(Error::io(&path))?;
+                Ok::<_, Error>(hash(&bytes))
+            };
             let known = Known {
                 key,
                 recipe,
-                code,
+                code: hash_of("o")?,
+                text: hash_of("f")?,
                 about,
             };
             state.objects.insert(name, known);

@@ -156,6 +156,7 @@ const POLL: Duration = Duration::from_millis(10);
 
 enum Event {
     /// The program ended. It is still to be waited for, so its number is not used again.
+    #[cfg_attr(not(unix), expect(dead_code))]
     Ended,
     /// Nobody writes to a stream any more.
     Closed,

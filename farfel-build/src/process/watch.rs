@@ -31,6 +31,8 @@ impl Watch {
     /// A watch that removes `directory` when this process ends before it is dropped.
     pub(crate) fn new(directory: Option<&Path>) -> Watch {
         let mark = unforeseeable();
+        #[cfg(not(unix))]
+        let _ = directory;
         Watch {
             #[cfg(unix)]
             watcher: watcher(&mark, directory),

@@ -1,12 +1,13 @@
 //! What a tool calls itself, asked once for each executable.
 //!
-//! Asking takes a second where a Java machine starts. The answer is kept in a file of the
-//! cache directory whose name and content have the path, the size and the time of the
-//! executable (and of the archives beside it that do the work). A file that is damaged, old
-//! or another one's is as good as none.
+//! Asking takes a second where a Java machine starts. The answer is kept in the cache of
+//! this machine under the path, the size and the time of the executable (and of the archives
+//! beside it that do the work).
 
 use super::{Tool, ToolRunner, java};
-use crate::{Config, Error, files};
+use crate::cache::{Cache, Entry, Key};
+use crate::config::CacheSettings;
+use crate::{Config, Error};
 use farfel_ad::external::{Job, RunError, Runner};
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +21,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// What is kept of an answer.
 const LONGEST: usize = 200;
+
+/// The file of an entry with the answer.
+const VERSION: &str = "version";
 
 /// What this process knows, by [`identity`].
 static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
@@ -36,16 +40,17 @@ pub(super) fn ask(
     {
         return Ok(version.clone());
     }
-    let file = memory(config).map(|d| d.join(format!("{:016x}", hash(&identity))));
-    let remembered = file.as_deref().and_then(|f| recall(f, &identity));
+    let memory = memory(config);
+    let key = Key::builder("tool").field("executable", &identity).finish();
+    let remembered = memory.get(&key).and_then(|entry| {
+        let version = entry.file(VERSION)?.to_owned();
+        String::from_utf8(version).ok()
+    });
     let version = match remembered {
         Some(version) => version,
         None => {
             let version = question(tool, program)?;
-            if let Some(file) = &file {
-                // Without it the next build asks again.
-                let _ = remember(file, &identity, &version);
-            }
+            memory.put(&key, &Entry::one(VERSION, version.clone()));
             version
         }
     };
@@ -150,81 +155,17 @@ fn hash(what: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// Where answers are kept; `None` where nothing is.
-fn memory(config: &Config) -> Option<PathBuf> {
-    let cache = &config.cache;
-    if !cache.enabled {
-        return None;
-    }
-    let directory = match &cache.directory {
-        Some(directory) => config.root.join(directory),
-        None => user_directory()?,
-    };
-    Some(directory.join("tools"))
-}
-
-/// The user's directory for what can be made again.
-fn user_directory() -> Option<PathBuf> {
-    let variable = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|p| p.is_absolute())
-    };
-    let base = if cfg!(windows) {
-        variable("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        variable("HOME").map(|h| h.join("Library").join("Caches"))
-    } else {
-        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|h| h.join(".cache")))
-    };
-    base.map(|b| b.join("farfel"))
-}
-
-/// The text of a file: what the answer is for, the answer, and a sum of both.
-fn record(identity: &str, version: &str) -> String {
-    let text = format!("farfel tool 1\n{identity}{version}\n");
-    format!("{text}{:016x}\n", hash(&text))
-}
-
-fn recall(file: &Path, identity: &str) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
-    let version = text.lines().rev().nth(1)?;
-    (!version.is_empty() && text == record(identity, version)).then(|| version.to_owned())
-}
-
-fn remember(file: &Path, identity: &str, version: &str) -> Result<(), Error> {
-    if let Some(directory) = file.parent() {
-        fs::create_dir_all(directory).map_err(Error::io(directory))?;
-    }
-    files::write_if_changed(file, record(identity, version).as_bytes())?;
-    Ok(())
+/// The cache of this machine. Others would not have the same executable at the same place.
+fn memory(config: &Config) -> Cache {
+    Cache::open(&CacheSettings {
+        remote: None,
+        ..config.cache.clone()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_damaged_is_not_believed() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("deep/er/memory");
-        let identity = "\"/opt/a b/tapenade\" 780 1785420480s\n";
-        remember(&file, identity, "Tapenade 3.16").unwrap();
-        assert_eq!(recall(&file, identity).as_deref(), Some("Tapenade 3.16"));
-        // Another executable at the same place.
-        assert_eq!(recall(&file, &identity.replace("780", "781")), None);
-        let good = fs::read(&file).unwrap();
-        for i in 0..good.len() {
-            fs::write(&file, &good[..i]).unwrap();
-            assert_eq!(recall(&file, identity), None, "cut at {i}");
-            let mut bad = good.clone();
-            bad[i] ^= 1;
-            fs::write(&file, &bad).unwrap();
-            assert_eq!(recall(&file, identity), None, "bit at {i}");
-        }
-        fs::remove_file(&file).unwrap();
-        assert_eq!(recall(&file, identity), None);
-    }
 
     #[test]
     fn the_line_that_says_it() {

@@ -74,10 +74,14 @@ impl Project {
                 "CARGO_TARGET_DIR",
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join("target"),
             )
-            .env("CARGO_TERM_COLOR", "never");
+            .env("CARGO_TERM_COLOR", "never")
+            // Each project has a cache of its own, which is empty at first.
+            .env("FARFEL_CACHE_DIR", self.directory.join("cache"));
         for name in [
             "FARFEL_FC",
             "FC",
+            "FARFEL_CACHE_REMOTE",
+            "FARFEL_AD_TOOL",
             "FARFEL_FFLAGS",
             "FARFEL_INSTALL",
             "RUST_BACKTRACE",

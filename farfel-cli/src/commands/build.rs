@@ -34,14 +34,14 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         None => executable_for(&args.files[0])?,
     };
     shell.status("Compiling", files::shown(&args.files));
-    let (report, timings) = farfel_build::build_program_timed(&args.files, &out, &config)?;
-    files::show_warnings(&report, shell);
+    let built = farfel_build::build_program(&args.files, &out, &config)?;
+    files::show_built(&built, shell);
     if args.timings {
         let mut name = out.file_name().unwrap_or_default().to_owned();
         name.push("-timings.html");
         let built = Built {
             name: files::shown(&args.files),
-            timings,
+            timings: built.timings,
             fresh: false,
         };
         write_page(

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstyle::{AnsiColor, Style};
-use farfel_build::{Config, toolchain, tools};
+use farfel_build::{CacheSettings, Config, cache as build_cache, toolchain, tools};
 
+use super::cache;
 use crate::args::Doctor;
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
@@ -104,7 +105,36 @@ fn examine() -> Result<Vec<Finding>> {
         }),
     }
     findings.extend(ad_tools(&config));
+    findings.extend(caches(&config.cache));
     Ok(findings)
+}
+
+/// Where results are kept. Builds work without.
+fn caches(settings: &CacheSettings) -> Vec<Finding> {
+    let here = match build_cache::stats(settings) {
+        _ if !settings.enabled => State::Optional("the settings have it off".into()),
+        Ok(stats) => State::There(format!(
+            "{} of {} ({})",
+            cache::size(stats.bytes),
+            cache::size(stats.bound),
+            stats.directory.display()
+        )),
+        Err(error) => State::Optional(format!("not used: {error}")),
+    };
+    let mut findings = vec![Finding {
+        name: "cache",
+        state: here,
+    }];
+    if let Some((address, reached)) = build_cache::reach_remote(settings) {
+        findings.push(Finding {
+            name: "remote cache",
+            state: match reached {
+                Ok(took) => State::There(format!("answers in {} ms ({address})", took.as_millis())),
+                Err(why) => State::Optional(format!("not used: {why} ({address})")),
+            },
+        });
+    }
+    findings
 }
 
 /// The AD tools that are programs of their own, and what they need. Only the one that the

@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 mod build;
+mod cache;
 mod check;
 mod completions;
 mod doctor;
@@ -31,6 +32,7 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Expand(args) => expand::run(&args, shell),
         Command::Graph(args) => graph::run(&args, shell),
         Command::Tapenade(args) => tapenade::run(&args, shell),
+        Command::Cache(args) => cache::run(&args.action, shell),
         Command::Doctor(args) => doctor::run(&args, shell),
         Command::Completions { shell: kind } => completions::run(kind, shell),
     }

@@ -30,8 +30,8 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         .join("program")
         .with_extension(std::env::consts::EXE_EXTENSION);
     shell.status("Compiling", files::shown(&args.files));
-    let report = farfel_build::build_program(&args.files, &program, &config)?;
-    files::show_warnings(&report, shell);
+    let built = farfel_build::build_program(&args.files, &program, &config)?;
+    files::show_built(&built, shell);
 
     let mut command = Command::new(&program);
     command.args(&args.arguments);

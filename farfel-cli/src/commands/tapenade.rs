@@ -116,9 +116,8 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
         return Err(Error::Exit(EXIT_FAULTS));
     }
     if outcome.files.is_empty() {
-        return Err(Error::fault("nothing was differentiated").help(
-            "say with `-head 'F(OUT)/(IN)'` what shall be differentiated by what",
-        ));
+        return Err(Error::fault("nothing was differentiated")
+            .help("say with `-head 'F(OUT)/(IN)'` what shall be differentiated by what"));
     }
     Ok(())
 }
@@ -145,7 +144,12 @@ fn read(path: &Path) -> Result<Arc<str>> {
 fn text(bytes: Vec<u8>) -> Arc<str> {
     match String::from_utf8(bytes) {
         Ok(text) => text.into(),
-        Err(e) => e.into_bytes().into_iter().map(char::from).collect::<String>().into(),
+        Err(e) => e
+            .into_bytes()
+            .into_iter()
+            .map(char::from)
+            .collect::<String>()
+            .into(),
     }
 }
 
@@ -166,11 +170,7 @@ struct Includes<'a> {
 }
 
 impl Loader for Includes<'_> {
-    fn load(
-        &mut self,
-        from: &str,
-        name: &str,
-    ) -> std::result::Result<(String, Arc<str>), String> {
+    fn load(&mut self, from: &str, name: &str) -> std::result::Result<(String, Arc<str>), String> {
         let beside = match self.directories.get(from) {
             Some(dir) => dir.clone(),
             None => Path::new(from)

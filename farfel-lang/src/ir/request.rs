@@ -11,6 +11,13 @@ use crate::source::Span;
 /// The program already calls the result, with this argument list (Tapenade's convention
 /// for tangents): the arguments of `head` in order, each that [`Request::paired`] holds
 /// followed at once by its derivative.
+///
+/// Reverse mode: on entry the adjoints of the dependents hold cotangents, all others zero.
+/// On return those of the independents hold the gradient. All other adjoints are undefined
+/// then, and so are the arguments that the head assigns and the COMMON variables that the
+/// head, or what it calls, assigns: the program passes copies, and puts COMMON back. Before
+/// the call it has run the head itself, to its end. So the derivative does no input or
+/// output; what it would read is in its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// 1, 2, …: the number of the block.

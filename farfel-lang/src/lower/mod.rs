@@ -8,9 +8,10 @@
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
 //! 4. `outline` — the body of every AD block is one call.
-//! 5. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
+//! 5. `propagate` — the dummy procedures that were left are gone (stage `Stage`, as the
+//!    next one).
+//! 6. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
 //!    order in which they can be carried out.
-//! 6. `propagate` — the dummy procedures that were left are gone (still stage `Stage`).
 //!
 //! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
 //! Implementation via Preprocessor" (2012), section 3.
@@ -20,6 +21,7 @@ mod compact;
 mod import;
 mod lift;
 mod outline;
+mod passed;
 mod propagate;
 mod prune;
 mod specialize;
@@ -97,19 +99,27 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             requests,
             diagnostics,
         } = &mut state;
+        let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
             Stage::Lift => lift::lift(program, diagnostics),
-            Stage::Specialize => specialize::specialize(program, &roots, diagnostics),
+            Stage::Specialize => {
+                specialize::specialize(program, &roots, &mut changed, diagnostics);
+            }
             Stage::Prune => prune::prune(program, &roots),
-            Stage::Outline => blocks = outline::outline(program, diagnostics),
+            Stage::Outline => blocks = outline::outline(program, &mut changed, diagnostics),
             Stage::Stage => {
-                propagate::propagate(program, &roots, &mut [], diagnostics);
-                let staged = stage::stage(program, &blocks, diagnostics);
+                propagate::propagate(program, &roots, &mut changed, diagnostics);
+                let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
                 *requests = stage::order(program, staged, diagnostics);
             }
         }
-        program.units.iter_mut().for_each(compact::compact);
+        for unit in &mut program.units {
+            // `lift` is first, and drops what nobody used to begin with, too.
+            if pass == Stage::Lift || changed.contains(&unit.name) {
+                compact::compact(unit);
+            }
+        }
         if !any_errors(diagnostics) {
             holds_after(pass, program);
         }

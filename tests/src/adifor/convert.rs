@@ -17,9 +17,7 @@ pub fn convert(
     script: &Script,
     made: Vec<Unit>,
 ) -> Result<Vec<(Name, Unit)>, String> {
-    if !script.scalar {
-        return Err("the stand-in has scalar gradients only".to_owned());
-    }
+    let layouts = super::directions::layouts(&made);
     let prefix = &script.prefix;
     let derivative = |of: &str| format!("{prefix}_{of}");
     // Names of units.
@@ -40,11 +38,15 @@ pub fn convert(
         let original = program.unit(&of).ok_or("a derivative of nothing")?;
         u.name = name;
         u.comments.clear();
+        if request.vector {
+            super::directions::lay_out(&mut u, script, &layouts)?;
+        }
+        super::arrays::by_element(&mut u);
         do_not_zero_common(&mut u);
         save_locals(&mut u);
         rename(&mut u, original, prefix, &names)?;
         whole_blocks(&mut u, program, prefix);
-        debug_assert!(u.kind == UnitKind::Subroutine && !request.vector);
+        debug_assert!(u.kind == UnitKind::Subroutine);
         out.push((of, u));
     }
     Ok(out)
@@ -140,17 +142,23 @@ fn rename(
         let name = s.name.clone();
         let new = if let Some((_, new)) = units.get(&name) {
             new.to_string()
+        } else if name.starts_with("ND") && original.symbols.find(&name).is_none() {
+            format!("{prefix}_I_")
         } else if name.starts_with("TEMP") && original.symbols.find(&name).is_none() {
-            // d1_w, d2_w, …; r1_w in single precision.
+            // d1_w, d2_w, …; r1_w in single precision; their derivatives g_d1_w, …
             let letter = match s.ty {
                 Some(Type::Real(8)) => 'D',
                 _ => 'R',
             };
-            let kind = if name.contains(MARK) { 'P' } else { 'W' };
             let n = temporaries.entry(letter).or_insert(0);
             *n += 1;
+            let of = if name.contains(MARK) {
+                format!("{prefix}_")
+            } else {
+                String::new()
+            };
             unit.symbols
-                .unused(&format!("{letter}{n}_{kind}"), &|_| false)
+                .unused(&format!("{of}{letter}{n}_W"), &|_| false)
                 .to_string()
         } else if let Some((of, number)) = split(&name) {
             let wanted = format!("{prefix}_{of}");

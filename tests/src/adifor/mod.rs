@@ -10,11 +10,14 @@
 //! What it does not: ADIFOR makes one derivative of a subprogram; here it is one for each
 //! pattern of active arguments, the second and later ones with a number.
 //!
-//! `ADIFOR_STAND_IN_FAULT` makes it fail: `crash`, `hang`, `garbage`, `half` (a file that
+//! `ADIFOR_STAND_IN_FAULT` in the environment, or a file of that name beside the program
+//! (for callers that keep the environment to themselves), makes it fail: `crash`, `hang`, `garbage`, `half` (a file that
 //! ends in its middle), `nothing` (a good end without a file), `ask` (waits for input),
 //! `refuse` (an error of the program, as it would be reported).
 
+mod arrays;
 mod convert;
+mod directions;
 mod script;
 
 use farfel_ad::{AdTool, Builtin};
@@ -41,24 +44,33 @@ pub fn main() -> ExitCode {
     if args.is_empty() || args[0].trim_start_matches('-') == "version" {
         return ExitCode::SUCCESS;
     }
-    match std::env::var("ADIFOR_STAND_IN_FAULT").as_deref() {
-        Ok("crash") => std::process::abort(),
-        Ok("hang") => std::thread::sleep(Duration::from_secs(3600)),
-        Ok("ask") => {
+    match fault().as_deref() {
+        Some("crash") => std::process::abort(),
+        Some("hang") => std::thread::sleep(Duration::from_secs(3600)),
+        Some("ask") => {
             say("Overwrite (y/n)?");
             let mut answer = [0];
             if std::io::stdin().read(&mut answer).is_ok_and(|n| n == 0) {
                 return stop("no answer");
             }
         }
-        Ok("refuse") => return stop("line 3: statement is not Fortran 77"),
-        Ok("nothing") => return ExitCode::SUCCESS,
+        Some("refuse") => return stop("line 3: statement is not Fortran 77"),
+        Some("nothing") => return ExitCode::SUCCESS,
         _ => {}
     }
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => stop(&why),
     }
+}
+
+/// The fault to commit.
+fn fault() -> Option<String> {
+    const NAME: &str = "ADIFOR_STAND_IN_FAULT";
+    std::env::var(NAME).ok().or_else(|| {
+        let beside = std::env::current_exe().ok()?.with_file_name(NAME);
+        Some(std::fs::read_to_string(beside).ok()?.trim().to_owned())
+    })
 }
 
 fn say(line: &str) {
@@ -175,7 +187,7 @@ fn request(program: &Program, script: &Script) -> Result<Request, String> {
         .iter()
         .map(position)
         .collect::<Result<Vec<_>, _>>()?;
-    let graph = farfel_ad::callgraph::CallGraph::below(program, &script.top);
+    let graph = farfel_lang::callgraph::Below::of(program, [script.top.as_str()]);
     let dependence = farfel_ad::depend::Dependence::of(&graph);
     let mut paired: BTreeSet<usize> = independents.iter().copied().collect();
     if let Some(summary) = dependence.summary(&script.top) {
@@ -222,9 +234,9 @@ fn write(file: &str, script: &Script, units: &[&(Name, Unit)]) -> Result<(), Str
         text.push_str(&lower(&print_unit(u, &options)));
         let _ = writeln!(text, "C");
     }
-    match std::env::var("ADIFOR_STAND_IN_FAULT").as_deref() {
-        Ok("garbage") => text = "\u{1}\u{2}Segmentation \u{7f}\n{{{ \0 ###\n".repeat(20),
-        Ok("half") => text.truncate(text.len() / 2),
+    match fault().as_deref() {
+        Some("garbage") => text = "\u{1}\u{2}Segmentation \u{7f}\n{{{ \0 ###\n".repeat(20),
+        Some("half") => text.truncate(text.len() / 2),
         _ => {}
     }
     let dir = Path::new(&script.directory);

@@ -14,45 +14,36 @@ mod reverse;
 pub(super) use order::order;
 
 use self::effects::HeadEffects;
+use super::calls::has_ad_blocks;
+use super::compact::Changed;
 use super::outline::Blocks;
-use super::prune::CallGraph;
+use super::prune::reached;
 use super::state::share;
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
     Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A derivative that the program calls, before the requests are ordered.
-pub(super) struct Staged {
-    pub request: Request,
-    /// What each argument of the derivative is.
-    pub layout: Vec<Slot>,
-}
-
-/// An argument of a derivative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slot {
-    /// The head's argument at this position.
-    Primal(usize),
-    /// The derivative of that argument.
-    Derivative(usize),
-}
-
+/// Returns the requests, not in order yet. Adds the names of the units that it changes to
+/// `changed`.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,
+    changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Staged> {
+) -> Vec<Request> {
     // Derivatives are copies of what they differentiate.
-    let copied = CallGraph::of(program).reached(blocks.keys());
-    share(program, &|u| copied.contains(&u.name));
+    let copied = reached(&CallGraph::of(program), blocks.keys());
+    share(program, &copied, changed);
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
+    let suffixes = Suffixes::of(program);
     let heads: HashMap<Name, Unit> = program
         .units
         .iter()
@@ -60,8 +51,12 @@ pub(super) fn stage(
         .map(|u| (u.name.clone(), u.clone()))
         .collect();
     let effects = HeadEffects::of(program, blocks);
-    let mut staged = Vec::new();
+    let mut requests = Vec::new();
     for unit in &mut program.units {
+        if !has_ad_blocks(&unit.body) {
+            continue;
+        }
+        changed.insert(unit.name.clone());
         let body = std::mem::take(&mut unit.body);
         let mut stager = Stager {
             unit,
@@ -69,14 +64,15 @@ pub(super) fn stage(
             heads: &heads,
             effects: &effects,
             taken: &mut taken,
-            staged: &mut staged,
+            suffixes: &suffixes,
+            requests: &mut requests,
             frozen: BTreeMap::new(),
             diagnostics,
         };
         let body = stager.statements(body);
         unit.body = body;
     }
-    staged
+    requests
 }
 
 /// The call that the statements of a block have become.
@@ -99,13 +95,62 @@ impl HeadCall<'_> {
     }
 }
 
+/// What the names of derivatives end in. An AD tool sees only a part of the program, so no
+/// name anywhere may look as if it were made of another one and the suffix.
+struct Suffixes {
+    /// The names of the program that could.
+    alike: Vec<Name>,
+}
+
+impl Suffixes {
+    fn of(program: &Program) -> Suffixes {
+        let mut alike: BTreeSet<Name> = BTreeSet::new();
+        let mut see = |name: &Name| {
+            if name.contains("_G") {
+                alike.insert(name.clone());
+            }
+        };
+        for unit in &program.units {
+            see(&unit.name);
+            for (_, symbol) in unit.symbols.iter() {
+                see(&symbol.name);
+                if let Place::Common(block) = &symbol.place {
+                    see(block);
+                }
+            }
+        }
+        Suffixes {
+            alike: alike.into_iter().collect(),
+        }
+    }
+
+    /// `_G3` for the block 3; `_G3A`, `_G3B`, … where the user has such names.
+    fn unused(&self, number: u32) -> Name {
+        let in_use = |suffix: &str| {
+            self.alike.iter().any(|name| {
+                name.match_indices(suffix).any(|(at, _)| {
+                    !name[at + suffix.len()..].starts_with(|c: char| c.is_ascii_digit())
+                })
+            })
+        };
+        let plain = format!("_G{number}");
+        let lettered = ('A'..='Z').map(|letter| format!("_G{number}{letter}"));
+        std::iter::once(plain.clone())
+            .chain(lettered)
+            .find(|s| !in_use(s))
+            .unwrap_or(plain)
+            .into()
+    }
+}
+
 struct Stager<'a> {
     unit: &'a mut Unit,
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
-    staged: &'a mut Vec<Staged>,
+    suffixes: &'a Suffixes,
+    requests: &'a mut Vec<Request>,
     /// Variables that bounds of arrays depend on and that the block at hand changes, with
     /// those that hold their values from before it.
     frozen: BTreeMap<SymId, SymId>,
@@ -148,7 +193,7 @@ impl<'a> Stager<'a> {
         ) else {
             return Vec::new();
         };
-        let suffix: Name = format!("_G{number}").into();
+        let suffix = self.suffixes.unused(number);
         let derivative = unused_name(&format!("{head_name}{suffix}"), &|n| self.taken.contains(n));
         self.taken.insert(derivative.clone());
 
@@ -214,16 +259,13 @@ impl<'a> Stager<'a> {
         instead: &BTreeMap<usize, SymId>,
     ) -> Stmt {
         let span = call.request.span;
-        let mut layout = Vec::new();
         let mut args = Vec::new();
         for (p, a) in call.actuals.iter().enumerate() {
-            layout.push(Slot::Primal(p));
             args.push(match instead.get(&p) {
                 Some(s) => Expr::var(*s, span),
                 None => a.clone(),
             });
             if let Some(t) = tangents.get(&p) {
-                layout.push(Slot::Derivative(p));
                 args.push(Expr::var(*t, span));
             }
         }
@@ -232,10 +274,7 @@ impl<'a> Stager<'a> {
             place: Place::Global,
             ..Symbol::new(call.request.derivative.clone(), span)
         });
-        self.staged.push(Staged {
-            request: call.request.clone(),
-            layout,
-        });
+        self.requests.push(call.request.clone());
         Stmt::new(StmtKind::Call(called, args), span)
     }
 

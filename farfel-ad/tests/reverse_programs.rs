@@ -1,0 +1,120 @@
+//! Whole programs with ADR blocks. Their adjoints are made of tangents, so that what is
+//! tested is all around them: see `support/by_columns.rs`.
+
+mod support;
+use support::by_columns::ByColumns;
+use support::{CHECKED, FAST, compare, expand_with, run};
+
+const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
+
+fn check(source: &str, flags: &[&str], tolerance: f64) {
+    let (fortran, _) = expand_with(source, &ByColumns).unwrap_or_else(|e| panic!("{e}\n{source}"));
+    for kind in [CHECKED, FAST] {
+        compare(&run(&fortran, &[kind, flags].concat()), tolerance, &fortran);
+    }
+}
+
+/// The equilibrium of the paper with ADR instead of ADF: in the outer derivatives, in the
+/// inner ones, in both.
+#[test]
+fn the_equilibrium_of_the_paper() {
+    let paper = PAPER
+        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
+        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
+        .replace("      READ *, N\n", "      N = 20\n")
+        .replace(
+            "      PRINT *, ASTAR, BSTAR\n",
+            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
+        );
+    let reverse = |text: &str, unit: &str| {
+        let (before, after) = text.split_at(text.find(unit).unwrap());
+        let after = after
+            .replacen("ADF(X)", "ADR(Y)", 1)
+            .replacen("END ADF(", "END ADR(", 1)
+            .replacen("TANGENT(Y)", "COTANGENT(X)", 1);
+        format!("{before}{after}")
+    };
+    let (one, two) = ("FUNCTION DERIV1(F", "SUBROUTINE DERIV2(F");
+    for text in [
+        reverse(&paper, one),
+        reverse(&paper, two),
+        reverse(&reverse(&paper, one), two),
+    ] {
+        assert_eq!(
+            text.matches("COTANGENT").count(),
+            text.matches("ADR(").count() / 2
+        );
+        check(&text, &["-fdefault-real-8"], 1e-6 / 50.0);
+    }
+}
+
+/// Second derivatives in a direction, by all four ways to nest, through nested subprograms
+/// and a procedure that is passed.
+#[test]
+fn second_derivatives() {
+    for (outer, inner) in [("F", "F"), ("F", "R"), ("R", "F"), ("R", "R")] {
+        let block = |mode: &str, y: &str, d: &str, body: &str| match mode {
+            "F" => format!(
+                "      ADF((TANGENT(X(I)) = V(I), I = 0, N))\n{body}      END ADF({d} = TANGENT({y}))\n"
+            ),
+            _ => format!(
+                "      ADR({y})\n{body}      END ADR(G = COTANGENT(X))\n      {d} = DOT(G, V, N)\n"
+            ),
+        };
+        let text = format!(
+            "
+      PROGRAM P
+      PARAMETER (N = 3)
+      DOUBLE PRECISION X(0:N), V(0:N), D, W, C
+        DOUBLE PRECISION FUNCTION F(X)
+          DOUBLE PRECISION X(0:N)
+          F = 0
+          DO I = 0, N
+            F = F + C*X(I)**3
+          END DO
+          IF (X(1) .GT. 0) CALL TIMES(X(1), F)
+        END
+        SUBROUTINE TIMES(A, B)
+          DOUBLE PRECISION A, B
+          B = B*A
+        END
+      C = 2
+      S = 0
+      T = 0
+      U = 0
+      DO I = 0, N
+        X(I) = 0.5D0*(I + 1)
+        V(I) = 1D0/(I + 2)
+      END DO
+      CALL OUTER(F, X, V, N, D)
+      DO I = 0, N
+        S = S + 2*X(I)**3
+        T = T + 6*X(I)**2*V(I)
+        U = U + 12*X(I)*V(I)**2
+      END DO
+      W = U*X(1) + 2*T*V(1)
+      PRINT *, 'd', D, W
+      END
+      DOUBLE PRECISION FUNCTION DOT(A, B, N)
+      DOUBLE PRECISION A(0:N), B(0:N)
+      DOT = 0
+      DO I = 0, N
+        DOT = DOT + A(I)*B(I)
+      END DO
+      END
+      SUBROUTINE OUTER(F, X, V, N, D)
+      EXTERNAL F
+      DOUBLE PRECISION X(0:N), V(0:N), G(N + 1), E, D, DOT
+{}      END
+      SUBROUTINE INNER(F, X, V, N, E)
+      EXTERNAL F
+      DOUBLE PRECISION X(0:N), V(0:N), G(0:N), E, Y, DOT, F
+{}      END
+",
+            block(outer, "E", "D", "      CALL INNER(F, X, V, N, E)\n"),
+            block(inner, "Y", "E", "      Y = F(X)\n"),
+        );
+        // S, T and U are single.
+        check(&text, &[], 1e-5);
+    }
+}

@@ -1,0 +1,167 @@
+//! The adapter with the drop-in behind it: what both take for Tapenade's conventions must
+//! agree. No process is started.
+
+mod support;
+#[path = "tapenade/mod.rs"]
+mod tapenade;
+
+use farfel_ad::dropin::options::{Ask, parse};
+use farfel_ad::dropin::run;
+use farfel_ad::external::{Job, Ran, RunError, Runner};
+use farfel_ad::tapenade::{Options, Tapenade, Version};
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::ir::AdMode;
+use farfel_lang::syntax::NoIncludes;
+use std::sync::Arc;
+use support::{CHECKED, FAST, compare};
+use tapenade::program::read;
+
+/// Carries jobs out by the drop-in.
+struct DropIn;
+
+impl Runner for DropIn {
+    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+        let failed = |said: String| RunError::Failed {
+            status: "exit status: 1".to_owned(),
+            said,
+        };
+        let options = match parse(&job.args) {
+            Ok(Ask::Differentiate(options)) => options,
+            Ok(other) => return Err(failed(format!("{other:?}"))),
+            Err(e) => return Err(failed(e.to_string())),
+        };
+        let files: Vec<(String, Arc<str>)> = options
+            .files
+            .iter()
+            .map(|path| {
+                let name = path.to_string_lossy().into_owned();
+                let text = job.inputs.iter().find(|(n, _)| *n == name);
+                let text = text.unwrap_or_else(|| panic!("{name} is no input"));
+                (name, text.1.as_str().into())
+            })
+            .collect();
+        let outcome = run(&options, &files, &mut NoIncludes);
+        let said = outcome.said.join("\n");
+        if any_errors(&outcome.diagnostics) {
+            return Err(failed(outcome.messages.text));
+        }
+        let mut ran = Ran {
+            said,
+            ..Ran::default()
+        };
+        for file in outcome.files.into_iter().chain([outcome.messages]) {
+            ran.files.insert(file.name, file.text);
+        }
+        match job.outputs.iter().find(|o| !ran.files.contains_key(*o)) {
+            Some(file) => Err(RunError::Missing {
+                file: file.clone(),
+                said: ran.said,
+            }),
+            None => Ok(ran),
+        }
+    }
+}
+
+fn tool(version: Version) -> Tapenade {
+    Tapenade {
+        version,
+        options: Options::default(),
+        runner: Arc::new(DropIn),
+    }
+}
+
+#[test]
+fn the_equilibrium_of_the_paper() {
+    let text = include_str!("../../example-project/fortran-main/paper.ff")
+        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
+        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
+        .replace("      READ *, N\n", "      N = 20\n")
+        .replace(
+            "      PRINT *, ASTAR, BSTAR\n",
+            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
+        );
+    // The old release gets `-difffuncname`, the new one `-tgtfuncname`.
+    for version in [Version::new(3, 6), Version::new(3, 16)] {
+        let mut source = read(&text);
+        let requests = source.lowered();
+        let (fortran, warnings) = source
+            .differentiated(&tool(version), &requests)
+            .unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(warnings, "");
+        compare(&support::run(&fortran, FAST), 2e-2 / 50.0, &fortran);
+        let double = support::run(&fortran, &[FAST, &["-fdefault-real-8"]].concat());
+        compare(&double, 1e-6 / 50.0, &fortran);
+    }
+}
+
+/// They stop with a number where a derivative is wrong.
+#[test]
+fn programs_that_check_themselves() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/programs");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    paths.sort();
+    let mut bad = String::new();
+    for path in &paths {
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut source = read(&text);
+        let requests = source.lowered();
+        match source.differentiated(&tool(Version::new(3, 16)), &requests) {
+            Ok((fortran, _)) => {
+                for flags in [CHECKED, FAST] {
+                    support::run(&fortran, flags);
+                }
+            }
+            Err(e) => bad.push_str(&format!("{}: {e}\n", path.display())),
+        }
+    }
+    assert!(bad.is_empty(), "{bad}");
+}
+
+/// All directions in one sweep, against one at a time.
+#[test]
+fn several_directions() {
+    let source = read(
+        "
+      PROGRAM MAIN
+      EXTERNAL HEAD_G1, HEAD_G2
+      DOUBLE PRECISION X(4), Y, XM(4, 4), YM(4), V(4), D
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0/
+      DO 10 I = 1, 4
+      DO 10 J = 1, 4
+   10 XM(I, J) = 1D0/(I + 2*J)
+      CALL HEAD_G2(X, XM, 4, Y, YM, 4)
+      DO 30 I = 1, 4
+      DO 20 J = 1, 4
+   20 V(J) = XM(I, J)
+      CALL HEAD_G1(X, V, 4, Y, D)
+   30 PRINT *, 'v', YM(I), D
+      END
+      SUBROUTINE HEAD(X, N, Y)
+      INTEGER N
+      DOUBLE PRECISION X(N), Y, T(10), F
+      DO 10 I = 1, N
+   10 T(I) = F(X(I))
+      Y = 1
+      DO 20 I = 1, N
+      IF (T(I) .LT. 0) T(I) = -T(I)
+   20 Y = Y*T(I)
+      END
+      DOUBLE PRECISION FUNCTION F(X)
+      DOUBLE PRECISION X
+      F = SIN(X) + X**2
+      END
+",
+    );
+    let one = source.request(1, AdMode::Forward, "HEAD", &["X"], &["Y"]);
+    let mut all = source.request(2, AdMode::Forward, "HEAD", &["X"], &["Y"]);
+    all.vector = true;
+    let (fortran, _) = source
+        .differentiated(&tool(Version::new(3, 16)), &[one, all])
+        .unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        compare(&tapenade::support::run(&fortran, flags), 1e-13, &fortran);
+    }
+}

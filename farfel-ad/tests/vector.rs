@@ -1,0 +1,186 @@
+//! Several directions at once.
+//!
+//! Programs that check their own derivatives run with each derivative replaced by one for
+//! two directions, the second twice the first: the results must be the same, and those of
+//! the second direction twice those of the first, exactly.
+
+mod support;
+
+use farfel_ad::{AdTool, Builtin, differentiate_all};
+use farfel_lang::ir::{
+    BinOp, Dim, Expr, ExprKind, IfBlock, Place, Program, Request, Stmt, StmtKind, SymId, Symbol,
+    Type, Unit,
+};
+use farfel_lang::lower::{Stage, lower};
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::{Sources, Span};
+
+/// The code with which a program ends where the directions disagree.
+const DISAGREE: i64 = 77;
+
+/// A program without derivatives, and its requests.
+fn lowered(source: &str) -> (Program, Vec<Request>) {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", source);
+    let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+    let faults = resolve(&mut program);
+    assert!(!faults.iter().any(|f| f.is_error()), "{faults:?}");
+    let lowered = lower(program, Stage::Stage);
+    (lowered.program, lowered.requests)
+}
+
+/// The request for several directions.
+fn several(request: &Request) -> Request {
+    Request {
+        suffix: format!("{}V", request.suffix).into(),
+        derivative: format!("{}V", request.derivative).into(),
+        vector: true,
+        ..request.clone()
+    }
+}
+
+/// The derivatives of a program, those of requests for two directions behind the scenes;
+/// with how many requests were and which were refused.
+fn doubled(source: &str) -> (String, usize, Vec<String>) {
+    let (program, requests) = lowered(source);
+    let mut program = differentiate_all(&Builtin, program, &requests).unwrap();
+    let (mut done, mut refused) = (0, Vec::new());
+    for r in &requests {
+        match Builtin.differentiate(&program, &several(r)) {
+            Ok(units) => {
+                let one = program.unit(&r.derivative).unwrap();
+                let Some(wrapper) = wrapper(one, r) else {
+                    continue;
+                };
+                *program.unit_mut(&r.derivative).unwrap() = wrapper;
+                program.units.extend(units);
+                done += 1;
+            }
+            Err(faults) => refused.extend(faults.into_iter().map(|f| f.message)),
+        }
+    }
+    (print_program(&program, &Options::default()), done, refused)
+}
+
+/// The derivative for one direction by way of that for two. `None` where an array has no
+/// bounds to copy it by.
+fn wrapper(one: &Unit, request: &Request) -> Option<Unit> {
+    let span = Span::NONE;
+    let mut unit = one.clone();
+    unit.comments.clear();
+    // The copies need nothing of the old body but the arguments.
+    unit.body.clear();
+    let mut actuals = Vec::new();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    let mut position = 0;
+    while at < one.args.len() {
+        let s = one.args[at].sym()?;
+        actuals.push(Expr::var(s, span));
+        at += 1;
+        if request.paired.contains(&position) {
+            let d = one.args[at].sym()?;
+            at += 1;
+            let of = unit.symbols[d].clone();
+            let known = |dim: &Dim| matches!(&dim.upper, Some(u) if u.kind != ExprKind::Star);
+            if !of.dims.iter().all(known) {
+                return None;
+            }
+            let mut dims = of.dims.clone();
+            dims.insert(
+                0,
+                Dim {
+                    lower: None,
+                    upper: Some(Expr::int(2, span)),
+                },
+            );
+            let name = unit.symbols.unused(&format!("{}W", of.name), &|_| false);
+            let w = unit.symbols.add(Symbol {
+                name,
+                dims,
+                place: Place::Local,
+                typed: true,
+                ..of.clone()
+            });
+            unit.declare(w);
+            let direction = |n: i64| {
+                let mut subscripts = vec![Expr::int(n, span)];
+                let all = Expr::new(ExprKind::Range(None, None, None), span);
+                subscripts.extend(of.dims.iter().map(|_| all.clone()));
+                Expr::new(ExprKind::Element(w, subscripts), span)
+            };
+            let twice = |e: Expr| Expr::binary(BinOp::Mul, Expr::int(2, span), e);
+            before.push(Stmt::assign(direction(1), Expr::var(d, span), span));
+            before.push(Stmt::assign(direction(2), twice(Expr::var(d, span)), span));
+            after.push(Stmt::assign(Expr::var(d, span), direction(1), span));
+            let differs = Expr::binary(BinOp::Ne, direction(2), twice(direction(1)));
+            let differs = match of.dims.is_empty() {
+                true => differs,
+                false => {
+                    let any = procedure(&mut unit, "ANY", true);
+                    Expr::new(ExprKind::Call(any, vec![differs]), span)
+                }
+            };
+            let stop = Stmt::new(StmtKind::Stop(Some(Expr::int(DISAGREE, span))), span);
+            after.push(Stmt::new(
+                StmtKind::If(IfBlock {
+                    arms: vec![(differs, vec![stop])],
+                    otherwise: None,
+                    end_label: None,
+                }),
+                span,
+            ));
+            actuals.push(Expr::var(w, span));
+        }
+        position += 1;
+    }
+    actuals.push(Expr::int(2, span));
+    let callee = procedure(&mut unit, &several(request).derivative, false);
+    before.push(Stmt::new(StmtKind::Call(callee, actuals), span));
+    before.extend(after);
+    unit.body = before;
+    Some(unit)
+}
+
+fn procedure(unit: &mut Unit, name: &str, function: bool) -> SymId {
+    use farfel_lang::ir::Class;
+    match unit.symbols.find(name) {
+        Some(s) => s,
+        None => unit.symbols.add(Symbol {
+            ty: function.then_some(Type::LOGICAL),
+            class: if function {
+                Class::Function
+            } else {
+                Class::Subroutine
+            },
+            place: Place::Global,
+            ..Symbol::new(name.into(), Span::NONE)
+        }),
+    }
+}
+
+#[test]
+fn programs_that_check_themselves_run_with_two_directions() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/programs");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    paths.sort();
+    let mut total = 0;
+    for path in paths {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let (fortran, done, refused) = doubled(&source);
+        if done > 0 {
+            support::run(&fortran, support::FAST);
+        }
+        for message in refused {
+            assert!(message.contains("COMMON or keeps its value"), "{message}");
+        }
+        total += done;
+    }
+    // COMMON and SAVE are refused, little else is in these programs.
+    assert!(total >= 25, "{total}");
+}

@@ -1,0 +1,160 @@
+//! The key of an entry: a hash of all that its making reads.
+
+use std::fmt::Write;
+
+/// The name of an entry: a hash of what kind of work it is and of everything that the work
+/// reads, with a readable twin.
+///
+/// What belongs in a key: tools with their versions, options, the text that is read. What
+/// does not: times, absolute paths, the order of unrelated work, the number of threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    kind: &'static str,
+    digest: [u8; 32],
+    recipe: String,
+}
+
+impl Key {
+    /// Starts a key. The kind says which work it is, such as `tapenade` or `compile`, and is
+    /// hashed too: equal fields of different work are different keys.
+    pub fn builder(kind: &'static str) -> KeyBuilder {
+        let mut hasher = blake3::Hasher::new_derive_key("farfel 2026-11 cache key");
+        add(&mut hasher, kind.as_bytes());
+        KeyBuilder {
+            kind,
+            hasher,
+            recipe: format!("{kind}\n"),
+        }
+    }
+
+    /// What kind of work it is.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The hash in 64 lower-case hexadecimal digits.
+    pub fn hex(&self) -> String {
+        hex(&self.digest)
+    }
+
+    /// What went into the key, one line a field: short values as they are, long ones by
+    /// their length and hash. Two recipes held side by side say why something was redone.
+    pub fn recipe(&self) -> &str {
+        &self.recipe
+    }
+
+    /// The hash itself.
+    pub(super) fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+}
+
+/// Collects what a [`Key`] is made of.
+#[derive(Debug, Clone)]
+pub struct KeyBuilder {
+    kind: &'static str,
+    hasher: blake3::Hasher,
+    recipe: String,
+}
+
+/// Values up to this many characters stand in the recipe as they are.
+const SHOWN: usize = 100;
+
+impl KeyBuilder {
+    /// Adds a value. Names, lengths and order count: no two different lists of fields have
+    /// the same key.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        let value = value.as_ref();
+        add(&mut self.hasher, name.as_bytes());
+        add(&mut self.hasher, value);
+        let short = str::from_utf8(value).ok().filter(|text| {
+            value.len() <= SHOWN && !text.chars().any(|c| c.is_control() && c != '\t')
+        });
+        // Writing to a string cannot fail.
+        let _ = match short {
+            Some(text) => writeln!(self.recipe, "{name} = {text}"),
+            None => writeln!(
+                self.recipe,
+                "{name} : {} bytes, {}",
+                value.len(),
+                &hex(blake3::hash(value).as_bytes())[..16]
+            ),
+        };
+        self
+    }
+
+    /// The key of all fields so far.
+    #[must_use]
+    pub fn finish(self) -> Key {
+        Key {
+            kind: self.kind,
+            digest: self.hasher.finalize().into(),
+            recipe: self.recipe,
+        }
+    }
+}
+
+/// A length before each part, so that parts cannot flow into each other.
+fn add(hasher: &mut blake3::Hasher, part: &[u8]) {
+    hasher.update(&(part.len() as u64).to_le_bytes());
+    hasher.update(part);
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_differs_makes_another_key() {
+        let keys = [
+            Key::builder("a").finish(),
+            Key::builder("b").finish(),
+            Key::builder("a").field("", "").finish(),
+            Key::builder("a").field("x", "yz").finish(),
+            Key::builder("a").field("xy", "z").finish(),
+            Key::builder("a").field("x", "y").field("z", "").finish(),
+            Key::builder("a").field("z", "").field("x", "y").finish(),
+            Key::builder("a").field("x", "y").field("", "z").finish(),
+            Key::builder("a").field("x", "y\0z").finish(),
+        ];
+        for (i, one) in keys.iter().enumerate() {
+            assert_eq!(one.hex().len(), 64);
+            for other in &keys[i + 1..] {
+                assert_ne!(one.hex(), other.hex(), "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_stay_the_same_from_build_to_build() {
+        // Computed once; when it changes, every cache out there is worthless, and then
+        // `Store`'s directory must have another name.
+        let key = Key::builder("compile").field("flags", "-O2").finish();
+        assert_eq!(
+            key.hex(),
+            "4f9582d28b6ecbac2b0b0d260d91376d4f8a00678ba5f7a19e028dc503d26acd"
+        );
+    }
+
+    #[test]
+    fn the_recipe_shows_short_values_and_names_long_ones() {
+        let key = Key::builder("compile")
+            .field("compiler", "GNU Fortran 12.2.0")
+            .field("text", "      END\n".repeat(100))
+            .finish();
+        insta::assert_snapshot!(key.recipe(), @r"
+        compile
+        compiler = GNU Fortran 12.2.0
+        text : 1000 bytes, 5aafa5fc2c90ad40
+        ");
+    }
+}

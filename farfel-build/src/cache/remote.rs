@@ -1,0 +1,344 @@
+//! The second tier: a cache that is shared with others.
+//!
+//! It is asked when an entry is not on this machine, and gets what is made here, unless it is
+//! only read. It can be slow, down or broken, and the build goes on without it: the first
+//! fault is told and ends its use for this run.
+//!
+//! # Who must be trusted
+//!
+//! An entry from afar is held against its own digest and the key that was asked for, so that
+//! damage and mix-ups are seen. It says nothing about who has made it: **whoever can write to
+//! the remote cache can put objects there that your build links.** Let only those write whom
+//! you would let commit: CI writes, everybody else sets `remote-read-only`. With a secret in
+//! the environment variable `FARFEL_CACHE_SECRET`, entries are sealed with it (a keyed
+//! BLAKE3), and those that are not sealed with it are not taken: then the server and the
+//! network need not be trusted, only those who know the secret.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::entry::{self, Entry};
+use super::key::hex;
+use super::notices::{Notices, Topic};
+use crate::config::CacheSettings;
+
+/// Where a tier keeps bytes by name. Calls end within the time limit, or a little later.
+pub(super) trait Backend: Send + Sync {
+    /// The bytes of a name, none if it has none. More than `limit` bytes are an error.
+    fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, String>;
+    /// Sets the bytes of a name.
+    fn write(&self, name: &str, bytes: Vec<u8>) -> Result<(), String>;
+}
+
+/// The remote tier of a run.
+pub(super) struct Remote {
+    backend: Arc<dyn Backend>,
+    shown: String,
+    seal: Seal,
+    timeout: Duration,
+    state: Arc<State>,
+    uploads: Mutex<Option<Uploads>>,
+    /// How long reads have taken that brought nothing.
+    wasted: Mutex<Duration>,
+}
+
+struct State {
+    given_up: AtomicBool,
+    damaged: AtomicU32,
+    notices: Arc<Notices>,
+}
+
+struct Uploads {
+    queue: SyncSender<(String, Vec<u8>)>,
+    done: Receiver<()>,
+}
+
+/// More is not worth waiting for, and nobody shall fill our memory.
+const LIMIT: u64 = 1 << 30;
+/// How many uploads may wait. Those that find no room are not done.
+const QUEUE: usize = 64;
+/// After so many timeouts' worth of fruitless waiting the remote cache is given up.
+const WASTE: u32 = 5;
+/// After so many damaged entries, too.
+const DAMAGED: u32 = 3;
+/// The environment variable with the secret that seals entries.
+const SECRET: &str = "FARFEL_CACHE_SECRET";
+
+impl Remote {
+    /// The tier that the settings name, if they do and it can be used.
+    pub(super) fn open(settings: &CacheSettings, notices: &Arc<Notices>) -> Option<Remote> {
+        let url = settings.remote.as_deref()?;
+        let secret = std::env::var(SECRET).ok().filter(|s| !s.is_empty());
+        match connect(url, Duration::from_millis(settings.remote_timeout)) {
+            Ok(backend) => Some(Remote::new(backend, settings, secret.as_deref(), notices)),
+            Err(why) => {
+                notices.add(Topic::Remote, || {
+                    format!("the remote cache {} is not used: {why}", shown(url))
+                });
+                None
+            }
+        }
+    }
+
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        settings: &CacheSettings,
+        secret: Option<&str>,
+        notices: &Arc<Notices>,
+    ) -> Remote {
+        let state = Arc::new(State {
+            given_up: AtomicBool::new(false),
+            damaged: AtomicU32::new(0),
+            notices: Arc::clone(notices),
+        });
+        let shown = settings.remote.as_deref().map(shown).unwrap_or_default();
+        let uploads = if settings.remote_read_only {
+            None
+        } else {
+            Uploads::start(Arc::clone(&backend), Arc::clone(&state), shown.clone())
+        };
+        Remote {
+            backend,
+            shown,
+            seal: Seal::new(secret),
+            timeout: Duration::from_millis(settings.remote_timeout),
+            state,
+            uploads: Mutex::new(uploads),
+            wasted: Mutex::default(),
+        }
+    }
+
+    /// The entry of a key, with its bytes for the local tier.
+    pub(super) fn get(&self, key: &[u8; 32]) -> Option<(Entry, Vec<u8>)> {
+        if self.state.is_given_up() {
+            return None;
+        }
+        let start = Instant::now();
+        let found = match self.backend.read(&self.seal.name(key), LIMIT) {
+            Ok(None) => None,
+            Ok(Some(bytes)) => self.opened(key, bytes),
+            Err(why) => {
+                self.state.give_up(&self.shown, &why);
+                None
+            }
+        };
+        if found.is_none() {
+            let mut wasted = self.wasted.lock().unwrap_or_else(PoisonError::into_inner);
+            *wasted += start.elapsed();
+            if *wasted > self.timeout * WASTE {
+                self.state.give_up(&self.shown, "it is too slow");
+            }
+        }
+        found
+    }
+
+    /// The entry that bytes from afar hold, if they are what they should be.
+    fn opened(&self, key: &[u8; 32], bytes: Vec<u8>) -> Option<(Entry, Vec<u8>)> {
+        if !entry::begins(&bytes) {
+            // A page of a web server that asks for a password, or another program's data.
+            let why = "it answered with something that is no entry";
+            self.state.give_up(&self.shown, why);
+            return None;
+        }
+        let opened = self.seal.open(bytes);
+        let found = opened.and_then(|bytes| Some((entry::decode(key, &bytes)?, bytes)));
+        if found.is_none() {
+            // An upload that was cut off may have left it. The one that is made now replaces
+            // it, so this is no reason to give up at once.
+            let damaged = match self.seal {
+                Seal::None => "damaged",
+                Seal::Secret { .. } => "damaged, or not sealed with this secret",
+            };
+            self.state.notices.add(Topic::Remote, || {
+                format!("an entry of the remote cache {} is {damaged}", self.shown)
+            });
+            if self.state.damaged.fetch_add(1, Ordering::Relaxed) + 1 >= DAMAGED {
+                self.state.given_up.store(true, Ordering::Relaxed);
+            }
+        }
+        found
+    }
+
+    /// Has an entry uploaded in the background, if it is not too much already.
+    pub(super) fn put(&self, key: &[u8; 32], bytes: Vec<u8>) {
+        if self.state.is_given_up() {
+            return;
+        }
+        let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(uploads) = uploads.as_ref() {
+            // One that finds no room is uploaded by someone else, some time.
+            let job = (self.seal.name(key), self.seal.close(bytes));
+            let _ = uploads.queue.try_send(job);
+        }
+    }
+
+    /// Waits for the uploads, at most the time limit. None are made afterwards.
+    pub(super) fn finish(&self) {
+        let uploads = self
+            .uploads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(Uploads { queue, done }) = uploads else {
+            return;
+        };
+        drop(queue);
+        if self.state.is_given_up() {
+            return;
+        }
+        // The thread drops its end when it has done all.
+        if done.recv_timeout(self.timeout) == Err(RecvTimeoutError::Timeout) {
+            let why = "it takes what is uploaded too slowly";
+            self.state.give_up(&self.shown, why);
+        }
+    }
+}
+
+impl State {
+    fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    fn give_up(&self, shown: &str, why: &str) {
+        self.given_up.store(true, Ordering::Relaxed);
+        self.notices.add(Topic::Remote, || {
+            format!("the remote cache {shown} is not used in this run: {why}")
+        });
+    }
+}
+
+impl Uploads {
+    /// None if there is no thread for them.
+    fn start(backend: Arc<dyn Backend>, state: Arc<State>, shown: String) -> Option<Uploads> {
+        let (queue, waiting) = sync_channel::<(String, Vec<u8>)>(QUEUE);
+        let (ended, done) = sync_channel::<()>(0);
+        let work = move || {
+            // Dropped at the end, which is what `finish` waits for.
+            let _ended = ended;
+            for (name, bytes) in waiting {
+                if state.is_given_up() {
+                    break;
+                }
+                if let Err(why) = backend.write(&name, bytes) {
+                    state.give_up(&shown, &why);
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("farfel uploads".into());
+        thread.spawn(work).ok()?;
+        Some(Uploads { queue, done })
+    }
+}
+
+/// How entries are named and sealed afar. Each secret has names of its own, so that those
+/// with and without it do not overwrite each other's entries.
+enum Seal {
+    None,
+    Secret { key: [u8; 32], folder: String },
+}
+
+impl Seal {
+    fn new(secret: Option<&str>) -> Seal {
+        let Some(secret) = secret else {
+            return Seal::None;
+        };
+        let folder = blake3::derive_key("farfel 2026-11 cache folder", secret.as_bytes());
+        Seal::Secret {
+            key: blake3::derive_key("farfel 2026-11 cache seal", secret.as_bytes()),
+            folder: hex(&folder[..4]),
+        }
+    }
+
+    fn name(&self, key: &[u8; 32]) -> String {
+        let name = hex(key);
+        let (first, rest) = name.split_at(2);
+        match self {
+            Seal::None => format!("farfel-v1/{first}/{rest}"),
+            Seal::Secret { folder, .. } => format!("farfel-v1-{folder}/{first}/{rest}"),
+        }
+    }
+
+    /// Adds the seal to the bytes of an entry.
+    fn close(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        if let Seal::Secret { key, .. } = self {
+            let seal = blake3::keyed_hash(key, &bytes);
+            bytes.extend_from_slice(seal.as_bytes());
+        }
+        bytes
+    }
+
+    /// The bytes of an entry, if they have the seal that they must have.
+    fn open(&self, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+        if let Seal::Secret { key, .. } = self {
+            let (body, seal) = bytes.split_last_chunk::<32>()?;
+            // This comparison takes the same time wherever they differ.
+            if blake3::keyed_hash(key, body) != *seal {
+                return None;
+            }
+            let length = body.len();
+            bytes.truncate(length);
+        }
+        Some(bytes)
+    }
+}
+
+/// The address without what may be secret in it: user, password, query and fragment.
+pub(super) fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        // No address at all: whatever it is, it may be a secret.
+        return "(not an address)".into();
+    };
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let (place, query) = rest.split_at(end);
+    let place = match place.rsplit_once('@') {
+        Some((_, place)) => place,
+        // A password that is not encoded as it should be, or a query: nobody can tell.
+        None if query.contains('@') => "",
+        None => place,
+    };
+    let host = place.split('/').next().unwrap_or(place);
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    if !host.ends_with(']') && port.contains(|c: char| !c.is_ascii_digit()) {
+        // No port: a password whose host was forgotten.
+        return format!("{scheme}://");
+    }
+    format!("{scheme}://{place}")
+}
+
+/// The address of the remote cache as it may be shown, and how long an answer takes.
+pub(super) fn reach(settings: &CacheSettings) -> Option<(String, Result<Duration, String>)> {
+    let url = settings.remote.as_deref()?;
+    let timeout = Duration::from_millis(settings.remote_timeout);
+    let start = Instant::now();
+    let answer = connect(url, timeout)
+        .and_then(|backend| backend.read(&Seal::new(None).name(&[0; 32]), LIMIT))
+        .map(|_| start.elapsed());
+    Some((shown(url), answer))
+}
+
+#[cfg(feature = "remote-cache")]
+fn connect(url: &str, timeout: Duration) -> Result<Arc<dyn Backend>, String> {
+    struct There(farfel_remote::Remote);
+    impl Backend for There {
+        fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, String> {
+            self.0.read(name, limit).map_err(|e| e.to_string())
+        }
+
+        fn write(&self, name: &str, bytes: Vec<u8>) -> Result<(), String> {
+            self.0.write(name, bytes).map_err(|e| e.to_string())
+        }
+    }
+    let remote = farfel_remote::Remote::open(url, timeout).map_err(|e| e.to_string())?;
+    Ok(Arc::new(There(remote)))
+}
+
+#[cfg(not(feature = "remote-cache"))]
+fn connect(_url: &str, _timeout: Duration) -> Result<Arc<dyn Backend>, String> {
+    Err("turn on the feature `remote-cache` of farfel-build for it".into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,972 @@
+//! `farfel tapenade`: the files that Tapenade's command line leaves, what stands in them,
+//! and what comes out of programs that are linked with them.
+
+#![allow(clippy::print_stderr)] // says what was skipped
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use farfel_tests::{farfel, farfel_path, paper, sandbox, tree, write};
+
+/// A function, a COMMON block, an array and a loop.
+const MODEL: &str = "      SUBROUTINE MODEL(X, N, Y, K)
+      INTEGER N, K, I
+      DOUBLE PRECISION X(N), Y, F, S, T
+      COMMON /PAR/ S, T
+      EXTERNAL F
+      Y = 0
+      T = X(1)
+      DO 10 I = 1, N
+        IF (I .EQ. K) GOTO 10
+        Y = Y + F(X(I), I)*T
+ 10   CONTINUE
+      CALL SCALE(Y)
+      END
+      DOUBLE PRECISION FUNCTION F(A, I)
+      INTEGER I
+      DOUBLE PRECISION A, S, T
+      COMMON /PAR/ S, T
+      F = S*SIN(A) + T**I
+      END
+      SUBROUTINE SCALE(V)
+      DOUBLE PRECISION V
+      V = 3*V
+      END
+";
+
+/// Runs `farfel tapenade` with options and values as one text.
+fn tapenade(dir: &Path, options: &[&str]) -> snapbox::cmd::OutputAssert {
+    farfel(dir).arg("tapenade").args(options).assert()
+}
+
+fn read(dir: &Path, name: &str) -> String {
+    fs::read_to_string(dir.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// Headers of subprograms, without blanks and continuation lines.
+fn headers(text: &str) -> Vec<String> {
+    statements(text)
+        .into_iter()
+        .filter(|s| {
+            let header = ["SUBROUTINE", "FUNCTION"].iter().any(|k| {
+                s.find(k)
+                    .is_some_and(|at| s[..at].chars().all(|c| c.is_ascii_alphanumeric()))
+            });
+            header && !s.contains('=')
+        })
+        .collect()
+}
+
+/// Statements in upper case without blanks.
+fn statements(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with(['C', 'c', '*']) || line.trim().is_empty() {
+            continue;
+        }
+        let body: String = line
+            .chars()
+            .skip(6)
+            .filter(|c| !c.is_whitespace())
+            .collect();
+        let continued = line.starts_with("     ") && line.chars().nth(5).is_some_and(|c| c != ' ');
+        match found.last_mut() {
+            Some(last) if continued => last.push_str(&body.to_uppercase()),
+            _ => found.push(body.to_uppercase()),
+        }
+    }
+    found
+}
+
+/// Compiles everything with all run-time checks and gives the numbers that the program
+/// prints.
+fn numbers(dir: &Path, sources: &[&str], input: &str) -> Vec<f64> {
+    let program = dir.join("program");
+    let compiled = Command::new("gfortran")
+        .args(["-std=legacy", "-O1", "-fcheck=all", "-finit-real=snan"])
+        .arg("-o")
+        .arg(&program)
+        .args(sources)
+        .current_dir(dir)
+        .output()
+        .expect("gfortran");
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+    let output = snapbox::cmd::Command::new(&program)
+        .stdin(input)
+        .output()
+        .expect("the program");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_whitespace()
+        .map(|w| w.parse().unwrap_or_else(|_| panic!("{text}")))
+        .collect()
+}
+
+fn close(found: &[f64], wanted: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), wanted.len(), "{found:?}");
+    for (f, w) in found.iter().zip(wanted) {
+        assert!((f - w).abs() <= tolerance * w.abs().max(1.0), "{f} {w}");
+    }
+}
+
+#[test]
+fn names_of_files_follow_the_options() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "src/a.f",
+        "      SUBROUTINE A(X, Y)\n      CALL B(X, Y)\n      END\n",
+    );
+    write(
+        dir,
+        "src/b.for",
+        "      SUBROUTINE B(X, Y)\n      Y = X*X\n      END\n",
+    );
+    let made = |options: &[&str]| {
+        let out = sandbox();
+        let path = out.path().to_str().unwrap().to_owned();
+        let line = [
+            options,
+            &["-O", &path, "-head", "a", "src/a.f", "src/b.for"],
+        ]
+        .concat();
+        tapenade(dir, &line).success();
+        tree(out.path())
+    };
+    assert_eq!(made(&[]), ["a_d.f", "a_d.msg", "b_d.f"]);
+    assert_eq!(made(&["-o", "all"]), ["all_d.f", "all_d.msg"]);
+    assert_eq!(made(&["-o", "elsewhere/all"]), ["all_d.f", "all_d.msg"]);
+    assert_eq!(
+        made(&["-o", "all", "-tgtfuncname", "_g2"]),
+        ["all_g2.f", "all_g2.msg"]
+    );
+    assert_eq!(
+        made(&["-output", "all", "-difffuncname", "_G"]),
+        ["all_G.f", "all_G.msg"]
+    );
+    assert_eq!(
+        made(&["-o", "all", "-tgtfuncname", "g_%"]),
+        ["g_all.f", "g_all.msg"]
+    );
+    assert_eq!(made(&["-multi", "-o", "all"]), ["all_dv.f", "all_dv.msg"]);
+    assert_eq!(
+        made(&["-vector", "-o", "all", "-tgtfuncname", "_g"]),
+        ["all_gv.f", "all_gv.msg"]
+    );
+    assert_eq!(made(&["-splitoutputfiles"]), ["a_d.f", "a_d.msg", "b_d.f"]);
+    assert_eq!(made(&["-p"]), ["a_p.f", "a_p.msg", "b_p.f"]);
+    // Nothing lands beside the sources or in the current directory.
+    assert_eq!(tree(dir), ["src/a.f", "src/b.for"]);
+}
+
+#[test]
+fn arguments_stand_in_tapenade_s_order() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "model.f", MODEL);
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["-head", "model(y)/(x)"],
+            &[
+                "SUBROUTINEMODEL_D(X,XD,N,Y,YD,K)",
+                "DOUBLEPRECISIONFUNCTIONF_D(A,AD,I,F)",
+                "SUBROUTINESCALE_D(V,VD)",
+            ],
+        ),
+        (
+            &[
+                "-head",
+                "model(x)\\(y)",
+                "-tgtfuncname",
+                "T_%",
+                "-tgtvarname",
+                "%_t",
+            ],
+            &[
+                "SUBROUTINET_MODEL(X,X_T,N,Y,Y_T,K)",
+                "DOUBLEPRECISIONFUNCTIONT_F(A,A_T,I,F)",
+                "SUBROUTINET_SCALE(V,V_T)",
+            ],
+        ),
+        (
+            &["-multi", "-head", "model(x)>(y)"],
+            &[
+                "SUBROUTINEMODEL_DV(X,XD,N,Y,YD,K,NBDIRS)",
+                "SUBROUTINEF_DV(A,AD,I,F,FD,NBDIRS)",
+                "SUBROUTINESCALE_DV(V,VD,NBDIRS)",
+            ],
+        ),
+        (
+            &["-root", "f", "-vars", "s", "-outvars", "f"],
+            &["DOUBLEPRECISIONFUNCTIONF_D(A,I,F)"],
+        ),
+        (
+            &["-head", "f(f)/(a) scale(v)/(v)"],
+            &[
+                "DOUBLEPRECISIONFUNCTIONF_D(A,AD,I,F)",
+                "SUBROUTINESCALE_D(V,VD)",
+            ],
+        ),
+    ];
+    for (options, wanted) in cases {
+        tapenade(dir, &[options, &["-o", "out", "model.f"][..]].concat()).success();
+        let name = tree(dir)
+            .into_iter()
+            .find(|n| n.contains("out") && n.ends_with(".f"));
+        let name = name.expect("a file");
+        assert_eq!(headers(&read(dir, &name)), *wanted, "{options:?}");
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+}
+
+/// An argument without influence has no derivative, unless it is asked for.
+#[test]
+fn only_what_matters_has_a_derivative() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y, Z)\n      REAL X, Y, Z\n      Z = X\n      Y = 1.0\n      END\n",
+    );
+    for (head, more, wanted) in [
+        ("s(z)/(x y)", None, "SUBROUTINES_D(X,XD,Y,Z,ZD)"),
+        ("s(z y)/(x y)", None, "SUBROUTINES_D(X,XD,Y,YD,Z,ZD)"),
+        ("s", None, "SUBROUTINES_D(X,XD,Y,YD,Z,ZD)"),
+        ("s(z)", None, "SUBROUTINES_D(X,XD,Y,Z,ZD)"),
+        (
+            "s(z)/(x y)",
+            Some("-fixinterface"),
+            "SUBROUTINES_D(X,XD,Y,YD,Z,ZD)",
+        ),
+    ] {
+        let mut line = vec!["-head", head, "s.f"];
+        line.extend(more);
+        tapenade(dir, &line).success();
+        assert_eq!(headers(&read(dir, "s_d.f")), [wanted], "{head}");
+    }
+}
+
+/// The names that Tapenade 3.16 gives when its first choice is taken.
+#[test]
+fn taken_names_get_a_number_from_zero() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "h.f",
+        "      SUBROUTINE H(X, Y)\n      XD = 1.0\n      Y = X*XD + X*X\n      END\n\
+         \x20     SUBROUTINE USER(X, Y)\n      CALL H_D(X, 1.0, Y, Z)\n      END\n",
+    );
+    tapenade(dir, &["-head", "h(y)/(x)", "h.f"]).success();
+    assert_eq!(headers(&read(dir, "h_d.f")), ["SUBROUTINEH_D0(X,XD0,Y,YD)"]);
+    // Older releases, which know the old option only, leave callers alone.
+    tapenade(dir, &["-head", "h(y)/(x)", "-difffuncname", "_d", "h.f"]).success();
+    assert_eq!(headers(&read(dir, "h_d.f")), ["SUBROUTINEH_D(X,XD0,Y,YD)"]);
+}
+
+#[test]
+fn derivatives_are_right_when_called_by_hand() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "model.f", MODEL);
+    tapenade(dir, &["-d", "-head", "model(y)/(x s)", "model.f"]).success();
+    // The COMMON block of derivatives is declared as Tapenade's users declare it: S and T,
+    // since T goes from MODEL to F.
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XD(3), Y, YD, S, T, SD, TD, F, F_D, H, YP
+      COMMON /PAR/ S, T
+      COMMON /PAR_D/ SD, TD
+      DO 10 J = 1, 4
+      DO 20 I = 1, 3
+      X(I) = 0.3D0*I
+ 20   XD(I) = 0
+      S = 2
+      SD = 0
+      IF (J .LE. 3) XD(J) = 1
+      IF (J .EQ. 4) SD = 1
+      CALL MODEL_D(X, XD, 3, Y, YD, 2)
+      PRINT *, YD
+      H = 1D-6
+      DO 30 I = 1, 3
+ 30   X(I) = X(I) + H*XD(I)
+      S = 2 + H*SD
+      CALL MODEL(X, 3, YP, 2)
+      DO 40 I = 1, 3
+ 40   X(I) = X(I) - 2*H*XD(I)
+      S = 2 - H*SD
+      CALL MODEL(X, 3, Y, 2)
+ 10   PRINT *, (YP - Y)/(2*H)
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "model.f", "model_d.f"], "");
+    let (derivatives, differences): (Vec<f64>, Vec<f64>) =
+        found.chunks(2).map(|p| (p[0], p[1])).unzip();
+    close(&derivatives, &differences, 1e-7);
+    assert!(derivatives.iter().any(|d| d.abs() > 0.1), "{derivatives:?}");
+}
+
+/// Several directions at once give what single directions give, also where the user has
+/// room for more directions than he uses.
+#[test]
+fn several_directions_give_what_single_ones_give() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "model.f", MODEL);
+    write(
+        dir,
+        "DIFFSIZES.inc",
+        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=5)\n",
+    );
+    tapenade(dir, &["-d", "-head", "model(y)/(x)", "model.f"]).success();
+    tapenade(dir, &["-multi", "-head", "model(y)/(x)", "model.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      INCLUDE 'DIFFSIZES.inc'
+      DOUBLE PRECISION X(3), XD(3), XDV(NBDIRSMAX,3), Y, YD
+      DOUBLE PRECISION YDV(NBDIRSMAX), S, T
+      COMMON /PAR/ S, T
+      S = 2
+      DO 20 I = 1, 3
+      X(I) = 0.3D0*I
+      DO 20 J = 1, 3
+ 20   XDV(J, I) = I + J**2 - 2*I*J
+      CALL MODEL_DV(X, XDV, 3, Y, YDV, 2, 3)
+      DO 30 J = 1, 3
+      DO 40 I = 1, 3
+ 40   XD(I) = XDV(J, I)
+      CALL MODEL_D(X, XD, 3, Y, YD, 2)
+ 30   PRINT *, YDV(J), YD
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "model.f", "model_d.f", "model_dv.f"], "");
+    let (several, single): (Vec<f64>, Vec<f64>) = found.chunks(2).map(|p| (p[0], p[1])).unzip();
+    close(&several, &single, 1e-14);
+}
+
+/// A derivative in several directions, differentiated again: NBDIRSMAX stays the user's.
+#[test]
+fn derivatives_are_differentiated_again() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "cube.f",
+        "      DOUBLE PRECISION FUNCTION CUBE(X)\n      DOUBLE PRECISION X\n      CUBE = X**3\n      END\n",
+    );
+    write(
+        dir,
+        "DIFFSIZES.inc",
+        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=2)\n",
+    );
+    tapenade(dir, &["-head", "cube(cube)/(x)", "cube.f"]).success();
+    tapenade(dir, &["-head", "cube_d(cube_d)/(x)", "cube_d.f"]).success();
+    tapenade(
+        dir,
+        &["-multi", "-head", "cube_d_d(cube_d_d)/(x)", "cube_d_d.f"],
+    )
+    .success();
+    let text = read(dir, "cube_d_d_dv.f");
+    assert_eq!(
+        headers(&text),
+        ["SUBROUTINECUBE_D_D_DV(X,XD1,XD0,XD,CUBE,CUBE_D,CUBE_D_D,CUBE_D_DD,NBDIRS)"],
+    );
+    tapenade(
+        dir,
+        &[
+            "-head",
+            "cube_d_d_dv(cube_d_dd)/(xd1)",
+            "-o",
+            "last",
+            "cube_d_d_dv.f",
+        ],
+    )
+    .success();
+    assert!(read(dir, "last_d.f").contains("INCLUDE 'DIFFSIZES.inc'"));
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, C(5), XV(2), CV(2)
+      DOUBLE PRECISION CUBE_D, CUBE_D_D
+      X = 2
+      PRINT *, CUBE_D(X, 1D0, C(1)), C(1)
+      PRINT *, CUBE_D_D(X, 1D0, 1D0, C(1), C(2)), C(2)
+      XV(1) = 1
+      XV(2) = 10
+      CALL CUBE_D_D_DV(X, XV, 1D0, 1D0, C(1), C(2), C(3), CV, 2)
+      PRINT *, C(3), CV
+      END
+",
+    );
+    let found = numbers(
+        dir,
+        &["main.f", "cube_d.f", "cube_d_d.f", "cube_d_d_dv.f"],
+        "",
+    );
+    close(&found, &[12.0, 8.0, 12.0, 12.0, 12.0, 6.0, 60.0], 1e-14);
+}
+
+/// The five command lines of the paper, section 3.2, as printed.
+const PAPER_LINES: [&str; 5] = [
+    "-root deriv1_2_adf2 -d -o eqlbrm42 -diffvarname _g2 -difffuncname _g2 eqlbrm42.f",
+    "-root deriv2_1_2_adf4 -d -o eqlbrm42 -diffvarname _g4 -difffuncname _g4 eqlbrm42.f eqlbrm42_g2.f",
+    "-root deriv1_1_adf1 -d -o eqlbrm42 -diffvarname _g1 -difffuncname _g1 eqlbrm42.f eqlbrm42_g2.f eqlbrm42_g4.f",
+    "-root deriv2_1_1_adf3 -d -o eqlbrm42 -diffvarname _g3 -difffuncname _g3 eqlbrm42.f eqlbrm42_g2.f eqlbrm42_g4.f eqlbrm42_g1.f",
+    "-root deriv2_2_adf5 -d -o eqlbrm42 -diffvarname _g5 -difffuncname _g5 eqlbrm42.f eqlbrm42_g2.f eqlbrm42_g4.f eqlbrm42_g1.f eqlbrm42_g3.f",
+];
+
+/// Writes the paper's program as it is before differentiation.
+fn lowered_paper(dir: &Path) -> String {
+    let output = farfel(dir)
+        .args(["expand", "-q", "--stage", "stage"])
+        .arg(paper())
+        .assert()
+        .success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    write(dir, "eqlbrm42.f", &text);
+    text
+}
+
+/// The equilibrium is (50, 50); single precision is good to about 2e-2 there.
+fn reaches_equilibrium(dir: &Path, sources: &[&str]) {
+    let found = numbers(dir, sources, "10\n3\n20\n");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().all(|x| (x - 50.0).abs() < 5e-2), "{found:?}");
+}
+
+#[test]
+fn the_paper_s_command_lines_make_its_program() {
+    let dir = sandbox();
+    let dir = dir.path();
+    lowered_paper(dir);
+    for line in PAPER_LINES {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        tapenade(dir, &words).success();
+    }
+    let names = ["", "_g1", "_g2", "_g3", "_g4", "_g5"].map(|s| format!("eqlbrm42{s}.f"));
+    let third = headers(&read(dir, "eqlbrm42_g5.f"));
+    let wanted = "SUBROUTINEGMBIGB_G2_G4_G1_G3_G5(";
+    assert!(third.iter().any(|h| h.starts_with(wanted)), "{third:?}");
+    reaches_equilibrium(dir, &names.each_ref().map(String::as_str));
+}
+
+/// With the options of today, each run gets what lies below its head and nothing that calls
+/// the result, as Tapenade 3.16 wants it.
+#[test]
+fn today_s_spelling_makes_the_paper_s_program_too() {
+    let dir = sandbox();
+    let dir = dir.path();
+    lowered_paper(dir);
+    run_closures(dir, &mut |line| {
+        tapenade(dir, line).success();
+    });
+    let names = ["", "_g1", "_g2", "_g3", "_g4", "_g5"].map(|s| format!("eqlbrm42{s}.f"));
+    reaches_equilibrium(dir, &names.each_ref().map(String::as_str));
+}
+
+/// Runs the paper's five differentiations, each on the closure of its head.
+fn run_closures(dir: &Path, run: &mut dyn FnMut(&[&str])) {
+    let runs = [
+        ("DERIV1_2_ADF2", "_g2"),
+        ("DERIV2_1_2_ADF4", "_g4"),
+        ("DERIV1_1_ADF1", "_g1"),
+        ("DERIV2_1_1_ADF3", "_g3"),
+        ("DERIV2_2_ADF5", "_g5"),
+    ];
+    let mut all = read(dir, "eqlbrm42.f");
+    for (head, suffix) in runs {
+        write(dir, "closure.f", closure(&all, head));
+        run(&[
+            "-head",
+            head,
+            "-d",
+            "-o",
+            "eqlbrm42",
+            "-tgtvarname",
+            suffix,
+            "-tgtfuncname",
+            suffix,
+            "closure.f",
+        ]);
+        let made = read(dir, &format!("eqlbrm42{suffix}.f"));
+        all.push_str(&made);
+    }
+    fs::remove_file(dir.join("closure.f")).unwrap();
+}
+
+/// The subprograms that one calls, it included.
+fn closure(text: &str, head: &str) -> String {
+    let mut units: Vec<(String, String)> = Vec::new();
+    let mut unit = String::new();
+    for line in text.lines() {
+        unit.push_str(line);
+        unit.push('\n');
+        if line.trim() == "END" {
+            let header = statements(&unit).remove(0);
+            let header = header.split('(').next().unwrap_or_default().to_owned();
+            let name = ["SUBROUTINE", "FUNCTION", "PROGRAM"]
+                .iter()
+                .find_map(|k| header.split_once(k))
+                .map(|(_, name)| name.to_owned());
+            units.push((name.unwrap_or_default(), std::mem::take(&mut unit)));
+        }
+    }
+    let mut wanted = vec![head.to_uppercase()];
+    let mut found = String::new();
+    let mut at = 0;
+    while at < wanted.len() {
+        if let Some((name, text)) = units.iter().find(|(n, _)| *n == wanted[at]) {
+            found.push_str(text);
+            for (other, _) in &units {
+                let mentioned = statements(text).iter().any(|s| {
+                    s.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                        .any(|w| w == other || w == format!("CALL{other}"))
+                });
+                if mentioned && other != name && !wanted.contains(other) {
+                    wanted.push(other.clone());
+                }
+            }
+        }
+        at += 1;
+    }
+    found
+}
+
+/// A makefile as people write it, which knows the tool by a variable.
+#[test]
+fn a_makefile_that_calls_tapenade_works_unchanged() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "model.f", MODEL);
+    write(
+        dir,
+        "driver.f",
+        "      PROGRAM DRIVER
+      DOUBLE PRECISION X(2), XD(2), Y, YD, S, T
+      COMMON /PAR/ S, T
+      S = 1
+      X(1) = 1
+      X(2) = 0
+      XD(1) = 0
+      XD(2) = 1
+      CALL MODEL_D(X, XD, 2, Y, YD, 1)
+      PRINT *, Y, YD
+      END
+",
+    );
+    write(
+        dir,
+        "Makefile",
+        "TAPENADE = tapenade\n\
+         FC = gfortran\n\
+         \n\
+         program: driver.o model.o model_d.o\n\
+         \t$(FC) -o $@ $^\n\
+         \n\
+         model_d.f: model.f\n\
+         \t$(TAPENADE) -d -head \"model(y)/(x)\" -msglevel 5 -o model $<\n\
+         \n\
+         %.o: %.f\n\
+         \t$(FC) -std=legacy -c -o $@ $<\n",
+    );
+    let make = |target: &str| {
+        Command::new("make")
+            .arg(format!("TAPENADE={} tapenade", farfel_path().display()))
+            .arg(target)
+            .current_dir(dir)
+            .output()
+    };
+    let Ok(output) = make("program") else {
+        eprintln!("skipped: there is no make here");
+        return;
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let output = Command::new(dir.join("program")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let found: Vec<f64> = text
+        .split_whitespace()
+        .map(|w| w.parse().unwrap())
+        .collect();
+    // Y = 3*(S*SIN(X(2)) + T**2)*T with T = X(1) = 1
+    close(&found, &[3.0, 3.0], 1e-14);
+    // A fault stops make, and nothing is left that looks made.
+    fs::remove_file(dir.join("model_d.f")).unwrap();
+    write(
+        dir,
+        "model.f",
+        "      SUBROUTINE MODEL(X, Y)\n      Y = (X\n      END\n",
+    );
+    let output = make("model_d.f").unwrap();
+    assert!(!output.status.success());
+    assert!(!dir.join("model_d.f").exists());
+}
+
+#[test]
+fn faults_end_with_a_message_and_an_exit_code() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)\n      Y = X*X\n      END\n",
+    );
+    write(
+        dir,
+        "gamma.f",
+        "      SUBROUTINE S(X, Y)\n      Y = GAMMA(X)\n      END\n",
+    );
+    for (line, code, message) in [
+        (&["-foo", "s.f"][..], 2, "unknown option `-foo`"),
+        (&["-d"], 2, "no input files"),
+        (&["-head", "s(y", "s.f"], 2, "a parenthesis is not closed"),
+        (
+            &["-inputlanguage", "fortran90", "s.f"],
+            2,
+            "only Fortran 77",
+        ),
+        (&["-b", "-head", "s(y)/(x)", "s.f"], 2, "reverse mode"),
+        (&["-d", "-b", "-head", "s(y)/(x)", "s.f"], 2, "reverse mode"),
+        (&["missing.f"], 1, "missing.f"),
+        (
+            &["-head", "t(y)/(x)", "s.f"],
+            1,
+            "the head T is not in the sources",
+        ),
+        (
+            &["-head", "s(z)/(x)", "s.f"],
+            1,
+            "no COMMON variable named Z",
+        ),
+        (
+            &["-head", "s(x)/(y)", "s.f"],
+            1,
+            "nothing was differentiated",
+        ),
+        (&["-head", "s(y)/(x)", "gamma.f"], 1, "GAMMA"),
+    ] {
+        let output = tapenade(dir, line).code(code);
+        let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(text.contains(message), "{line:?}: {text}");
+        let made: Vec<String> = tree(dir)
+            .into_iter()
+            .filter(|n| n.contains("_d.f"))
+            .collect();
+        assert!(made.is_empty(), "{line:?}: {made:?}");
+    }
+    // The list of messages is there in any case, as from Tapenade.
+    assert!(read(dir, "gamma_d.msg").starts_with("1 gamma.f:2: (F0305) "));
+    assert!(read(dir, "s_d.msg").contains("(AD06)"));
+}
+
+#[test]
+fn help_and_version_are_those_of_the_drop_in() {
+    let dir = sandbox();
+    for line in ["-help", "--help", "-h"] {
+        let output = tapenade(dir.path(), &[line]).success();
+        let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+        assert!(text.contains("-tgtfuncname"), "{text}");
+    }
+    let output = tapenade(dir.path(), &["-version"]).success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(
+        text.starts_with("Tapenade 3.16 (compatible: farfel "),
+        "{text}"
+    );
+    // Not the command's own -v and -q.
+    write(
+        dir.path(),
+        "s.f",
+        "      SUBROUTINE S(X, Y)\n      Y = X*X\n      END\n",
+    );
+    tapenade(dir.path(), &["-vector", "-vars", "x", "s.f"]).success();
+}
+
+/// A procedure without text is called by the name that its derivative would have, and the
+/// list of messages says so.
+#[test]
+fn procedures_without_text_are_left_to_the_user() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)
+      REAL X, Y, T, U
+      EXTERNAL U
+      CALL LIB(3, X, T, 2.0)
+      Y = T*U(X, 1)
+      END
+",
+    );
+    tapenade(dir, &["-head", "s(y)/(x)", "s.f"]).success();
+    let text = statements(&read(dir, "s_d.f"));
+    let has = |s: &str| assert!(text.iter().any(|x| x == s), "{s}: {text:#?}");
+    has("CALLLIB_D(3,X,XD,T,TD,2.0)");
+    has("TEMPD=U_D(X,XD,1,TEMP)");
+    let messages = read(dir, "s_d.msg");
+    assert!(
+        messages.contains("(AD09)") && messages.contains("provide lib_d"),
+        "{messages}"
+    );
+}
+
+/// The real tool, where the machine has it.
+fn real_tapenade() -> Option<std::path::PathBuf> {
+    let home = std::env::var_os("TAPENADE_HOME")?;
+    Some(Path::new(&home).join("bin/tapenade"))
+}
+
+/// What a caller of derivatives sees: names of files, headers, COMMON blocks of
+/// derivatives.
+fn interface(dir: &Path) -> Vec<String> {
+    let mut facts = Vec::new();
+    for name in tree(dir) {
+        facts.push(name.clone());
+        if name.ends_with(".f") {
+            let text = read(dir, &name);
+            let mut headers = headers(&text);
+            headers.sort();
+            facts.extend(headers);
+            let mut blocks: Vec<String> = statements(&text)
+                .into_iter()
+                .filter(|s| s.starts_with("COMMON/") && s.contains("_D"))
+                .collect();
+            blocks.sort();
+            blocks.dedup();
+            facts.extend(blocks);
+        }
+    }
+    facts
+}
+
+/// Programs and command lines for which the drop-in must leave what Tapenade leaves. Its
+/// types in headers of functions differ (implicit ones are written out), so both are left
+/// out of the comparison.
+#[test]
+fn interfaces_are_those_of_the_real_tool() {
+    let Some(real) = real_tapenade() else {
+        eprintln!("skipped: TAPENADE_HOME is not set, so nothing was compared with Tapenade");
+        return;
+    };
+    let flow = "      SUBROUTINE FLOW(X, N, F, G, TOL, IER)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION X(N), W(50)
+      COMMON /WORK/ W, SCALE, ITS
+      DATA EPS /1.0D-10/
+      SQ(A) = A*A + SCALE
+      IER = 0
+      DO 10 I = 1, N
+      DO 10 J = 1, 3
+      IF (X(I) .LT. 0.0D0) GO TO 10
+      W(I) = SQ(X(I)) / DBLE(J)
+ 10   W(I) = W(I) + MAX(X(I), EPS)
+      F = 0
+      DO 20 I = N, 1, -1
+ 20   F = F + W(I)*DSQRT(ABS(W(I)))
+      GOTO (30, 40), ITS
+ 30   G = F**2
+      RETURN
+ 40   G = F**TOL
+      IF (F .GT. 3) G = G + DOT(X, W, N)
+      END
+      DOUBLE PRECISION FUNCTION DOT(A, B, N)
+      INTEGER N
+      DOUBLE PRECISION A(*), B(*)
+      DOT = 0
+      DO I = 1, N
+        DOT = DOT + A(I)*B(I)
+      ENDDO
+      END
+      SUBROUTINE DRIVE(X, Y, Z, T)
+      DOUBLE PRECISION X(4), Y, Z(2), T, S, SC, W(50)
+      INTEGER ITS
+      COMMON /WORK/ W, SC, ITS
+      SC = X(4)
+      ITS = 2
+      CALL FLOW(X, 3, S, Y, 1.5D0, IE)
+      CALL SCALEV(W, 3, S)
+      Y = Y + W(1) + S
+      Z(1) = Y*T
+      T = 1
+      CALL LIB(Y, Z, 3)
+      END
+      SUBROUTINE SCALEV(V, N, S)
+      DOUBLE PRECISION V(*), S
+      DO 5 I=1,N
+      V(I) = V(I)*S
+    5 CONTINUE
+      END
+";
+    let heads = [
+        "model(y)/(x)",
+        "model(x)\\(y)",
+        "model",
+        "model(y x)/(x s)",
+        "f",
+        "f(f)/(s t)",
+        "scale f(f)/(a)",
+        "flow",
+        "flow(f)/(x)",
+        "flow(g)/(tol)",
+        "drive",
+        "drive(y)/(x)",
+        "drive(z)/(t)",
+        "drive(t)/(t)",
+        "dot(dot)/(a) scalev(v)/(s)",
+        "sum2(y)/(x)",
+        "apply(y)/(x)",
+        "fill",
+    ];
+    let mut compared = 0;
+    for head in heads {
+        let mut lines = vec![&["-d"][..], &["-multi"]];
+        if head.starts_with("model") {
+            lines.push(&["-tgtfuncname", "_g", "-tgtvarname", "_g"]);
+        }
+        for more in lines {
+            let (ours, theirs) = (sandbox(), sandbox());
+            let line = [&["-head", head, "-o", "out", "all.f"], more].concat();
+            let source = format!("{MODEL}{flow}{CALLBACKS}");
+            write(ours.path(), "all.f", &source);
+            write(theirs.path(), "all.f", &source);
+            tapenade(ours.path(), &line).success();
+            let ran = Command::new(&real)
+                .args(&line)
+                .current_dir(theirs.path())
+                .output()
+                .expect("the real tool");
+            assert!(ran.status.success(), "{head}");
+            let facts = |dir: &Path| -> Vec<String> {
+                let strip = |f: String| match f.split_once("FUNCTION") {
+                    Some((_, rest)) if !f.starts_with("SUBROUTINE") => format!("FUNCTION{rest}"),
+                    _ => f,
+                };
+                interface(dir).into_iter().map(strip).collect()
+            };
+            assert_eq!(facts(ours.path()), facts(theirs.path()), "{head} {more:?}");
+            compared += 1;
+        }
+    }
+    eprintln!("{compared} command lines compared with Tapenade");
+}
+
+/// The paper's chain of five, which ends in the fifth derivative of a function: the same
+/// argument lists as from the real tool.
+#[test]
+fn nested_interfaces_are_those_of_the_real_tool() {
+    let Some(real) = real_tapenade() else {
+        eprintln!("skipped: TAPENADE_HOME is not set, so nothing was compared with Tapenade");
+        return;
+    };
+    let (ours, theirs) = (sandbox(), sandbox());
+    lowered_paper(ours.path());
+    lowered_paper(theirs.path());
+    run_closures(ours.path(), &mut |line| {
+        tapenade(ours.path(), line).success();
+    });
+    run_closures(theirs.path(), &mut |line| {
+        let ran = Command::new(&real)
+            .args(line)
+            .current_dir(theirs.path())
+            .output();
+        assert!(ran.expect("the real tool").status.success(), "{line:?}");
+    });
+    for suffix in ["_g2", "_g4", "_g1", "_g3", "_g5"] {
+        let name = format!("eqlbrm42{suffix}.f");
+        let sorted = |dir: &Path| {
+            let mut list: Vec<String> = headers(&read(dir, &name))
+                .into_iter()
+                .map(|h| h.trim_start_matches("REAL").to_owned())
+                .collect();
+            list.sort();
+            list
+        };
+        assert_eq!(sorted(ours.path()), sorted(theirs.path()), "{suffix}");
+    }
+}
+
+/// Procedures as arguments, and arrays that need a derivative inside only.
+const CALLBACKS: &str = "      SUBROUTINE SUM2(X, N, W, Y)
+      DOUBLE PRECISION X, Y, W(N), Z
+      EXTERNAL CUBE, WAVE
+      CALL APPLY(CUBE, X, N, W, Y)
+      CALL APPLY(WAVE, X, N, W, Z)
+      Y = Y*Z
+      END
+      SUBROUTINE APPLY(FUN, X, N, W, Y)
+      EXTERNAL FUN
+      DOUBLE PRECISION X, Y, W(N), FUN
+      CALL FILL(FUN, X, W, N)
+      Y = W(1) + W(N)
+      END
+      SUBROUTINE FILL(G, X, W, N)
+      EXTERNAL G
+      DOUBLE PRECISION X, W(N), G
+      DO 10 I = 1, N
+   10 W(I) = G(X, I)*I
+      END
+      DOUBLE PRECISION FUNCTION CUBE(X, K)
+      DOUBLE PRECISION X
+      CUBE = X**3 + K
+      END
+      DOUBLE PRECISION FUNCTION WAVE(X, K)
+      DOUBLE PRECISION X
+      WAVE = SIN(K*X)
+      END
+";
+
+/// As from Tapenade, the derivative of a procedure that is only passed on is made when it
+/// is a head.
+#[test]
+fn procedures_as_arguments_come_with_their_derivatives() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "callbacks.f", CALLBACKS);
+    let heads = "sum2(y)/(x) cube(cube)/(x) wave(wave)/(x)";
+    tapenade(dir, &["-head", heads, "callbacks.f"]).success();
+    assert_eq!(
+        headers(&read(dir, "callbacks_d.f")),
+        [
+            "SUBROUTINESUM2_D(X,XD,N,W,WD,Y,YD)",
+            "SUBROUTINEAPPLY_D(FUN,FUN_D,X,XD,N,W,WD,Y,YD)",
+            "SUBROUTINEFILL_D(G,G_D,X,XD,W,WD,N)",
+            "DOUBLEPRECISIONFUNCTIONCUBE_D(X,XD,K,CUBE)",
+            "DOUBLEPRECISIONFUNCTIONWAVE_D(X,XD,K,WAVE)",
+        ]
+    );
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, W(3), WD(3), Y, YD, YP, YM
+      X = 0.7D0
+      CALL SUM2_D(X, 1D0, 3, W, WD, Y, YD)
+      CALL SUM2(X + 1D-6, 3, W, YP)
+      CALL SUM2(X - 1D-6, 3, W, YM)
+      PRINT *, YD, (YP - YM)/2D-6
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "callbacks.f", "callbacks_d.f"], "");
+    close(&found[..1], &found[1..], 1e-8);
+    assert!(found[0].abs() > 1.0);
+    // Without these heads the list of messages says what is missing.
+    tapenade(dir, &["-head", "sum2(y)/(x)", "callbacks.f"]).success();
+    assert!(read(dir, "callbacks_d.msg").contains("provide cube_d"));
+}
