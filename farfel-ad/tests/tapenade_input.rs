@@ -26,8 +26,12 @@ fn paper(version: Version) -> Vec<String> {
         .map(|r| {
             let job = job(&program, r, version, &Options::default()).unwrap();
             // Any derivatives do for what the next request reads.
-            program =
-                differentiate_all(&Builtin, std::mem::take(&mut program), &[r.clone()]).unwrap();
+            program = differentiate_all(
+                &Builtin,
+                std::mem::take(&mut program),
+                std::slice::from_ref(r),
+            )
+            .unwrap();
             job.args.join(" ")
         })
         .collect()
@@ -319,4 +323,80 @@ fn parts_of_arrays_need_more_zeros() {
         let told = j.args.join(" ").contains(" -nooptim spareinit ");
         assert_eq!(told, part, "{actual} for {dummy}");
     }
+}
+
+/// What a caller does not declare the tool neither saves nor sets to zero.
+#[test]
+fn common_blocks_are_declared_by_callers() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      CALL STEP(X, Y)
+      CALL STEP(X, Y)
+      END
+      SUBROUTINE STEP(X, Y)
+      PARAMETER (N = 2)
+      DOUBLE PRECISION W(0:2*N)
+      COMMON /STATE/ W, K /OTHER/ Y2
+      Y = W(0)*X
+      W(0) = Y
+      END
+";
+    insta::assert_snapshot!(text(source, AdMode::Reverse));
+}
+
+/// Adjoints add to the derivatives of both.
+#[test]
+fn one_variable_as_two_arguments_is_copied_for_adjoints() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X(3), Y, DOT, Z(2, 2), E
+      E = X(1)
+      Y = DOT(X, X)
+      GOTO 10
+   10 CALL G(E, E, Y)
+      CALL G(X(1), X(2), Y)
+      CALL G(X(I), X(J), Y)
+      Y = DOT(Z(1, 1), Z(1, 2))
+      END
+      DOUBLE PRECISION FUNCTION DOT(A, B)
+      DOUBLE PRECISION A(3), B(3)
+      DOT = A(1)*B(1) + A(2)*B(2) + A(3)*B(3)
+      END
+      SUBROUTINE G(P, Q, R)
+      DOUBLE PRECISION P, Q, R
+      R = P*Q
+      END
+";
+    let adjoint = text(source, AdMode::Reverse);
+    insta::assert_snapshot!(adjoint.split("\n\n").next().unwrap());
+    let tangent = text(source, AdMode::Forward);
+    assert!(
+        tangent.contains("DOT(X, X)") && tangent.contains("G(E, E, Y)"),
+        "{tangent}"
+    );
+    // No size, no copy.
+    let open = source.replace("X(3), Y", "X(*), Y");
+    insta::assert_snapshot!(small(&open, AdMode::Reverse, &Options::default()).unwrap_err());
+}
+
+/// The tool replaces the dummy arguments of statement functions one after the other, and
+/// puts the results of functions where the assignment puts them.
+#[test]
+fn results_and_statement_functions() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION D
+      F(A, B) = A*B + C
+      A = X
+      D = G(X)
+      A = G(A)
+      IF (A .GT. 1) A = G(A)
+      Y = F(B, A) + D
+      END
+      FUNCTION G(X)
+      G = X
+      END
+";
+    let text = text(source, AdMode::Forward);
+    insta::assert_snapshot!(text.split("\n\n").next().unwrap());
 }

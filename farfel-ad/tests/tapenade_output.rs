@@ -542,3 +542,38 @@ fn what_tapenade_passes_over_is_an_error_unless_allowed() {
     let all = derive(&tool, &source, &forward(&source)).unwrap();
     insta::assert_snapshot!(all.split("\n\n").last().unwrap());
 }
+
+/// In conditions Tapenade forgets what functions do besides.
+#[test]
+fn functions_with_side_effects_are_refused() {
+    let source = read(
+        "
+      SUBROUTINE HEAD(X, Y)
+      LOGICAL MORE
+      A = X
+      IF (MORE(A)) Y = A
+      B = STEP(A)
+      Y = Y + STEP(A)*B
+      IF (KEEP(1) .GT. 0) Y = Y + KEEP(2)
+      END
+      LOGICAL FUNCTION MORE(A)
+      A = A*A
+      MORE = A .GT. 0
+      END
+      FUNCTION STEP(A)
+      A = A*A
+      STEP = A
+      END
+      FUNCTION KEEP(I)
+      COMMON /C/ Z
+      Z = Z*Z
+      KEEP = I
+      END
+",
+    );
+    let mut tool = writing("", "");
+    insta::assert_snapshot!(derive(&tool, &source, &forward(&source)).unwrap_err());
+    tool.options.allow_unknown = vec!["more".into(), "step".into(), "keep".into()];
+    let fault = derive(&tool, &source, &forward(&source)).unwrap_err();
+    assert!(!fault.contains("changes variables"), "{fault}");
+}

@@ -118,14 +118,7 @@ fn lost_derivatives(
         vector: false,
         ..request.clone()
     };
-    let program = Program {
-        units: p
-            .units
-            .iter()
-            .chain(p.helpers.iter().map(|h| &h.seen))
-            .cloned()
-            .collect(),
-    };
+    let program = everything(p);
     let mut warnings = Vec::new();
     // What it cannot differentiate is no concern here.
     let _ = Builtin.differentiate_warning(&program, &forward, &mut warnings);
@@ -141,6 +134,14 @@ fn lost_derivatives(
     }
 }
 
+/// All that the tool reads, but for stubs.
+fn everything(p: &Prepared) -> Program {
+    let helpers = p.helpers.iter().map(|h| &h.seen);
+    Program {
+        units: p.units.iter().chain(helpers).cloned().collect(),
+    }
+}
+
 /// The unit around a place.
 fn within(p: &Prepared, span: Span) -> Option<&Unit> {
     p.units.iter().find(|u| {
@@ -152,9 +153,7 @@ fn within(p: &Prepared, span: Span) -> Option<&Unit> {
 /// differentiates them where their result goes, and in conditions, loop bounds and
 /// subscripts nothing is done.
 fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut Vec<Diagnostic>) {
-    let program = Program {
-        units: p.units.clone(),
-    };
+    let program = everything(p);
     let assigned = Assigned::of(&program);
     let commons = assign_common(&p.units);
     let real = |u: &Unit, e: &Expr| {
@@ -181,7 +180,9 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
                     let whole = value.is_some_and(|v| std::ptr::eq(v, e));
                     let changes =
                         (0..args.len()).any(|i| assigned.argument(name, i) && real(u, &args[i]));
-                    if !(changes && !whole || !carries && commons.contains(name)) {
+                    let by_arguments = changes && !whole;
+                    let by_common = !carries && commons.contains(name);
+                    if !by_arguments && !by_common {
                         return;
                     }
                     let text = format!(

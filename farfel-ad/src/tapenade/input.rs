@@ -2,7 +2,7 @@
 
 use super::intrinsics::Helper;
 use super::silence::{self, Placeholder};
-use super::{commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
+use super::{aliases, commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -68,16 +68,17 @@ pub(super) fn prepare(
         jumps::spell_out(u);
         functions::rename_dummies(u);
         match request.mode {
-            AdMode::Forward => {
-                silence::declare_named(u);
-                silence::hide_stops(u, &mut p.placeholders);
-            }
+            AdMode::Forward => silence::hide_stops(u, &mut p.placeholders),
             AdMode::Reverse => {
                 if silence::silence(u, request, faults) {
                     p.changed.insert(u.name.clone());
                 }
             }
         }
+        silence::declare_named(u);
+    }
+    if request.mode == AdMode::Reverse {
+        aliases::separate(&mut p.units, request, faults);
     }
     commons::declare(&mut p.units);
     // Sizes do not say what part of an array it is.

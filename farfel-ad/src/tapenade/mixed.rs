@@ -3,8 +3,8 @@
 //! First, functions whose result is converted by the assignment.
 //!
 //! Of `Y = F(X)` the tool makes a call that puts the result of F straight into Y, of
-//! whatever type Y is. So where the types differ, the copy that it gets says
-//! `T = F(X)` and `Y = T`.
+//! whatever type Y is, and also if Y is X. So where the types differ, or Y is among the
+//! arguments, the copy that it gets says `T = F(X)` and `Y = T`.
 
 use farfel_lang::ir::{
     Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit,
@@ -73,19 +73,24 @@ fn in_block(unit: &mut Unit, block: &mut Block, ends: &HashSet<Label>) {
     }
 }
 
-/// The type of the function whose result the statement converts.
+/// The type of the function whose result the statement converts, or assigns to what the
+/// function gets.
 fn converts(unit: &Unit, s: &Stmt) -> Option<Type> {
     let StmtKind::Assign(target, value) = &s.kind else {
         return None;
     };
-    let ExprKind::Call(callee, _) = &value.kind else {
+    let ExprKind::Call(callee, args) = &value.kind else {
         return None;
     };
     let (to, from) = (type_of(unit, target)?, type_of(unit, value)?);
+    let mut both = false;
+    for a in args {
+        a.for_each_symbol(&mut |s| both |= Some(s) == target.base());
+    }
     (unit.symbols[*callee].class == Class::Function
         && from.is_differentiable()
         && to.is_differentiable()
-        && from != to)
+        && (from != to || both))
         .then_some(from)
 }
 

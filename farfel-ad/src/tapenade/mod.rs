@@ -15,6 +15,7 @@
 //! | `jumps` | computed and assigned GOTO |
 //! | `sizes` | arrays of assumed size |
 //! | `commons` | COMMON blocks that are used further down |
+//! | `aliases` | one variable as two arguments |
 //! | `parts` | parts of arrays as arguments |
 //! | `command` | the command line |
 //! | `messages` | what the tool says, as diagnostics |
@@ -24,9 +25,10 @@
 //! | `stack` | the run-time support of adjoints |
 
 mod adapt;
+mod aliases;
 mod check;
-mod commons;
 mod command;
+mod commons;
 mod fit;
 mod functions;
 mod input;
@@ -228,6 +230,6 @@ fn last(said: &str) -> String {
     };
     lines()
         .find(|l| l.contains("Exception") || l.contains("Error"))
-        .or_else(|| lines().last())
+        .or_else(|| lines().next_back())
         .map_or_else(String::new, |l| format!("; it said: {l}"))
 }
