@@ -1,7 +1,7 @@
 //! What a build costs, and what it costs when little or nothing has changed.
 //!
 //! `cargo bench -p farfel-benches --bench build_plan`. A project with 200 AD requests is
-//! generated: each in an exported subprogram of its own, which calls a leaf of its own. It is
+//! generated: each in an exported subprogram of its own, above a tree of functions. It is
 //! built by cargo as users build it, so that the build helper has the optimisation that
 //! cargo gives to build scripts: none. What the build script does is measured by running
 //! it again as cargo runs it.
@@ -14,6 +14,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::children_time;
+use farfel_benches::generate::{self, Generated};
 use farfel_build::timings::{From, Timings};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// How many requests the project has, and how many the one that is only checked: enough for
 /// several objects.
-const REQUESTS: (usize, usize) = (200, 30);
+const REQUESTS: (usize, usize) = (200, 10);
 
 /// How many processes at once: the limits are those of two.
 const JOBS: usize = 2;
@@ -91,8 +92,10 @@ fn bench() -> Result<bool, Failure> {
     let mut disturbed = false;
     let mut cold_time = Vec::new();
     for turn in 0..turns {
+        project.write(None)?;
         let cold = script.cold()?;
-        project.change_leaf(1 + turn)?;
+        // Another one each time; every eighth family has one request.
+        project.write(Some(8 * (turn % 3)))?;
         let changed = script.run()?;
         // Where others are at work, only the build itself knows whether it had something to do.
         busy = busy.max(match cold.alone {
@@ -157,7 +160,7 @@ fn check() -> Result<(), Failure> {
             .count()
     };
     let cold = script.cold()?.timings;
-    project.change_leaf(1)?;
+    project.write(Some(0))?;
     let changed = script.run()?.timings;
     let unchanged = script.run()?.timings;
     let found = [&cold, &changed, &unchanged].map(|t| (ran(t, "request"), ran(t, "compile")));
@@ -205,10 +208,20 @@ fn hits(timings: &Timings) -> f64 {
     }
 }
 
+/// A program with these requests, and about a hundred lines for each.
+fn program(requests: usize, changed_leaf: Option<usize>) -> Generated {
+    let program = generate::Project::new(100 * requests, requests);
+    match changed_leaf {
+        Some(family) => program.change_leaf(family).generate(),
+        None => program.generate(),
+    }
+}
+
 /// A project in a directory that is gone with it, but for what cargo builds: that stays, so
 /// that the crates it depends on are compiled once.
 struct Project {
     dir: tempfile::TempDir,
+    requests: usize,
     target: PathBuf,
 }
 
@@ -219,7 +232,11 @@ impl Project {
             .join("..")
             .canonicalize()?;
         let crates = ["farfel-runtime", "farfel-build"].map(|name| repository.join(name));
-        let exports: Vec<String> = (1..=requests).map(|i| format!("\"slope{i}\"")).collect();
+        let exports: Vec<String> = program(requests, None)
+            .exports
+            .iter()
+            .map(|name| format!("{name:?}"))
+            .collect();
         let manifest = format!(
             "[package]\nname = \"planned\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
              [dependencies]\nfarfel-runtime = {{ path = {:?} }}\n\
@@ -231,6 +248,7 @@ impl Project {
         );
         let project = Project {
             target: Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-plan"),
+            requests,
             dir,
         };
         let root = project.dir.path();
@@ -246,49 +264,16 @@ impl Project {
             root.join("src/lib.rs"),
             "farfel_runtime::include_bindings!();\n",
         )?;
-        for i in 1..=requests {
-            project.write(i, 1)?;
-        }
+        project.write(None)?;
         Ok(project)
     }
 
-    /// A subprogram with a derivative of what it and its leaf compute.
-    fn write(&self, i: usize, factor: usize) -> std::io::Result<()> {
-        let text = format!(
-            "C     The slope of a sum
-      SUBROUTINE SLOPE{i}(X, N, S, D)
-      S = 0.0
-      ADF(X)
-      DO 10 K = 1, N
-        T = LEAF{i}(X/K, S)
-        IF (T .GT. 0.0) THEN
-          S = S + T*SIN(T) - LOG(1.0 + T*T)
-        ELSE
-          S = S - T*COS(X)/(2.0 + T)
-        END IF
-   10 CONTINUE
-      END ADF(D = TANGENT(S))
-      END
-
-      FUNCTION LEAF{i}(X, Y)
-      Z = {factor}.0*X*EXP(-Y/{i}.0)
-      DO 20 K = 1, 8
-        Z = Z - (Z*Z*Z - X*Y)/(3.0*Z*Z + 1.0)
-        IF (ABS(Z) .LT. 1.0E-6) Z = Z + SQRT(X*X + 1.0)
-   20 CONTINUE
-      LEAF{i} = Z*TANH(X) + ATAN2(Y, 1.0 + Z*Z)
-      END
-"
-        );
-        fs::write(
-            self.dir.path().join(format!("fortran/slope{i:04}.ff")),
-            text,
-        )
-    }
-
-    /// Another text than any before.
-    fn change_leaf(&self, turn: usize) -> std::io::Result<()> {
-        self.write(7, 1 + turn)
+    /// Writes the sources, with one leaf other than it was if it is named.
+    fn write(&self, changed_leaf: Option<usize>) -> std::io::Result<()> {
+        for (name, text) in program(self.requests, changed_leaf).files {
+            fs::write(self.dir.path().join("fortran").join(name), text)?;
+        }
+        Ok(())
     }
 
     fn in_it(&self, program: &Path) -> Command {
