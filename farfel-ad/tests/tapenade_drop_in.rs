@@ -1,6 +1,8 @@
 //! The adapter with the drop-in behind it: what both take for Tapenade's conventions must
 //! agree. No process is started.
 
+#![allow(clippy::print_stderr)] // in what it shares with other tests
+
 mod support;
 #[path = "tapenade/mod.rs"]
 mod tapenade;

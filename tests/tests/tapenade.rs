@@ -632,6 +632,11 @@ fn faults_end_with_a_message_and_an_exit_code() {
         "gamma.f",
         "      SUBROUTINE S(X, Y)\n      Y = GAMMA(X)\n      END\n",
     );
+    write(
+        dir,
+        "block.ff",
+        "      SUBROUTINE S(X, D)\n      ADF(X)\n      Y = X*X\n      END ADF(D = TANGENT(Y))\n      END\n",
+    );
     for (line, code, message) in [
         (&["-foo", "s.f"][..], 2, "unknown option `-foo`"),
         (&["-d"], 2, "no input files"),
@@ -660,6 +665,8 @@ fn faults_end_with_a_message_and_an_exit_code() {
             "nothing was differentiated",
         ),
         (&["-head", "s(y)/(x)", "gamma.f"], 1, "GAMMA"),
+        (&["block.ff"], 1, "AD blocks are Farfel"),
+        (&["-tgtfuncname", "", "s.f"], 2, "no Fortran names"),
     ] {
         let output = tapenade(dir, line).code(code);
         let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();

@@ -18,11 +18,13 @@
 pub mod heads;
 pub mod options;
 
-use crate::layout::{Convention, Layout, Pattern};
+use crate::layout::{Convention, Layout, Pattern, SIZES_FILE};
 use crate::locations::{Set, Space};
 use crate::tangent::{Tangents, differentiate_heads};
 use farfel_lang::diagnostic::{any_errors, rules};
-use farfel_lang::ir::{Name, Place, Program, Spec, SpecKind, SymId, Unit, for_each_symbol};
+use farfel_lang::ir::{
+    Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Unit, for_each_symbol, walk_block,
+};
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::{Loader, parse};
@@ -31,9 +33,6 @@ use options::{Mode, Options};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The file in which users of Tapenade define the sizes that their programs do not tell.
-pub const SIZES_FILE: &str = "DIFFSIZES.inc";
 
 /// What stands for that file where it is not there yet. The values are not used: the
 /// output includes the file itself.
@@ -82,6 +81,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         false => resolve(&mut program),
     };
     diagnostics.extend(found);
+    diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
     for d in &mut diagnostics {
         // Old libraries call what is not in the sources, with other types, and pass
         // functions without telling theirs. The compiler has the last word on that.
@@ -119,6 +119,27 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         said,
         messages,
     }
+}
+
+/// Nested subprograms and AD blocks belong to Farfel, and nobody lowers them here.
+fn more_than_fortran(unit: &Unit) -> Option<Diagnostic> {
+    let mut found = unit
+        .nested
+        .first()
+        .map(|n| (n.span, "nested subprograms are"));
+    walk_block(&unit.body, &mut |s| {
+        if matches!(s.kind, StmtKind::Ad(_)) {
+            found = found.or(Some((s.span, "AD blocks are")));
+        }
+    });
+    found.map(|(span, what)| {
+        Diagnostic::error(
+            &rules::UNSUPPORTED,
+            span,
+            format!("{what} Farfel, not Fortran 77"),
+        )
+        .help("`farfel build` and `farfel run` differentiate Farfel programs")
+    })
 }
 
 /// INCLUDE files, with a stand-in for that of the sizes.
@@ -165,8 +186,8 @@ fn units(
         false => "",
     };
     let layout = Layout {
-        units: Pattern::new(&options.unit_pattern).and(v),
-        variables: Pattern::new(&options.variable_pattern),
+        units: Pattern::new(&options.tangent.units).and(v),
+        variables: Pattern::new(&options.tangent.variables),
         convention: Convention::Tapenade,
         vector: options.vector,
         most_directions: options.most_directions,

@@ -2,6 +2,7 @@
 
 use super::stmt::Gen;
 use crate::activity::{Context, dummy_key};
+use crate::layout::SIZES_FILE;
 use crate::locations::{common_members, const_int, differentiable, extents};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -10,9 +11,6 @@ use farfel_lang::ir::{
     Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
-
-/// The file in which the users of Tapenade define sizes that their programs do not tell.
-pub(super) const SIZES_FILE: &str = "DIFFSIZES.inc";
 
 impl Gen<'_> {
     /// Adds a symbol and writes its declaration, whatever the implicit rules say.

@@ -110,7 +110,9 @@ impl Shelf {
     /// Is this what is known of these objects already?
     pub(crate) fn is_about(&self, objects: &[(&str, &About)]) -> bool {
         let known = |name: &str| self.state.objects.get(name).map(|k| &k.about);
-        objects.iter().all(|(name, about)| known(name) == Some(about))
+        objects
+            .iter()
+            .all(|(name, about)| known(name) == Some(about))
     }
 
     /// Notes what the library has been made of, and removes what is not among it. Each

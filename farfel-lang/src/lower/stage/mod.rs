@@ -28,8 +28,8 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Returns the requests, not in order yet. Adds the names of the units that it changes to
-/// `changed`.
+/// Replaces the blocks. Returns what is requested, in the order of the text. Adds the
+/// names of the units that it changes to `changed`.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,

@@ -1,0 +1,201 @@
+//! A build script that is killed again and again, in the middle of everything that it does:
+//! the next one that is left alone makes what a build without a past makes.
+#![cfg(target_os = "linux")]
+
+#[path = "../../farfel-build/tests/support/script.rs"]
+mod script;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use farfel_tests::{farfel_path, sandbox};
+use script::{Script, assert_same, library, program};
+
+#[test]
+#[ignore = "this is the build script of the other test"]
+fn the_build_script() {
+    script::be_it();
+}
+
+/// Programs that note in the log when they begin and end, and take some time for it.
+fn tools(dir: &Path) -> PathBuf {
+    let log = dir.join("log");
+    fs::write(&log, "").unwrap();
+    let noting = |name: &str, before: &str, does: &str| {
+        let text = format!(
+            "#!/bin/sh\n{before}\necho {name} >> '{log}'\nsleep 0.03\n{does}\ncode=$?\n\
+             sleep 0.03\necho none >> '{log}'\nexit $code\n",
+            log = log.display()
+        );
+        program(&dir.join("home/bin").join(name), &text);
+    };
+    let question = "case \"$*\" in *' -c '*) ;; *) exec gfortran \"$@\";; esac";
+    noting("gfortran-slow", question, "gfortran \"$@\"");
+    noting("archiver", "", "ar \"$@\"");
+    let question = "case $1 in -version) echo 'Tapenade 3.16 (stand-in)'; exit;; esac";
+    let command = format!("'{}' tapenade \"$@\"", farfel_path().display());
+    noting("tapenade", question, &command);
+    log
+}
+
+/// What is running, by the log.
+fn running(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap();
+    text.lines().last().unwrap_or("none").to_owned()
+}
+
+fn pseudo_random(state: &mut u64, below: u64) -> u64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % below
+}
+
+/// Runs what the library has: `ALPHA` to `DELTA` at 1.5.
+fn values(library: &Path, dir: &Path) -> String {
+    let text = "#include <stdio.h>\n\
+        #define F(n) void farfel_plan_0_1_0__##n(const double *, double *);\n\
+        F(alpha) F(beta) F(gamma) F(delta)\n\
+        #define P(n) farfel_plan_0_1_0__##n(&x, &y); printf(\"%g \", y);\n\
+        int main(void) { double x = 1.5, y; P(alpha) P(beta) P(gamma) P(delta) return 0; }\n";
+    let source = dir.join("main.c");
+    fs::write(&source, text).unwrap();
+    let program = dir.join("main");
+    let linked = Command::new("gfortran")
+        .args([&source, library])
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(linked.unwrap().success());
+    String::from_utf8(Command::new(program).output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn a_build_that_is_killed_at_any_moment() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let log = tools(dir);
+    let p = Script::new(dir, "plan")
+        .with(
+            "FARFEL_FC",
+            dir.join("home/bin/gfortran-slow").to_str().unwrap(),
+        )
+        .with("AR", dir.join("home/bin/archiver").to_str().unwrap())
+        .with("FARFEL_AD_TOOL", "tapenade")
+        .with("TAPENADE_HOME", dir.join("home").to_str().unwrap());
+    library(&p);
+    let mut random = 2026;
+    let mut killed: Vec<String> = Vec::new();
+    let mut factors = (2, 7);
+    let mut good: Option<(Vec<u8>, Vec<u8>)> = None;
+    let enough = |killed: &[String]| {
+        let count = |what: &str| killed.iter().filter(|k| *k == what).count();
+        killed.len() >= 15
+            && count("tapenade") >= 2
+            && count("gfortran-slow") >= 3
+            && count("archiver") >= 2
+            && count("none") >= 2
+    };
+    let start = Instant::now();
+    while !enough(&killed) {
+        assert!(start.elapsed() < Duration::from_secs(300), "{killed:?}");
+        // Killed until it comes to its end in spite of it.
+        let library_before = good.as_ref().map(|g| g.0.clone());
+        let mut seen_between = Vec::new();
+        loop {
+            fs::write(&log, "").unwrap();
+            let mut command = p.command();
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut child = command.spawn().unwrap();
+            // At a moment when something begins or ends, or just after it; or at its start.
+            let event = pseudo_random(&mut random, 6) as usize;
+            let events = || {
+                fs::read(&log)
+                    .unwrap()
+                    .iter()
+                    .filter(|b| **b == b'\n')
+                    .count()
+            };
+            let mut ended = None;
+            while ended.is_none() && events() < event {
+                std::thread::sleep(Duration::from_millis(1));
+                ended = child.try_wait().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(pseudo_random(&mut random, 40)));
+            let at = running(&log);
+            if let Some(status) = ended.or(child.try_wait().unwrap()) {
+                assert!(status.success());
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed.push(at);
+            if let Ok(bytes) = fs::read(p.out.join("libfarfel_plan_0_1_0.a")) {
+                seen_between.push(bytes);
+            }
+        }
+        // Left alone; what a build without a past makes.
+        p.run();
+        assert_eq!(p.steps(), [""; 0]);
+        let fresh = p
+            .clone()
+            .into_out(&dir.join(format!("fresh{}", killed.len())))
+            .with("FARFEL_CACHE_DIR", dir.join("fresh").to_str().unwrap());
+        fresh.run();
+        let results = p.results();
+        assert_same(&results, &fresh.results(), &format!("{killed:?}"));
+        // Whatever was there after a kill was the old library or the new one.
+        for library in seen_between {
+            assert!(library == results.0 || Some(&library) == library_before.as_ref());
+        }
+        let (leaf, long) = factors;
+        assert_eq!(
+            values(&p.library(), dir),
+            format!("{} {} 27 16.5 ", 3 * (leaf + long), 3 * (3 + long + 5))
+        );
+        good = Some(results);
+        factors = (leaf + 10, long + 10);
+        p.edit(
+            "src/a.ff",
+            &format!("LEAFA = {leaf}*"),
+            &format!("LEAFA = {}*", leaf + 10),
+        );
+        p.edit(
+            "src/deep/b.ff",
+            &format!("LONG = {long}*"),
+            &format!("LONG = {}*", long + 10),
+        );
+    }
+    eprintln!("killed {} times: {killed:?}", killed.len());
+    // Nothing is damaged in the cache, and nothing is left of the dead.
+    let verified = Command::new(farfel_path())
+        .args(["cache", "verify"])
+        .env("FARFEL_CACHE_DIR", dir.join("cache"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(
+        verified.status.success() && said.contains("Verified"),
+        "{said}"
+    );
+    assert!(!said.contains("damaged"), "{said}");
+    let wait = Instant::now();
+    while fs::read_dir(dir.join("tmp")).unwrap().next().is_some() {
+        assert!(
+            wait.elapsed() < Duration::from_secs(20),
+            "files of the dead"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let names = fs::read_dir(&p.out)
+        .unwrap()
+        .map(|e| e.unwrap().file_name());
+    let names: Vec<String> = names.map(|n| n.into_string().unwrap()).collect();
+    let odd: Vec<&String> = names
+        .iter()
+        .filter(|n| n.ends_with(".tmp") || n.starts_with("farfel-") && *n != "farfel-timings.json")
+        .collect();
+    eprintln!("{odd:?} {names:?}");
+}
