@@ -58,9 +58,8 @@ impl Pass<'_> {
                 self.block(b);
             }
             let mut before = Vec::new();
-            let possible = matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..));
             let end = s.label.is_some_and(|l| self.ends.contains(&l));
-            self.statement(&mut s, possible, &mut before);
+            self.statement(&mut s, &mut before);
             if !before.is_empty() && !end {
                 // Who jumps here needs the copies too.
                 before[0].label = s.label.take();
@@ -70,19 +69,20 @@ impl Pass<'_> {
         }
     }
 
-    fn statement(&mut self, s: &mut Stmt, possible: bool, before: &mut Block) {
+    /// Conditions and bounds are not differentiated, so nothing is added to anything there.
+    fn statement(&mut self, s: &mut Stmt, before: &mut Block) {
         let span = s.span;
-        if let StmtKind::Call(callee, args) = &mut s.kind {
-            self.call(*callee, args, possible, span, before);
-        }
-        if let StmtKind::LogicalIf(_, inner) = &mut s.kind {
+        match &mut s.kind {
+            StmtKind::Call(callee, args) => self.call(*callee, args, span, before),
             // Copies that are not needed do no harm.
-            self.statement(inner, true, before);
+            StmtKind::LogicalIf(_, inner) => return self.statement(inner, before),
+            StmtKind::Assign(..) => {}
+            _ => return,
         }
         s.for_each_own_expr_mut(&mut |e| {
             e.rewrite(&mut |e| {
                 if let ExprKind::Call(callee, args) = &mut e.kind {
-                    self.call(*callee, args, possible, span, before);
+                    self.call(*callee, args, span, before);
                 }
             });
         });
@@ -92,7 +92,6 @@ impl Pass<'_> {
         &mut self,
         callee: SymId,
         args: &mut [Expr],
-        possible: bool,
         span: farfel_lang::Span,
         before: &mut Block,
     ) {
@@ -116,10 +115,7 @@ impl Pass<'_> {
                 let Some(k) = [j, i].into_iter().find(free) else {
                     continue;
                 };
-                let copied = possible
-                    .then(|| self.copy(&args[k], target, k, before))
-                    .flatten();
-                match copied {
+                match self.copy(&args[k], target, k, before) {
                     Some(e) => args[k] = e,
                     None => self.faults.push(
                         Diagnostic::error(

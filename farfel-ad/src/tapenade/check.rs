@@ -149,9 +149,8 @@ fn within(p: &Prepared, span: Span) -> Option<&Unit> {
     })
 }
 
-/// Functions that change real variables, where the tool forgets that they do: it
-/// differentiates them where their result goes, and in conditions, loop bounds and
-/// subscripts nothing is done.
+/// Functions that change real variables, where the tool forgets that they do: in
+/// conditions and loop bounds.
 fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut Vec<Diagnostic>) {
     let program = everything(p);
     let assigned = Assigned::of(&program);
@@ -163,11 +162,10 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
     };
     for u in &p.units {
         walk_block(&u.body, &mut |s| {
-            let value = match &s.kind {
-                StmtKind::Assign(_, value) => Some(value),
-                _ => None,
-            };
-            let carries = matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..));
+            // There the call comes before the statement, with derivatives.
+            if matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..)) {
+                return;
+            }
             s.for_each_own_expr(&mut |outer| {
                 outer.walk(&mut |e| {
                     let ExprKind::Call(callee, args) = &e.kind else {
@@ -177,12 +175,9 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
                     if u.symbols[*callee].place != Place::Global || p.unit(name).is_none() {
                         return;
                     }
-                    let whole = value.is_some_and(|v| std::ptr::eq(v, e));
                     let changes =
                         (0..args.len()).any(|i| assigned.argument(name, i) && real(u, &args[i]));
-                    let by_arguments = changes && !whole;
-                    let by_common = !carries && commons.contains(name);
-                    if !by_arguments && !by_common {
+                    if !changes && !commons.contains(name) {
                         return;
                     }
                     let text = format!(

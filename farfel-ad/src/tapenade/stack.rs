@@ -102,6 +102,9 @@ pub(super) fn declare_calls(unit: &mut Unit) {
 /// The name that all stubs' blocks begin with.
 pub(super) const STUB_BLOCK: &str = "FARFELSTACK";
 
+/// The name of the values in them.
+const STUB_VALUES: &str = "FARFELST";
+
 /// What the tool reads in place of a support routine, in fixed form.
 pub(super) fn stub(name: &str) -> String {
     let mut out = String::new();
@@ -109,7 +112,7 @@ pub(super) fn stub(name: &str) -> String {
         // Marks of repetition: they hold the integers of the stack together.
         let _ = write!(
             out,
-            "      SUBROUTINE {name}\n      INTEGER IST, ST\n      COMMON /{STUB_BLOCK}/ IST, ST(2)\n      IST = IST + ST(1)\n      END\n\n"
+            "      SUBROUTINE {name}\n      INTEGER IST, {STUB_VALUES}\n      COMMON /{STUB_BLOCK}/ IST, {STUB_VALUES}(2)\n      IST = IST + {STUB_VALUES}(1)\n      END\n\n"
         );
         return out;
     };
@@ -122,7 +125,7 @@ pub(super) fn stub(name: &str) -> String {
     // The size is of no account, as long as the index is not constant.
     let _ = write!(
         out,
-        "      {ty} V{dims}, ST\n      INTEGER IST\n      COMMON /{STUB_BLOCK}{}/ IST, ST(2)\n",
+        "      {ty} V{dims}, {STUB_VALUES}\n      INTEGER IST\n      COMMON /{STUB_BLOCK}{}/ IST, {STUB_VALUES}(2)\n",
         r.kind
     );
     let element = if r.array {
@@ -132,9 +135,15 @@ pub(super) fn stub(name: &str) -> String {
         "V"
     };
     if r.push {
-        let _ = write!(out, "      IST = IST + 1\n      ST(IST) = {element}\n");
+        let _ = write!(
+            out,
+            "      IST = IST + 1\n      {STUB_VALUES}(IST) = {element}\n"
+        );
     } else {
-        let _ = write!(out, "      {element} = ST(IST)\n      IST = IST - 1\n");
+        let _ = write!(
+            out,
+            "      {element} = {STUB_VALUES}(IST)\n      IST = IST - 1\n"
+        );
     }
     if r.array {
         out += "      END DO\n";
