@@ -5,7 +5,9 @@
 //! the least of three runs.
 //!
 //! Ends with 1 when four times the text takes more than [`GROWTH`] times the time, or
-//! takes more memory than [`MEMORY`]. Without `--bench`, as under `cargo test --benches`, it
+//! takes more memory than [`MEMORY`]. The number of instructions grows by 4.0 (`valgrind
+//! --tool=callgrind`); how much longer they take when the program no longer fits into the
+//! processor's caches, depends on the machine and on what else it does. Without `--bench`, as under `cargo test --benches`, it
 //! only checks that the passes accept a small program of the kind.
 
 // The table is what this program is for.
@@ -26,8 +28,9 @@ const SIZES: [usize; 3] = [25_000, 50_000, 100_000];
 /// The steps in order.
 const STEPS: [&str; 4] = ["parse", "resolve", "lower", "print"];
 
-/// How much longer four times the text may take.
-const GROWTH: f64 = 4.4;
+/// How much longer four times the text may take. What looks at every pair of units would
+/// take 16 times as long.
+const GROWTH: f64 = 8.0;
 
 /// How many bytes the process may take at most.
 const MEMORY: u64 = 500_000_000;

@@ -73,6 +73,27 @@ impl CallGraph {
     /// The graph of a program that calls derivatives which are still to be made: calling
     /// one refers to the request's head, which the derivative contains.
     pub fn staged(program: &Program, requests: &[Request]) -> Self {
+        Self::build(program, requests, &found_in)
+    }
+
+    /// The same for a lowered program, whose units have no name without use: much faster,
+    /// for it looks at names instead of statements. Lists are in the order of the names.
+    pub(crate) fn of_names(program: &Program, requests: &[Request]) -> Self {
+        Self::build(program, requests, &|unit, entry| {
+            for s in &unit.body {
+                if let StmtKind::Entry(e) = &s.kind {
+                    entry(&unit.symbols[e.name].name);
+                }
+            }
+            let procedures = unit
+                .symbols
+                .iter()
+                .filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+            procedures.map(|(_, s)| s.name.clone()).collect()
+        })
+    }
+
+    fn build<'p>(program: &'p Program, requests: &[Request], find: &Find<'p>) -> Self {
         let names: Vec<Name> = program.units.iter().map(|u| u.name.clone()).collect();
         let mut units = HashMap::with_capacity(names.len());
         for (i, name) in names.iter().enumerate() {
@@ -82,7 +103,7 @@ impl CallGraph {
         let mut references = Vec::with_capacity(names.len());
         let mut entries = Vec::new();
         for (i, unit) in program.units.iter().enumerate() {
-            references.push(found_in(unit, &mut |entry| entries.push((entry, i))));
+            references.push(find(unit, &mut |entry| entries.push((entry, i))));
         }
         for (name, i) in entries {
             units.entry(name.clone()).or_insert(i);
@@ -282,6 +303,9 @@ impl<'p> Below<'p> {
         }
     }
 }
+
+/// Gives the references of a unit, and calls a function with the names of its ENTRY points.
+type Find<'p> = dyn Fn(&'p Unit, &mut dyn FnMut(&'p Name)) -> Vec<Name>;
 
 /// Keeps the first of equal numbers.
 fn dedup(list: &mut Vec<usize>) {

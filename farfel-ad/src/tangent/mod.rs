@@ -31,7 +31,7 @@ use crate::flow::Flow;
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::{Below, UnitIndex};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
 use names::Names;
@@ -178,6 +178,7 @@ pub(crate) struct Wanted {
 /// One run of the engine: everything that the units of one request share.
 pub(crate) struct Engine<'a> {
     pub program: &'a Program,
+    index: UnitIndex,
     pub layout: &'a Layout,
     /// The AD block that asks for derivatives, if one does.
     pub block: Span,
@@ -190,12 +191,18 @@ impl<'a> Engine<'a> {
     fn new(program: &'a Program, layout: &'a Layout, dependence: Dependence, block: Span) -> Self {
         Engine {
             program,
+            index: UnitIndex::of(program),
             layout,
             block,
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,
             warnings: RefCell::new(Vec::new()),
         }
+    }
+
+    /// The unit of a name.
+    pub fn find(&self, name: &str) -> Option<&'a Unit> {
+        self.index.unit(self.program, name)
     }
 
     /// Adds to a fault for which AD block the derivative is needed.
@@ -232,7 +239,7 @@ impl<'a> Engine<'a> {
             let Some(wanted) = self.names.borrow().wanted(i) else {
                 break;
             };
-            if let Some(source) = self.program.unit(&wanted.unit) {
+            if let Some(source) = self.find(&wanted.unit) {
                 made.add(&wanted, self.unit(source, &wanted, None));
             }
         }

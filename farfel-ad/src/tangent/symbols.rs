@@ -260,7 +260,7 @@ impl Gen<'_> {
         if let Some(d) = self.imported.get(&k) {
             return Some(*d);
         }
-        let owner = self.engine.program.unit(&var.unit)?;
+        let owner = self.engine.find(&var.unit)?;
         let members = common_members(owner).remove(&var.block)?;
         let name = self.engine.names.borrow_mut().block(&var.block);
         let mut entities = Vec::new();
@@ -377,7 +377,7 @@ impl Gen<'_> {
         position: usize,
         actual: SymId,
     ) -> Option<SymId> {
-        let unit = self.engine.program.unit(callee)?;
+        let unit = self.engine.find(callee)?;
         let dummy = unit.args.get(position)?.sym()?;
         let key = dummy_key(callee, &unit.symbols[dummy].name);
         let wanted = self.engine.names.borrow().dummy(&key).cloned()?;
@@ -398,7 +398,7 @@ impl Gen<'_> {
             .borrow_mut()
             .request_passed(&of.name, &key);
         // Who only passes a function on need not have told its type.
-        let told = self.engine.program.unit(&of.name);
+        let told = self.engine.find(&of.name);
         let told = told.and_then(|u| u.symbols[u.result?].ty);
         let of = Symbol {
             ty: told.or(of.ty),

@@ -271,6 +271,8 @@ pub(super) struct Mentions {
     pub references: Vec<usize>,
     /// The lifted subprograms that it passes on, each once, in textual order.
     pub closures: Vec<usize>,
+    /// It passes closures on, be it of procedures that are not in the program.
+    pub passes_closures: bool,
 }
 
 impl Mentions {
@@ -287,13 +289,16 @@ impl Mentions {
             }
         };
         let mut closures: Vec<usize> = Vec::new();
+        let mut passes_closures = false;
         let mut passed = |args: &[Expr]| {
             for a in args {
-                if let ExprKind::Closure(s, _) = a.kind
-                    && let Some(c) = index.get(&symbols[s].name)
-                    && !closures.contains(&c)
-                {
-                    closures.push(c);
+                if let ExprKind::Closure(s, _) = a.kind {
+                    passes_closures = true;
+                    closures.extend(
+                        index
+                            .get(&symbols[s].name)
+                            .filter(|c| !closures.contains(c)),
+                    );
                 }
             }
         };
@@ -328,6 +333,7 @@ impl Mentions {
         Mentions {
             references,
             closures,
+            passes_closures,
         }
     }
 }

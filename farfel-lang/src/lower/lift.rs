@@ -6,6 +6,7 @@
 //! [`ExprKind::Closure`] that holds them (Johnsson, "Lambda lifting", 1985).
 
 use super::calls;
+use super::compact::compact;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Arg, Class, Dim, Entity, Expr, ExprKind, Implicit, Name, Place, Program, Spec, SpecKind, SymId,
@@ -41,14 +42,29 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
         .map(|n| forest.captured(n))
         .collect();
     // Innermost first: links are followed outwards, and finishing a unit ends its links.
+    // What can be done to a unit at once is done at once, while the processor has it at
+    // hand.
     for n in &order {
         forest.finish(*n, &captured, diagnostics);
+        if forest.stands_alone(*n) {
+            complete(&mut forest.nodes[*n].unit);
+        }
     }
+    let alone: Vec<bool> = order.iter().map(|n| forest.stands_alone(*n)).collect();
     let mut units: Vec<Option<Unit>> = forest.nodes.into_iter().map(|n| Some(n.unit)).collect();
     program.units = order.into_iter().filter_map(|n| units[n].take()).collect();
-    for unit in &mut program.units {
-        declare_procedures(unit);
+    for (unit, alone) in program.units.iter_mut().zip(alone) {
+        if !alone {
+            complete(unit);
+        }
     }
+}
+
+/// What is left to do to a unit when it has no links. As the first pass, this one drops what
+/// nobody used to begin with, too.
+fn complete(unit: &mut Unit) {
+    declare_procedures(unit);
+    compact(unit);
 }
 
 fn collect_names(unit: &Unit, to: &mut HashSet<Name>) {

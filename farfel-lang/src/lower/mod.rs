@@ -110,13 +110,13 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Outline => blocks = outline::outline(program, &mut changed, diagnostics),
             Stage::Stage => {
                 propagate::propagate(program, &roots, &mut changed, diagnostics);
+                let propagated = !changed.is_empty();
                 let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
-                *requests = stage::order(program, staged, diagnostics);
+                *requests = stage::order(program, staged, propagated, diagnostics);
             }
         }
         for unit in &mut program.units {
-            // `lift` is first, and drops what nobody used to begin with, too.
-            if pass == Stage::Lift || changed.contains(&unit.name) {
+            if changed.contains(&unit.name) {
                 compact::compact(unit);
             }
         }

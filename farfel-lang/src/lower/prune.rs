@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 /// Keeps the roots, what they reach, and BLOCK DATA.
 pub(super) fn prune(program: &mut Program, roots: &HashSet<Name>) {
-    let mut reached = reached(&CallGraph::of(program), roots).into_iter();
+    let mut reached = reached(&CallGraph::of_names(program, &[]), roots).into_iter();
     program
         .units
         .retain(|u| reached.next() == Some(true) || u.kind == UnitKind::BlockData);

@@ -88,12 +88,12 @@ fn callers_of_closures(program: &Program) -> Vec<usize> {
         .map(|u| Mentions::of(u, &index))
         .collect();
     let mut order = Vec::new();
+    if !units.iter().any(|u| u.passes_closures) {
+        return order;
+    }
     let mut is_nested = vec![false; units.len()];
     for c in units.iter().flat_map(|u| &u.closures) {
         is_nested[*c] = true;
-    }
-    if !is_nested.contains(&true) {
-        return order;
     }
     // Lifted subprograms stand before their surroundings, innermost first, and bear their
     // name as a prefix; they are visited with them.
@@ -108,7 +108,7 @@ fn callers_of_closures(program: &Program) -> Vec<usize> {
             let at = match step {
                 Step::Visit(at) => at,
                 Step::Done(at) => {
-                    if !units[at].closures.is_empty() {
+                    if units[at].passes_closures {
                         order.push(at);
                     }
                     continue;
@@ -120,6 +120,7 @@ fn callers_of_closures(program: &Program) -> Vec<usize> {
             let Mentions {
                 references,
                 closures,
+                ..
             } = &units[at];
             let callees = references.iter().filter(|c| !closures.contains(c));
             next.extend(callees.map(|c| Step::Visit(*c)));

@@ -37,7 +37,12 @@ pub(super) fn stage(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
     // Derivatives are copies of what they differentiate.
-    let copied = reached(&CallGraph::of(program), blocks.keys());
+    // What is in `changed` may have names without use.
+    let graph = match changed.is_empty() {
+        true => CallGraph::of_names(program, &[]),
+        false => CallGraph::of(program),
+    };
+    let copied = reached(&graph, blocks.keys());
     share(program, &copied, changed);
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {

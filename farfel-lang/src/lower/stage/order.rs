@@ -9,9 +9,13 @@ use std::collections::BinaryHeap;
 /// Puts the requests in an order in which each can be carried out: a derivative is made
 /// before what calls it is differentiated. Among those that are ready, the lowest number
 /// goes first.
+///
+/// `propagated` tells that units may name procedures which they no longer pass on. Calls of
+/// heads which have become calls of derivatives do not matter: these refer to the heads.
 pub(in crate::lower) fn order(
     program: &Program,
     mut requests: Vec<Request>,
+    propagated: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
     if any_errors(diagnostics) {
@@ -20,7 +24,10 @@ pub(in crate::lower) fn order(
     requests.sort_by_key(|r| r.id);
     // A request needs all derivatives that the head, or what it calls, calls in turn; also
     // through other derivatives, which contain what their heads contain.
-    let graph = CallGraph::staged(program, &requests);
+    let graph = match propagated {
+        true => CallGraph::staged(program, &requests),
+        false => CallGraph::of_names(program, &requests),
+    };
     let mut missing = vec![0usize; requests.len()];
     let mut needed_by = vec![Vec::new(); requests.len()];
     for (r, request) in requests.iter().enumerate() {
