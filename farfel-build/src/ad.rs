@@ -45,10 +45,10 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
         }),
         "tapenade" => {
             let found = tools::tapenade(config)?;
-            let version: tapenade::Version =
-                found.version.parse().map_err(|e: tapenade::NoVersion| {
-                    broken("Tapenade", &found, e.to_string())
-                })?;
+            let version: tapenade::Version = found
+                .version
+                .parse()
+                .map_err(|e: tapenade::NoVersion| broken("Tapenade", &found, e.to_string()))?;
             let mut options = tapenade::Options {
                 extra: config.tapenade.options.clone(),
                 java: config.tapenade.java_options.clone(),
@@ -75,7 +75,13 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
             let found = tools::adifor(config)?;
             let version = adifor::Version::find(&found.version)
                 .or_else(|| adifor::Version::find(&found.program.to_string_lossy()))
-                .ok_or_else(|| broken("ADIFOR", &found, format!("no version in `{}`", found.version)))?;
+                .ok_or_else(|| {
+                    broken(
+                        "ADIFOR",
+                        &found,
+                        format!("no version in `{}`", found.version),
+                    )
+                })?;
             let options = adifor::Options {
                 extra: config.adifor.options.clone(),
                 allow_unknown: config.adifor.allow_unknown.clone(),
@@ -260,6 +266,7 @@ fn support(name: &str, text: &[u8], compiler: &Compiler, cache: &Cache) -> Resul
     let output = scratch.path().join("output");
     files::write_if_changed(&source, text)?;
     let mut command = compiler.command();
+    command.env("TMPDIR", scratch.path());
     // gfortran is a front of GCC, which knows C by the file's name.
     command.args(&flags).arg("-o").arg(&output).arg(&source);
     let failed = |reason: String| Error::Command {

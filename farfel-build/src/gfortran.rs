@@ -93,6 +93,10 @@ pub(crate) fn compile(
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
+    // What it leaves there when it is killed goes with the rest.
+    for name in ["TMPDIR", "TMP", "TEMP"] {
+        command.env(name, scratch.path());
+    }
     // Debug information names the switches, and with them the directory of the module's file.
     command.arg("-gno-record-gcc-switches");
     // The last that fits counts, and the one may be in the other.

@@ -182,20 +182,31 @@ fn a_build_that_is_killed_at_any_moment() {
     );
     assert!(!said.contains("damaged"), "{said}");
     let wait = Instant::now();
-    while fs::read_dir(dir.join("tmp")).unwrap().next().is_some() {
+    loop {
+        let left = fs::read_dir(dir.join("tmp")).unwrap();
+        let left: Vec<PathBuf> = left.map(|e| e.unwrap().path()).collect();
+        if left.is_empty() {
+            break;
+        }
         assert!(
             wait.elapsed() < Duration::from_secs(20),
-            "files of the dead"
+            "files of the dead: {left:?}"
         );
         std::thread::sleep(Duration::from_millis(20));
     }
-    let names = fs::read_dir(&p.out)
-        .unwrap()
-        .map(|e| e.unwrap().file_name());
-    let names: Vec<String> = names.map(|n| n.into_string().unwrap()).collect();
-    let odd: Vec<&String> = names
-        .iter()
-        .filter(|n| n.ends_with(".tmp") || n.starts_with("farfel-") && *n != "farfel-timings.json")
+    let names = fs::read_dir(&p.out).unwrap();
+    let mut names: Vec<String> = names
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
-    eprintln!("{odd:?} {names:?}");
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "farfel",
+            "farfel-timings.json",
+            "farfel.state",
+            "farfel_bindings.rs",
+            "libfarfel_plan_0_1_0.a"
+        ]
+    );
 }
