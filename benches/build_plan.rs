@@ -27,6 +27,9 @@ const REQUESTS: (usize, usize) = (200, 30);
 /// How many processes at once: the limits are those of two.
 const JOBS: usize = 2;
 
+/// Which percentage of the processors other processes may take, for the machine to be quiet.
+const MOST_DISTURBANCE: f64 = 8.0;
+
 /// What is measured, and the most or least that it may be.
 const LIMITS: [(&str, Limit); 4] = [
     (
@@ -68,7 +71,7 @@ fn main() -> ExitCode {
 
 /// Measures everything and prints the table. True when all is as it should be.
 fn bench() -> Result<bool, Failure> {
-    let turns = match std::env::var("FARFEL_BENCH_TURNS") {
+    let turns: usize = match std::env::var("FARFEL_BENCH_TURNS") {
         Ok(turns) => turns.parse()?,
         Err(_) => 3,
     };
@@ -79,16 +82,25 @@ fn bench() -> Result<bool, Failure> {
         project: &project,
         host: host()?,
     };
+    let turns = turns.max(1);
     let over = project.over_cargo(7 * turns)?;
     let mut leaf = f64::INFINITY;
     let mut busy: f64 = 0.0;
     let mut hit = f64::INFINITY;
+    let mut steps = f64::INFINITY;
+    let mut disturbed = false;
     let mut cold_time = Vec::new();
     for turn in 0..turns {
         let cold = script.cold()?;
-        busy = busy.max(percent(cold.work, cold.could));
         project.change_leaf(1 + turn)?;
         let changed = script.run()?;
+        // Where others are at work, only the build itself knows whether it had something to do.
+        busy = busy.max(match cold.alone {
+            true => percent(cold.work, cold.wall * JOBS as u32),
+            false => 100.0 * cold.timings.parallelism(),
+        });
+        disturbed |= !cold.alone;
+        steps = steps.min(percent_of_steps(&changed.timings, &cold.timings));
         leaf = leaf.min(percent(changed.work, cold.work));
         let again = script.from_cache()?;
         hit = hit.min(hits(&again.timings));
@@ -107,6 +119,13 @@ fn bench() -> Result<bool, Failure> {
             changed.work.as_secs_f64(),
             again.wall.as_secs_f64(),
             again.work.as_secs_f64()
+        );
+    }
+    println!("\nOf differentiation and compilation alone, a changed leaf redoes {steps:.2} %.");
+    if disturbed {
+        println!(
+            "Other processes were at work: use of the processors is the part of the time in which \
+             the workers had something to do."
         );
     }
     println!("\n{:>10}  {:>8}", "measured", "limit");
@@ -154,6 +173,19 @@ fn check() -> Result<(), Failure> {
 
 fn percent(part: Duration, of: Duration) -> f64 {
     100.0 * part.as_secs_f64() / of.as_secs_f64()
+}
+
+/// How long differentiation, writing and compilation took, as percentage of another build.
+fn percent_of_steps(part: &Timings, of: &Timings) -> f64 {
+    let made = |timings: &Timings| -> f64 {
+        let steps = timings.steps.iter().filter(|s| {
+            s.from == From::Ran && ["request", "generate", "compile"].contains(&s.kind.as_str())
+        });
+        steps
+            .map(farfel_build::timings::StepTime::duration_ms)
+            .sum()
+    };
+    100.0 * made(part) / made(of)
 }
 
 /// How long the hits of a build took, as percentage of what they saved.
@@ -326,9 +358,8 @@ struct Script<'a> {
 /// What one run took.
 struct Build {
     wall: Duration,
-    /// The processor time that it could have had: that of [`JOBS`] processors, without what other
-    /// processes took of them.
-    could: Duration,
+    /// No other process took much of the processors meanwhile.
+    alone: bool,
     /// Processor time of the script and of all that it started.
     work: Duration,
     timings: Timings,
@@ -375,7 +406,9 @@ impl Script<'_> {
             .map(|(before, now)| now.saturating_sub(before));
         Ok(Build {
             wall,
-            could: idle.map_or(wall * JOBS as u32, |idle| work + idle),
+            alone: idle.is_none_or(|idle| {
+                percent(work + idle, wall * JOBS as u32) > 100.0 - MOST_DISTURBANCE
+            }),
             work,
             timings: Timings::read(&self.out())?.ok_or("the build has left no timings")?,
         })

@@ -5,6 +5,8 @@
 //! take turns, each counts the processor time of its own process, and the least of several turns
 //! is kept, since whatever else the machine does can only add to it.
 
+pub mod generate;
+
 use nix::sys::resource::{UsageWho, getrusage};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -50,6 +50,11 @@ pub struct Activity {
     pub ever_varied: Set,
 }
 
+/// By which name the context of a dummy procedure is known.
+pub fn dummy_key(unit: &str, dummy: &str) -> String {
+    format!("{unit}({dummy})")
+}
+
 /// What an activity analysis works on.
 pub struct Problem<'a> {
     /// The unit.
@@ -290,7 +295,7 @@ impl<'a> Problem<'a> {
             if !any_in || !result && !(0..n).any(actual_live) {
                 return None;
             }
-            if !self.assume || unit.symbols[call.callee].place == Place::Dummy {
+            if !self.assume {
                 return Some(Site::Unknown);
             }
             let mut set = Set::with_capacity(n + 1);
@@ -298,8 +303,13 @@ impl<'a> Problem<'a> {
             set.set(n, result);
             let mut inputs = set.clone();
             inputs.set(n, false);
+            let callee = &unit.symbols[call.callee];
+            let name = match callee.place {
+                Place::Dummy => dummy_key(&unit.name, &callee.name),
+                _ => callee.name.to_string(),
+            };
             return Some(Site::Known((self.admit)(
-                &unit.symbols[call.callee].name,
+                &name,
                 Context {
                     inputs,
                     outputs: set,

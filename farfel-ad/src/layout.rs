@@ -9,6 +9,9 @@ use farfel_lang::ir::{Name, Request, unused_name};
 /// The most letters of a name that compilers allow.
 const LONGEST: usize = 63;
 
+/// The file in which users of Tapenade define the sizes that their programs do not tell.
+pub const SIZES_FILE: &str = "DIFFSIZES.inc";
+
 /// How a name is made from that of the original: a text with `%` for the original, or a
 /// suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +51,9 @@ impl Pattern {
     /// Whether names that it makes can be Fortran names.
     pub fn is_valid(&self) -> bool {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        self.before.starts_with(|c: char| c.is_ascii_alphabetic()) == !self.before.is_empty()
+        let starts = |c: char| c.is_ascii_alphabetic();
+        !(self.before.is_empty() && self.after.is_empty())
+            && (self.before.is_empty() || self.before.starts_with(starts))
             && self.before.chars().chain(self.after.chars()).all(letter)
     }
 }
@@ -152,7 +157,7 @@ mod tests {
         for good in ["_d", "d", "g_%", "%d", "x%y2"] {
             assert!(Pattern::new(good).is_valid(), "{good}");
         }
-        for bad in ["1%", "_%", "a b", "%%", "%-"] {
+        for bad in ["1%", "_%", "a b", "%%", "%-", "", "%"] {
             assert!(!Pattern::new(bad).is_valid(), "{bad}");
         }
     }

@@ -1,6 +1,8 @@
 //! The adapter with the drop-in behind it: what both take for Tapenade's conventions must
 //! agree. No process is started.
 
+#![allow(clippy::print_stderr)] // in what it shares with other tests
+
 mod support;
 #[path = "tapenade/mod.rs"]
 mod tapenade;
@@ -10,6 +12,7 @@ use farfel_ad::dropin::run;
 use farfel_ad::external::{Job, Ran, RunError, Runner};
 use farfel_ad::tapenade::{Options, Tapenade, Version};
 use farfel_lang::diagnostic::any_errors;
+use farfel_lang::ir::AdMode;
 use farfel_lang::syntax::NoIncludes;
 use std::sync::Arc;
 use support::{CHECKED, FAST, compare};
@@ -117,4 +120,50 @@ fn programs_that_check_themselves() {
         }
     }
     assert!(bad.is_empty(), "{bad}");
+}
+
+/// All directions in one sweep, against one at a time.
+#[test]
+fn several_directions() {
+    let source = read(
+        "
+      PROGRAM MAIN
+      EXTERNAL HEAD_G1, HEAD_G2
+      DOUBLE PRECISION X(4), Y, XM(4, 4), YM(4), V(4), D
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0/
+      DO 10 I = 1, 4
+      DO 10 J = 1, 4
+   10 XM(I, J) = 1D0/(I + 2*J)
+      CALL HEAD_G2(X, XM, 4, Y, YM, 4)
+      DO 30 I = 1, 4
+      DO 20 J = 1, 4
+   20 V(J) = XM(I, J)
+      CALL HEAD_G1(X, V, 4, Y, D)
+   30 PRINT *, 'v', YM(I), D
+      END
+      SUBROUTINE HEAD(X, N, Y)
+      INTEGER N
+      DOUBLE PRECISION X(N), Y, T(10), F
+      DO 10 I = 1, N
+   10 T(I) = F(X(I))
+      Y = 1
+      DO 20 I = 1, N
+      IF (T(I) .LT. 0) T(I) = -T(I)
+   20 Y = Y*T(I)
+      END
+      DOUBLE PRECISION FUNCTION F(X)
+      DOUBLE PRECISION X
+      F = SIN(X) + X**2
+      END
+",
+    );
+    let one = source.request(1, AdMode::Forward, "HEAD", &["X"], &["Y"]);
+    let mut all = source.request(2, AdMode::Forward, "HEAD", &["X"], &["Y"]);
+    all.vector = true;
+    let (fortran, _) = source
+        .differentiated(&tool(Version::new(3, 16)), &[one, all])
+        .unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        compare(&tapenade::support::run(&fortran, flags), 1e-13, &fortran);
+    }
 }

@@ -26,8 +26,12 @@ fn paper(version: Version) -> Vec<String> {
         .map(|r| {
             let job = job(&program, r, version, &Options::default()).unwrap();
             // Any derivatives do for what the next request reads.
-            program = differentiate_all(&Builtin, std::mem::take(&mut program), &[r.clone()])
-                .unwrap();
+            program = differentiate_all(
+                &Builtin,
+                std::mem::take(&mut program),
+                std::slice::from_ref(r),
+            )
+            .unwrap();
             job.args.join(" ")
         })
         .collect()
@@ -52,7 +56,10 @@ fn the_command_lines_of_the_paper() {
         })
         .collect();
     assert_eq!(paper(OLD), expected);
-    let newer: Vec<String> = expected.iter().map(|l| l.replace("-diff", "-tgt")).collect();
+    let newer: Vec<String> = expected
+        .iter()
+        .map(|l| l.replace("-diff", "-tgt"))
+        .collect();
     assert_eq!(paper(NEW), newer);
 }
 
@@ -91,8 +98,21 @@ fn options_modes_and_files() {
     assert_eq!(
         j.args,
         [
-            "-java", "-mx1g -ea", "-head", "head(y)/(x)", "-b", "-o", "head", "-adjvarname", "_g1",
-            "-adjfuncname", "_g1", "-r8", "-nooptim", "tbr", "head.f"
+            "-java",
+            "-mx1g -ea",
+            "-head",
+            "head(y)/(x)",
+            "-b",
+            "-o",
+            "head",
+            "-adjvarname",
+            "_g1",
+            "-adjfuncname",
+            "_g1",
+            "-r8",
+            "-nooptim",
+            "tbr",
+            "head.f"
         ]
     );
     assert_eq!(j.outputs, ["head_g1.f"]);
@@ -122,7 +142,10 @@ fn equal_closures_have_equal_jobs() {
     }
     assert_ne!(of(&SMALL.replace("X*X", "X*X*X")), job);
     let reordered = SMALL.replace("      SUBROUTINE OTHER\n      END\n", "");
-    assert_eq!(of(&format!("      SUBROUTINE OTHER\n      END\n{reordered}")), job);
+    assert_eq!(
+        of(&format!("      SUBROUTINE OTHER\n      END\n{reordered}")),
+        job
+    );
 }
 
 fn text(source: &str, mode: AdMode) -> String {
@@ -142,8 +165,7 @@ fn tangents_keep_input_and_output() {
 fn adjoints_do_no_input_and_output() {
     insta::assert_snapshot!(text(SMALL, AdMode::Reverse));
     let reads = SMALL.replace("WRITE (*, *, IOSTAT=I) Y", "READ *, Y");
-    insta::assert_snapshot!(
-        small(&reads, AdMode::Reverse, &Options::default()).unwrap_err());
+    insta::assert_snapshot!(small(&reads, AdMode::Reverse, &Options::default()).unwrap_err());
     assert!(small(&reads, AdMode::Forward, &Options::default()).is_ok());
     // A CHARACTER variable is no file.
     let internal = SMALL
@@ -153,7 +175,10 @@ fn adjoints_do_no_input_and_output() {
         )
         .replace("C     and how\n", "      CHARACTER*9 S\n");
     let kept = text(&internal, AdMode::Reverse);
-    assert!(kept.contains("READ (S, *) Y") && kept.contains("WRITE (S,"), "{kept}");
+    assert!(
+        kept.contains("READ (S, *) Y") && kept.contains("WRITE (S,"),
+        "{kept}"
+    );
 }
 
 /// What the tool would get wrong.
@@ -188,4 +213,190 @@ fn stubs_for_the_stack() {
       END
 ";
     insta::assert_snapshot!(text(source, AdMode::Forward));
+}
+
+/// The size goes down with the calls.
+#[test]
+fn arrays_of_assumed_size_get_one() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X(6), Y, W(2, 3), V(0:4), NRM
+      V(0) = X(1)
+      CALL SCAL(X(2), V(1))
+      CALL MAT(W, 2, X, 3)
+      Y = NRM(W(1, 2), 4) + NRM(V, 5)
+      END
+      SUBROUTINE SCAL(A, X)
+      IMPLICIT DOUBLE PRECISION (A-Z)
+      DIMENSION X(*)
+      INTEGER I
+      DO 10 I = 1, 3
+   10 CALL ONE(X(I), A)
+      END
+      SUBROUTINE ONE(X, B)
+      DOUBLE PRECISION X(1), B
+      X(1) = X(1)*B
+      END
+      SUBROUTINE MAT(W, LD, X, N)
+      DOUBLE PRECISION W(LD,0:*), X(*)
+      W(1,N-1) = X(1)*X(2)
+      END
+      DOUBLE PRECISION FUNCTION NRM(X, N)
+      DOUBLE PRECISION X(1)
+      NRM = X(N)
+      END
+";
+    insta::assert_snapshot!(text(source, AdMode::Reverse));
+    // A size that the head does not know cannot be passed on.
+    let open = source.replace("X(6), Y", "X(*), Y");
+    let kept = text(&open, AdMode::Reverse);
+    assert!(
+        kept.contains("W(LD, 0:*), X(*)") && kept.contains("CALL MAT(W, 2, X, 3)"),
+        "{kept}"
+    );
+    assert!(kept.contains("NRM(W(1, 2), 4, 4)"), "{kept}");
+}
+
+/// The tool loses labels of large ones.
+#[test]
+fn computed_goto_is_spelled_out() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      K = 2
+      GOTO 5
+    5 GOTO (10, 20, 10), K
+   10 Y = X
+   20 Y = X*X
+      END
+";
+    let text = text(source, AdMode::Forward);
+    assert!(
+        text.contains(
+            "    5 IF (K .EQ. 1) GOTO 10
+      IF (K .EQ. 2) GOTO 20
+      IF (K .EQ. 3) GOTO 10
+"
+        ),
+        "{text}"
+    );
+}
+
+/// Where a subprogram may see less than the whole of an array, its derivative is set to
+/// zero by whoever has the whole.
+#[test]
+fn parts_of_arrays_need_more_zeros() {
+    let source = |actual: &str, dummy: &str| {
+        format!(
+            "
+      SUBROUTINE HEAD(X, Y, N)
+      PARAMETER (M = 6)
+      DIMENSION X(N), W(6), V(2, 3), Z(N), U(0:5)
+      CALL SUB({actual})
+      Y = W(1)*Z(1)*V(1, 1)*U(1)*X(1)
+      END
+      SUBROUTINE SUB(A, N)
+      PARAMETER (M = 6)
+      DIMENSION A({dummy})
+      A(1) = 2
+      END
+"
+        )
+    };
+    for (actual, dummy, part) in [
+        ("W, 6", "N", false),
+        ("W, M", "N", false),
+        ("W, 5", "M", false),
+        ("Z, N", "N", false),
+        ("X, N", "N", false),
+        ("W, N", "N", true),
+        ("W, 6", "*", true),
+        ("W(1), 6", "N", true),
+        ("W(2), 3", "N", true),
+        ("W, 4", "N", true),
+        ("V, 6", "N", true),
+        ("U, 6", "N", true),
+        ("U, 5", "0:N", false),
+        ("U, 4", "0:N", true),
+    ] {
+        let text = source(actual, dummy);
+        let j = small(&text, AdMode::Reverse, &Options::default()).unwrap();
+        let told = j.args.join(" ").contains(" -nooptim spareinit ");
+        assert_eq!(told, part, "{actual} for {dummy}");
+    }
+}
+
+/// What a caller does not declare the tool neither saves nor sets to zero.
+#[test]
+fn common_blocks_are_declared_by_callers() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      CALL STEP(X, Y)
+      CALL STEP(X, Y)
+      END
+      SUBROUTINE STEP(X, Y)
+      PARAMETER (N = 2)
+      DOUBLE PRECISION W(0:2*N)
+      COMMON /STATE/ W, K /OTHER/ Y2
+      Y = W(0)*X
+      W(0) = Y
+      END
+";
+    insta::assert_snapshot!(text(source, AdMode::Reverse));
+}
+
+/// Adjoints add to the derivatives of both.
+#[test]
+fn one_variable_as_two_arguments_is_copied_for_adjoints() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X(3), Y, DOT, Z(2, 2), E
+      E = X(1)
+      Y = DOT(X, X)
+      GOTO 10
+   10 CALL G(E, E, Y)
+      CALL G(X(1), X(2), Y)
+      CALL G(X(I), X(J), Y)
+      Y = DOT(Z(1, 1), Z(1, 2))
+      END
+      DOUBLE PRECISION FUNCTION DOT(A, B)
+      DOUBLE PRECISION A(3), B(3)
+      DOT = A(1)*B(1) + A(2)*B(2) + A(3)*B(3)
+      END
+      SUBROUTINE G(P, Q, R)
+      DOUBLE PRECISION P, Q, R
+      R = P*Q
+      END
+";
+    let adjoint = text(source, AdMode::Reverse);
+    insta::assert_snapshot!(adjoint.split("\n\n").next().unwrap());
+    let tangent = text(source, AdMode::Forward);
+    assert!(
+        tangent.contains("DOT(X, X)") && tangent.contains("G(E, E, Y)"),
+        "{tangent}"
+    );
+    // No size, no copy.
+    let open = source.replace("X(3), Y", "X(*), Y");
+    insta::assert_snapshot!(small(&open, AdMode::Reverse, &Options::default()).unwrap_err());
+}
+
+/// The tool replaces the dummy arguments of statement functions one after the other, and
+/// puts the results of functions where the assignment puts them.
+#[test]
+fn results_and_statement_functions() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION D
+      F(A, B) = A*B + C
+      A = X
+      D = G(X)
+      A = G(A)
+      IF (A .GT. 1) A = G(A)
+      Y = F(B, A) + D
+      END
+      FUNCTION G(X)
+      G = X
+      END
+";
+    let text = text(source, AdMode::Forward);
+    insta::assert_snapshot!(text.split("\n\n").next().unwrap());
 }

@@ -85,7 +85,10 @@ fn a_derivative_that_fits_is_taken_as_it_is() {
     // The name was taken.
     let text = text.replace("SUBROUTINE HEAD_G1(", "SUBROUTINE HEAD_G10(");
     let renamed = derive(&writing(&text, ""), &source, &forward(&source)).unwrap();
-    assert!(renamed.contains("SUBROUTINE HEAD_G1(X, X_G1, N, A, A_G1, Y, Y_G1)"), "{renamed}");
+    assert!(
+        renamed.contains("SUBROUTINE HEAD_G1(X, X_G1, N, A, A_G1, Y, Y_G1)"),
+        "{renamed}"
+    );
     assert!(!renamed.contains("HEAD_G10"), "{renamed}");
 }
 
@@ -96,7 +99,10 @@ fn left_out_derivatives_are_taken_by_a_subroutine_of_ours() {
     let source = read(HEAD);
     let all = derive(&writing(&text, ""), &source, &forward(&source)).unwrap();
     insta::assert_snapshot!(all.trim_end().split("\n\n").last().unwrap());
-    assert!(all.contains("SUBROUTINE HEAD_G1_1(X, X_G1, N, A, Y, Y_G1)"), "{all}");
+    assert!(
+        all.contains("SUBROUTINE HEAD_G1_1(X, X_G1, N, A, Y, Y_G1)"),
+        "{all}"
+    );
 }
 
 /// The number of an argument's derivative is read from its place where its name was taken.
@@ -105,10 +111,16 @@ fn derivatives_with_other_names_and_in_another_order() {
     let text = tangent("HEAD_G1", "x, x_g10, n, a, y, y_g1", "").replace("x_g1(", "x_g10(");
     let source = read(HEAD);
     let all = derive(&writing(&text, ""), &source, &forward(&source)).unwrap();
-    assert!(all.contains("CALL HEAD_G1_1(X, X_G1, N, A, Y, Y_G1)"), "{all}");
+    assert!(
+        all.contains("CALL HEAD_G1_1(X, X_G1, N, A, Y, Y_G1)"),
+        "{all}"
+    );
     let text = tangent("HEAD_G1", "y, y_g1, n, a, x, x_g1", "");
     let all = derive(&writing(&text, ""), &source, &forward(&source)).unwrap();
-    assert!(all.contains("CALL HEAD_G1_1(Y, Y_G1, N, A, X, X_G1)"), "{all}");
+    assert!(
+        all.contains("CALL HEAD_G1_1(Y, Y_G1, N, A, X, X_G1)"),
+        "{all}"
+    );
     let text = tangent("HEAD_G1", "x, n, a, y, y_g1, q", ", q, x_g1(3)").replace("x_g1(n), ", "");
     let fault = derive(&writing(&text, ""), &source, &forward(&source)).unwrap_err();
     assert!(fault.contains("arguments are not known"), "{fault}");
@@ -181,7 +193,12 @@ C                {status}
 "
         )
     };
-    for (status, zeroed) in [("x:out", false), ("x:incr", false), ("x:in-killed", true), ("x:(loc)", true)] {
+    for (status, zeroed) in [
+        ("x:out", false),
+        ("x:incr", false),
+        ("x:in-killed", true),
+        ("x:(loc)", true),
+    ] {
         let all = derive(&writing(&text(status), ""), &source, &reverse(&source)).unwrap();
         assert_eq!(all.contains("X_G1 = 0.D0"), zeroed, "{status}\n{all}");
     }
@@ -190,7 +207,11 @@ C                {status}
 /// Arrays of assumed size have derivatives only where somebody says so.
 #[test]
 fn a_derivative_that_nobody_has_room_for() {
-    let source = read(&HEAD.replace("A, Y, F\n", "A(*), Y, F\n").replace("A*F", "A(1)*F"));
+    let source = read(
+        &HEAD
+            .replace("A, Y, F\n", "A(*), Y, F\n")
+            .replace("A*F", "A(1)*F"),
+    );
     let mut request = forward(&source);
     request.paired.retain(|i| *i != 2);
     let text = tangent("HEAD_G1", "x, x_g1, n, a, a_g1, y, y_g1", ", a_g1(*)")
@@ -236,7 +257,9 @@ C  Differentiation of step in reverse (adjoint) mode:
     let mut program = source.program.clone();
     assert!(!needs_support(&program));
     let tool = writing(text, "");
-    program.units.extend(tool.differentiate(&program, &request).unwrap());
+    program
+        .units
+        .extend(tool.differentiate(&program, &request).unwrap());
     assert!(needs_support(&program));
 }
 
@@ -268,7 +291,10 @@ fn stop_keeps_its_text() {
       END
 ";
     let all = derive(&writing(text, ""), &source, &forward(&source)).unwrap();
-    assert!(all.contains("  100 STOP 'negative'\n") && all.contains("STOP 7\n"), "{all}");
+    assert!(
+        all.contains("  100 STOP 'negative'\n") && all.contains("STOP 7\n"),
+        "{all}"
+    );
     assert!(!all.contains("FARFELSTOP"), "{all}");
 }
 
@@ -298,7 +324,10 @@ C  Differentiation of head in forward (tangent) mode (with options multiDirectio
       END
 ";
     insta::assert_snapshot!(derive(&writing(text, ""), &source, &request).unwrap());
-    let common = text.replace("      INTEGER nd\n", "      INTEGER nd\n      COMMON /c_g1v/ t\n");
+    let common = text.replace(
+        "      INTEGER nd\n",
+        "      INTEGER nd\n      COMMON /c_g1v/ t\n",
+    );
     insta::assert_snapshot!(derive(&writing(&common, ""), &source, &request).unwrap_err());
 }
 
@@ -407,23 +436,40 @@ fn broken_outputs_are_errors() {
 ";
     let broken = [
         ("empty", String::new()),
-        ("no Fortran", "java.lang.OutOfMemoryError: heap\n\tat a.b.C\n".into()),
+        (
+            "no Fortran",
+            "java.lang.OutOfMemoryError: heap\n\tat a.b.C\n".into(),
+        ),
         ("binary", "\u{0}\u{1}\u{7f}\u{ff}\n".repeat(9)),
-        ("null tree", whole.replace("y = x\n", "y = Error:nullTree\n")),
+        (
+            "null tree",
+            whole.replace("y = x\n", "y = Error:nullTree\n"),
+        ),
         ("half a line", whole[..whole.len() - 20].into()),
         ("no END", whole[..whole.len() - 10].into()),
-        ("half a file", whole[..whole.find("      SUBROUTINE STEP").unwrap()].into()),
+        (
+            "half a file",
+            whole[..whole.find("      SUBROUTINE STEP").unwrap()].into(),
+        ),
         ("a label", whole.replace("y = x\n", "GOTO 100\n")),
-        ("no head", whole[whole.find("      SUBROUTINE STEP").unwrap()..].into()),
-        ("bad call", whole.replace("CALL STEP_G1(x, x_g1,", "CALL STEP_G1(")),
+        (
+            "no head",
+            whole[whole.find("      SUBROUTINE STEP").unwrap()..].into(),
+        ),
+        (
+            "bad call",
+            whole.replace("CALL STEP_G1(x, x_g1,", "CALL STEP_G1("),
+        ),
         ("a size", whole.replace("y = x\n", "y = x(ISIZE1OFx)\n")),
-        ("include", whole.replace("y = x\n", "INCLUDE '/etc/passwd'\n")),
+        (
+            "include",
+            whole.replace("y = x\n", "INCLUDE '/etc/passwd'\n"),
+        ),
         ("twice", format!("{whole}{whole}")),
     ];
     let mut report = String::new();
     for (what, text) in broken {
-        let fault = derive(&writing(&text, ""), &source, &forward(&source))
-            .expect_err(what);
+        let fault = derive(&writing(&text, ""), &source, &forward(&source)).expect_err(what);
         report += &format!("{what}: {fault}");
     }
     insta::assert_snapshot!(report);
@@ -485,7 +531,8 @@ fn what_tapenade_passes_over_is_an_error_unless_allowed() {
       y = z*i
       END
 ";
-    let messages = "1 head: (AD09) Please provide a differential of function lib for arguments Arg1=(in)\n";
+    let messages =
+        "1 head: (AD09) Please provide a differential of function lib for arguments Arg1=(in)\n";
     let mut tool = writing(text, messages);
     insta::assert_snapshot!(derive(&tool, &source, &forward(&source)).unwrap_err());
     tool.options = Options {
@@ -494,4 +541,39 @@ fn what_tapenade_passes_over_is_an_error_unless_allowed() {
     };
     let all = derive(&tool, &source, &forward(&source)).unwrap();
     insta::assert_snapshot!(all.split("\n\n").last().unwrap());
+}
+
+/// In conditions Tapenade forgets what functions do besides.
+#[test]
+fn functions_with_side_effects_are_refused() {
+    let source = read(
+        "
+      SUBROUTINE HEAD(X, Y)
+      LOGICAL MORE
+      A = X
+      IF (MORE(A)) Y = A
+      B = STEP(A)
+      Y = Y + STEP(A)*B
+      IF (KEEP(1) .GT. 0) Y = Y + KEEP(2)
+      END
+      LOGICAL FUNCTION MORE(A)
+      A = A*A
+      MORE = A .GT. 0
+      END
+      FUNCTION STEP(A)
+      A = A*A
+      STEP = A
+      END
+      FUNCTION KEEP(I)
+      COMMON /C/ Z
+      Z = Z*Z
+      KEEP = I
+      END
+",
+    );
+    let mut tool = writing("", "");
+    insta::assert_snapshot!(derive(&tool, &source, &forward(&source)).unwrap_err());
+    tool.options.allow_unknown = vec!["more".into(), "step".into(), "keep".into()];
+    let fault = derive(&tool, &source, &forward(&source)).unwrap_err();
+    assert!(!fault.contains("changes variables"), "{fault}");
 }

@@ -277,3 +277,253 @@ fn several_directions() {
         1e-12,
     );
 }
+
+/// Lowers Farfel text, differentiates and runs it, and compares what it prints.
+fn check_farfel(text: &str, tolerance: f64) -> Option<String> {
+    let tool = real(Options::default())?;
+    let mut source = read(text);
+    let requests = source.lowered();
+    let (fortran, _) = source
+        .differentiated(&tool, &requests)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let out = tapenade::support::run(&fortran, FAST);
+    compare(&out, tolerance, &fortran);
+    Some(fortran)
+}
+
+/// A gradient by ADR, with a cotangent that sees the result; ADF around it and inside it.
+/// The function keeps a value in COMMON, and the primal results are right afterwards.
+#[test]
+fn blocks_in_blocks() {
+    check_farfel(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(4), G(4), H(4), A(4), B(4), Z(4), S, V(4), Y, P
+      COMMON /WRK/ P
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0/, V /1D0, 0.5D0, -2D0, 0.25D0/
+      CALL GRAD(X, G, Y)
+      CALL F(X, A(1))
+      PRINT *, 'y', Y, A(1)
+      S = 1D-5
+      DO 10 I = 1, 4
+      DO 5 J = 1, 4
+    5 Z(J) = X(J)
+      Z(I) = X(I) + S
+      CALL F(Z, A(1))
+      Z(I) = X(I) - S
+      CALL F(Z, B(1))
+   10 PRINT *, 'gradient', G(I), (A(1)**2 - B(1)**2)/(4*S)
+      CALL HESS(X, V, H)
+      DO 20 I = 1, 4
+   20 Z(I) = X(I) + S*V(I)
+      CALL GRAD(Z, A, Y)
+      DO 30 I = 1, 4
+   30 Z(I) = X(I) - S*V(I)
+      CALL GRAD(Z, B, Y)
+      DO 40 I = 1, 4
+   40 PRINT *, 'forward_over_reverse', H(I), (A(I) - B(I))/(2*S)
+      CALL HESSR(X, V, H)
+      DO 50 I = 1, 4
+   50 PRINT *, 'reverse_over_forward', H(I), (A(I) - B(I))/(2*S)
+      END
+      SUBROUTINE GRAD(X, G, Y)
+      DOUBLE PRECISION X(4), G(4), Y
+      ADR(COTANGENT(Y) = Y)
+      CALL F(X, Y)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 4))
+      END
+      SUBROUTINE HESS(X, V, H)
+      DOUBLE PRECISION X(4), V(4), H(4), G(4), Y
+      ADF((TANGENT(X(I)) = V(I), I = 1, 4))
+      CALL GRAD(X, G, Y)
+      END ADF((H(I) = TANGENT(G(I)), I = 1, 4))
+      END
+      SUBROUTINE HESSR(X, V, H)
+      DOUBLE PRECISION X(4), V(4), H(4), D, Y
+      ADR(D)
+      ADF((TANGENT(X(I)) = V(I), I = 1, 4))
+      CALL F(X, Y)
+      Y = Y*Y/2
+      END ADF(D = TANGENT(Y))
+      END ADR((H(I) = COTANGENT(X(I)), I = 1, 4))
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(4), Y, P, T(3)
+      COMMON /WRK/ P
+      P = 0.1D0
+      DO 10 I = 1, 4
+      T(MOD(I,3)+1) = P*X(I)
+      IF (X(I) .GT. 0.5D0) THEN
+        P = P*SIN(X(I)) + T(MOD(I,3)+1)**2
+      ELSE
+        P = P*P + COS(X(I))
+      ENDIF
+   10 CONTINUE
+      Y = P*T(1)*T(2)
+      END
+",
+        1e-7,
+    );
+}
+
+/// Of such arrays Tapenade alone knows no size, or a wrong one.
+#[test]
+fn arrays_of_assumed_size() {
+    check_farfel(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(6), G(6), A, B, Z(6), S, D, Y
+      DATA X /0.7D0, -1.3D0, 0.4D0, 1.1D0, 0.3D0, 0.9D0/
+      S = 1D-5
+      CALL GRAD(X, G, Y)
+      DO 10 I = 1, 6
+      DO 5 J = 1, 6
+    5 Z(J) = X(J)
+      Z(I) = X(I) + S
+      CALL F(Z, A)
+      Z(I) = X(I) - S
+      CALL F(Z, B)
+      CALL DIR(X, I, D)
+      PRINT *, 'forward', D, (A - B)/(2*S)
+   10 PRINT *, 'reverse', G(I), (A - B)/(2*S)
+      END
+      SUBROUTINE GRAD(X, G, Y)
+      DOUBLE PRECISION X(6), G(6), Y
+      ADR(Y)
+      CALL F(X, Y)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 6))
+      END
+      SUBROUTINE DIR(X, K, D)
+      DOUBLE PRECISION X(6), W, D
+      ADF(TANGENT(X(K)) = 1)
+      CALL F(X, W)
+      END ADF(D = TANGENT(W))
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(6), Y, W(2,3), V(0:4), NRM
+      DO 5 I = 0, 4
+    5 V(I) = X(I+1)**2
+      CALL SCAL(3, X(2), V(1))
+      CALL MAT(W, 2, X, 3)
+      CALL SCAL(6, X(1), W)
+      Y = NRM(W(1,2), 4)*V(1) + V(4) + NRM(X, 6)
+      END
+      SUBROUTINE SCAL(N, A, X)
+      DOUBLE PRECISION A, X(*)
+      DO 10 I = 1, N
+   10 CALL ONE(X(I), A)
+      END
+      SUBROUTINE ONE(X, B)
+      DOUBLE PRECISION X(1), B
+      X(1) = X(1)*B*SIN(X(1))
+      END
+      SUBROUTINE MAT(W, LD, X, N)
+      DOUBLE PRECISION W(LD,*), X(*)
+      DO 10 J = 1, N
+      DO 10 I = 1, LD
+   10 W(I,J) = X(I)*X(J)
+      END
+      DOUBLE PRECISION FUNCTION NRM(X, N)
+      DOUBLE PRECISION X(1)
+      NRM = 0
+      DO 10 I = 1, N
+   10 NRM = NRM + X(I)**2
+      END
+",
+        1e-7,
+    );
+}
+
+/// Everything that 3.16 alone gets wrong, or does not know, or fails at; both modes.
+#[test]
+fn functions_that_tapenade_gets_wrong() {
+    // X and W are DOUBLE PRECISION, W without a derivative; Z is COMPLEX*16, R is REAL.
+    let cases = [
+        "DIMAG(DCMPLX(X, W)**2)",
+        "DREAL(DCMPLX(W, X)**3)",
+        "CDABS(Z*X)",
+        "DIMAG(CDSQRT(Z))",
+        "DREAL(EXP(SIN(Z)/2))",
+        "DIMAG(LOG(COS(Z*Z)))",
+        "DREAL((0.5D0,-2D0)*Z)",
+        "DLOG10(X)",
+        "DDIM(X, W) + DDIM(W, X)",
+        "DSIGN(X, -W)",
+        "DMOD(7*X, W)",
+        "DMAX1(X, W, 0.1D0)*DMIN1(X, W)",
+        "DINT(3*X)*X + DNINT(3*X)*X",
+        "IDNINT(7*X)*X",
+        "2**X + 3**(X*W)",
+        "AMAX1(R, 0.1)*X",
+        "SIGN(R, -1.0)*X + AIMAG(CMPLX(R, 3.0)**2)",
+        "DPROD(R, 2.5)",
+        "G(R)*X",
+        "DBLE(CONJG(Z)*Z)",
+    ];
+    let n = cases.len();
+    let mut text = format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, H, Y({n}), A({n}), B({n}), D({n}), R({n})
+      X = 0.8D0
+      CALL ALL(X, Y)
+      CALL DIR(X, D)
+      CALL GRADS(X, R)
+      H = 1D-3
+      CALL ALL(X + H, A)
+      CALL ALL(X - H, B)
+      DO 10 I = 1, {n}
+   10 A(I) = (A(I) - B(I))/(2*H)
+      CALL ALL(X + 2*H, Y)
+      CALL ALL(X - 2*H, B)
+      DO 20 I = 1, {n}
+      A(I) = (4*A(I) - (Y(I) - B(I))/(4*H))/3
+      PRINT *, 'forward', D(I), A(I)
+   20 PRINT *, 'reverse', R(I), A(I)
+      END
+      SUBROUTINE DIR(X, D)
+      DOUBLE PRECISION X, D({n}), Y({n})
+      ADF(X)
+      CALL ALL(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE GRADS(X, R)
+      DOUBLE PRECISION X, R({n}), Y({n}), V({n})
+      DO 10 I = 1, {n}
+   10 V(I) = 0
+      DO 20 I = 1, {n}
+      V(I) = 1
+      ADR(COTANGENT(Y) = V)
+      CALL ALL(X, Y)
+      END ADR(R(I) = COTANGENT(X))
+   20 V(I) = 0
+      END
+      REAL FUNCTION G(R)
+      G = R*R
+      END
+      SUBROUTINE ALL(X, Y)
+      DOUBLE PRECISION X, Y({n})
+"
+    );
+    for i in 1..=n {
+        text += &format!("      CALL S{i}(X, Y({i}))\n");
+    }
+    text += "      END\n";
+    for (i, case) in cases.iter().enumerate() {
+        text += &format!(
+            "      SUBROUTINE S{}(X, Y)
+      DOUBLE PRECISION X, W, Y
+      COMPLEX*16 Z
+      REAL R
+      W = 0.625D0
+      R = X
+      Z = DCMPLX(X*X, 2*X)
+      Y = {case}
+      END
+",
+            i + 1
+        );
+    }
+    // Where a REAL is in it, differences are good to single precision.
+    check_farfel(&text, 1e-3);
+}

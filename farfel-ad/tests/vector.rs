@@ -173,7 +173,6 @@ fn programs_that_check_themselves_run_with_two_directions() {
     for path in paths {
         let source = std::fs::read_to_string(&path).unwrap();
         let (fortran, done, refused) = doubled(&source);
-        eprintln!("{}: {done} requests, refused: {refused:?}", path.display());
         if done > 0 {
             support::run(&fortran, support::FAST);
         }

@@ -6,8 +6,7 @@
 //!
 //! ```
 //! # use farfel_lang::{Sources, callgraph::CallGraph, resolve::resolve, syntax::{NoIncludes, parse}};
-//! # let text = "      SUBROUTINE A(X)\n      CALL B(X)\n      END
-//! #      SUBROUTINE B(X)\n      X = 1\n      END\n      SUBROUTINE C(X)\n      X = 2\n      END\n";
+//! # let text = "      SUBROUTINE A(X)\n      CALL B(X)\n      END\n      SUBROUTINE B(X)\n      X = 1\n      END\n      SUBROUTINE C(X)\n      X = 2\n      END\n";
 //! # let mut sources = Sources::new();
 //! # let file = sources.add("a.f", text);
 //! # let mut program = parse(&mut sources, file, None, &mut NoIncludes).program;
@@ -79,17 +78,20 @@ impl CallGraph {
         for (i, name) in names.iter().enumerate() {
             units.entry(name.clone()).or_insert(i);
         }
+        // Large programs are slow to walk through, so this looks for all at once.
+        let mut references = Vec::with_capacity(names.len());
+        let mut entries = Vec::new();
         for (i, unit) in program.units.iter().enumerate() {
-            for name in entries(unit) {
-                units.entry(name.clone()).or_insert(i);
-            }
+            references.push(found_in(unit, &mut |entry| entries.push((entry, i))));
+        }
+        for (name, i) in entries {
+            units.entry(name.clone()).or_insert(i);
         }
         let asked: HashMap<&Name, usize> = requests
             .iter()
             .enumerate()
             .map(|(i, r)| (&r.derivative, i))
             .collect();
-        let references: Vec<Vec<Name>> = program.units.iter().map(references).collect();
         let mut callees = Vec::with_capacity(names.len());
         let mut called = Vec::with_capacity(names.len());
         for list in &references {
@@ -299,23 +301,17 @@ fn dedup(list: &mut Vec<usize>) {
     }
 }
 
-/// The names of a unit's ENTRY points.
-fn entries(unit: &Unit) -> Vec<&Name> {
-    let mut found = Vec::new();
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Entry(e) = &s.kind {
-            found.push(&unit.symbols[e.name].name);
-        }
-    });
-    found
-}
-
 /// The names of all top-level procedures, of the program or external, that a unit (with
 /// what is nested in it) calls or passes on: each once, in the order in which they are
 /// evaluated, those of statement functions last.
 pub fn references(unit: &Unit) -> Vec<Name> {
+    found_in(unit, &mut |_| ())
+}
+
+/// The same, and calls `entry` with the names of the unit's ENTRY points.
+fn found_in<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name)) -> Vec<Name> {
     let mut found = Vec::new();
-    collect(unit, &mut found);
+    collect(unit, entry, &mut found);
     if !unit.nested.is_empty() {
         let mut seen = std::collections::HashSet::new();
         found.retain(|n| seen.insert(n.clone()));
@@ -323,7 +319,7 @@ pub fn references(unit: &Unit) -> Vec<Name> {
     found
 }
 
-fn collect(unit: &Unit, found: &mut Vec<Name>) {
+fn collect<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name), found: &mut Vec<Name>) {
     let mut seen = vec![false; unit.symbols.len()];
     let mut look = |id: SymId| {
         if !std::mem::replace(&mut seen[id.0 as usize], true) {
@@ -333,7 +329,10 @@ fn collect(unit: &Unit, found: &mut Vec<Name>) {
             }
         }
     };
-    walk_block(&unit.body, &mut |s| in_statement(s, &mut look));
+    walk_block(&unit.body, &mut |s| match &s.kind {
+        StmtKind::Entry(e) => entry(&unit.symbols[e.name].name),
+        _ => in_statement(s, &mut look),
+    });
     for (_, s) in unit.symbols.iter() {
         // What a statement function calls, it calls wherever it is referenced. Those of
         // the surroundings are looked at there.
@@ -343,7 +342,10 @@ fn collect(unit: &Unit, found: &mut Vec<Name>) {
             in_expr(value, &mut look);
         }
     }
-    unit.nested.iter().for_each(|n| collect(n, found));
+    // Entries of nested subprograms are called in their surroundings only.
+    unit.nested
+        .iter()
+        .for_each(|n| collect(n, &mut |_| (), found));
 }
 
 fn in_statement(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {

@@ -7,13 +7,50 @@ use opendal_service_redis::Redis;
 use opendal_service_s3::S3;
 use opendal_service_webdav::Webdav;
 use percent_encoding::percent_decode_str;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::net::TcpStream;
 use url::Url;
 
 use crate::Error;
 
+/// What an address names.
+#[derive(Clone)]
+pub(crate) struct Service {
+    operator: Operator,
+    /// A server to knock at before it is used.
+    knock: Option<Arc<Knock>>,
+}
+
+struct Knock {
+    host: String,
+    port: u16,
+    answered: AtomicBool,
+}
+
+impl Service {
+    /// Whether the client goes on trying where access is refused.
+    pub(crate) fn hides_refusal(&self) -> bool {
+        self.knock.is_some()
+    }
+
+    /// The service, when its server is there. The Redis client would try again and again until
+    /// the time is over, and a build would wait for nothing.
+    pub(crate) async fn operator(self) -> Result<Operator, Error> {
+        if let Some(knock) = &self.knock
+            && !knock.answered.load(Ordering::Relaxed)
+        {
+            let connected = TcpStream::connect((&*knock.host, knock.port)).await;
+            connected.map_err(|e| Error::connection(&e))?;
+            knock.answered.store(true, Ordering::Relaxed);
+        }
+        Ok(self.operator)
+    }
+}
+
 /// The service that an address names.
-pub(crate) fn operator(address: &str, timeout: Duration) -> Result<Operator, Error> {
+pub(crate) fn service(address: &str, timeout: Duration) -> Result<Service, Error> {
     let url = Url::parse(address).map_err(|e| {
         // Its text names what is wrong, and quotes nothing.
         Error::Address(match e {
@@ -23,8 +60,8 @@ pub(crate) fn operator(address: &str, timeout: Duration) -> Result<Operator, Err
             _ => "it is no URL",
         })
     })?;
-    match url.scheme() {
-        "redis" | "rediss" => redis(&url),
+    let operator = match url.scheme() {
+        "redis" | "rediss" => return redis(&url),
         "s3" => s3(&url, timeout),
         "webdav" => webdav(&url, "http", true, timeout),
         "webdavs" => webdav(&url, "https", true, timeout),
@@ -32,10 +69,14 @@ pub(crate) fn operator(address: &str, timeout: Duration) -> Result<Operator, Err
         "https" => webdav(&url, "https", false, timeout),
         "file" => file(&url),
         other => Err(Error::Scheme(other.to_owned())),
-    }
+    }?;
+    Ok(Service {
+        operator,
+        knock: None,
+    })
 }
 
-fn redis(url: &Url) -> Result<Operator, Error> {
+fn redis(url: &Url) -> Result<Service, Error> {
     if url.scheme() == "rediss" {
         provide_tls();
     }
@@ -52,7 +93,15 @@ fn redis(url: &Url) -> Result<Operator, Error> {
         .username(&decoded(url.username())?)
         .password(&decoded(url.password().unwrap_or_default())?)
         .db(database);
-    Ok(Operator::new(service)?)
+    let knock = Knock {
+        host: host.trim_matches(['[', ']']).to_owned(),
+        port,
+        answered: AtomicBool::new(false),
+    };
+    Ok(Service {
+        operator: Operator::new(service)?,
+        knock: Some(Arc::new(knock)),
+    })
 }
 
 fn s3(url: &Url, timeout: Duration) -> Result<Operator, Error> {

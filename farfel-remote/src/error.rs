@@ -24,6 +24,9 @@ pub enum Error {
     /// The time limit is over.
     #[error("it did not answer within {} ms", .0.as_millis())]
     Timeout(Duration),
+    /// The time limit is over; the client may have tried a wrong password again and again.
+    #[error("it did not answer within {} ms, or refuses access", .0.as_millis())]
+    TimeoutOrRefused(Duration),
     /// Nothing has this name.
     #[error("it has no such entry")]
     NotFound,
@@ -44,19 +47,39 @@ pub enum Error {
     Failed(String),
 }
 
-/// What the system says about a failed connection. Other texts may quote the address, and are
-/// not shown.
-pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut next = Some(error);
+/// What the system or the server says about a failure, as far as it cannot quote an address:
+/// the reason of a failed connection, the status of an answer.
+pub(crate) fn cause(error: &opendal_core::Error) -> Error {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         if let Some(io) = error.downcast_ref::<std::io::Error>()
             && io.raw_os_error().is_some()
         {
-            let text = io.to_string();
-            let end = text.find(" (os error").unwrap_or(text.len());
-            return text[..end].to_lowercase();
+            return Error::connection(io);
         }
         next = error.source();
     }
-    "it failed, or answered something that cannot be understood".into()
+    // The status of an answer is there as text only.
+    let text = error.to_string();
+    if ["NOAUTH", "WRONGPASS", "NOPERM"]
+        .iter()
+        .any(|word| text.contains(word))
+    {
+        return Error::Refused;
+    }
+    let status = text.split_once("status: ").map(|(_, rest)| rest);
+    match status.and_then(|rest| rest.get(..3)?.parse::<u16>().ok()) {
+        Some(401 | 403 | 407) => Error::Refused,
+        Some(status) => Error::Failed(format!("it answers with HTTP status {status}")),
+        None => Error::Failed("it failed, or answered what cannot be understood".into()),
+    }
+}
+
+impl Error {
+    /// What the system says.
+    pub(crate) fn connection(error: &std::io::Error) -> Error {
+        let text = error.to_string();
+        let end = text.find(" (os error").unwrap_or(text.len());
+        Error::Failed(text[..end].to_lowercase())
+    }
 }

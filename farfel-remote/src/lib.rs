@@ -20,15 +20,16 @@ mod error;
 
 pub use error::Error;
 
+use address::Service;
 use futures_util::TryStreamExt;
-use opendal_core::{ErrorKind, Operator};
+use opendal_core::ErrorKind;
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// A shared cache. Threads use it by reference.
 pub struct Remote {
-    operator: Operator,
+    service: Service,
     timeout: Duration,
     /// None only while it is dropped.
     runtime: Option<Runtime>,
@@ -42,7 +43,7 @@ impl Remote {
     /// The address is none of those that this module lists; there is no thread or, for
     /// addresses with TLS, no certificate to trust.
     pub fn open(address: &str, timeout: Duration) -> Result<Remote, Error> {
-        let operator = address::operator(address, timeout)?;
+        let service = address::service(address, timeout)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("farfel remote cache")
@@ -50,7 +51,7 @@ impl Remote {
             .build()
             .map_err(|_| Error::Threads)?;
         Ok(Remote {
-            operator,
+            service,
             timeout,
             runtime: Some(runtime),
         })
@@ -62,9 +63,10 @@ impl Remote {
     ///
     /// There are more than `limit` bytes; the time is over; whatever the other side says.
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-        let operator = self.operator.clone();
+        let service = self.service.clone();
         let name = name.to_owned();
         let result = self.within(async move {
+            let operator = service.operator().await?;
             let mut stream = operator.reader(&name).await?.into_stream(..).await?;
             let mut bytes = Vec::new();
             while let Some(part) = stream.try_next().await? {
@@ -90,9 +92,10 @@ impl Remote {
     ///
     /// The time is over; whatever the other side says.
     pub fn write(&self, name: &str, bytes: Vec<u8>) -> Result<(), Error> {
-        let operator = self.operator.clone();
+        let service = self.service.clone();
         let name = name.to_owned();
         self.within(async move {
+            let operator = service.operator().await?;
             operator.write(&name, bytes).await?;
             Ok(())
         })
@@ -113,6 +116,9 @@ impl Remote {
         receiver.recv_timeout(self.timeout).unwrap_or_else(|e| {
             task.abort();
             Err(match e {
+                mpsc::RecvTimeoutError::Timeout if self.service.hides_refusal() => {
+                    Error::TimeoutOrRefused(self.timeout)
+                }
                 mpsc::RecvTimeoutError::Timeout => Error::Timeout(self.timeout),
                 mpsc::RecvTimeoutError::Disconnected => Error::Threads,
             })
@@ -137,7 +143,7 @@ impl From<opendal_core::Error> for Error {
             ErrorKind::RateLimited => Error::TooOften,
             ErrorKind::Unsupported => Error::Unsupported,
             ErrorKind::ConfigInvalid => Error::Settings,
-            _ => Error::Failed(error::cause(&error)),
+            _ => error::cause(&error),
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod adifor;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use snapbox::assert::DEFAULT_ACTION_ENV;
@@ -53,7 +54,26 @@ pub fn command(program: &Path, dir: &Path) -> Command {
             command = command.env_remove(&name);
         }
     }
-    command
+    command.env("FARFEL_CACHE_DIR", own_cache())
+}
+
+/// A cache that no other run of tests has put anything into, so that what a test wants to
+/// see happen does happen; and not the user's own.
+fn own_cache() -> &'static Path {
+    static CACHE: OnceLock<PathBuf> = OnceLock::new();
+    CACHE.get_or_init(|| {
+        let caches = shared_target().with_file_name("end-to-end-caches");
+        for old in fs::read_dir(&caches).into_iter().flatten().flatten() {
+            let age = old.metadata().and_then(|about| about.modified()).ok();
+            let age = age.and_then(|time| time.elapsed().ok());
+            if age.is_none_or(|age| age > Duration::from_secs(24 * 3600)) {
+                let _ = fs::remove_dir_all(old.path());
+            }
+        }
+        let own = caches.join(std::process::id().to_string());
+        let _ = fs::remove_dir_all(&own);
+        own
+    })
 }
 
 /// How texts are held against what is expected when the command runs in `dir`.

@@ -728,7 +728,7 @@ fn more_directions_than_there_is_room_for() {
 }
 
 /// The command, from the source to the program: the paper's example, and a tool that
-/// leaves half a file, which is not remembered.
+/// leaves half a file, which is not remembered, while good runs are.
 #[test]
 fn the_command_with_adifor() {
     let dir = farfel_tests::sandbox();
@@ -759,4 +759,7 @@ fn the_command_with_adifor() {
     let values: Vec<f64> = out.split_whitespace().map(|w| w.parse().unwrap()).collect();
     assert_eq!(values.len(), 2, "{out}");
     assert!(values.iter().all(|v| (v - 50.0).abs() < 2e-2), "{out}");
+    // What has been read and used is remembered: nobody asks the tool again.
+    std::fs::write(&fault, "crash").unwrap();
+    farfel(&["expand"]).assert().success();
 }

@@ -1,6 +1,8 @@
 //! `farfel tapenade`: the files that Tapenade's command line leaves, what stands in them,
 //! and what comes out of programs that are linked with them.
 
+#![allow(clippy::print_stderr)] // says what was skipped
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -630,6 +632,11 @@ fn faults_end_with_a_message_and_an_exit_code() {
         "gamma.f",
         "      SUBROUTINE S(X, Y)\n      Y = GAMMA(X)\n      END\n",
     );
+    write(
+        dir,
+        "block.ff",
+        "      SUBROUTINE S(X, D)\n      ADF(X)\n      Y = X*X\n      END ADF(D = TANGENT(Y))\n      END\n",
+    );
     for (line, code, message) in [
         (&["-foo", "s.f"][..], 2, "unknown option `-foo`"),
         (&["-d"], 2, "no input files"),
@@ -658,6 +665,8 @@ fn faults_end_with_a_message_and_an_exit_code() {
             "nothing was differentiated",
         ),
         (&["-head", "s(y)/(x)", "gamma.f"], 1, "GAMMA"),
+        (&["block.ff"], 1, "AD blocks are Farfel"),
+        (&["-tgtfuncname", "", "s.f"], 2, "no Fortran names"),
     ] {
         let output = tapenade(dir, line).code(code);
         let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
@@ -828,17 +837,20 @@ fn interfaces_are_those_of_the_real_tool() {
         "drive(z)/(t)",
         "drive(t)/(t)",
         "dot(dot)/(a) scalev(v)/(s)",
+        "sum2(y)/(x)",
+        "apply(y)/(x)",
+        "fill",
     ];
     let mut compared = 0;
     for head in heads {
-        for more in [
-            &["-d"][..],
-            &["-multi"],
-            &["-tgtfuncname", "_g", "-tgtvarname", "_g"],
-        ] {
+        let mut lines = vec![&["-d"][..], &["-multi"]];
+        if head.starts_with("model") {
+            lines.push(&["-tgtfuncname", "_g", "-tgtvarname", "_g"]);
+        }
+        for more in lines {
             let (ours, theirs) = (sandbox(), sandbox());
             let line = [&["-head", head, "-o", "out", "all.f"], more].concat();
-            let source = format!("{MODEL}{flow}");
+            let source = format!("{MODEL}{flow}{CALLBACKS}");
             write(ours.path(), "all.f", &source);
             write(theirs.path(), "all.f", &source);
             tapenade(ours.path(), &line).success();
@@ -895,4 +907,73 @@ fn nested_interfaces_are_those_of_the_real_tool() {
         };
         assert_eq!(sorted(ours.path()), sorted(theirs.path()), "{suffix}");
     }
+}
+
+/// Procedures as arguments, and arrays that need a derivative inside only.
+const CALLBACKS: &str = "      SUBROUTINE SUM2(X, N, W, Y)
+      DOUBLE PRECISION X, Y, W(N), Z
+      EXTERNAL CUBE, WAVE
+      CALL APPLY(CUBE, X, N, W, Y)
+      CALL APPLY(WAVE, X, N, W, Z)
+      Y = Y*Z
+      END
+      SUBROUTINE APPLY(FUN, X, N, W, Y)
+      EXTERNAL FUN
+      DOUBLE PRECISION X, Y, W(N), FUN
+      CALL FILL(FUN, X, W, N)
+      Y = W(1) + W(N)
+      END
+      SUBROUTINE FILL(G, X, W, N)
+      EXTERNAL G
+      DOUBLE PRECISION X, W(N), G
+      DO 10 I = 1, N
+   10 W(I) = G(X, I)*I
+      END
+      DOUBLE PRECISION FUNCTION CUBE(X, K)
+      DOUBLE PRECISION X
+      CUBE = X**3 + K
+      END
+      DOUBLE PRECISION FUNCTION WAVE(X, K)
+      DOUBLE PRECISION X
+      WAVE = SIN(K*X)
+      END
+";
+
+/// As from Tapenade, the derivative of a procedure that is only passed on is made when it
+/// is a head.
+#[test]
+fn procedures_as_arguments_come_with_their_derivatives() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "callbacks.f", CALLBACKS);
+    let heads = "sum2(y)/(x) cube(cube)/(x) wave(wave)/(x)";
+    tapenade(dir, &["-head", heads, "callbacks.f"]).success();
+    assert_eq!(
+        headers(&read(dir, "callbacks_d.f")),
+        [
+            "SUBROUTINESUM2_D(X,XD,N,W,WD,Y,YD)",
+            "SUBROUTINEAPPLY_D(FUN,FUN_D,X,XD,N,W,WD,Y,YD)",
+            "SUBROUTINEFILL_D(G,G_D,X,XD,W,WD,N)",
+            "DOUBLEPRECISIONFUNCTIONCUBE_D(X,XD,K,CUBE)",
+            "DOUBLEPRECISIONFUNCTIONWAVE_D(X,XD,K,WAVE)",
+        ]
+    );
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, W(3), WD(3), Y, YD, YP, YM
+      X = 0.7D0
+      CALL SUM2_D(X, 1D0, 3, W, WD, Y, YD)
+      CALL SUM2(X + 1D-6, 3, W, YP)
+      CALL SUM2(X - 1D-6, 3, W, YM)
+      PRINT *, YD, (YP - YM)/2D-6
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "callbacks.f", "callbacks_d.f"], "");
+    close(&found[..1], &found[1..], 1e-8);
+    assert!(found[0].abs() > 1.0);
+    // Without these heads the list of messages says what is missing.
+    tapenade(dir, &["-head", "sum2(y)/(x)", "callbacks.f"]).success();
+    assert!(read(dir, "callbacks_d.msg").contains("provide cube_d"));
 }

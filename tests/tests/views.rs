@@ -83,6 +83,39 @@ fn the_paper_s_runs_are_in_its_order() {
     assert!(places.is_sorted_by(|a, b| a > b), "{text}");
 }
 
+/// The whole texts, and the steps without their hashes, which follow every change of what
+/// lowering writes.
+#[test]
+fn the_paper_s_example_in_every_format() {
+    let dir = sandbox();
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let source = fs::read_to_string(paper()).unwrap();
+    write(dir.path(), "paper.ff", source);
+    let shown = |args: &[&str]| {
+        let graph = farfel(dir.path()).args(["graph", "paper.ff"]).args(args);
+        stdout(&graph.assert().success())
+    };
+    settings.bind(|| {
+        for format in ["tree", "mermaid", "dot", "svg"] {
+            let name = format!("graph_{format}");
+            insta::assert_snapshot!(name, shown(&["--format", format]));
+        }
+        let plan: String = shown(&["--plan"])
+            .lines()
+            .map(|line| {
+                let last = line.split([' ', '(']).next_back().unwrap_or_default();
+                match last.strip_suffix(')').filter(|hash| hash.len() == 8) {
+                    Some(hash) => format!("{}\n", line.replace(hash, "…")),
+                    None => format!("{line}\n"),
+                }
+            })
+            .collect();
+        insta::assert_snapshot!("graph_plan", plan);
+    });
+}
+
 #[test]
 fn every_format_is_written_to_a_file() {
     let dir = sandbox();
@@ -160,8 +193,7 @@ write the functions for Rust
     // A comment changes what is read, and nothing that is compiled.
     let hashes = |step: &str| {
         let text = stdout(&farfel(dir.path()).args(args).assert().success());
-        let line = text.lines().find(|l| l.contains(step)).unwrap().to_owned();
-        line
+        text.lines().find(|l| l.contains(step)).unwrap().to_owned()
     };
     let before = ["parse", "differentiate", "compile"].map(hashes);
     write(
@@ -223,7 +255,7 @@ error: cannot write `no/such/place.svg`: no such file or directory
 #[test]
 fn a_hostile_file_name_is_text() {
     let dir = sandbox();
-    let name = "a\"]; <b> & %%{init}%% \u{1b}[31m.ff";
+    let name = "a\"]; <b> & %%{init}%% \u{202e}31m.ff";
     write(dir.path(), name, fixed(SLOPES));
     for format in ["tree", "mermaid", "dot", "svg"] {
         let output = farfel(dir.path())
@@ -234,7 +266,7 @@ fn a_hostile_file_name_is_text() {
             .success();
         let text = stdout(&output);
         assert!(text.contains("31m.ff"), "{text}");
-        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(!text.contains('\u{202e}'), "{text}");
         assert!(format != "svg" || !text.contains("<b>"), "{text}");
     }
 }

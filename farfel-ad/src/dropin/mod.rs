@@ -18,22 +18,21 @@
 pub mod heads;
 pub mod options;
 
-use crate::layout::{Convention, Layout, Pattern};
+use crate::layout::{Convention, Layout, Pattern, SIZES_FILE};
 use crate::locations::{Set, Space};
 use crate::tangent::{Tangents, differentiate_heads};
 use farfel_lang::diagnostic::{any_errors, rules};
-use farfel_lang::ir::{Name, Program, Spec, SpecKind, Unit};
+use farfel_lang::ir::{
+    Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Unit, for_each_symbol, walk_block,
+};
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::{Loader, parse};
 use farfel_lang::{Diagnostic, FileId, Severity, Sources};
 use options::{Mode, Options};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The file in which users of Tapenade define the sizes that their programs do not tell.
-pub const SIZES_FILE: &str = "DIFFSIZES.inc";
 
 /// What stands for that file where it is not there yet. The values are not used: the
 /// output includes the file itself.
@@ -82,9 +81,16 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         false => resolve(&mut program),
     };
     diagnostics.extend(found);
+    diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
     for d in &mut diagnostics {
-        // Old libraries call what is not in the sources, and with other types.
-        if [&rules::UNKNOWN_PROCEDURE, &rules::ARGUMENT_MISMATCH].contains(&d.rule) {
+        // Old libraries call what is not in the sources, with other types, and pass
+        // functions without telling theirs. The compiler has the last word on that.
+        let tolerable = [
+            &rules::UNKNOWN_PROCEDURE,
+            &rules::ARGUMENT_MISMATCH,
+            &rules::TYPE_MISMATCH,
+        ];
+        if tolerable.contains(&d.rule) {
             d.severity = Severity::Warning;
         }
     }
@@ -99,7 +105,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     // Calls of what is not in the sources are usual; where a derivative is due, the list of
     // messages says so.
     diagnostics.retain(|d| d.is_error() || d.rule != &rules::UNKNOWN_PROCEDURE);
-    let first = stem(&files.first().map_or("", |(name, _)| name));
+    let first = stem(files.first().map_or("", |(name, _)| name));
     let base = options.output.as_deref().map_or(first, base_name);
     let messages = File {
         name: format!("{}.msg", options.file_stem(base)),
@@ -113,6 +119,27 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         said,
         messages,
     }
+}
+
+/// Nested subprograms and AD blocks belong to Farfel, and nobody lowers them here.
+fn more_than_fortran(unit: &Unit) -> Option<Diagnostic> {
+    let mut found = unit
+        .nested
+        .first()
+        .map(|n| (n.span, "nested subprograms are"));
+    walk_block(&unit.body, &mut |s| {
+        if matches!(s.kind, StmtKind::Ad(_)) {
+            found = found.or(Some((s.span, "AD blocks are")));
+        }
+    });
+    found.map(|(span, what)| {
+        Diagnostic::error(
+            &rules::UNSUPPORTED,
+            span,
+            format!("{what} Farfel, not Fortran 77"),
+        )
+        .help("`farfel build` and `farfel run` differentiate Farfel programs")
+    })
 }
 
 /// INCLUDE files, with a stand-in for that of the sizes.
@@ -159,8 +186,8 @@ fn units(
         false => "",
     };
     let layout = Layout {
-        units: Pattern::new(&options.unit_pattern).and(v),
-        variables: Pattern::new(&options.variable_pattern),
+        units: Pattern::new(&options.tangent.units).and(v),
+        variables: Pattern::new(&options.tangent.variables),
         convention: Convention::Tapenade,
         vector: options.vector,
         most_directions: options.most_directions,
@@ -186,8 +213,12 @@ fn units(
         dependence,
     } = tangents;
     for (procedure, derivative) in provide {
+        let what = match program.unit(&procedure) {
+            Some(_) => "is passed as an argument: add it to the heads, or",
+            None => "has no text here:",
+        };
         messages.push(format!(
-            "(AD09) there is no text of function {}: provide {}",
+            "(AD09) function {} {what} provide {}",
             procedure.to_lowercase(),
             derivative.to_lowercase()
         ));
@@ -203,6 +234,7 @@ fn units(
             let status = status(source, &space, &derived.context, assigned);
             derived.unit.comments.push(status);
         }
+        declare_external(program, &mut derived.unit);
         for name in sizes_used(&derived.unit) {
             let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
                 Some((dimension, array)) => {
@@ -232,6 +264,31 @@ fn units(
         .into_iter()
         .map(|d| (program.unit(&d.of).map(|u| u.span.file), d.unit));
     Ok((made.collect(), messages))
+}
+
+/// Declares procedures without text EXTERNAL, as readers of derivatives expect.
+fn declare_external(program: &Program, unit: &mut Unit) {
+    let unknown: Vec<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| {
+            s.class.is_procedure()
+                && s.place == Place::Global
+                && !s.external
+                && program.unit(&s.name).is_none()
+        })
+        .map(|(id, _)| id)
+        .collect();
+    let mut called = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        called.insert(s);
+    });
+    for s in unknown {
+        if called.contains(&s) {
+            unit.symbols[s].external = true;
+            unit.declare(s);
+        }
+    }
 }
 
 /// What the user must define for a unit.

@@ -32,6 +32,24 @@ pub enum Mode {
     Print,
 }
 
+/// What names are made with: suffixes, or patterns with `%` for the original name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patterns {
+    /// For subprograms, as written: also for the names of files.
+    pub units: String,
+    /// For variables.
+    pub variables: String,
+}
+
+impl Patterns {
+    fn new(units: &str, variables: &str) -> Self {
+        Patterns {
+            units: units.to_owned(),
+            variables: variables.to_owned(),
+        }
+    }
+}
+
 /// A command line that was understood.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -47,10 +65,10 @@ pub struct Options {
     pub directory: PathBuf,
     /// One file for each subprogram.
     pub split: bool,
-    /// Names of derivative subprograms, as written: also the names of files.
-    pub unit_pattern: String,
-    /// Names of derivative variables.
-    pub variable_pattern: String,
+    /// Names of tangents.
+    pub tangent: Patterns,
+    /// Names of adjoints.
+    pub adjoint: Patterns,
     /// The most directions, where that is no constant of the user's.
     pub most_directions: Option<i64>,
     /// Keep independents and dependents that do not matter.
@@ -113,8 +131,6 @@ const IGNORED_WITH_VALUE: &[(&str, Option<&str>)] = &[
     ("-tgtmodulename", None),
     ("-modulename", None),
     ("-diffmodulename", None),
-    ("-adjfuncname", None),
-    ("-adjvarname", None),
     (
         "-ext",
         Some(
@@ -194,8 +210,8 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
         output: None,
         directory: PathBuf::from("."),
         split: false,
-        unit_pattern: "_d".to_owned(),
-        variable_pattern: "d".to_owned(),
+        tangent: Patterns::new("_d", "d"),
+        adjoint: Patterns::new("_b", "b"),
         most_directions: None,
         avoid_mentioned: true,
         fix_interface: false,
@@ -228,15 +244,22 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
             "-o" | "-output" => options.output = Some(value()?),
             "-O" | "-outputdirectory" => options.directory = PathBuf::from(value()?),
             "-splitoutputfiles" => options.split = true,
-            "-tgtfuncname" => options.unit_pattern = pattern(word, value()?)?,
-            "-tgtvarname" => options.variable_pattern = pattern(word, value()?)?,
+            "-tgtfuncname" => options.tangent.units = pattern(word, value()?)?,
+            "-tgtvarname" => options.tangent.variables = pattern(word, value()?)?,
+            "-adjfuncname" => options.adjoint.units = pattern(word, value()?)?,
+            "-adjvarname" => options.adjoint.variables = pattern(word, value()?)?,
             "-difffuncname" => {
-                options.unit_pattern = pattern(word, value()?)?;
+                options.tangent.units = pattern(word, value()?)?;
+                options.adjoint.units.clone_from(&options.tangent.units);
                 options.avoid_mentioned = false;
                 options.notes.push(deprecated(word, "-tgtfuncname"));
             }
             "-diffvarname" => {
-                options.variable_pattern = pattern(word, value()?)?;
+                options.tangent.variables = pattern(word, value()?)?;
+                options
+                    .adjoint
+                    .variables
+                    .clone_from(&options.tangent.variables);
                 options.notes.push(deprecated(word, "-tgtvarname"));
             }
             "-nbdirsmax" => {
@@ -327,7 +350,9 @@ impl Options {
     pub fn file_stem(&self, of: &str) -> String {
         let pattern = match self.mode {
             Mode::Print => "_p",
-            _ => &self.unit_pattern,
+            Mode::Tangent => &self.tangent.units,
+            Mode::Adjoint => &self.adjoint.units,
+            Mode::Both => "_db",
         };
         let v = match self.vector && self.mode != Mode::Print {
             true => "v",
@@ -407,10 +432,8 @@ mod tests {
             Some(&["X".into(), "Z".into()][..])
         );
         assert_eq!(o.heads[0].dependents.as_deref(), Some(&["Y".into()][..]));
-        assert_eq!(
-            (o.unit_pattern.as_str(), o.variable_pattern.as_str()),
-            ("_g", "_g")
-        );
+        assert_eq!(o.tangent, Patterns::new("_g", "_g"));
+        assert_eq!(o.adjoint, o.tangent);
         assert_eq!(o.notes.len(), 2);
     }
 
@@ -467,7 +490,9 @@ mod tests {
     #[test]
     fn modes() {
         assert_eq!(options(&["a.f"]).mode, Mode::Tangent);
-        assert_eq!(options(&["-backward", "a.f"]).mode, Mode::Adjoint);
+        let adjoint = options(&["-backward", "-adjfuncname", "_r", "a.f"]);
+        assert_eq!(adjoint.mode, Mode::Adjoint);
+        assert_eq!(adjoint.file_stem("a"), "a_r");
         assert_eq!(options(&["-d", "-b", "a.f"]).mode, Mode::Both);
         assert_eq!(options(&["-p", "a.f"]).mode, Mode::Print);
     }

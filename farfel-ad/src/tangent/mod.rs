@@ -18,6 +18,7 @@
 //! after the block and the suffix.
 
 mod expr;
+mod interface;
 mod names;
 mod rules;
 mod stmt;

@@ -25,6 +25,8 @@ pub(crate) struct Names {
     /// COMMON variables whose derivatives go from one unit to another, as of the last
     /// [`Names::freeze`].
     shared: Set,
+    /// The active arguments of dummy procedures.
+    dummies: HashMap<Name, Set>,
     /// Those that are passed as arguments.
     passed: Set,
     /// The names of the derivatives of procedures without text, and which of their
@@ -87,6 +89,7 @@ impl Names {
             by_unit: HashMap::new(),
             grown: false,
             shared: Set::with_capacity(dependence.commons.vars.len()),
+            dummies: HashMap::new(),
             passed: Set::new(),
             unknown: HashMap::new(),
             count: HashMap::new(),
@@ -149,6 +152,7 @@ impl Names {
         if self.layout.is_tapenade() {
             let known = self.by_unit.get(unit).map(|i| &self.wanted[*i].context);
             let unknown = self.unknown.get(unit).map(|(_, set)| set);
+            let unknown = unknown.or_else(|| self.dummies.get(unit));
             if let Some(Context { inputs, outputs }) = known {
                 context.inputs.union_with(inputs);
                 context.outputs.union_with(outputs);
@@ -240,6 +244,57 @@ impl Names {
             self.passed.insert(k);
             self.grown = true;
         }
+    }
+
+    /// An argument of a unit needs a derivative as an argument, because its size is known to
+    /// the caller only.
+    pub fn request_argument(&mut self, unit: &str, slot: usize) {
+        if let Some(i) = self.by_unit.get(unit) {
+            let outputs = &mut self.wanted[*i].context.outputs;
+            self.grown |= !outputs.contains(slot);
+            outputs.grow(slot + 1);
+            outputs.insert(slot);
+        }
+    }
+
+    /// Which arguments of a dummy procedure have a derivative, and its result, as the last
+    /// of the set: those at least. Where there are none, its derivative is not passed.
+    pub fn dummy(&self, key: &str) -> Option<&Set> {
+        self.dummies.get(key)
+    }
+
+    /// The derivative of a dummy procedure is called with these arguments (and result)
+    /// active.
+    pub fn request_dummy(&mut self, key: &str, active: &Set) {
+        let set = self.dummies.entry(key.into()).or_default();
+        if !active.is_subset(set) {
+            set.union_with(active);
+            self.grown = true;
+        }
+    }
+
+    /// The derivative of a procedure that is passed on for a dummy procedure. As in
+    /// Tapenade, that alone does not make it generate one.
+    pub fn request_passed(&mut self, procedure: &Name, key: &str) -> Name {
+        let active = self.dummies.get(key).cloned().unwrap_or_default();
+        let Some(i) = self.by_unit.get(procedure).copied() else {
+            return self.request_unknown(procedure, &active);
+        };
+        let args = self.wanted[i].args;
+        let context = self.wanted[i].context.clone();
+        // Both sides must agree on the arguments.
+        let mut own = context.inputs.clone();
+        own.union_with(&context.outputs);
+        let own: Set = own.ones().filter(|slot| *slot <= args).collect();
+        self.request_dummy(key, &own);
+        let mut wanted = context;
+        for slot in active.ones() {
+            if slot < args {
+                wanted.inputs.insert(slot);
+            }
+            wanted.outputs.insert(slot);
+        }
+        self.request(procedure, args, &wanted)
     }
 
     /// The `i`th derivative that was asked for.

@@ -1,5 +1,6 @@
 //! One unit's statements with their derivatives.
 
+use super::interface::title;
 use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site};
 use crate::calls::{CallSite, read_targets};
@@ -10,8 +11,8 @@ use crate::locations::{Set, Space, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Label, Name, Place,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, walk_block,
+    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Label, Name, Place, Stmt,
+    StmtKind, SymId, Type, Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -37,6 +38,8 @@ pub(super) struct Gen<'a> {
     pub imported: HashMap<usize, SymId>,
     /// Derivatives that are called.
     pub called: HashSet<SymId>,
+    /// The derivatives of dummy procedures, which are dummy procedures too.
+    pub procedures: HashMap<SymId, SymId>,
     /// Constants for the sizes of arrays that the unit does not tell.
     pub sizes: HashMap<Name, SymId>,
     /// Loop variables for setting arrays to zero.
@@ -147,6 +150,7 @@ pub(super) fn generate(
         derivatives: HashMap::new(),
         imported: HashMap::new(),
         called: HashSet::new(),
+        procedures: HashMap::new(),
         sizes: HashMap::new(),
         counters: Vec::new(),
         temporaries: HashMap::new(),
@@ -189,165 +193,7 @@ pub(super) fn generate(
     }
 }
 
-/// What a reader of the generated unit wants to know first.
-fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
-    let list = |slots: &Set| {
-        let names: Vec<String> = slots
-            .ones()
-            .map(|i| match source.args.get(i).and_then(|a| a.sym()) {
-                Some(s) => source.symbols[s].name.to_string(),
-                None if i <= source.args.len() => source.name.to_string(),
-                None => {
-                    let v = &engine.dependence.commons.vars[i - source.args.len() - 1];
-                    engine
-                        .program
-                        .unit(&v.unit)
-                        .map_or_else(String::new, |u| u.symbols[v.sym].name.to_string())
-                }
-            })
-            .collect();
-        if names.is_empty() {
-            "nothing".to_owned()
-        } else {
-            names.join(", ")
-        }
-    };
-    format!(
-        " Tangent of {}: derivative of {} with respect to {}",
-        source.name,
-        list(&wanted.context.outputs),
-        list(&wanted.context.inputs)
-    )
-}
-
 impl Gen<'_> {
-    /// The arguments of the derivative.
-    fn header(&mut self, wanted: &Wanted, root: Option<&[usize]>) {
-        let mut args = Vec::new();
-        let active = |i: usize| match root {
-            Some(paired) => paired.contains(&i),
-            None => wanted.context.active(i),
-        };
-        for (i, a) in self.source.args.iter().enumerate() {
-            args.push(*a);
-            if let Arg::Dummy(s) = a
-                && active(i)
-            {
-                args.push(Arg::Dummy(self.dummy_derivative(*s)));
-            }
-        }
-        if let Some(result) = self.unit.result.take() {
-            self.unit.typed_header = false;
-            self.unit.symbols[result].place = Place::Dummy;
-            self.unit.symbols[result].typed = true;
-            self.unit.declare(result);
-            args.push(Arg::Dummy(result));
-            self.unit.kind = UnitKind::Subroutine;
-            if wanted.context.active(self.space.result_slot()) {
-                if self.engine.layout.keeps_functions() {
-                    self.result_derivative(result, &wanted.name);
-                } else {
-                    args.push(Arg::Dummy(self.dummy_derivative(result)));
-                }
-            }
-        }
-        self.unit.args = args;
-    }
-
-    /// Makes the unit a function that returns the derivative of `result`.
-    fn result_derivative(&mut self, result: SymId, name: &Name) {
-        if let Some(other) = self.unit.symbols.find(name) {
-            let free = self.unused(name);
-            self.unit.symbols.rename(other, free);
-        }
-        let d = self.unit.symbols.add(Symbol {
-            name: name.clone(),
-            place: Place::Result,
-            typed: true,
-            external: false,
-            ..self.unit.symbols[result].clone()
-        });
-        self.unit.kind = UnitKind::Function;
-        self.unit.typed_header = true;
-        self.unit.result = Some(d);
-        self.derivatives.insert(result, d);
-    }
-
-    fn dummy_derivative(&mut self, s: SymId) -> SymId {
-        let of = self.unit.symbols[s].clone();
-        let name = self.derivative_name(&of.name);
-        let d = self.declare_new(Symbol {
-            name,
-            place: Place::Dummy,
-            ..of
-        });
-        self.derivatives.insert(s, d);
-        d
-    }
-
-    /// Sets to zero what is live on entry and nobody else has set.
-    fn zero_on_entry(&mut self, wanted: &Wanted, root: Option<&[usize]>) -> Block {
-        self.span = self.source.span;
-        let given = self.space.locs(&wanted.context.inputs);
-        let mut out = Vec::new();
-        let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
-        for loc in locs {
-            if self.space.saved.contains(loc) {
-                continue;
-            }
-            let found: Vec<SymId> = match self.space.common_at(loc) {
-                Some(k) => self.common_derivative(k).into_iter().collect(),
-                None => {
-                    // More than one where EQUIVALENCE ties them together.
-                    let here: Vec<SymId> = self
-                        .source
-                        .symbols
-                        .iter()
-                        .filter(|(id, s)| {
-                            self.space.loc(*id) == loc
-                                && differentiable(s)
-                                // The caller has set the arrays among the head's arguments.
-                                && !(root.is_some() && s.place == Place::Dummy && s.is_array())
-                        })
-                        .map(|(id, _)| id)
-                        .collect();
-                    here.into_iter().map(|s| self.derivative_of(s)).collect()
-                }
-            };
-            for d in found {
-                out.push(self.zero_whole(d));
-            }
-        }
-        out
-    }
-
-    /// Takes back the declarations of functions that are not called any more.
-    fn drop_unused_procedures(&mut self) {
-        let mut used: HashSet<SymId> = HashSet::new();
-        farfel_lang::ir::for_each_symbol(&self.unit.body, &mut |s| {
-            used.insert(s);
-        });
-        for (_, s) in self.unit.symbols.iter() {
-            if let Class::StatementFunction(_, value) = &s.class {
-                value.for_each_symbol(&mut |s| {
-                    used.insert(s);
-                });
-            }
-        }
-        let gone: Vec<SymId> = self
-            .unit
-            .symbols
-            .iter()
-            .filter(|(id, s)| {
-                s.class.is_procedure() && s.place == Place::Global && !used.contains(id)
-            })
-            .map(|(id, _)| id)
-            .collect();
-        for s in gone {
-            self.unit.undeclare(s);
-        }
-    }
-
     pub(super) fn block(&mut self, block: &[Stmt]) -> Block {
         let mut out = Vec::with_capacity(block.len());
         for s in block {
@@ -801,11 +647,18 @@ impl Gen<'_> {
         args: &[Expr],
         context: &crate::activity::Context,
     ) -> (SymId, Vec<Expr>) {
+        let name = self.source.symbols[callee].name.clone();
         let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
             if !context.active(i) {
                 actuals.push(self.primal(a));
+                if let ExprKind::Var(s) = a.kind
+                    && self.source.symbols[s].class.is_procedure()
+                    && let Some(d) = self.passed_derivative(&name, i, s)
+                {
+                    actuals.push(Expr::var(d, self.span));
+                }
                 continue;
             }
             let variable = match &a.kind {

@@ -1,8 +1,9 @@
 //! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
 
 use super::stmt::Gen;
-use crate::activity::Context;
-use crate::locations::{common_members, const_int, differentiable};
+use crate::activity::{Context, dummy_key};
+use crate::layout::SIZES_FILE;
+use crate::locations::{common_members, const_int, differentiable, extents};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
@@ -10,9 +11,6 @@ use farfel_lang::ir::{
     Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
-
-/// The file in which the users of Tapenade define sizes that their programs do not tell.
-pub(super) const SIZES_FILE: &str = "DIFFSIZES.inc";
 
 impl Gen<'_> {
     /// Adds a symbol and writes its declaration, whatever the implicit rules say.
@@ -52,8 +50,15 @@ impl Gen<'_> {
             }
         }
         let of = self.unit.symbols[s].clone();
+        let elsewhere = self.engine.layout.is_tapenade()
+            && of.place == Place::Dummy
+            && extents(&self.unit, &of).is_none();
+        if elsewhere && let Some(slot) = self.source.arg_position(s) {
+            let mut names = self.engine.names.borrow_mut();
+            names.request_argument(&self.source.name, slot);
+        }
         let open = |u: &Option<Expr>| !u.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
-        if of.dims.iter().any(|d| open(&d.upper)) {
+        if !elsewhere && of.dims.iter().any(|d| open(&d.upper)) {
             // Only an argument of the head that the request does not pair with a derivative.
             self.errors.push(
                 Diagnostic::error(
@@ -306,11 +311,23 @@ impl Gen<'_> {
         args: usize,
         context: &Context,
     ) -> SymId {
-        let of = &self.source.symbols[callee];
+        let of = self.source.symbols[callee].clone();
+        if of.place == Place::Dummy {
+            let key = dummy_key(&self.source.name, &of.name);
+            let mut active = context.inputs.clone();
+            active.union_with(&context.outputs);
+            self.engine.names.borrow_mut().request_dummy(&key, &active);
+            if let Some(s) = self.procedures.get(&callee) {
+                self.called.insert(*s);
+                return *s;
+            }
+            // Not an argument yet: it will be, in the next round.
+        }
         let known = self.engine.dependence.callee(self.source, callee).is_some();
         let name = {
             let mut names = self.engine.names.borrow_mut();
             match known {
+                _ if of.place == Place::Dummy => self.engine.layout.units.of(&of.name).into(),
                 true => names.request(&of.name, args, context),
                 false => {
                     let mut active = context.inputs.clone();
@@ -350,6 +367,68 @@ impl Gen<'_> {
         };
         self.called.insert(s);
         s
+    }
+
+    /// The derivative of a procedure that is passed on for a dummy procedure, if the callee
+    /// needs it.
+    pub(super) fn passed_derivative(
+        &mut self,
+        callee: &str,
+        position: usize,
+        actual: SymId,
+    ) -> Option<SymId> {
+        let unit = self.engine.program.unit(callee)?;
+        let dummy = unit.args.get(position)?.sym()?;
+        let key = dummy_key(callee, &unit.symbols[dummy].name);
+        let wanted = self.engine.names.borrow().dummy(&key).cloned()?;
+        let of = self.source.symbols[actual].clone();
+        if of.place == Place::Dummy {
+            let own = dummy_key(&self.source.name, &of.name);
+            let mut names = self.engine.names.borrow_mut();
+            names.request_dummy(&own, &wanted);
+            // What else it is called with here, it must be good for there.
+            if let Some(more) = names.dummy(&own).cloned() {
+                names.request_dummy(&key, &more);
+            }
+            return self.procedures.get(&actual).copied();
+        }
+        let name = self
+            .engine
+            .names
+            .borrow_mut()
+            .request_passed(&of.name, &key);
+        // Who only passes a function on need not have told its type.
+        let told = self.engine.program.unit(&of.name);
+        let told = told.and_then(|u| u.symbols[u.result?].ty);
+        let of = Symbol {
+            ty: told.or(of.ty),
+            ..of
+        };
+        if let Some(s) = self.unit.symbols.find(&name) {
+            if self.unit.symbols[s].class.is_procedure() {
+                self.unit.symbols[s].external = true;
+                self.unit.declare(s);
+                return Some(s);
+            }
+            let other = self.unused(&name);
+            self.unit.symbols.rename(s, other);
+        }
+        Some(self.procedure(name, &of))
+    }
+
+    /// A new symbol for the derivative of a procedure, declared EXTERNAL.
+    pub(super) fn procedure(&mut self, name: Name, of: &Symbol) -> SymId {
+        let function = self.engine.layout.keeps_functions() && of.class == Class::Function;
+        self.declare_new(Symbol {
+            ty: of.ty.filter(|_| function),
+            class: match function {
+                true => Class::Function,
+                false => Class::Subroutine,
+            },
+            place: Place::Global,
+            external: true,
+            ..Symbol::new(name, self.span)
+        })
     }
 
     /// Sets all of a derivative to zero.

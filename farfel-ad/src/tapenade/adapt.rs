@@ -3,13 +3,13 @@
 use super::input::Prepared;
 use super::output::{Made, broken, called};
 use super::{fit, mixed, silence, spans, stack, vector};
-use farfel_lang::{Sources, Span};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     AdMode, Name, Place, Program, Request, StmtKind, Unit, unused_name, walk_block_mut,
 };
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::{Sources, Span};
 use std::collections::HashSet;
 
 /// The units to add to the program.
@@ -100,10 +100,9 @@ fn stack_pairs(
         )]
     };
     for m in stubs {
-        let Some((r, of)) = m
-            .of
-            .as_ref()
-            .and_then(|of| stack::routine(of).map(|r| (r, of)))
+        let Some((r, of)) =
+            m.of.as_ref()
+                .and_then(|of| stack::routine(of).map(|r| (r, of)))
         else {
             continue;
         };

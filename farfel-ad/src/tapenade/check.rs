@@ -2,12 +2,17 @@
 
 use super::Options;
 use super::input::Prepared;
+use super::output::called;
 use super::stack;
 use crate::calls::calls;
 use crate::{AdTool, Builtin};
-use farfel_lang::diagnostic::{Diagnostic, Severity, rules};
-use farfel_lang::ir::{AdMode, Place, Program, Request, Type, Unit, walk_block};
 use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, Severity, rules};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    AdMode, Expr, ExprKind, Name, Place, Program, Request, StmtKind, Type, Unit, walk_block,
+};
+use std::collections::HashSet;
 
 /// Looks at the closure for what the tool would not say, or say too late.
 pub(super) fn check(
@@ -17,6 +22,7 @@ pub(super) fn check(
     found: &mut Vec<Diagnostic>,
 ) {
     unknown_procedures(p, request, options, found);
+    side_effects(p, request, options, found);
     lost_derivatives(p, request, options, found);
     if request.mode == AdMode::Reverse
         && let Some(stub) = p.stubs.first()
@@ -112,14 +118,7 @@ fn lost_derivatives(
         vector: false,
         ..request.clone()
     };
-    let program = Program {
-        units: p
-            .units
-            .iter()
-            .chain(p.helpers.iter().map(|h| &h.seen))
-            .cloned()
-            .collect(),
-    };
+    let program = everything(p);
     let mut warnings = Vec::new();
     // What it cannot differentiate is no concern here.
     let _ = Builtin.differentiate_warning(&program, &forward, &mut warnings);
@@ -135,9 +134,91 @@ fn lost_derivatives(
     }
 }
 
+/// All that the tool reads, but for stubs.
+fn everything(p: &Prepared) -> Program {
+    let helpers = p.helpers.iter().map(|h| &h.seen);
+    Program {
+        units: p.units.iter().chain(helpers).cloned().collect(),
+    }
+}
+
 /// The unit around a place.
 fn within(p: &Prepared, span: Span) -> Option<&Unit> {
     p.units.iter().find(|u| {
         u.span.file == span.file && u.span.start <= span.start && span.start <= u.end_span.end
     })
+}
+
+/// Functions that change real variables, where the tool forgets that they do: it
+/// differentiates them where their result goes, and in conditions, loop bounds and
+/// subscripts nothing is done.
+fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut Vec<Diagnostic>) {
+    let program = everything(p);
+    let assigned = Assigned::of(&program);
+    let commons = assign_common(&p.units);
+    let real = |u: &Unit, e: &Expr| {
+        e.base()
+            .and_then(|s| u.symbols[s].ty)
+            .is_some_and(Type::is_differentiable)
+    };
+    for u in &p.units {
+        walk_block(&u.body, &mut |s| {
+            let value = match &s.kind {
+                StmtKind::Assign(_, value) => Some(value),
+                _ => None,
+            };
+            let carries = matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..));
+            s.for_each_own_expr(&mut |outer| {
+                outer.walk(&mut |e| {
+                    let ExprKind::Call(callee, args) = &e.kind else {
+                        return;
+                    };
+                    let name = &u.symbols[*callee].name;
+                    if u.symbols[*callee].place != Place::Global || p.unit(name).is_none() {
+                        return;
+                    }
+                    let whole = value.is_some_and(|v| std::ptr::eq(v, e));
+                    let changes =
+                        (0..args.len()).any(|i| assigned.argument(name, i) && real(u, &args[i]));
+                    let by_arguments = changes && !whole;
+                    let by_common = !carries && commons.contains(name);
+                    if !by_arguments && !by_common {
+                        return;
+                    }
+                    let text = format!(
+                        "{name} changes variables, and Tapenade would not follow that here"
+                    );
+                    let d = if allowed(options, name) {
+                        Diagnostic::warning(&rules::AD_UNSUPPORTED, s.span, text)
+                    } else {
+                        Diagnostic::error(&rules::AD_UNSUPPORTED, s.span, text)
+                            .help(format!("assign the result of {name} to a variable first"))
+                    };
+                    found.push(d.related(request.span, "for this AD block"));
+                });
+            });
+        });
+    }
+}
+
+/// The units that assign real variables in COMMON, themselves or by what they call.
+fn assign_common(units: &[Unit]) -> HashSet<Name> {
+    let mut found = HashSet::new();
+    // Each stands after what it calls, but for recursion, which the tool has not.
+    for u in units {
+        let mut changes = called(u).iter().any(|n| found.contains(n));
+        walk_block(&u.body, &mut |s| {
+            if let StmtKind::Assign(target, _) = &s.kind
+                && let Some(s) = target.base()
+            {
+                let s = &u.symbols[s];
+                changes |= matches!(s.place, Place::Common(_))
+                    && s.ty.is_some_and(Type::is_differentiable);
+            }
+        });
+        if changes {
+            found.insert(u.name.clone());
+        }
+    }
+    found
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use super::input::Prepared;
 use super::{Options, Version};
 use crate::external::Job;
 use farfel_lang::ir::{AdMode, Arg, Request, Unit};
@@ -42,13 +43,13 @@ pub(super) fn files(version: Version, request: &Request) -> Files {
     }
 }
 
-/// The run for a request, given the text of its closure.
+/// The run for a request, given what it reads.
 pub(super) fn job(
     version: Version,
     options: &Options,
     request: &Request,
     head: &Unit,
-    text: String,
+    prepared: &Prepared,
 ) -> Job {
     let Options {
         extra,
@@ -79,10 +80,13 @@ pub(super) fn job(
     let suffix = suffix(request);
     add(&[&format!("-{kind}varname"), &suffix]);
     add(&[&format!("-{kind}funcname"), &suffix]);
+    if prepared.parts {
+        add(&["-nooptim", "spareinit"]);
+    }
     args.extend(extra.iter().cloned());
     args.push(files.input.clone());
     Job {
-        inputs: vec![(files.input, text)],
+        inputs: vec![(files.input, prepared.text.clone())],
         args,
         outputs: files.outputs,
     }

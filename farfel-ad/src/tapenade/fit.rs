@@ -97,7 +97,10 @@ pub(super) fn fit(
         return Err(vec![broken(
             p,
             request,
-            format!("Tapenade made a derivative of {} whose arguments are not known", head.name),
+            format!(
+                "Tapenade made a derivative of {} whose arguments are not known",
+                head.name
+            ),
         )]);
     };
     if let Some(i) = slots.iter().find_map(|s| match s {
@@ -309,8 +312,7 @@ fn wrapper(
         s.class = Class::Subroutine;
         s.place = Place::Global;
         s.ty = None;
-        unit.body
-            .push(Stmt::new(StmtKind::Call(name, args), span));
+        unit.body.push(Stmt::new(StmtKind::Call(name, args), span));
     }
     for i in zeroed {
         let Some(d) = derivatives[*i] else { continue };

@@ -1,8 +1,8 @@
 //! What the tool gets to read: the closure of the request's head in the call graph.
 
-use super::silence::{self, Placeholder};
 use super::intrinsics::Helper;
-use super::{intrinsics, mixed, sizes, stack};
+use super::silence::{self, Placeholder};
+use super::{aliases, commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -27,6 +27,8 @@ pub(super) struct Prepared {
     pub stubs: Vec<Name>,
     /// What stands in for STOP.
     pub placeholders: Vec<Placeholder>,
+    /// Parts of arrays are passed.
+    pub parts: bool,
     /// The text of all that.
     pub text: String,
     /// For each line of the text, where it comes from.
@@ -63,6 +65,8 @@ pub(super) fn prepare(
     };
     for u in &mut p.units {
         strip_comments(u);
+        jumps::spell_out(u);
+        functions::rename_dummies(u);
         match request.mode {
             AdMode::Forward => silence::hide_stops(u, &mut p.placeholders),
             AdMode::Reverse => {
@@ -71,7 +75,14 @@ pub(super) fn prepare(
                 }
             }
         }
+        silence::declare_named(u);
     }
+    if request.mode == AdMode::Reverse {
+        aliases::separate(&mut p.units, request, faults);
+    }
+    commons::declare(&mut p.units);
+    // Sizes do not say what part of an array it is.
+    p.parts = parts::are_passed(&p.units);
     sizes::give_sizes(&mut p.units, &mut p.changed);
     p.helpers = intrinsics::replace(&mut p.units);
     p.units.iter_mut().for_each(mixed::separate);

@@ -12,9 +12,7 @@
 use super::adapt::own_units;
 use farfel_lang::Span;
 use farfel_lang::intrinsics::{Intrinsic, Op};
-use farfel_lang::ir::{
-    BinOp, Class, Expr, ExprKind, Place, Symbol, Type, Unit, rewrite_exprs,
-};
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Place, Symbol, Type, Unit, rewrite_exprs};
 use farfel_lang::types::type_of;
 use std::collections::BTreeMap;
 
@@ -262,19 +260,14 @@ impl StandIn {
             let mut text = format!("      {result} FUNCTION {name}({args})\n      {of} {args}\n");
             text += local;
             for s in statements {
-                let s = s.strip_prefix("F =").map_or_else(
-                    || s.clone(),
-                    |value| format!("{name} ={value}"),
-                );
+                let s = s
+                    .strip_prefix("F =")
+                    .map_or_else(|| s.clone(), |value| format!("{name} ={value}"));
                 text += &format!("      {s}\n");
             }
             text += "      END\n";
             own_units(&text, Span::NONE).pop().unwrap_or_else(|| {
-                Unit::new(
-                    farfel_lang::ir::UnitKind::Function,
-                    name.into(),
-                    Span::NONE,
-                )
+                Unit::new(farfel_lang::ir::UnitKind::Function, name.into(), Span::NONE)
             })
         };
         let local = if seen.len() > 1 {
@@ -369,12 +362,7 @@ pub(super) fn intrinsic(unit: &mut Unit, name: &str, span: Span) -> Option<farfe
 }
 
 /// The symbol of a function of ours, declared.
-fn function(
-    unit: &mut Unit,
-    name: &str,
-    ty: Type,
-    span: Span,
-) -> Option<farfel_lang::ir::SymId> {
+fn function(unit: &mut Unit, name: &str, ty: Type, span: Span) -> Option<farfel_lang::ir::SymId> {
     if let Some(s) = unit.symbols.find(name) {
         return (unit.symbols[s].class == Class::Function).then_some(s);
     }

@@ -2,7 +2,7 @@
 
 use super::input::Prepared;
 use super::silence::PLACEHOLDER;
-use super::{stack, Options};
+use super::{Options, stack};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{AdMode, Request, Unit, walk_block};
@@ -136,9 +136,9 @@ fn judge(
                 "its derivative must be linked to the program".to_owned()
             });
         }
-        // Variables that keep their value from call to call, and their derivative with it.
+        // Variables that keep their value from call to call, and that the caller cannot
+        // see: they are not saved, and their derivatives not set to zero.
         "AD14" => {
-            serious = m.text.contains("initialize");
             help = Some("pass the variable as an argument, or put it into COMMON".to_owned());
         }
         "Command" => {

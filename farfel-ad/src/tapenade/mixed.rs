@@ -3,11 +3,12 @@
 //! First, functions whose result is converted by the assignment.
 //!
 //! Of `Y = F(X)` the tool makes a call that puts the result of F straight into Y, of
-//! whatever type Y is. So where the types differ, the copy that it gets says
-//! `T = F(X)` and `Y = T`.
+//! whatever type Y is, and also if Y is X. So where the types differ, or Y is among the
+//! arguments, the copy that it gets says `T = F(X)` and `Y = T`.
 
 use farfel_lang::ir::{
-    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit, walk_block_mut,
+    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit,
+    walk_block_mut,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -72,19 +73,24 @@ fn in_block(unit: &mut Unit, block: &mut Block, ends: &HashSet<Label>) {
     }
 }
 
-/// The type of the function whose result the statement converts.
+/// The type of the function whose result the statement converts, or assigns to what the
+/// function gets.
 fn converts(unit: &Unit, s: &Stmt) -> Option<Type> {
     let StmtKind::Assign(target, value) = &s.kind else {
         return None;
     };
-    let ExprKind::Call(callee, _) = &value.kind else {
+    let ExprKind::Call(callee, args) = &value.kind else {
         return None;
     };
     let (to, from) = (type_of(unit, target)?, type_of(unit, value)?);
+    let mut both = false;
+    for a in args {
+        a.for_each_symbol(&mut |s| both |= Some(s) == target.base());
+    }
     (unit.symbols[*callee].class == Class::Function
         && from.is_differentiable()
         && to.is_differentiable()
-        && from != to)
+        && (from != to || both))
         .then_some(from)
 }
 
@@ -120,9 +126,7 @@ fn widen(unit: &mut Unit, e: &mut Expr) {
     if let ExprKind::Call(f, args) = &e.kind
         && unit.symbols[*f].name == "CMPLX"
         && matches!(unit.symbols[*f].class, Class::Intrinsic(_))
-        && args
-            .iter()
-            .any(|a| type_of(unit, a) == Some(Type::DOUBLE))
+        && args.iter().any(|a| type_of(unit, a) == Some(Type::DOUBLE))
         && let Some(new) = super::intrinsics::intrinsic(unit, "DCMPLX", e.span)
         && let ExprKind::Call(f, _) = &mut e.kind
     {

@@ -11,7 +11,12 @@
 //! | `silence` | input, output and STOP in that copy |
 //! | `intrinsics` | intrinsic functions that the tool gets wrong |
 //! | `mixed` | conversions of results |
+//! | `functions` | statement functions |
+//! | `jumps` | computed and assigned GOTO |
 //! | `sizes` | arrays of assumed size |
+//! | `commons` | COMMON blocks that are used further down |
+//! | `aliases` | one variable as two arguments |
+//! | `parts` | parts of arrays as arguments |
 //! | `command` | the command line |
 //! | `messages` | what the tool says, as diagnostics |
 //! | `output` | the files that it writes |
@@ -20,14 +25,19 @@
 //! | `stack` | the run-time support of adjoints |
 
 mod adapt;
+mod aliases;
 mod check;
 mod command;
+mod commons;
 mod fit;
+mod functions;
 mod input;
 mod intrinsics;
+mod jumps;
 mod messages;
 mod mixed;
 mod output;
+mod parts;
 mod silence;
 mod sizes;
 mod spans;
@@ -96,13 +106,7 @@ pub fn job(
         return Err(found);
     }
     match prepared.head() {
-        Some(head) => Ok(command::job(
-            version,
-            options,
-            request,
-            head,
-            prepared.text.clone(),
-        )),
+        Some(head) => Ok(command::job(version, options, request, head, &prepared)),
         None => Err(vec![no_head(request)]),
     }
 }
@@ -156,13 +160,7 @@ impl AdTool for Tapenade {
         let Some(head) = prepared.head() else {
             return Err(vec![no_head(request)]);
         };
-        let job = command::job(
-            self.version,
-            &self.options,
-            request,
-            head,
-            prepared.text.clone(),
-        );
+        let job = command::job(self.version, &self.options, request, head, &prepared);
         let files = command::files(self.version, request);
         let ran = match self.runner.run(&job) {
             Ok(ran) => ran,
@@ -180,8 +178,7 @@ impl AdTool for Tapenade {
             }
         };
         let file = ran.files.get(&files.messages).map_or("", String::as_str);
-        let mut found =
-            messages::diagnostics(&prepared, request, &self.options, &ran.said, file);
+        let mut found = messages::diagnostics(&prepared, request, &self.options, &ran.said, file);
         split(&mut found, warnings)?;
         let text = output::text(&ran, &files.input);
         if text.trim().is_empty() && (ran.said.contains("(AD06)") || file.contains("(AD06)")) {
@@ -233,6 +230,6 @@ fn last(said: &str) -> String {
     };
     lines()
         .find(|l| l.contains("Exception") || l.contains("Error"))
-        .or_else(|| lines().last())
+        .or_else(|| lines().next_back())
         .map_or_else(String::new, |l| format!("; it said: {l}"))
 }

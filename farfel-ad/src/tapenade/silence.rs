@@ -7,8 +7,8 @@
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind,
-    Symbol, Type, Unit, walk_block_mut,
+    Block, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind, Symbol, Type,
+    Unit, walk_block, walk_block_mut,
 };
 
 /// Takes input, output, STOP and PAUSE out of a unit. Returns whether there was any.
@@ -77,6 +77,25 @@ fn status(io: &Io) -> Option<&Expr> {
         ExprKind::Keyword(name, e) if name == "IOSTAT" => Some(&**e),
         _ => None,
     })
+}
+
+/// Declares what input and output name: of what is only named there the tool forgets that
+/// it has an implicit type.
+pub(super) fn declare_named(unit: &mut Unit) {
+    let mut named = Vec::new();
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Io(io) = &s.kind {
+            for e in io.control.iter().chain(&io.items) {
+                e.for_each_symbol(&mut |s| named.push(s));
+            }
+        }
+    });
+    for s in named {
+        if unit.symbols[s].is_variable() && !unit.symbols[s].typed {
+            unit.symbols[s].typed = true;
+            unit.declare(s);
+        }
+    }
 }
 
 /// What stands in for STOP with a code.

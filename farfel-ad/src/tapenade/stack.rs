@@ -210,7 +210,10 @@ pub(super) fn pair(r: Routine<'_>, name: &str, pair: Pair) -> Option<String> {
     } else {
         (derivative, value)
     };
-    let _ = write!(out, "      CALL {first}\n      CALL {second}\n      END\n\n");
+    let _ = write!(
+        out,
+        "      CALL {first}\n      CALL {second}\n      END\n\n"
+    );
     Some(out)
 }
 

@@ -5,12 +5,11 @@
 //! the last argument.
 
 use farfel_lang::ir::{
-    Class, ExprKind, Place, Spec, SpecKind, SymId, Unit, for_each_symbol_mut, walk_exprs,
+    Class, Entity, ExprKind, Place, Spec, SpecKind, SymId, Unit, for_each_symbol_mut, walk_exprs,
 };
 
 /// The file of constants. The value is never used.
-pub(super) const DIFFSIZES: &str =
-    "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=1)\n";
+pub(super) const DIFFSIZES: &str = "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=1)\n";
 
 /// Why a unit cannot be generalised.
 pub(super) enum Fault {
@@ -60,30 +59,23 @@ pub(super) fn generalise(unit: &mut Unit) -> Result<(), Fault> {
         }
     });
     remove(unit, max);
-    // The bounds name it, so its type comes first.
-    for s in &mut unit.specs {
-        if let SpecKind::Type(_, list) = &mut s.kind {
-            list.retain(|e| e.sym != count);
-        }
-    }
-    let span = unit.span;
-    if let Some(ty) = unit.symbols[count].ty {
-        let at = usize::from(matches!(
-            unit.specs.first().map(|s| &s.kind),
-            Some(SpecKind::Implicit)
-        ));
-        let kind = SpecKind::Type(
-            ty,
-            vec![farfel_lang::ir::Entity {
-                sym: count,
-                dims: false,
-            }],
-        );
-        unit.specs.insert(at, Spec { kind, span });
-    }
-    unit.specs
-        .retain(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()));
+    declare_first(unit, count);
     Ok(())
+}
+
+/// Declares a variable before everything else: bounds may name it.
+pub(super) fn declare_first(unit: &mut Unit, sym: SymId) {
+    unit.undeclare(sym);
+    let span = unit.span;
+    let Some(ty) = unit.symbols[sym].ty else {
+        return;
+    };
+    let at = usize::from(matches!(
+        unit.specs.first().map(|s| &s.kind),
+        Some(SpecKind::Implicit)
+    ));
+    let kind = SpecKind::Type(ty, vec![Entity { sym, dims: false }]);
+    unit.specs.insert(at, Spec { kind, span });
 }
 
 fn uses(unit: &Unit, sym: SymId) -> bool {

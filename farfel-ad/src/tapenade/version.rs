@@ -92,7 +92,10 @@ mod tests {
                 "Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nTapenade 3.16 (master) -  9 Oct 2020",
                 Some((3, 16)),
             ),
-            ("@@ TAPENADE_HOME=/opt/x\nTapenade version 4.0", Some((4, 0))),
+            (
+                "@@ TAPENADE_HOME=/opt/x\nTapenade version 4.0",
+                Some((4, 0)),
+            ),
             ("3.9", Some((3, 9))),
             ("java: command not found", None),
             ("Tapenade", None),

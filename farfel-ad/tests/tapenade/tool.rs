@@ -47,6 +47,7 @@ impl Runner for Program {
 }
 
 /// Where the real one is installed.
+#[expect(clippy::print_stderr, reason = "says which tests did not run")]
 pub fn home() -> Option<PathBuf> {
     let home = std::env::var_os("TAPENADE_HOME").filter(|h| !h.is_empty());
     if home.is_none() {

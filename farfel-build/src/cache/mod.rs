@@ -209,7 +209,7 @@ impl Cache {
     /// the one fails or is killed, the next of them makes it.
     ///
     /// `make` must not wait for anything that another caller of this function may hold, such
-    /// as a token of a job server: take tokens before.
+    /// as a token of a job server: take tokens before. Nor may it ask for the same key.
     ///
     /// # Errors
     ///

@@ -293,12 +293,19 @@ pub(super) fn shown(url: &str) -> String {
     };
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
     let (place, query) = rest.split_at(end);
-    match place.rsplit_once('@') {
-        Some((_, place)) => format!("{scheme}://{place}"),
+    let place = match place.rsplit_once('@') {
+        Some((_, place)) => place,
         // A password that is not encoded as it should be, or a query: nobody can tell.
-        None if query.contains('@') => format!("{scheme}://"),
-        None => format!("{scheme}://{place}"),
+        None if query.contains('@') => "",
+        None => place,
+    };
+    let host = place.split('/').next().unwrap_or(place);
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    if !host.ends_with(']') && port.contains(|c: char| !c.is_ascii_digit()) {
+        // No port: a password whose host was forgotten.
+        return format!("{scheme}://");
     }
+    format!("{scheme}://{place}")
 }
 
 /// The address of the remote cache as it may be shown, and how long an answer takes.
@@ -332,3 +339,6 @@ fn connect(url: &str, timeout: Duration) -> Result<Arc<dyn Backend>, String> {
 fn connect(_url: &str, _timeout: Duration) -> Result<Arc<dyn Backend>, String> {
     Err("turn on the feature `remote-cache` of farfel-build for it".into())
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,6 +45,8 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
     let lowered = steps.add(NodeKind::Lower, "lower".into(), notes, &parsed);
 
     let mut made: Vec<usize> = Vec::new();
+    // All that each request needs, also by way of others.
+    let mut below: Vec<BTreeSet<usize>> = Vec::new();
     for (i, (request, head)) in requests.iter().zip(&references.heads).enumerate() {
         let reached = references.reached([*head]);
         let earlier: BTreeSet<usize> = reached
@@ -52,13 +54,8 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
             .flat_map(|u| &references.requests[*u])
             .copied()
             .collect();
-        let mut needs: Vec<usize> = earlier
-            .iter()
-            .filter_map(|r| made.get(*r).copied())
-            .collect();
-        if needs.is_empty() {
-            needs.push(lowered);
-        }
+        let needs = nearest(&earlier, &below, &made, lowered);
+        below.push(earlier);
         let mut hasher = text_of(&mut reached.iter().copied());
         let what = derivative_of(program, request);
         hasher.update(what.as_bytes());
@@ -77,14 +74,8 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
     };
     let mut objects = Vec::new();
     for group in &groups {
-        let mut needs: Vec<usize> = group
-            .requests
-            .iter()
-            .filter_map(|r| made.get(*r).copied())
-            .collect();
-        if needs.is_empty() {
-            needs.push(lowered);
-        }
+        let wanted = group.requests.iter().copied().collect();
+        let needs = nearest(&wanted, &below, &made, lowered);
         let mut hasher = text_of(&mut group.reads.iter().copied());
         for i in &group.calls {
             hasher.update(digests[*i].interface.as_bytes());
@@ -113,6 +104,30 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
         steps.add(NodeKind::Bind, label.into(), Vec::new(), &[lowered]);
     }
     steps.0
+}
+
+/// The steps of those of some requests that no other one of them needs; lowering, where there
+/// are no requests.
+fn nearest(
+    requests: &BTreeSet<usize>,
+    below: &[BTreeSet<usize>],
+    made: &[usize],
+    lowered: usize,
+) -> Vec<usize> {
+    let implied: BTreeSet<usize> = requests
+        .iter()
+        .filter_map(|r| below.get(*r))
+        .flatten()
+        .copied()
+        .collect();
+    let mut steps: Vec<usize> = requests
+        .difference(&implied)
+        .filter_map(|r| made.get(*r).copied())
+        .collect();
+    if steps.is_empty() {
+        steps.push(lowered);
+    }
+    steps
 }
 
 #[derive(Default)]

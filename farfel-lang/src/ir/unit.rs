@@ -188,6 +188,15 @@ pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
         .unwrap_or_else(|| wanted.into())
 }
 
+impl IntoIterator for Symbols {
+    type Item = Symbol;
+    type IntoIter = std::vec::IntoIter<Symbol>;
+    /// The symbols in the order of their handles.
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
 impl Index<SymId> for Symbols {
     type Output = Symbol;
     fn index(&self, id: SymId) -> &Symbol {

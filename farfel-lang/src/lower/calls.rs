@@ -1,6 +1,7 @@
 //! The calls of a unit, seen alike whether they are CALL statements or function
 //! references.
 
+use crate::callgraph::UnitIndex;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Intrinsic;
 use crate::ir::{
@@ -256,31 +257,77 @@ pub(super) fn check_calls(
     });
 }
 
-/// The names of all top-level procedures that a unit (with what is nested in it) calls or
-/// passes on, in the order of their first mention.
-pub(super) fn references_in_order(unit: &Unit) -> Vec<Name> {
-    let mut found: Vec<Name> = Vec::new();
-    collect(unit, &mut |n| {
-        if !found.contains(n) {
-            found.push(n.clone());
-        }
-    });
-    found
+/// Does a block have AD blocks in it?
+pub(super) fn has_ad_blocks(block: &[Stmt]) -> bool {
+    block.iter().any(|s| match &s.kind {
+        StmtKind::Ad(_) => true,
+        _ => s.blocks().into_iter().any(|b| has_ad_blocks(b)),
+    })
 }
 
-fn collect(unit: &Unit, f: &mut dyn FnMut(&Name)) {
-    let mut look = |id: SymId| {
-        if let Some(n) = global(&unit.symbols, id) {
-            f(n);
+/// Which top-level units a unit mentions, as positions in the program.
+pub(super) struct Mentions {
+    /// Those that it calls or passes on, each once, in the order of their first mention.
+    pub references: Vec<usize>,
+    /// The lifted subprograms that it passes on, each once, in textual order.
+    pub closures: Vec<usize>,
+}
+
+impl Mentions {
+    /// Of a unit without nested subprograms.
+    pub fn of(unit: &Unit, index: &UnitIndex) -> Self {
+        let symbols = &unit.symbols;
+        let mut seen = vec![false; symbols.len()];
+        let mut references = Vec::new();
+        let mut look = |id: SymId| {
+            if !std::mem::replace(&mut seen[id.0 as usize], true)
+                && let Some(n) = global(symbols, id)
+            {
+                references.extend(index.get(n));
+            }
+        };
+        let mut closures: Vec<usize> = Vec::new();
+        let mut passed = |args: &[Expr]| {
+            for a in args {
+                if let ExprKind::Closure(s, _) = a.kind
+                    && let Some(c) = index.get(&symbols[s].name)
+                    && !closures.contains(&c)
+                {
+                    closures.push(c);
+                }
+            }
+        };
+        walk_block(&unit.body, &mut |s| {
+            if let StmtKind::Call(_, args) = &s.kind {
+                passed(args);
+            }
+            s.for_each_own_symbol(&mut look);
+            s.for_each_own_expr(&mut |e| {
+                e.walk(&mut |e| match &e.kind {
+                    ExprKind::Call(s, args) => {
+                        look(*s);
+                        passed(args);
+                    }
+                    ExprKind::Var(s) | ExprKind::Apply(s, _) | ExprKind::Element(s, _) => look(*s),
+                    ExprKind::Closure(s, captured) => {
+                        look(*s);
+                        captured.iter().copied().for_each(&mut look);
+                    }
+                    ExprKind::ImpliedDo(d) => look(d.var),
+                    _ => {}
+                });
+            });
+        });
+        for (_, s) in symbols.iter() {
+            if let Class::StatementFunction(_, e) = &s.class
+                && !matches!(s.place, Place::Host(_))
+            {
+                e.for_each_symbol(&mut look);
+            }
         }
-    };
-    crate::ir::for_each_symbol(&unit.body, &mut look);
-    for (_, s) in unit.symbols.iter() {
-        if let (Class::StatementFunction(_, e), false) =
-            (&s.class, matches!(s.place, Place::Host(_)))
-        {
-            e.for_each_symbol(&mut look);
+        Mentions {
+            references,
+            closures,
         }
     }
-    unit.nested.iter().for_each(|n| collect(n, f));
 }

@@ -1,10 +1,14 @@
 //! Drops names that a unit no longer uses.
 
 use crate::ir::{
-    Class, Expr, Place, SaveItem, SpecKind, SymId, Symbols, Unit, for_each_symbol,
+    Class, Expr, Name, Place, SaveItem, SpecKind, SymId, Symbols, Unit, for_each_symbol,
     for_each_symbol_mut,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashSet;
+
+/// The names of the units that a pass has changed or added. For all others [`compact`] has
+/// nothing to do, if it was done before.
+pub(super) type Changed = HashSet<Name>;
 
 /// Removes the symbols that nothing in the unit needs, with their declarations.
 ///
@@ -12,30 +16,36 @@ use std::collections::{BTreeSet, HashMap};
 /// otherwise stay reserved and declared.
 pub(super) fn compact(unit: &mut Unit) {
     let used = used(unit);
-    if used.len() == unit.symbols.len() {
+    if used.iter().all(|u| *u) {
         return;
     }
-    let unused: Vec<SymId> = unit.symbols.ids().filter(|id| !used.contains(id)).collect();
+    let unused: Vec<SymId> = unit
+        .symbols
+        .ids()
+        .filter(|id| !used[id.0 as usize])
+        .collect();
     for id in unused {
         unit.undeclare(id);
     }
     let old = std::mem::take(&mut unit.symbols);
-    let mut map = HashMap::new();
+    let mut map = Vec::with_capacity(old.len());
     let mut symbols = Symbols::default();
-    for (id, s) in old.iter().filter(|(id, _)| used.contains(id)) {
-        map.insert(id, symbols.add(s.clone()));
+    for (s, used) in old.into_iter().zip(&used) {
+        map.push(if *used { symbols.add(s) } else { SymId(0) });
     }
     unit.symbols = symbols;
     renumber(unit, &map);
 }
 
-fn used(unit: &Unit) -> BTreeSet<SymId> {
-    let mut used: BTreeSet<SymId> = BTreeSet::new();
+/// For each symbol of a unit, whether anything needs it.
+fn used(unit: &Unit) -> Vec<bool> {
+    let mut used = Used {
+        marks: vec![false; unit.symbols.len()],
+        open: Vec::new(),
+    };
     used.extend(unit.args.iter().filter_map(|a| a.sym()));
     used.extend(unit.result);
-    for_each_symbol(&unit.body, &mut |s| {
-        used.insert(s);
-    });
+    for_each_symbol(&unit.body, &mut |s| used.insert(s));
     for spec in &unit.specs {
         match &spec.kind {
             SpecKind::Common(blocks) => {
@@ -74,47 +84,56 @@ fn used(unit: &Unit) -> BTreeSet<SymId> {
         }
     }
     // What the facts of used symbols mention is used too.
-    let mut open: Vec<SymId> = used.iter().copied().collect();
-    while let Some(id) = open.pop() {
+    while let Some(id) = used.open.pop() {
         let s = &unit.symbols[id];
         if matches!(s.place, Place::Host(_)) {
             continue;
         }
-        let mut found = BTreeSet::new();
         match &s.class {
-            Class::Parameter(e) => add(e, &mut found),
+            Class::Parameter(e) => add(e, &mut used),
             Class::StatementFunction(dummies, e) => {
-                found.extend(dummies);
-                add(e, &mut found);
+                used.extend(dummies.iter().copied());
+                add(e, &mut used);
             }
-            Class::Namelist(members) => found.extend(members),
+            Class::Namelist(members) => used.extend(members.iter().copied()),
             _ => {}
         }
         for d in &s.dims {
             d.lower
                 .iter()
                 .chain(&d.upper)
-                .for_each(|e| add(e, &mut found));
+                .for_each(|e| add(e, &mut used));
         }
-        s.length.iter().for_each(|e| add(e, &mut found));
-        open.extend(found.into_iter().filter(|f| used.insert(*f)));
+        s.length.iter().for_each(|e| add(e, &mut used));
     }
-    used
+    used.marks
 }
 
-fn add(e: &Expr, to: &mut BTreeSet<SymId>) {
-    e.for_each_symbol(&mut |s| {
-        to.insert(s);
-    });
+struct Used {
+    marks: Vec<bool>,
+    /// Those whose facts were not looked at yet.
+    open: Vec<SymId>,
+}
+
+impl Used {
+    fn insert(&mut self, s: SymId) {
+        if !std::mem::replace(&mut self.marks[s.0 as usize], true) {
+            self.open.push(s);
+        }
+    }
+
+    fn extend(&mut self, all: impl IntoIterator<Item = SymId>) {
+        all.into_iter().for_each(|s| self.insert(s));
+    }
+}
+
+fn add(e: &Expr, to: &mut Used) {
+    e.for_each_symbol(&mut |s| to.insert(s));
 }
 
 /// Replaces every symbol in the unit, except in nested units.
-fn renumber(unit: &mut Unit, map: &HashMap<SymId, SymId>) {
-    let fix = &mut |s: &mut SymId| {
-        if let Some(new) = map.get(s) {
-            *s = *new;
-        }
-    };
+fn renumber(unit: &mut Unit, map: &[SymId]) {
+    let fix = &mut |s: &mut SymId| *s = map[s.0 as usize];
     for a in &mut unit.args {
         if let crate::ir::Arg::Dummy(s) = a {
             fix(s);

@@ -137,10 +137,7 @@ impl<'a> Import<'a> {
                         dims: false,
                     });
                 }
-                to.add_spec(
-                    SpecKind::Common(vec![(name.clone(), entities)]),
-                    spec.span,
-                );
+                to.add_spec(SpecKind::Common(vec![(name.clone(), entities)]), spec.span);
             }
         }
     }

@@ -142,12 +142,20 @@ impl Forest {
         })
     }
 
+    /// A unit without surroundings and without nested ones has no links, now and later.
+    fn stands_alone(&self, node: usize) -> bool {
+        self.nodes[node].parent.is_none() && self.nodes[node].children.is_empty()
+    }
+
     /// Links what calls of nested subprograms, array bounds and definitions need, until
     /// nothing new turns up.
     fn link_everything_needed(&mut self) {
         loop {
             let before: usize = self.nodes.iter().map(|n| n.unit.symbols.len()).sum();
             for node in 0..self.nodes.len() {
+                if self.stands_alone(node) {
+                    continue;
+                }
                 let ids: Vec<SymId> = self.nodes[node].unit.symbols.ids().collect();
                 for id in ids {
                     for needed in self.needed(node, id) {
@@ -235,6 +243,9 @@ impl Forest {
 
     /// What a unit takes from its surroundings as arguments, in alphabetical order.
     fn captured(&self, node: usize) -> Vec<Root> {
+        if self.nodes[node].parent.is_none() {
+            return Vec::new();
+        }
         let mut found: Vec<Root> = self.nodes[node]
             .unit
             .symbols
@@ -292,7 +303,10 @@ impl Forest {
 
     /// Every reference to a nested subprogram becomes one to its top-level form.
     fn rewrite_calls(&mut self, node: usize, captured: &[Vec<Root>]) {
-        let ids: Vec<SymId> = self.nodes[node].unit.symbols.ids().collect();
+        let ids: Vec<SymId> = match self.stands_alone(node) {
+            true => Vec::new(),
+            false => self.nodes[node].unit.symbols.ids().collect(),
+        };
         let mut closures: HashMap<SymId, Vec<SymId>> = HashMap::new();
         for id in ids {
             let Some(target) = self.nested(node, id) else {
@@ -307,6 +321,9 @@ impl Forest {
         if let Some(own) = self.separate_result(node) {
             let taken = captured[node].iter().map(|r| self.view(node, *r)).collect();
             closures.insert(own, taken);
+        }
+        if closures.is_empty() {
+            return;
         }
         let names: Vec<(SymId, Name)> = closures
             .keys()

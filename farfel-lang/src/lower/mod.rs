@@ -21,6 +21,7 @@ mod compact;
 mod import;
 mod lift;
 mod outline;
+mod passed;
 mod propagate;
 mod prune;
 mod specialize;
@@ -98,19 +99,27 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             requests,
             diagnostics,
         } = &mut state;
+        let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
             Stage::Lift => lift::lift(program, diagnostics),
-            Stage::Specialize => specialize::specialize(program, &roots, diagnostics),
+            Stage::Specialize => {
+                specialize::specialize(program, &roots, &mut changed, diagnostics);
+            }
             Stage::Prune => prune::prune(program, &roots),
-            Stage::Outline => blocks = outline::outline(program, diagnostics),
+            Stage::Outline => blocks = outline::outline(program, &mut changed, diagnostics),
             Stage::Stage => {
-                propagate::propagate(program, &roots, diagnostics);
-                let unordered = stage::stage(program, &blocks, diagnostics);
-                *requests = stage::order(program, unordered, diagnostics);
+                propagate::propagate(program, &roots, &mut changed, diagnostics);
+                let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
+                *requests = stage::order(program, staged, diagnostics);
             }
         }
-        program.units.iter_mut().for_each(compact::compact);
+        for unit in &mut program.units {
+            // `lift` is first, and drops what nobody used to begin with, too.
+            if pass == Stage::Lift || changed.contains(&unit.name) {
+                compact::compact(unit);
+            }
+        }
         if !any_errors(diagnostics) {
             holds_after(pass, program);
         }

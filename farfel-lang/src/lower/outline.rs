@@ -6,10 +6,11 @@
 //! their units and then in the order of the text, so that numbers do not depend on the
 //! order of files.
 
-use super::calls::global;
+use super::calls::{global, has_ad_blocks};
+use super::compact::Changed;
 use super::import::{Import, variables_needed};
-use super::prune::CallGraph;
 use super::storage::{Storage, common_blocks, members};
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
@@ -23,42 +24,46 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// The number of the block that each outlined subroutine comes from.
 pub(super) type Blocks = HashMap<Name, u32>;
 
-pub(super) fn outline(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Blocks {
-    let mut names: Vec<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    names.sort();
-    let mut taken: HashSet<Name> = names.iter().cloned().collect();
+/// Adds the names of the units that it changes or adds to `changed`.
+pub(super) fn outline(
+    program: &mut Program,
+    changed: &mut Changed,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Blocks {
+    let mut places: Vec<usize> = (0..program.units.len())
+        .filter(|i| has_ad_blocks(&program.units[*i].body))
+        .collect();
+    if places.is_empty() {
+        return Blocks::new();
+    }
+    places.sort_by(|a, b| program.units[*a].name.cmp(&program.units[*b].name));
+    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
     let mut blocks = Blocks::new();
-    let sharing = Sharing::of(program);
-    for name in names {
-        let mut open = vec![name];
-        // Blocks inside of blocks come out of the new subroutines in turn. By name: places
-        // change when subroutines are added.
-        while let Some(name) = open.pop() {
-            let Some(at) = program.units.iter().position(|u| u.name == name) else {
-                continue;
-            };
-            let mut new = Vec::new();
-            let unit = &mut program.units[at];
-            let formats = formats(unit);
-            let mut body = std::mem::take(&mut unit.body);
-            let mut outline = Outline {
-                taken: &mut taken,
-                blocks: &mut blocks,
-                formats,
-                sharing: sharing.as_ref(),
-                new: &mut new,
-                diagnostics,
-            };
-            outline.blocks(unit, &mut body);
-            unit.body = body;
-            // The new subroutines go before their unit, which moves up.
-            open.extend(new.iter().rev().map(|u| u.name.clone()));
-            program.units.splice(at..at, new);
-        }
+    let sharing = Sharing::of(program, &places);
+    let mut new: Vec<Vec<Unit>> = vec![Vec::new(); program.units.len()];
+    for at in places {
+        let mut outline = Outline {
+            taken: &mut taken,
+            blocks: &mut blocks,
+            formats: Vec::new(),
+            sharing: sharing.as_ref(),
+            new: Vec::new(),
+            diagnostics,
+        };
+        outline.unit(&mut program.units[at], &mut new[at]);
+        changed.insert(program.units[at].name.clone());
+        changed.extend(new[at].iter().map(|u| u.name.clone()));
     }
+    let old = std::mem::take(&mut program.units);
+    // The new subroutines go before their unit.
+    program.units = old
+        .into_iter()
+        .zip(new)
+        .flat_map(|(unit, new)| new.into_iter().chain([unit]))
+        .collect();
     blocks
 }
 
@@ -68,11 +73,25 @@ struct Outline<'a> {
     /// The FORMAT statements of the unit.
     formats: Vec<Spec>,
     sharing: Option<&'a Sharing>,
-    new: &'a mut Vec<Unit>,
+    /// The subroutines of the unit's blocks.
+    new: Vec<Unit>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Outline<'_> {
+    /// Takes the blocks out of a unit, and adds the new subroutines to `out`, each behind
+    /// those that come out of blocks inside of it.
+    fn unit(&mut self, unit: &mut Unit, out: &mut Vec<Unit>) {
+        let mut body = std::mem::take(&mut unit.body);
+        self.formats = formats(unit, &body);
+        self.blocks(unit, &mut body);
+        unit.body = body;
+        for mut new in std::mem::take(&mut self.new) {
+            self.unit(&mut new, out);
+            out.push(new);
+        }
+    }
+
     fn blocks(&mut self, unit: &mut Unit, body: &mut [Stmt]) {
         for stmt in body {
             let span = stmt.span;
@@ -190,20 +209,17 @@ impl Outline<'_> {
 struct Sharing {
     assigned: Assigned,
     graph: CallGraph,
-    /// For every unit, the COMMON blocks that it declares.
-    commons: HashMap<Name, Vec<Name>>,
+    /// For every unit, its name and the COMMON blocks that it declares.
+    commons: Vec<(Name, Vec<Name>)>,
 }
 
 impl Sharing {
-    /// Nothing if no unit with an AD block has an EQUIVALENCE.
-    fn of(program: &Program) -> Option<Self> {
-        let concerned = program.units.iter().any(|u| {
-            let mut blocks = false;
-            walk_block(&u.body, &mut |s| {
-                blocks |= matches!(s.kind, StmtKind::Ad(_))
-            });
-            blocks && has_equivalence(u)
-        });
+    /// Nothing if no unit with an AD block has an EQUIVALENCE. `with_blocks` are the
+    /// positions of the units with AD blocks.
+    fn of(program: &Program, with_blocks: &[usize]) -> Option<Self> {
+        let concerned = with_blocks
+            .iter()
+            .any(|i| has_equivalence(&program.units[*i]));
         concerned.then(|| Sharing {
             assigned: Assigned::of(program),
             graph: CallGraph::of(program),
@@ -252,11 +268,14 @@ impl Sharing {
         for_each_symbol(&block.body, &mut |s| {
             called.extend(global(&unit.symbols, s).cloned())
         });
-        let reached = self.graph.reached(&called);
+        let called = called.iter().filter_map(|n| self.graph.index(n));
+        let reached = self.graph.reached(called);
         for common in common_blocks(unit) {
             let mut seen: Vec<&Name> = reached
                 .iter()
-                .filter(|u| self.commons.get(*u).is_some_and(|c| c.contains(&common)))
+                .map(|u| &self.commons[*u])
+                .filter(|(_, declared)| declared.contains(&common))
+                .map(|(name, _)| name)
                 .collect();
             seen.sort();
             let members = members(unit, &common);
@@ -300,15 +319,15 @@ pub(super) fn bases(items: &[AdItem]) -> Vec<SymId> {
     found
 }
 
-/// All FORMAT statements of a unit.
-fn formats(unit: &Unit) -> Vec<Spec> {
+/// All FORMAT statements of a unit with these statements.
+fn formats(unit: &Unit, body: &[Stmt]) -> Vec<Spec> {
     let mut found: Vec<Spec> = unit
         .specs
         .iter()
         .filter(|s| matches!(s.kind, SpecKind::Format(..)))
         .cloned()
         .collect();
-    walk_block(&unit.body, &mut |s| {
+    walk_block(body, &mut |s| {
         if let (StmtKind::Format(text), Some(l)) = (&s.kind, s.label) {
             found.push(Spec {
                 kind: SpecKind::Format(l, text.clone()),

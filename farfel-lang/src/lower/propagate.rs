@@ -4,29 +4,35 @@
 //! that every stage before shows the subprograms with the arguments the user gave them.
 
 use super::calls::{Constant, check_calls, for_each_call_mut, global};
-use super::specialize::{class_and_type, procedure_values};
+use super::compact::Changed;
+use super::passed::Passed;
+use super::specialize::class_and_type;
+use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;
 use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// Adds the names of the units that it changes to `changed`.
 pub(super) fn propagate(
     program: &mut Program,
     roots: &HashSet<Name>,
+    changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let constants = constants(program, roots);
+    if constants.is_empty() {
+        return;
+    }
     // Substitute inside the units that have the dummy procedures.
-    let kinds: HashMap<Name, (Class, Option<Type>)> = program
-        .units
-        .iter()
-        .map(|u| (u.name.clone(), class_and_type(u)))
-        .collect();
+    let mut kinds: HashMap<Name, (Class, Option<Type>)> = HashMap::new();
+    let index = UnitIndex::of(program);
     for unit in &program.units {
         for (position, dummy) in procedure_dummies(unit) {
             if let Some(Constant::Global(name)) = constants.get(&(unit.name.clone(), position))
-                && let Some(target) = program.unit(name)
+                && let Some(target) = index.unit(program, name)
             {
+                kinds.insert(name.clone(), class_and_type(target));
                 check_calls(unit, dummy, target, 0, diagnostics);
             }
         }
@@ -40,32 +46,41 @@ pub(super) fn propagate(
         }
     }
     // Drop the arguments, here and in the calls.
-    let dropped = |unit: &Name, position: usize| constants.contains_key(&(unit.clone(), position));
+    let mut dropped: HashMap<Name, Vec<usize>> = HashMap::new();
+    for (unit, position) in constants.into_keys() {
+        dropped.entry(unit).or_default().push(position);
+    }
     for unit in &mut program.units {
-        let name = unit.name.clone();
-        let mut position = 0;
-        unit.args.retain(|_| {
-            position += 1;
-            !dropped(&name, position - 1)
-        });
+        let mut any = false;
+        if let Some(positions) = dropped.get(&unit.name) {
+            drop_at(&mut unit.args, positions);
+            any = true;
+        }
         let Unit { symbols, body, .. } = unit;
         for_each_call_mut(body, &mut |callee, args| {
-            let Some(callee) = global(symbols, *callee) else {
-                return;
-            };
-            let mut position = 0;
-            args.retain(|_| {
-                position += 1;
-                !dropped(callee, position - 1)
-            });
+            if let Some(positions) = global(symbols, *callee).and_then(|c| dropped.get(c)) {
+                drop_at(args, positions);
+                any = true;
+            }
         });
+        if any {
+            changed.insert(unit.name.clone());
+        }
     }
+}
+
+fn drop_at<T>(list: &mut Vec<T>, positions: &[usize]) {
+    let mut position = 0;
+    list.retain(|_| {
+        position += 1;
+        !positions.contains(&(position - 1))
+    });
 }
 
 /// The dummy procedures that stand for one procedure only, and which.
 fn constants(program: &Program, roots: &HashSet<Name>) -> BTreeMap<(Name, usize), Constant> {
-    let all: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    procedure_values(program, &all, roots)
+    Passed::of(program, &vec![true; program.units.len()])
+        .values(roots)
         .into_iter()
         .filter(|(_, v)| v.len() == 1 && !v.contains(&Constant::Outside))
         .filter_map(|(k, v)| Some((k, v.into_iter().next()?)))

@@ -8,12 +8,13 @@
 //! two would bear the same name, or where one of them may be assigned: Fortran forbids two
 //! names for one variable that is assigned.
 
-use super::calls::{
-    Constant, check_calls, for_each_call, for_each_call_mut, global, references_in_order,
-};
+use super::calls::{Constant, Mentions, check_calls, for_each_call, for_each_call_mut, global};
+use super::compact::Changed;
 use super::import::Import;
-use super::prune::CallGraph;
+use super::passed::Passed;
+use super::prune::reached;
 use super::state::share;
+use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{
@@ -21,44 +22,45 @@ use crate::ir::{
     unused_name,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// More copies of one subprogram than this means that they would never end.
 const MOST_COPIES: usize = 500;
 
+/// Adds the names of the units that it changes or adds to `changed`.
 pub(super) fn specialize(
     program: &mut Program,
     roots: &HashSet<Name>,
+    changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    if program.units.iter().any(|u| !closures_of(u).is_empty()) {
-        share(program, &is_copied);
-    }
     let mut specializer = Specializer {
-        assigned: Assigned::of(program),
-        taken: names(program),
+        assigned: None,
+        taken: HashSet::new(),
         program,
         copies: HashMap::new(),
         counts: HashMap::new(),
         totals: HashMap::new(),
         original: HashMap::new(),
+        places: HashMap::new(),
+        families: HashMap::new(),
+        changed,
         diagnostics,
     };
-    for name in callees_first(specializer.program) {
-        specializer.unit(&name);
-    }
+    specializer.round();
     // What is left of procedure arguments are plain procedures. Those that differ from call
     // to call need copies too.
     while specializer.diagnostics.is_empty() && specializer.close_constants(roots) {
-        for name in callees_first(specializer.program) {
-            specializer.unit(&name);
-        }
+        specializer.round();
     }
 }
 
 /// Copies are made of units with dummy procedures only.
-fn is_copied(unit: &Unit) -> bool {
-    procedure_dummies(unit).next().is_some()
+fn copied(program: &Program) -> Vec<bool> {
+    let units = program.units.iter();
+    units
+        .map(|u| procedure_dummies(u).next().is_some())
+        .collect()
 }
 
 fn names(program: &Program) -> HashSet<Name> {
@@ -71,77 +73,84 @@ fn names(program: &Program) -> HashSet<Name> {
         .collect()
 }
 
-/// Units so that what is called comes before what calls it; a lifted subprogram comes
-/// behind the unit that it was nested in.
-fn callees_first(program: &Program) -> Vec<Name> {
+/// The units that pass closures on, so that what is called comes before what calls it; a
+/// lifted subprogram comes behind the unit that it was nested in.
+fn callers_of_closures(program: &Program) -> Vec<usize> {
+    /// Recursion is followed on a list, not on the stack: call chains may be long.
+    enum Step {
+        Visit(usize),
+        Done(usize),
+    }
+    let index = UnitIndex::of(program);
+    let units: Vec<Mentions> = program
+        .units
+        .iter()
+        .map(|u| Mentions::of(u, &index))
+        .collect();
+    let mut order = Vec::new();
+    let mut is_nested = vec![false; units.len()];
+    for c in units.iter().flat_map(|u| &u.closures) {
+        is_nested[*c] = true;
+    }
+    if !is_nested.contains(&true) {
+        return order;
+    }
     // Lifted subprograms stand before their surroundings, innermost first, and bear their
     // name as a prefix; they are visited with them.
-    let units: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-    let mut done: BTreeSet<Name> = BTreeSet::new();
-    let mut order = Vec::new();
-    fn visit(
-        name: &Name,
-        units: &HashMap<&Name, &Unit>,
-        done: &mut BTreeSet<Name>,
-        order: &mut Vec<Name>,
-    ) {
-        let Some(unit) = units.get(name) else { return };
-        if !done.insert(name.clone()) {
-            return;
-        }
-        let closures = closures_of(unit);
-        for callee in references_in_order(unit) {
-            if !closures.contains(&callee) {
-                visit(&callee, units, done, order);
-            }
-        }
-        // What the closures call must be ready too, before this unit passes them on.
-        for c in &closures {
-            if let Some(inner) = units.get(c) {
-                for callee in references_in_order(inner) {
-                    if callee != *name
-                        && !closures_of(inner).contains(&callee)
-                        && !closures.contains(&callee)
-                    {
-                        visit(&callee, units, done, order);
+    let all = 0..units.len();
+    let outer = all.clone().filter(|i| !is_nested[*i]);
+    let mut done = vec![false; units.len()];
+    let mut open: Vec<Step> = Vec::new();
+    let mut next: Vec<Step> = Vec::new();
+    for start in outer.chain(all) {
+        open.push(Step::Visit(start));
+        while let Some(step) = open.pop() {
+            let at = match step {
+                Step::Visit(at) => at,
+                Step::Done(at) => {
+                    if !units[at].closures.is_empty() {
+                        order.push(at);
                     }
+                    continue;
                 }
+            };
+            if std::mem::replace(&mut done[at], true) {
+                continue;
             }
+            let Mentions {
+                references,
+                closures,
+            } = &units[at];
+            let callees = references.iter().filter(|c| !closures.contains(c));
+            next.extend(callees.map(|c| Step::Visit(*c)));
+            // What the closures call must be ready too, before this unit passes them on.
+            for inner in closures.iter().map(|c| &units[*c]) {
+                let callees = inner
+                    .references
+                    .iter()
+                    .filter(|c| **c != at && !inner.closures.contains(c) && !closures.contains(c));
+                next.extend(callees.map(|c| Step::Visit(*c)));
+            }
+            next.push(Step::Done(at));
+            next.extend(closures.iter().map(|c| Step::Visit(*c)));
+            open.extend(next.drain(..).rev());
         }
-        order.push(name.clone());
-        for c in closures {
-            visit(&c, units, done, order);
-        }
-    }
-    let nested: HashSet<Name> = program.units.iter().flat_map(closures_of).collect();
-    for u in program.units.iter().filter(|u| !nested.contains(&u.name)) {
-        visit(&u.name, &units, &mut done, &mut order);
-    }
-    for u in &program.units {
-        visit(&u.name, &units, &mut done, &mut order);
     }
     order
 }
 
-/// The lifted subprograms that a unit passes on, in textual order.
-fn closures_of(unit: &Unit) -> Vec<Name> {
-    let mut found = Vec::new();
+fn has_closures(unit: &Unit) -> bool {
+    let mut found = false;
     for_each_call(&unit.body, &mut |_, args| {
-        for a in args {
-            if let ExprKind::Closure(s, _) = a.kind {
-                let name = unit.symbols[s].name.clone();
-                if !found.contains(&name) {
-                    found.push(name);
-                }
-            }
-        }
+        found |= args.iter().any(|a| matches!(a.kind, ExprKind::Closure(..)));
     });
     found
 }
 
 struct Specializer<'a> {
     program: &'a mut Program,
-    assigned: Assigned,
+    /// These two are found when the first copy may be needed.
+    assigned: Option<Assigned>,
     taken: HashSet<Name>,
     /// What a copy was made for, and its name.
     copies: HashMap<Key, Name>,
@@ -151,6 +160,12 @@ struct Specializer<'a> {
     totals: HashMap<Name, usize>,
     /// The subprogram of the source that a copy finally comes from.
     original: HashMap<Name, Name>,
+    /// Where the units of the program are. Copies of the round at hand stand at the end.
+    places: HashMap<Name, usize>,
+    /// For subprograms of the source with copies: themselves and all copies, in the order
+    /// that they get in the program.
+    families: HashMap<Name, Vec<Name>>,
+    changed: &'a mut Changed,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -171,14 +186,56 @@ enum Slot {
 }
 
 impl Specializer<'_> {
-    /// Gives every call of a unit that passes closures a copy that takes none.
-    fn unit(&mut self, name: &Name) {
-        let Some(index) = self.program.units.iter().position(|u| u.name == *name) else {
-            return;
-        };
-        if closures_of(&self.program.units[index]).is_empty() {
+    /// Does every unit once, then puts the new copies where they belong.
+    fn round(&mut self) {
+        let order = callers_of_closures(self.program);
+        if order.is_empty() {
             return;
         }
+        if self.assigned.is_none() {
+            share(self.program, &copied(self.program), self.changed);
+            self.assigned = Some(Assigned::of(self.program));
+            self.taken = names(self.program);
+        }
+        let units = self.program.units.iter().enumerate();
+        self.places = units.map(|(i, u)| (u.name.clone(), i)).collect();
+        let before = self.program.units.len();
+        for at in order {
+            self.unit(at);
+        }
+        if self.program.units.len() > before {
+            self.put_in_order();
+        }
+    }
+
+    /// Copies go behind the subprogram of the source that they come from.
+    fn put_in_order(&mut self) {
+        let units = std::mem::take(&mut self.program.units);
+        let mut order: Vec<usize> = Vec::with_capacity(units.len());
+        for (i, unit) in units.iter().enumerate() {
+            if self.original.contains_key(&unit.name) {
+                continue;
+            }
+            match self.families.get(&unit.name) {
+                Some(family) => order.extend(family.iter().filter_map(|n| self.places.get(n))),
+                None => order.push(i),
+            }
+        }
+        let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
+        self.program.units = order.into_iter().filter_map(|i| units[i].take()).collect();
+    }
+
+    /// The unit of a name.
+    fn find(&self, name: &str) -> Option<&Unit> {
+        self.places.get(name).map(|i| &self.program.units[*i])
+    }
+
+    /// Gives every call of a unit that passes closures a copy that takes none.
+    fn unit(&mut self, index: usize) {
+        if !has_closures(&self.program.units[index]) {
+            return;
+        }
+        self.changed.insert(self.program.units[index].name.clone());
         // The unit itself stays in place meanwhile, for copies of it in recursion.
         let mut caller = self.program.units[index].clone();
         let mut body = std::mem::take(&mut caller.body);
@@ -188,9 +245,7 @@ impl Specializer<'_> {
             }
         });
         caller.body = body;
-        if let Some(unit) = self.program.unit_mut(name) {
-            *unit = caller;
-        }
+        self.program.units[index] = caller;
     }
 
     fn call(&mut self, caller: &mut Unit, callee: &mut SymId, args: &mut Vec<Expr>) {
@@ -198,11 +253,11 @@ impl Specializer<'_> {
             self.unresolved(caller, *callee, args);
             return;
         };
-        let Some(target) = self.program.unit(&name).cloned() else {
+        let Some(target) = self.places.get(&name).copied() else {
             self.unresolved(caller, *callee, args);
             return;
         };
-        let slots = self.slots(caller, &target, args);
+        let slots = self.slots(caller, &self.program.units[target], args);
         let key: Key = (
             name.clone(),
             args.iter()
@@ -217,7 +272,7 @@ impl Specializer<'_> {
         );
         let copy = match self.copies.get(&key) {
             Some(c) => c.clone(),
-            None => match self.copy(&target, &key, args) {
+            None => match self.copy(target, &key, args) {
                 Some(c) => c,
                 None => return,
             },
@@ -285,6 +340,11 @@ impl Specializer<'_> {
 
     /// Decides for every captured variable of every closure how the copy gets it.
     fn slots(&self, caller: &Unit, target: &Unit, args: &[Expr]) -> Vec<Vec<Slot>> {
+        let assigned = |unit: &Name, position: usize| {
+            self.assigned
+                .as_ref()
+                .is_none_or(|a| a.argument(unit, position))
+        };
         let mut all: Vec<Vec<Slot>> = Vec::new();
         let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
         for (i, a) in args.iter().enumerate() {
@@ -293,7 +353,7 @@ impl Specializer<'_> {
                 continue;
             };
             let procedure = &caller.symbols[*p].name;
-            let own = self.program.unit(procedure);
+            let own = self.find(procedure);
             let first = own.map_or(0, |u| u.args.len().saturating_sub(captured.len()));
             let mut slots = Vec::new();
             for (k, c) in captured.iter().enumerate() {
@@ -307,9 +367,7 @@ impl Specializer<'_> {
                             .get(j)
                             .and_then(|d| d.sym())
                             .is_some_and(|s| target.symbols[s].name == *dummy_name);
-                        same_name
-                            || self.assigned.argument(&target.name, j)
-                            || self.assigned.argument(procedure, first + k)
+                        same_name || assigned(&target.name, j) || assigned(procedure, first + k)
                     }
                 });
                 slots.push(if let Some(j) = ordinary {
@@ -326,13 +384,15 @@ impl Specializer<'_> {
         all
     }
 
-    /// Makes the copy of `target` for a key and returns its name.
-    fn copy(&mut self, target: &Unit, key: &Key, args: &[Expr]) -> Option<Name> {
+    /// Makes the copy of the unit at `target` for a key and returns its name.
+    fn copy(&mut self, target: usize, key: &Key, args: &[Expr]) -> Option<Name> {
+        let target = &self.program.units[target];
+        let (target_name, target_span) = (target.name.clone(), target.name_span);
         let root = self
             .original
-            .get(&target.name)
+            .get(&target_name)
             .cloned()
-            .unwrap_or_else(|| target.name.clone());
+            .unwrap_or_else(|| target_name.clone());
         let total = self.totals.entry(root.clone()).or_default();
         *total += 1;
         if *total > MOST_COPIES {
@@ -340,7 +400,7 @@ impl Specializer<'_> {
                 self.diagnostics.push(
                     Diagnostic::error(
                         &rules::ENDLESS_SPECIALIZATION,
-                        target.name_span,
+                        target_span,
                         format!("{root} would need more than {MOST_COPIES} copies"),
                     )
                     .help("a subprogram that passes a nested subprogram of its own to itself cannot be specialised"),
@@ -348,23 +408,23 @@ impl Specializer<'_> {
             }
             return None;
         }
-        let number = self.counts.entry(target.name.clone()).or_default();
+        let mut copy = target.clone();
+        let number = self.counts.entry(target_name.clone()).or_default();
         *number += 1;
-        let name = unused_name(&format!("{}_{number}", target.name), &|n| {
+        let name = unused_name(&format!("{target_name}_{number}"), &|n| {
             self.taken.contains(n)
         });
         self.taken.insert(name.clone());
-        self.original.insert(name.clone(), root);
+        self.original.insert(name.clone(), root.clone());
         self.copies.insert(key.clone(), name.clone());
 
-        let mut copy = target.clone();
         if let Some(r) = copy.result
             && copy.symbols[r].name == copy.name
         {
             copy.symbols.rename(r, name.clone());
         }
         copy.name = name.clone();
-        let substitutes = self.bind(&mut copy, target, key, args);
+        let substitutes = self.bind(&mut copy, key, args);
         if self.grows(&copy, &substitutes) {
             return None;
         }
@@ -375,10 +435,15 @@ impl Specializer<'_> {
             .chain(copy.args.iter().filter_map(|a| a.sym()))
             .collect();
         ids.into_iter().for_each(|id| copy.declare(id));
-        let at = self.insertion_point(&target.name);
-        self.program.units.insert(at, copy);
-        self.assigned.add(&self.program.units[at]);
-        self.unit(&name);
+        if let Some(assigned) = &mut self.assigned {
+            assigned.add(&copy);
+        }
+        let at = self.program.units.len();
+        self.places.insert(name.clone(), at);
+        self.changed.insert(name.clone());
+        self.program.units.push(copy);
+        self.join_family(root, &target_name, &name);
+        self.unit(at);
         Some(name)
     }
 
@@ -409,56 +474,48 @@ impl Specializer<'_> {
         true
     }
 
-    /// Behind the unit and the copies made of it.
-    fn insertion_point(&self, name: &Name) -> usize {
-        let mut at = self
-            .program
-            .units
-            .iter()
-            .position(|u| u.name == *name)
-            .map_or(0, |i| i + 1);
-        while let Some(u) = self.program.units.get(at)
-            && self.original.contains_key(&u.name)
-            && u.name.starts_with(&format!("{name}_"))
-        {
+    /// A copy stands behind the unit that it is a copy of and the copies made of that before.
+    fn join_family(&mut self, root: Name, target: &Name, copy: &Name) {
+        let family = self
+            .families
+            .entry(root.clone())
+            .or_insert_with(|| vec![root]);
+        let own = format!("{target}_");
+        let mut at = family.iter().position(|n| n == target).map_or(0, |i| i + 1);
+        while family.get(at).is_some_and(|n| n.starts_with(&own)) {
             at += 1;
         }
-        at
+        family.insert(at, copy.clone());
     }
 
     /// Replaces the dummy procedures by dummy arguments for what the closures capture.
-    fn bind(
-        &mut self,
-        copy: &mut Unit,
-        target: &Unit,
-        key: &Key,
-        args: &[Expr],
-    ) -> BTreeMap<SymId, Substitute> {
+    fn bind(&mut self, copy: &mut Unit, key: &Key, args: &[Expr]) -> BTreeMap<SymId, Substitute> {
         let mut substitutes = BTreeMap::new();
-        let mut new_args: Vec<Vec<Arg>> = target.args.iter().map(|a| vec![*a]).collect();
+        let old_args = copy.args.clone();
+        let mut new_args: Vec<Vec<Arg>> = old_args.iter().map(|a| vec![*a]).collect();
         let mut captured_at: HashMap<(usize, usize), SymId> = HashMap::new();
         for (i, bound) in key.1.iter().enumerate() {
             let Some((procedure, slots)) = bound else {
                 continue;
             };
-            let Some(dummy) = target.args.get(i).and_then(|a| a.sym()) else {
+            let Some(dummy) = old_args.get(i).and_then(|a| a.sym()) else {
                 continue;
             };
             let known = match procedure {
-                Constant::Global(name) => self.program.unit(name).cloned(),
+                Constant::Global(name) => self.places.get(name).map(|i| &self.program.units[*i]),
                 _ => None,
             };
             let span = args.get(i).map_or(Span::NONE, |a| a.span);
             new_args[i] = Vec::new();
             let mut captured = Vec::new();
-            if let Some(unit) = &known {
+            if let Some(unit) = known {
                 let first = unit.args.len().saturating_sub(slots.len());
                 let dummies: Vec<Option<SymId>> =
                     unit.args[first..].iter().map(|a| a.sym()).collect();
                 let mut import = Import::new(unit);
                 for (k, slot) in slots.iter().enumerate() {
                     let ours = match slot {
-                        Slot::Ordinary(j) => target.args.get(*j).and_then(|a| a.sym()),
+                        Slot::Ordinary(j) => old_args.get(*j).and_then(|a| a.sym()),
                         Slot::Closure(at, number) => captured_at.get(&(*at, *number)).copied(),
                         Slot::New => None,
                     };
@@ -489,8 +546,8 @@ impl Specializer<'_> {
                 span,
                 ..copy.symbols[dummy].clone()
             };
-            let id = procedure.symbol(copy, known.as_ref().map(class_and_type), (dummy, &seen));
-            if let Some(unit) = &known {
+            let id = procedure.symbol(copy, known.map(class_and_type), (dummy, &seen));
+            if let Some(unit) = known {
                 check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
             }
             copy.undeclare(dummy);
@@ -510,18 +567,20 @@ impl Specializer<'_> {
     /// that capture nothing, so that [`Specializer::unit`] makes copies. Returns whether
     /// there were any.
     fn close_constants(&mut self, roots: &HashSet<Name>) -> bool {
-        let reached = CallGraph::of(self.program).reached(roots);
-        let crowded = crowded_dummies(self.program, &reached, roots);
+        let reached = reached(&CallGraph::of(self.program), roots);
+        let crowded = Passed::of(self.program, &reached).crowded(roots);
         if crowded.is_empty() {
             return false;
         }
-        share(self.program, &is_copied);
+        share(self.program, &copied(self.program), self.changed);
         let mut any = false;
-        for unit in self
+        // What `share` adds has no calls.
+        for (unit, _) in self
             .program
             .units
             .iter_mut()
-            .filter(|u| reached.contains(&u.name))
+            .zip(reached)
+            .filter(|(_, reached)| *reached)
         {
             let Unit { symbols, body, .. } = unit;
             for_each_call_mut(body, &mut |callee, args| {
@@ -574,93 +633,4 @@ fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
             args.extend(new.captured.iter().map(|c| Expr::var(*c, Span::NONE)));
         }
     });
-}
-
-/// The dummy procedures, as (unit, position), that get different procedures from different
-/// calls, and those that hand theirs on to such.
-fn crowded_dummies(
-    program: &Program,
-    reached: &HashSet<Name>,
-    roots: &HashSet<Name>,
-) -> HashSet<(Name, usize)> {
-    let values = procedure_values(program, reached, roots);
-    let mut crowded: HashSet<(Name, usize)> = values
-        .iter()
-        .filter(|(_, v)| v.len() > 1)
-        .map(|(k, _)| k.clone())
-        .collect();
-    loop {
-        let before = crowded.len();
-        for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
-            for_each_call(&unit.body, &mut |callee, args| {
-                let Some(name) = global(&unit.symbols, callee) else {
-                    return;
-                };
-                for (i, a) in args.iter().enumerate() {
-                    if let ExprKind::Var(s) = a.kind
-                        && let Some(own) = unit.arg_position(s)
-                        && crowded.contains(&(name.clone(), i))
-                    {
-                        crowded.insert((unit.name.clone(), own));
-                    }
-                }
-            });
-        }
-        if crowded.len() == before {
-            return crowded;
-        }
-    }
-}
-
-/// For every dummy procedure of the reached units, the procedures that it may stand for.
-/// Those of the roots may be anything.
-pub(super) fn procedure_values(
-    program: &Program,
-    reached: &HashSet<Name>,
-    roots: &HashSet<Name>,
-) -> BTreeMap<(Name, usize), BTreeSet<Constant>> {
-    let mut values: BTreeMap<(Name, usize), BTreeSet<Constant>> = BTreeMap::new();
-    for unit in program.units.iter().filter(|u| roots.contains(&u.name)) {
-        for (i, _) in procedure_dummies(unit) {
-            values
-                .entry((unit.name.clone(), i))
-                .or_default()
-                .insert(Constant::Outside);
-        }
-    }
-    let units: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-    loop {
-        let before: usize = values.values().map(BTreeSet::len).sum();
-        for unit in program.units.iter().filter(|u| reached.contains(&u.name)) {
-            for_each_call(&unit.body, &mut |callee, args| {
-                let Some(target) = global(&unit.symbols, callee).and_then(|n| units.get(n)) else {
-                    return;
-                };
-                for (i, _) in procedure_dummies(target) {
-                    let Some(ExprKind::Var(s)) = args.get(i).map(|a| &a.kind) else {
-                        continue;
-                    };
-                    let mut new = BTreeSet::new();
-                    if let Some(c) = Constant::of(&unit.symbols, *s) {
-                        new.insert(c);
-                    } else if let Some(own) = unit.arg_position(*s) {
-                        new.extend(
-                            values
-                                .get(&(unit.name.clone(), own))
-                                .into_iter()
-                                .flatten()
-                                .cloned(),
-                        );
-                    }
-                    values
-                        .entry((target.name.clone(), i))
-                        .or_default()
-                        .extend(new);
-                }
-            });
-        }
-        if values.values().map(BTreeSet::len).sum::<usize>() == before {
-            return values;
-        }
-    }
 }

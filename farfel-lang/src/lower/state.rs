@@ -5,6 +5,7 @@
 //! value of its own. So its saved variables move to COMMON first, each to a block of its
 //! own, and their initial values to a BLOCK DATA unit.
 
+use super::compact::Changed;
 use super::import::Import;
 use crate::ir::{
     Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind,
@@ -12,8 +13,21 @@ use crate::ir::{
 };
 use std::collections::{BTreeSet, HashSet};
 
-/// Moves the saved variables of the units that `which` chooses to COMMON.
-pub(super) fn share(program: &mut Program, which: &dyn Fn(&Unit) -> bool) {
+/// Moves the saved variables of the units that `which` chooses, by position, to COMMON.
+/// Adds the names of the units that it changes or adds to `changed`.
+pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed) {
+    let mut open: Vec<(usize, BTreeSet<SymId>)> = Vec::new();
+    for (i, unit) in program.units.iter().enumerate() {
+        if which[i] && unit.kind != UnitKind::Program {
+            let saved = saved(unit);
+            if !saved.is_empty() {
+                open.push((i, saved));
+            }
+        }
+    }
+    if open.is_empty() {
+        return;
+    }
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         // Block names share the compiler's name space with procedures only, but people
@@ -25,16 +39,11 @@ pub(super) fn share(program: &mut Program, which: &dyn Fn(&Unit) -> bool) {
         }));
     }
     let mut new = Vec::new();
-    for unit in program
-        .units
-        .iter_mut()
-        .filter(|u| u.kind != UnitKind::Program && which(u))
-    {
-        let saved = saved(unit);
-        if !saved.is_empty() {
-            new.extend(share_one(unit, &saved, &mut taken));
-        }
+    for (i, saved) in open {
+        changed.insert(program.units[i].name.clone());
+        new.extend(share_one(&mut program.units[i], &saved, &mut taken));
     }
+    changed.extend(new.iter().map(|u| u.name.clone()));
     program.units.extend(new);
 }
 

@@ -5,13 +5,13 @@
 
 use super::entry::Entry;
 use super::input;
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
     AdMode, Class, Name, Place, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::lower::outline::Blocks;
-use crate::lower::prune::CallGraph;
 use crate::lower::storage::{self, Storage};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -138,12 +138,7 @@ impl<'p> Search<'p> {
         for p in input::read_by_head(unit, span, assigned, entry, &mut effects.faults) {
             effects.starts[p] = Start::After;
         }
-        let reached = self.graph.reached([head]);
-        let mut closure: Vec<usize> = reached
-            .iter()
-            .filter_map(|n| self.places.get(n))
-            .copied()
-            .collect();
+        let mut closure: Vec<usize> = self.graph.reached(self.graph.index(head));
         closure.sort_by(|a, b| {
             self.program.units[*a]
                 .name

@@ -14,9 +14,12 @@ mod reverse;
 pub(super) use order::order;
 
 use self::effects::HeadEffects;
+use super::calls::has_ad_blocks;
+use super::compact::Changed;
 use super::outline::Blocks;
-use super::prune::CallGraph;
+use super::prune::reached;
 use super::state::share;
+use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
@@ -25,15 +28,17 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Replaces the blocks. Returns what is requested, in the order of the text.
+/// Replaces the blocks. Returns what is requested, in the order of the text. Adds the
+/// names of the units that it changes to `changed`.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,
+    changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
     // Derivatives are copies of what they differentiate.
-    let copied = CallGraph::of(program).reached(blocks.keys());
-    share(program, &|u| copied.contains(&u.name));
+    let copied = reached(&CallGraph::of(program), blocks.keys());
+    share(program, &copied, changed);
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
@@ -48,6 +53,10 @@ pub(super) fn stage(
     let effects = HeadEffects::of(program, blocks);
     let mut requests = Vec::new();
     for unit in &mut program.units {
+        if !has_ad_blocks(&unit.body) {
+            continue;
+        }
+        changed.insert(unit.name.clone());
         let body = std::mem::take(&mut unit.body);
         let mut stager = Stager {
             unit,

@@ -1,0 +1,181 @@
+//! The border of a derivative unit: what it is called by, and what it finds on entry.
+
+use super::stmt::Gen;
+use super::{Engine, Wanted};
+use crate::activity::dummy_key;
+use crate::locations::{Set, differentiable};
+use farfel_lang::ir::{Arg, Block, Class, Name, Place, SymId, Symbol, Unit, UnitKind};
+use std::collections::HashSet;
+
+/// What a reader of the generated unit wants to know first.
+pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
+    let list = |slots: &Set| {
+        let names: Vec<String> = slots
+            .ones()
+            .map(|i| match source.args.get(i).and_then(|a| a.sym()) {
+                Some(s) => source.symbols[s].name.to_string(),
+                None if i <= source.args.len() => source.name.to_string(),
+                None => {
+                    let v = &engine.dependence.commons.vars[i - source.args.len() - 1];
+                    engine
+                        .program
+                        .unit(&v.unit)
+                        .map_or_else(String::new, |u| u.symbols[v.sym].name.to_string())
+                }
+            })
+            .collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    format!(
+        " Tangent of {}: derivative of {} with respect to {}",
+        source.name,
+        list(&wanted.context.outputs),
+        list(&wanted.context.inputs)
+    )
+}
+
+impl Gen<'_> {
+    /// The arguments of the derivative.
+    pub(super) fn header(&mut self, wanted: &Wanted, root: Option<&[usize]>) {
+        let mut args = Vec::new();
+        let active = |i: usize| match root {
+            Some(paired) => paired.contains(&i),
+            None => wanted.context.active(i),
+        };
+        for (i, a) in self.source.args.iter().enumerate() {
+            args.push(*a);
+            let Arg::Dummy(s) = a else { continue };
+            if self.source.symbols[*s].class.is_procedure() {
+                args.extend(self.dummy_procedure(*s).map(Arg::Dummy));
+            } else if active(i) {
+                args.push(Arg::Dummy(self.dummy_derivative(*s)));
+            }
+        }
+        if let Some(result) = self.unit.result.take() {
+            self.unit.typed_header = false;
+            self.unit.symbols[result].place = Place::Dummy;
+            self.unit.symbols[result].typed = true;
+            self.unit.declare(result);
+            args.push(Arg::Dummy(result));
+            self.unit.kind = UnitKind::Subroutine;
+            if wanted.context.active(self.space.result_slot()) {
+                if self.engine.layout.keeps_functions() {
+                    self.result_derivative(result, &wanted.name);
+                } else {
+                    args.push(Arg::Dummy(self.dummy_derivative(result)));
+                }
+            }
+        }
+        self.unit.args = args;
+    }
+
+    /// Makes the unit a function that returns the derivative of `result`.
+    fn result_derivative(&mut self, result: SymId, name: &Name) {
+        if let Some(other) = self.unit.symbols.find(name) {
+            let free = self.unused(name);
+            self.unit.symbols.rename(other, free);
+        }
+        let d = self.unit.symbols.add(Symbol {
+            name: name.clone(),
+            place: Place::Result,
+            typed: true,
+            external: false,
+            ..self.unit.symbols[result].clone()
+        });
+        self.unit.kind = UnitKind::Function;
+        self.unit.typed_header = true;
+        self.unit.result = Some(d);
+        self.derivatives.insert(result, d);
+    }
+
+    /// The argument for the derivative of a dummy procedure, if it is called.
+    fn dummy_procedure(&mut self, s: SymId) -> Option<SymId> {
+        let of = self.source.symbols[s].clone();
+        let key = dummy_key(&self.source.name, &of.name);
+        self.engine.names.borrow().dummy(&key)?;
+        let name = self.unused(&self.engine.layout.units.of(&of.name));
+        let d = self.procedure(name, &of);
+        self.unit.symbols[d].place = Place::Dummy;
+        self.procedures.insert(s, d);
+        Some(d)
+    }
+
+    fn dummy_derivative(&mut self, s: SymId) -> SymId {
+        let of = self.unit.symbols[s].clone();
+        let name = self.derivative_name(&of.name);
+        let d = self.declare_new(Symbol {
+            name,
+            place: Place::Dummy,
+            ..of
+        });
+        self.derivatives.insert(s, d);
+        d
+    }
+
+    /// Sets to zero what is live on entry and nobody else has set.
+    pub(super) fn zero_on_entry(&mut self, wanted: &Wanted, root: Option<&[usize]>) -> Block {
+        self.span = self.source.span;
+        let given = self.space.locs(&wanted.context.inputs);
+        let mut out = Vec::new();
+        let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
+        for loc in locs {
+            if self.space.saved.contains(loc) {
+                continue;
+            }
+            let found: Vec<SymId> = match self.space.common_at(loc) {
+                Some(k) => self.common_derivative(k).into_iter().collect(),
+                None => {
+                    // More than one where EQUIVALENCE ties them together.
+                    let here: Vec<SymId> = self
+                        .source
+                        .symbols
+                        .iter()
+                        .filter(|(id, s)| {
+                            self.space.loc(*id) == loc
+                                && differentiable(s)
+                                // The caller has set the arrays among the head's arguments.
+                                && !(root.is_some() && s.place == Place::Dummy && s.is_array())
+                        })
+                        .map(|(id, _)| id)
+                        .collect();
+                    here.into_iter().map(|s| self.derivative_of(s)).collect()
+                }
+            };
+            for d in found {
+                out.push(self.zero_whole(d));
+            }
+        }
+        out
+    }
+
+    /// Takes back the declarations of functions that are not called any more.
+    pub(super) fn drop_unused_procedures(&mut self) {
+        let mut used: HashSet<SymId> = HashSet::new();
+        farfel_lang::ir::for_each_symbol(&self.unit.body, &mut |s| {
+            used.insert(s);
+        });
+        for (_, s) in self.unit.symbols.iter() {
+            if let Class::StatementFunction(_, value) = &s.class {
+                value.for_each_symbol(&mut |s| {
+                    used.insert(s);
+                });
+            }
+        }
+        let gone: Vec<SymId> = self
+            .unit
+            .symbols
+            .iter()
+            .filter(|(id, s)| {
+                s.class.is_procedure() && s.place == Place::Global && !used.contains(id)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for s in gone {
+            self.unit.undeclare(s);
+        }
+    }
+}

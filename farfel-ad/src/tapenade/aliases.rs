@@ -1,0 +1,245 @@
+//! One variable as two arguments.
+//!
+//! `CALL G(X, X)` is good Fortran where G assigns neither. Its adjoint adds to the
+//! derivatives of both, which are one variable again: that is no Fortran, and optimising
+//! compilers lose one of the sums. So in the copy that the tool gets for an adjoint, the
+//! second argument is a copy of the variable.
+
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    Block, Dim, Do, DoControl, DoEnd, Expr, ExprKind, Label, Place, Program, Request, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit, walk_block,
+};
+use std::collections::HashSet;
+
+/// Separates such arguments in all of `units`.
+pub(super) fn separate(units: &mut [Unit], request: &Request, faults: &mut Vec<Diagnostic>) {
+    let program = Program {
+        units: units.to_vec(),
+    };
+    let assigned = Assigned::of(&program);
+    for unit in units {
+        let mut labels = HashSet::new();
+        walk_block(&unit.body, &mut |s| {
+            if let StmtKind::Do(d) = &s.kind
+                && let DoEnd::Label(l) = d.end
+            {
+                labels.insert(l);
+            }
+        });
+        let mut body = std::mem::take(&mut unit.body);
+        let mut pass = Pass {
+            unit,
+            program: &program,
+            assigned: &assigned,
+            ends: labels,
+            request,
+            faults,
+        };
+        pass.block(&mut body);
+        unit.body = body;
+    }
+}
+
+struct Pass<'a> {
+    unit: &'a mut Unit,
+    program: &'a Program,
+    assigned: &'a Assigned,
+    ends: HashSet<Label>,
+    request: &'a Request,
+    faults: &'a mut Vec<Diagnostic>,
+}
+
+impl Pass<'_> {
+    fn block(&mut self, block: &mut Block) {
+        for mut s in std::mem::take(block) {
+            for b in s.blocks_mut() {
+                self.block(b);
+            }
+            let mut before = Vec::new();
+            let possible = matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..));
+            let end = s.label.is_some_and(|l| self.ends.contains(&l));
+            self.statement(&mut s, possible, &mut before);
+            if !before.is_empty() && !end {
+                // Who jumps here needs the copies too.
+                before[0].label = s.label.take();
+            }
+            block.extend(before);
+            block.push(s);
+        }
+    }
+
+    fn statement(&mut self, s: &mut Stmt, possible: bool, before: &mut Block) {
+        let span = s.span;
+        if let StmtKind::Call(callee, args) = &mut s.kind {
+            self.call(*callee, args, possible, span, before);
+        }
+        if let StmtKind::LogicalIf(_, inner) = &mut s.kind {
+            // Copies that are not needed do no harm.
+            self.statement(inner, true, before);
+        }
+        s.for_each_own_expr_mut(&mut |e| {
+            e.rewrite(&mut |e| {
+                if let ExprKind::Call(callee, args) = &mut e.kind {
+                    self.call(*callee, args, possible, span, before);
+                }
+            });
+        });
+    }
+
+    fn call(
+        &mut self,
+        callee: SymId,
+        args: &mut [Expr],
+        possible: bool,
+        span: farfel_lang::Span,
+        before: &mut Block,
+    ) {
+        let s = &self.unit.symbols[callee];
+        if s.place != Place::Global {
+            return;
+        }
+        let name = s.name.clone();
+        let program = self.program;
+        let Some(target) = program.unit(&name) else {
+            return;
+        };
+        for i in 0..args.len() {
+            for j in i + 1..args.len() {
+                if !self.same(target, args, i, j) {
+                    continue;
+                }
+                let free = |k: &usize| !self.assigned.argument(&name, *k);
+                // One that is assigned must not be used twice: the program is wrong, or
+                // the elements are others.
+                let Some(k) = [j, i].into_iter().find(free) else {
+                    continue;
+                };
+                let copied = possible
+                    .then(|| self.copy(&args[k], target, k, before))
+                    .flatten();
+                match copied {
+                    Some(e) => args[k] = e,
+                    None => self.faults.push(
+                        Diagnostic::error(
+                            &rules::AD_UNSUPPORTED,
+                            span,
+                            format!("{name} gets one variable as two arguments, and its adjoint would add to one derivative in two ways"),
+                        )
+                        .related(self.request.span, "for this AD block")
+                        .help("pass a copy of the variable"),
+                    ),
+                }
+            }
+        }
+    }
+
+    /// May two arguments be the same real variable?
+    fn same(&self, target: &Unit, args: &[Expr], i: usize, j: usize) -> bool {
+        let (Some(a), Some(b)) = (args[i].base(), args[j].base()) else {
+            return false;
+        };
+        let real = self.unit.symbols[a].ty.is_some_and(Type::is_differentiable);
+        let is_array = |k: usize| {
+            let dummy = target.args.get(k).and_then(|a| a.sym());
+            dummy.is_some_and(|s| target.symbols[s].is_array())
+        };
+        if a != b || !real || !self.unit.symbols[a].is_variable() {
+            return false;
+        }
+        match (&args[i].kind, &args[j].kind) {
+            (ExprKind::Element(_, x), ExprKind::Element(_, y)) => {
+                let equal = x.iter().zip(y).all(|(x, y)| alike(x, y));
+                let constant = |l: &[Expr]| l.iter().all(|e| matches!(e.kind, ExprKind::Int(_)));
+                // Different elements as the beginnings of arrays: columns of a matrix.
+                equal || !(is_array(i) || is_array(j) || constant(x) && constant(y))
+            }
+            _ => true,
+        }
+    }
+
+    /// A copy of an actual argument, made by the statements `before`.
+    fn copy(&mut self, actual: &Expr, target: &Unit, k: usize, before: &mut Block) -> Option<Expr> {
+        let span = actual.span;
+        let base = actual.base()?;
+        let dummy = target.args.get(k)?.sym()?;
+        let whole = matches!(actual.kind, ExprKind::Var(_));
+        let array = target.symbols[dummy].is_array();
+        if array && !whole {
+            return None;
+        }
+        let dims: Vec<Dim> = if array {
+            self.unit.symbols[base].dims.clone()
+        } else {
+            Vec::new()
+        };
+        let known = |d: &Dim| d.upper.as_ref().is_some_and(|e| e.kind != ExprKind::Star);
+        if !dims.iter().all(known) {
+            return None;
+        }
+        let ty = self.unit.symbols[base].ty?;
+        let copy = self.local("FARFEL_C", ty, dims.clone(), span);
+        let loops: Vec<SymId> = dims
+            .iter()
+            .map(|_| self.local("FARFEL_I", Type::INTEGER, Vec::new(), span))
+            .collect();
+        let element = |s: SymId| {
+            if loops.is_empty() {
+                Expr::var(s, span)
+            } else {
+                let subscripts = loops.iter().map(|l| Expr::var(*l, span)).collect();
+                Expr::new(ExprKind::Element(s, subscripts), span)
+            }
+        };
+        let from = if loops.is_empty() {
+            actual.clone()
+        } else {
+            element(base)
+        };
+        let mut stmt = Stmt::assign(element(copy), from, span);
+        for (d, var) in dims.iter().zip(&loops) {
+            let control = DoControl::Count {
+                var: *var,
+                from: d.lower.clone().unwrap_or_else(|| Expr::int(1, span)),
+                to: d.upper.clone()?,
+                step: None,
+            };
+            stmt = Stmt::new(
+                StmtKind::Do(Box::new(Do {
+                    name: None,
+                    control,
+                    body: vec![stmt],
+                    end: DoEnd::EndDo(None),
+                })),
+                span,
+            );
+        }
+        before.push(stmt);
+        Some(Expr::var(copy, span))
+    }
+
+    fn local(&mut self, name: &str, ty: Type, dims: Vec<Dim>, span: farfel_lang::Span) -> SymId {
+        let name = self.unit.symbols.unused(name, &|_| false);
+        let id = self.unit.symbols.add(Symbol {
+            typed: true,
+            dims,
+            ..Symbol::variable(name, ty, span)
+        });
+        self.unit.declare(id);
+        id
+    }
+}
+
+/// Are two subscripts written alike?
+fn alike(a: &Expr, b: &Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
+        (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
+        (ExprKind::Binary(f, a, b), ExprKind::Binary(g, c, d)) => {
+            f == g && alike(a, c) && alike(b, d)
+        }
+        (ExprKind::Paren(a), ExprKind::Paren(b)) => alike(a, b),
+        _ => false,
+    }
+}

@@ -1,0 +1,134 @@
+//! COMMON blocks that are used further down.
+//!
+//! The tool saves and restores, and sets derivatives to zero, only what the unit declares
+//! that calls: of a COMMON block that only the called one knows it warns, and goes wrong.
+//! So in the copy that it gets every unit declares the blocks of all that it calls.
+
+use super::output::called;
+use farfel_lang::ir::{Class, Dim, Entity, Expr, ExprKind, Name, Place, SpecKind, Symbol, Unit};
+use std::collections::{BTreeMap, HashMap};
+
+/// The variables of a block, with constant bounds.
+type Block = Vec<Symbol>;
+
+/// Declares in each of `units`, which stand after what they call, the blocks of what it
+/// calls.
+pub(super) fn declare(units: &mut [Unit]) {
+    let mut below: HashMap<Name, BTreeMap<Name, Block>> = HashMap::new();
+    for unit in units {
+        let mut blocks: BTreeMap<Name, Block> = BTreeMap::new();
+        for name in called(unit) {
+            for (block, members) in below.get(&name).into_iter().flatten() {
+                blocks
+                    .entry(block.clone())
+                    .or_insert_with(|| members.clone());
+            }
+        }
+        let own = own_blocks(unit);
+        for (name, members) in &blocks {
+            if !own.contains_key(name) {
+                add(unit, name, members);
+            }
+        }
+        for (name, members) in own {
+            if let Some(members) = members {
+                blocks.insert(name, members);
+            }
+        }
+        below.insert(unit.name.clone(), blocks);
+    }
+}
+
+/// The blocks that a unit declares; `None` where a bound or length is no constant.
+fn own_blocks(unit: &Unit) -> BTreeMap<Name, Option<Block>> {
+    let mut found: BTreeMap<Name, Option<Block>> = BTreeMap::new();
+    for spec in &unit.specs {
+        let SpecKind::Common(blocks) = &spec.kind else {
+            continue;
+        };
+        for (name, list) in blocks {
+            let more: Option<Block> = list.iter().map(|e| plain(unit, e.sym)).collect();
+            match (found.get_mut(name), more) {
+                (Some(Some(members)), Some(more)) => members.extend(more),
+                (Some(members), None) => *members = None,
+                (Some(None), _) => {}
+                (None, more) => {
+                    found.insert(name.clone(), more);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A variable whose facts name no other symbol.
+fn plain(unit: &Unit, sym: farfel_lang::ir::SymId) -> Option<Symbol> {
+    let mut s = unit.symbols[sym].clone();
+    let constant = |e: &Expr| constant(unit, e).map(|n| Expr::int(n, e.span));
+    s.dims = s
+        .dims
+        .iter()
+        .map(|d| {
+            Some(Dim {
+                lower: match &d.lower {
+                    Some(e) => Some(constant(e)?),
+                    None => None,
+                },
+                upper: Some(constant(d.upper.as_ref()?)?),
+            })
+        })
+        .collect::<Option<_>>()?;
+    s.length = match &s.length {
+        Some(e) => Some(constant(e)?),
+        None => None,
+    };
+    Some(s)
+}
+
+/// The value of an integer constant expression, as bounds have them.
+pub(super) fn constant(unit: &Unit, e: &Expr) -> Option<i64> {
+    use farfel_lang::ir::{BinOp, UnOp};
+    match &e.kind {
+        ExprKind::Int(n) => Some(*n),
+        ExprKind::Var(s) => match &unit.symbols[*s].class {
+            Class::Parameter(value) => constant(unit, value),
+            _ => None,
+        },
+        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => constant(unit, e),
+        ExprKind::Unary(UnOp::Minus, e) => constant(unit, e)?.checked_neg(),
+        ExprKind::Binary(op, a, b) => {
+            let (a, b) = (constant(unit, a)?, constant(unit, b)?);
+            match op {
+                BinOp::Add => a.checked_add(b),
+                BinOp::Sub => a.checked_sub(b),
+                BinOp::Mul => a.checked_mul(b),
+                BinOp::Div => a.checked_div(b),
+                BinOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Declares a block in a unit.
+fn add(unit: &mut Unit, block: &Name, members: &[Symbol]) {
+    let span = unit.span;
+    let mut list = Vec::new();
+    for m in members {
+        let name = unit.symbols.unused(&m.name, &|_| false);
+        let id = unit.symbols.add(Symbol {
+            name,
+            span,
+            typed: true,
+            place: Place::Common(block.clone()),
+            ..m.clone()
+        });
+        unit.declare(id);
+        list.push(Entity {
+            sym: id,
+            dims: false,
+        });
+    }
+    unit.add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
+}
