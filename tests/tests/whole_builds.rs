@@ -1,5 +1,6 @@
-//! A build script that is killed again and again, in the middle of everything that it does:
-//! the next one that is left alone makes what a build without a past makes.
+//! Whole builds with an AD tool that is a program: what it is asked again, and a build script
+//! that is killed again and again, in the middle of everything that it does. The next one
+//! that is left alone makes what a build without a past makes.
 #![cfg(target_os = "linux")]
 
 #[path = "../../farfel-build/tests/support/script.rs"]
@@ -14,7 +15,7 @@ use farfel_tests::{farfel_path, sandbox};
 use script::{Script, assert_same, library, program};
 
 #[test]
-#[ignore = "this is the build script of the other test"]
+#[ignore = "this is the build script of the other tests"]
 fn the_build_script() {
     script::be_it();
 }
@@ -209,4 +210,62 @@ fn a_build_that_is_killed_at_any_moment() {
             "libfarfel_plan_0_1_0.a"
         ]
     );
+}
+
+/// Another version, or other options, of the AD tool: derivatives are made again, and nothing
+/// else is. So they are where the tool's runs are known and only the compiler is another.
+#[test]
+fn what_depends_on_the_tool() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let log = dir.join("log");
+    let tool = |version: &str| {
+        fs::write(&log, "").unwrap();
+        program(
+            &dir.join("home/bin/tapenade"),
+            &format!(
+                "#!/bin/sh\ncase $1 in -version) echo 'Tapenade {version} (stand-in)'; exit;; esac\n\
+                 echo run >> '{}'\n[ \"$1\" = -neutral ] && shift\n\
+                 exec '{}' tapenade \"$@\"\n",
+                log.display(),
+                farfel_path().display()
+            ),
+        );
+    };
+    let runs = || fs::read_to_string(&log).unwrap().lines().count();
+    let p = Script::new(dir, "plan")
+        .with("FARFEL_AD_TOOL", "tapenade")
+        .with("TAPENADE_HOME", dir.join("home").to_str().unwrap());
+    library(&p);
+    tool("3.16");
+    p.run();
+    assert_eq!((runs(), p.steps().len()), (3, 9));
+    assert_eq!(values(&p.library(), dir), "27 45 27 16.5 ");
+    let again = |p: &Script| {
+        assert_eq!(
+            p.made(),
+            [
+                "compile alpha: changed: tool",
+                "compile beta: changed: tool",
+                "compile gamma: changed: tool",
+                "request ALPHA_ADF1_G1",
+                "request BETA_ADF2_G2",
+                "request GAMMA_ADF3_G3",
+            ]
+        );
+        assert_eq!(values(&p.library(), dir), "27 45 27 16.5 ");
+    };
+    tool("3.15");
+    again(&p);
+    assert_eq!(runs(), 3);
+    let manifest = fs::read_to_string(p.root.join("Cargo.toml")).unwrap();
+    let options = "[package.metadata.farfel.tapenade]\noptions = ['-neutral']\n";
+    p.file("Cargo.toml", manifest.clone() + options);
+    again(&p);
+    assert_eq!(runs(), 6);
+    p.file("Cargo.toml", manifest);
+    // Objects are made with other flags, from runs that are known.
+    let flagged = p.clone().with("OPT_LEVEL", "1");
+    flagged.run();
+    assert_eq!((runs(), flagged.steps().len()), (6, 9));
 }
