@@ -225,7 +225,7 @@ fn what_depends_on_the_tool() {
             &dir.join("home/bin/tapenade"),
             &format!(
                 "#!/bin/sh\ncase $1 in -version) echo 'Tapenade {version} (stand-in)'; exit;; esac\n\
-                 echo run >> '{}'\n[ \"$1\" = -neutral ] && shift\n\
+                 echo run >> '{}'\nfor a; do shift; [ \"$a\" = -neutral ] || set -- \"$@\" \"$a\"; done\n\
                  exec '{}' tapenade \"$@\"\n",
                 log.display(),
                 farfel_path().display()
