@@ -100,16 +100,12 @@ pub(crate) fn compile(
     // Debug information names the switches, and with them the directory of the module's file.
     command.arg("-gno-record-gcc-switches");
     // The last that fits counts, and the one may be in the other.
-    for directory in [
-        std::env::current_dir().ok(),
-        Some(scratch.path().to_owned()),
-    ] {
-        if let Some(directory) = directory {
-            let mut flag = OsString::from("-ffile-prefix-map=");
-            flag.push(directory);
-            flag.push("=.");
-            command.arg(flag);
-        }
+    let here = std::env::current_dir().ok();
+    for directory in here.into_iter().chain([scratch.path().to_owned()]) {
+        let mut flag = OsString::from("-ffile-prefix-map=");
+        flag.push(directory);
+        flag.push("=.");
+        command.arg(flag);
     }
     // Where the module's file goes.
     command.arg("-J").arg(scratch.path());

@@ -1,6 +1,7 @@
 //! Whole builds that meet damaged files, full disks, a compiler that crashes, each other, and
 //! a clock that jumps: they say so or mend it, and what they make is right.
 #![cfg(target_os = "linux")]
+#![allow(clippy::print_stderr)] // says what was skipped
 
 #[path = "support/script.rs"]
 mod script;

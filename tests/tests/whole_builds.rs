@@ -169,7 +169,6 @@ fn a_build_that_is_killed_at_any_moment() {
             &format!("LONG = {}*", long + 10),
         );
     }
-    eprintln!("killed {} times: {killed:?}", killed.len());
     // Nothing is damaged in the cache, and nothing is left of the dead.
     let verified = Command::new(farfel_path())
         .args(["cache", "verify"])

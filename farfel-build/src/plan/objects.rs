@@ -158,10 +158,7 @@ impl<'a> Objects<'a> {
                 "" => "BLOCK DATA",
                 name => name,
             };
-            key = key.field(
-                &format!("text of {name}"),
-                self.digests[*i].text.as_bytes(),
-            );
+            key = key.field(&format!("text of {name}"), self.digests[*i].text.as_bytes());
         }
         for i in &group.calls {
             key = key.field(
