@@ -102,7 +102,7 @@ fn bench() -> Result<bool, Failure> {
         disturbed |= !cold.alone;
         steps = steps.min(percent_of_steps(&changed.timings, &cold.timings));
         leaf = leaf.min(percent(changed.work, cold.work));
-        let again = script.from_cache()?;
+        let again = script.taken_from_cache()?;
         hit = hit.min(hits(&again.timings));
         cold_time.push((cold, changed, again));
     }
@@ -373,11 +373,11 @@ impl Script<'_> {
     /// Nothing is there from before.
     fn cold(&self) -> Result<Build, Failure> {
         empty(&self.project.dir.path().join("cache"))?;
-        self.from_cache()
+        self.taken_from_cache()
     }
 
     /// Nothing is there but the cache.
-    fn from_cache(&self) -> Result<Build, Failure> {
+    fn taken_from_cache(&self) -> Result<Build, Failure> {
         empty(&self.out())?;
         self.run()
     }

@@ -137,7 +137,7 @@ fn act(mode: &str, arguments: &[String]) -> std::io::Result<u8> {
             fs::create_dir_all("locked/inner")?;
             fs::write("locked/inner/file", "")?;
             for path in ["locked/inner", "locked"] {
-                fs::set_permissions(path, fs::Permissions::from_mode(0))?;
+                fs::set_permissions(path, fs::Permissions::from_mode(0o000))?;
             }
             fs::write("out.f", "fine")?;
         }
