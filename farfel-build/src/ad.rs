@@ -266,6 +266,7 @@ fn support(name: &str, text: &[u8], compiler: &Compiler, cache: &Cache) -> Resul
     let output = scratch.path().join("output");
     files::write_if_changed(&source, text)?;
     let mut command = compiler.command();
+    command.env("TMPDIR", scratch.path());
     // gfortran is a front of GCC, which knows C by the file's name.
     command.args(&flags).arg("-o").arg(&output).arg(&source);
     let failed = |reason: String| Error::Command {

@@ -143,6 +143,21 @@ fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
     })
 }
 
+/// Removes what [`replace`] leaves in a directory when it is killed. Best effort. Nobody else
+/// may be writing there.
+pub(crate) fn remove_temporary(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let ours = name
+            .to_str()
+            .and_then(|n| n.strip_suffix(".tmp")?.rsplit_once('.'))
+            .is_some_and(|(_, n)| n.len() == 32 && n.bytes().all(|b| b.is_ascii_hexdigit()));
+        if ours {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +172,13 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         let error = write_if_changed(&dir.path().join("no/such"), b"").unwrap_err();
         assert!(error.to_string().contains("such"), "{error}");
+        // What a dead writer left goes, and nothing else.
+        let mut left = file.into_os_string();
+        left.push(format!(".{}.tmp", unforeseeable()));
+        fs::write(&left, b"thr").unwrap();
+        fs::write(dir.path().join("other.tmp"), b"").unwrap();
+        remove_temporary(dir.path());
+        assert!(!Path::new(&left).exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

@@ -93,11 +93,15 @@ pub(crate) fn compile(
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
+    // What it leaves there when it is killed goes with the rest.
+    for name in ["TMPDIR", "TMP", "TEMP"] {
+        command.env(name, scratch.path());
+    }
     // Debug information names the switches, and with them the directory of the module's file.
     command.arg("-gno-record-gcc-switches");
     // The last that fits counts, and the one may be in the other.
     let here = std::env::current_dir().ok();
-    for directory in here.iter().map(|d| d.as_path()).chain([scratch.path()]) {
+    for directory in here.into_iter().chain([scratch.path().to_owned()]) {
         let mut flag = OsString::from("-ffile-prefix-map=");
         flag.push(directory);
         flag.push("=.");

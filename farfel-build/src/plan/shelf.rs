@@ -57,6 +57,9 @@ impl Shelf {
     pub(crate) fn open(out: &Path) -> Result<Shelf, Error> {
         let directory = out.join(DIRECTORY);
         fs::create_dir_all(&directory).map_err(Error::io(&directory))?;
+        // Cargo runs one build script in OUT_DIR at a time: these are of one that was killed.
+        files::remove_temporary(out);
+        files::remove_temporary(&directory);
         let state = fs::read(out.join(STATE))
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())

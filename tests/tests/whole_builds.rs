@@ -1,5 +1,6 @@
-//! A build script that is killed again and again, in the middle of everything that it does:
-//! the next one that is left alone makes what a build without a past makes.
+//! Whole builds with an AD tool that is a program: what it is asked again, and a build script
+//! that is killed again and again, in the middle of everything that it does. The next one
+//! that is left alone makes what a build without a past makes.
 #![cfg(target_os = "linux")]
 
 #[path = "../../farfel-build/tests/support/script.rs"]
@@ -14,7 +15,7 @@ use farfel_tests::{farfel_path, sandbox};
 use script::{Script, assert_same, library, program};
 
 #[test]
-#[ignore = "this is the build script of the other test"]
+#[ignore = "this is the build script of the other tests"]
 fn the_build_script() {
     script::be_it();
 }
@@ -168,7 +169,6 @@ fn a_build_that_is_killed_at_any_moment() {
             &format!("LONG = {}*", long + 10),
         );
     }
-    eprintln!("killed {} times: {killed:?}", killed.len());
     // Nothing is damaged in the cache, and nothing is left of the dead.
     let verified = Command::new(farfel_path())
         .args(["cache", "verify"])
@@ -182,20 +182,89 @@ fn a_build_that_is_killed_at_any_moment() {
     );
     assert!(!said.contains("damaged"), "{said}");
     let wait = Instant::now();
-    while fs::read_dir(dir.join("tmp")).unwrap().next().is_some() {
+    loop {
+        let left = fs::read_dir(dir.join("tmp")).unwrap();
+        let left: Vec<PathBuf> = left.map(|e| e.unwrap().path()).collect();
+        if left.is_empty() {
+            break;
+        }
         assert!(
             wait.elapsed() < Duration::from_secs(20),
-            "files of the dead"
+            "files of the dead: {left:?}"
         );
         std::thread::sleep(Duration::from_millis(20));
     }
-    let names = fs::read_dir(&p.out)
-        .unwrap()
-        .map(|e| e.unwrap().file_name());
-    let names: Vec<String> = names.map(|n| n.into_string().unwrap()).collect();
-    let odd: Vec<&String> = names
-        .iter()
-        .filter(|n| n.ends_with(".tmp") || n.starts_with("farfel-") && *n != "farfel-timings.json")
+    let names = fs::read_dir(&p.out).unwrap();
+    let mut names: Vec<String> = names
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
-    eprintln!("{odd:?} {names:?}");
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "farfel",
+            "farfel-timings.json",
+            "farfel.state",
+            "farfel_bindings.rs",
+            "libfarfel_plan_0_1_0.a"
+        ]
+    );
+}
+
+/// Another version, or other options, of the AD tool: derivatives are made again, and nothing
+/// else is. So they are where the tool's runs are known and only the compiler is another.
+#[test]
+fn what_depends_on_the_tool() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let log = dir.join("log");
+    let tool = |version: &str| {
+        fs::write(&log, "").unwrap();
+        program(
+            &dir.join("home/bin/tapenade"),
+            &format!(
+                "#!/bin/sh\ncase $1 in -version) echo 'Tapenade {version} (stand-in)'; exit;; esac\n\
+                 echo run >> '{}'\nfor a; do shift; [ \"$a\" = -neutral ] || set -- \"$@\" \"$a\"; done\n\
+                 exec '{}' tapenade \"$@\"\n",
+                log.display(),
+                farfel_path().display()
+            ),
+        );
+    };
+    let runs = || fs::read_to_string(&log).unwrap().lines().count();
+    let p = Script::new(dir, "plan")
+        .with("FARFEL_AD_TOOL", "tapenade")
+        .with("TAPENADE_HOME", dir.join("home").to_str().unwrap());
+    library(&p);
+    tool("3.16");
+    p.run();
+    assert_eq!((runs(), p.steps().len()), (3, 9));
+    assert_eq!(values(&p.library(), dir), "27 45 27 16.5 ");
+    let again = |p: &Script| {
+        assert_eq!(
+            p.made(),
+            [
+                "compile alpha: changed: tool",
+                "compile beta: changed: tool",
+                "compile gamma: changed: tool",
+                "request ALPHA_ADF1_G1",
+                "request BETA_ADF2_G2",
+                "request GAMMA_ADF3_G3",
+            ]
+        );
+        assert_eq!(values(&p.library(), dir), "27 45 27 16.5 ");
+    };
+    tool("3.15");
+    again(&p);
+    assert_eq!(runs(), 3);
+    let manifest = fs::read_to_string(p.root.join("Cargo.toml")).unwrap();
+    let options = "[package.metadata.farfel.tapenade]\noptions = ['-neutral']\n";
+    p.file("Cargo.toml", manifest.clone() + options);
+    again(&p);
+    assert_eq!(runs(), 6);
+    p.file("Cargo.toml", manifest);
+    // Objects are made with other flags, from runs that are known.
+    let flagged = p.clone().with("OPT_LEVEL", "1");
+    flagged.run();
+    assert_eq!((runs(), flagged.steps().len()), (6, 9));
 }
