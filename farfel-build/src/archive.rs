@@ -2,9 +2,13 @@
 
 use crate::names::Names;
 use crate::plan::objects::{Means, Object};
+use crate::process::{self, Limits};
 use crate::{Error, files};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// How many files are put into an archive by one run of the archiver.
+const MOST_MEMBERS: usize = 2000;
 
 /// Makes the static library of the objects on the shelf, with the archiver that cc knows for
 /// the target, whole or not at all.
@@ -16,23 +20,48 @@ pub(crate) fn write(
 ) -> Result<(), Error> {
     // Not beside the library: an archiver that finds its disk full may say nothing of it.
     let scratch = files::Scratch::new()?;
-    let mut archive = cc::Build::new();
-    archive.cargo_metadata(false).out_dir(scratch.path());
-    archive.objects(objects.iter().filter_map(|o| means.shelf.object(&o.name)));
+    let failed = |reason: String| Error::Command {
+        command: format!("archiving {}", library.display()),
+        reason,
+    };
+    let mut members: Vec<PathBuf> = objects
+        .iter()
+        .filter_map(|o| means.shelf.object(&o.name))
+        .collect();
     if objects.iter().any(|o| o.about.needs_stack) {
         for (i, code) in (means.stack)()?.iter().enumerate() {
             let path = scratch.path().join(format!("farfel-stack{i}.o"));
             files::write_if_changed(&path, code)?;
-            archive.object(path);
+            members.push(path);
         }
     }
-    archive
-        .try_compile(&names.library())
-        .map_err(|e| Error::Command {
-            command: format!("archiving {}", library.display()),
-            reason: e.to_string(),
-        })?;
     let made = scratch.path().join(format!("lib{}.a", names.library()));
+    // One run over all of them where cc would make several, each of which reads what those
+    // before have written. A command line has its limits.
+    for some in members.chunks(MOST_MEMBERS) {
+        let mut archiver = cc::Build::new()
+            .cargo_metadata(false)
+            .try_get_archiver()
+            .map_err(|e| failed(e.to_string()))?;
+        archiver
+            .env("ZERO_AR_DATE", "1")
+            .arg("qcs")
+            .arg(&made)
+            .args(some);
+        let ran =
+            process::run(&mut archiver, &Limits::COMPILER).map_err(|e| failed(e.to_string()))?;
+        if !ran.status.success() {
+            return Err(failed(format!(
+                "{}\n{}",
+                ran.status,
+                String::from_utf8_lossy(&ran.stderr)
+            )));
+        }
+    }
+    if members.is_empty() {
+        // An archive of nothing.
+        fs::write(&made, b"!<arch>\n").map_err(Error::io(&made))?;
+    }
     let mut bytes = fs::read(&made).map_err(Error::io(&made))?;
     forget(&mut bytes);
     files::write_if_changed(library, &bytes)?;
