@@ -226,7 +226,7 @@ fn other_tools_and_flags_make_everything_again() {
     let fc = |version: &str| {
         let text = format!(
             "#!/bin/sh\ncase $1 in -dumpfullversion|-dumpversion|--version) \
-             gfortran \"$@\" | sed 's/12[.0-9]*/{version}/'; exit;; esac\nexec gfortran \"$@\"\n"
+             gfortran \"$@\" | sed 's/[0-9][0-9]*[.][.0-9]*/{version}/'; exit;; esac\nexec gfortran \"$@\"\n"
         );
         let file = dir.path().join("bin/fc");
         program(&file, &text);
