@@ -20,6 +20,30 @@ fn paper_stages() {
     }
 }
 
+/// What is passed on need not be part of the program to get copies of its own.
+#[test]
+fn each_intrinsic_function_has_its_copy() {
+    let lowered = lowered(
+        "      PROGRAM P
+      INTRINSIC SIN, COS
+      PRINT *, APPLY(SIN, 1.0) - APPLY(COS, 1.0)
+      END
+      FUNCTION APPLY(F, X)
+      EXTERNAL F
+      APPLY = F(X)
+      END
+",
+        Stage::Stage,
+    );
+    let units: Vec<&str> = lowered
+        .program
+        .units
+        .iter()
+        .map(|u| u.name.as_str())
+        .collect();
+    assert_eq!(units, ["P", "APPLY_1", "APPLY_2"]);
+}
+
 /// The five requests, in the order of section 3.2 of the paper, with what they are
 /// differentiated by.
 #[test]
