@@ -27,13 +27,16 @@
 //! | module | from → to |
 //! |---|---|
 //! | `sources` | directories → files and their text |
-//! | `pipeline` | text → a lowered program with its derivatives |
+//! | `pipeline` | text → a lowered program, and the derivatives that it asks for |
+//! | `ad` | settings → the AD tool, with its runs remembered |
+//! | `plan` | lowered program → object files, each made only when what it reads has changed |
 //! | `assemble` | program → the Fortran that is compiled |
 //! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
 //! | `process` | command → what it said, within limits |
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
+//! | `archive` | object files → static library |
 //! | [`cache`] | what was made in earlier builds |
 //! | `script` | all of it in a build script |
 //!
@@ -42,10 +45,11 @@
 //! | file | what |
 //! |---|---|
 //! | `farfel_bindings.rs` | the Rust functions |
-//! | `farfel.f` | the Fortran that is compiled, with line markers |
-//! | `farfel.key` | compiler and flags of the last successful run |
-//! | `farfel.log` | what it said |
 //! | `lib….a` | the static library |
+//! | `farfel/*.f` | the Fortran of each object file, with line markers |
+//! | `farfel/*.o` | the object files |
+//! | `farfel.state` | what they and the library were made from, their hashes, and what was said |
+//! | `farfel-timings.json` | what ran when in the last run of the build script: [`timings`] |
 //!
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
 //! `farfel-ad` start and open none.
