@@ -61,7 +61,7 @@ impl<'a> Derivatives<'a> {
                 let units = references.reached([*head]);
                 let requests = units
                     .iter()
-                    .flat_map(|u| references.requests[*u].iter().copied())
+                    .flat_map(|u| references.requests(*u).iter().copied())
                     .collect();
                 (units, requests)
             })

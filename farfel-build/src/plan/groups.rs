@@ -8,8 +8,9 @@
 //!
 //! Derivatives are made for each object: they belong to whoever asks for them.
 
-use crate::facts::{entries, keeps_state, procedures};
-use farfel_lang::ir::{Name, Place, Program, Request, SpecKind, Unit, UnitKind, walk_block};
+use crate::facts::keeps_state;
+use farfel_lang::callgraph::CallGraph;
+use farfel_lang::ir::{Name, Program, Request, SpecKind, Unit, UnitKind, walk_block};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Libraries with fewer statements are one object: to split them gains nothing.
@@ -45,66 +46,32 @@ pub(crate) struct Group {
 
 /// Who refers to whom in a staged program.
 pub(crate) struct References {
-    /// For each unit the units that it calls or passes on.
-    pub units: Vec<Vec<usize>>,
-    /// For each unit the requests whose derivatives it calls.
-    pub requests: Vec<Vec<usize>>,
+    graph: CallGraph,
     /// For each request its head.
     pub heads: Vec<usize>,
 }
 
 impl References {
     pub(crate) fn of(program: &Program, requests: &[Request]) -> References {
-        let place: HashMap<&Name, usize> = program
-            .units
-            .iter()
-            .enumerate()
-            .map(|(i, u)| (&u.name, i))
-            .collect();
-        // EXTERNAL of a BLOCK DATA unit calls nothing.
-        let owners: HashMap<Name, usize> = entries(program)
-            .into_iter()
-            .filter_map(|(name, owner)| Some((name, *place.get(&owner)?)))
-            .filter(|(_, i)| program.units[*i].kind != UnitKind::BlockData)
-            .collect();
-        let derivatives: HashMap<&Name, usize> = requests
-            .iter()
-            .enumerate()
-            .map(|(i, r)| (&r.derivative, i))
-            .collect();
-        let mut references = References {
-            units: Vec::new(),
-            requests: Vec::new(),
+        let graph = CallGraph::staged(program, requests);
+        References {
             heads: requests
                 .iter()
-                .map(|r| place.get(&r.head).copied().unwrap_or_default())
+                .map(|r| graph.index(&r.head).unwrap_or_default())
                 .collect(),
-        };
-        for unit in &program.units {
-            let mut units = BTreeSet::new();
-            let mut wanted = BTreeSet::new();
-            for (_, s) in procedures(unit).filter(|(_, s)| s.place == Place::Global) {
-                units.extend(owners.get(&s.name));
-                wanted.extend(derivatives.get(&s.name));
-            }
-            references.units.push(units.into_iter().collect());
-            references.requests.push(wanted.into_iter().collect());
+            graph,
         }
-        references
+    }
+
+    /// The requests whose derivatives a unit calls.
+    pub(crate) fn requests(&self, unit: usize) -> &[usize] {
+        self.graph.requests(unit)
     }
 
     /// All units that some units reach, themselves included: by calls, and through the
     /// derivatives that they ask for.
     pub(crate) fn reached(&self, from: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
-        let mut reached = BTreeSet::new();
-        let mut open: Vec<usize> = from.into_iter().collect();
-        while let Some(i) = open.pop() {
-            if reached.insert(i) {
-                open.extend(&self.units[i]);
-                open.extend(self.requests[i].iter().map(|r| self.heads[*r]));
-            }
-        }
-        reached
+        self.graph.reached(from).into_iter().collect()
     }
 }
 
@@ -176,30 +143,23 @@ pub(crate) fn groups(
 
     // A BLOCK DATA unit is linked only with something that is called, so it goes where its
     // COMMON is used, and all who use it stay together.
-    let mut sets: Vec<Vec<&[usize]>> = Vec::new();
-    for (roots, members) in &clusters {
-        let blocks: BTreeSet<usize> = members
-            .iter()
-            .flat_map(|i| commons(&units[*i]))
-            .filter_map(|c| initialised.get(c).copied())
-            .collect();
-        let (mut together, apart): (Vec<_>, Vec<_>) = sets.into_iter().partition(|set| {
-            set.iter().any(|roots| {
-                clusters[roots]
-                    .iter()
-                    .flat_map(|i| commons(&units[*i]))
-                    .filter_map(|c| initialised.get(c))
-                    .any(|b| blocks.contains(b))
-            })
-        });
-        let mut merged: Vec<&[usize]> = together.drain(..).flatten().collect();
-        merged.push(roots);
-        sets = apart;
-        sets.push(merged);
+    let keys: Vec<&[usize]> = clusters.keys().copied().collect();
+    let mut together = Together::new(keys.len());
+    let mut first_user: HashMap<usize, usize> = HashMap::new();
+    for (c, members) in clusters.values().enumerate() {
+        for name in members.iter().flat_map(|i| commons(&units[*i])) {
+            if let Some(block) = initialised.get(name) {
+                together.join(c, *first_user.entry(*block).or_insert(c));
+            }
+        }
+    }
+    let mut sets: BTreeMap<usize, Vec<&[usize]>> = BTreeMap::new();
+    for (c, roots) in keys.iter().enumerate() {
+        sets.entry(together.first(c)).or_default().push(roots);
     }
 
     let mut groups: Vec<Group> = sets
-        .into_iter()
+        .into_values()
         .map(|set| {
             let mut own: BTreeSet<usize> = set
                 .iter()
@@ -253,13 +213,13 @@ fn group(
     let mut reads = BTreeSet::new();
     let mut open: Vec<usize> = members.iter().copied().collect();
     while let Some(i) = open.pop() {
-        for r in &references.requests[i] {
+        for r in references.requests(i) {
             if requests.insert(*r) {
                 // The derivatives are made from all of this, and are private here. What they
                 // call, may be elsewhere.
                 for below in references.reached([references.heads[*r]]) {
                     reads.insert(below);
-                    requests.extend(&references.requests[below]);
+                    requests.extend(references.requests(below));
                     if members.contains(&below) {
                         continue;
                     }
@@ -272,7 +232,7 @@ fn group(
                 }
             }
         }
-        for callee in &references.units[i] {
+        for callee in references.graph.callees(i) {
             if members.contains(callee) {
                 continue;
             }
@@ -300,6 +260,29 @@ fn group(
         reads: reads.into_iter().collect(),
         calls: calls.into_iter().collect(),
         alone: false,
+    }
+}
+
+/// Which of several things belong together.
+struct Together(Vec<usize>);
+
+impl Together {
+    /// Each on its own.
+    fn new(count: usize) -> Together {
+        Together((0..count).collect())
+    }
+
+    /// The first of those that belong together with this one.
+    fn first(&self, mut one: usize) -> usize {
+        while self.0[one] != one {
+            one = self.0[one];
+        }
+        one
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.first(one), self.first(other));
+        self.0[one.max(other)] = one.min(other);
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
         let reached = references.reached([*head]);
         let earlier: BTreeSet<usize> = reached
             .iter()
-            .flat_map(|u| &references.requests[*u])
+            .flat_map(|u| references.requests(*u))
             .copied()
             .collect();
         let needs = nearest(&earlier, &below, &made, lowered);
