@@ -159,11 +159,12 @@ struct Pair {
 fn build(precision: &Precision, level: &str, dir: &Path) -> Result<Pair, Failure> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let paper = here.join("../example-project/fortran-main/paper.ff");
-    let config = Config {
+    let mut config = Config {
         real_kind: precision.real_kind,
         opt_level: Some(level.to_owned()),
         ..Config::default()
     };
+    config.cache.enabled = false;
     let generated = dir.join(format!("generated-{}-{level}", precision.name));
     build_program(&[paper], &generated, &config)?;
 

@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn names_of_packages() {
         for (id, name) in [
-            ("path+file:///work/demo#0.1.0", "demo"),
-            ("path+file:///work/dir#demo@0.1.0", "demo"),
+            ("path+file:///projects/demo#0.1.0", "demo"),
+            ("path+file:///projects/dir#demo@0.1.0", "demo"),
             ("registry+https://example.org/index#cc@1.2.0", "cc"),
             ("odd", "odd"),
         ] {
