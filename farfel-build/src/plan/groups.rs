@@ -126,6 +126,7 @@ pub(crate) fn groups(
             && !keeps_state(&units[i])
             && commons(&units[i]).all(|c| !initialised.contains_key(c))
     };
+    let alone: Vec<usize> = (0..roots.len()).collect();
     // Units with the same roots are together. What one root reaches is with that root.
     let mut clusters: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
     for (i, roots) in reaching.iter().enumerate() {
@@ -136,8 +137,7 @@ pub(crate) fn groups(
     for (r, root) in roots.iter().enumerate() {
         if copied(*root) {
             // Rust needs one copy of its own.
-            let alone = std::slice::from_ref(&reaching[*root][position(&reaching[*root], r)]);
-            clusters.entry(alone).or_default();
+            clusters.entry(&alone[r..=r]).or_default();
         }
     }
 
@@ -192,10 +192,6 @@ pub(crate) fn groups(
             .collect();
     }
     groups
-}
-
-fn position(list: &[usize], wanted: usize) -> usize {
-    list.iter().position(|x| *x == wanted).unwrap_or_default()
 }
 
 /// Completes a group from the units that are certainly in it.
