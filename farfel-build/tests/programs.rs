@@ -49,12 +49,18 @@ C     Not gfortran's.
 
 fn run(program: &std::path::Path, input: &str) -> (String, Option<i32>) {
     use std::io::Write;
-    let mut child = Command::new(program)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = loop {
+        let started = Command::new(program)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn();
+        match started {
+            // A process that another test starts right now has the file open for a moment.
+            Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+            started => break started.unwrap(),
+        }
+    };
     child
         .stdin
         .take()

@@ -21,7 +21,13 @@ fn program_checks_itself(source: &Path) -> datatest_stable::Result<()> {
         config.cache.enabled = false;
         let program = dir.path().join(name);
         build_program(&[source.to_owned()], &program, &config)?;
-        let ran = Command::new(&program).output()?;
+        let ran = loop {
+            match Command::new(&program).output() {
+                // A process that another test starts right now has the file open for a moment.
+                Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+                ran => break ran?,
+            }
+        };
         if !ran.status.success() {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             return Err(format!("{name}: {}{}", text(&ran.stdout), text(&ran.stderr)).into());
