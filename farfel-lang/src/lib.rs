@@ -18,6 +18,7 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod callgraph;
+pub mod constant;
 pub mod diagnostic;
 pub mod effects;
 pub mod intrinsics;

@@ -17,6 +17,7 @@
 //! COMMON blocks with active variables have a block of derivatives beside them, named
 //! after the block and the suffix.
 
+mod arrays;
 mod expr;
 mod interface;
 mod names;

@@ -6,7 +6,7 @@
 //! | physical lines → logical statements, blanks taken out | `form` |
 //! | a statement as a row of letters to read from | `line` |
 //! | what kind of statement it is | `classify` |
-//! | expressions, declarations, DATA, executable statements, input and output, AD blocks | `expr`, `decl`, `data`, `stmt`, `io`, `ad` |
+//! | expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, AD blocks | `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `ad` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
 //!
 //! The parser goes over the text once. Each statement that it cannot read gives one
@@ -14,6 +14,8 @@
 //! a block still opens it, so that one fault does not look like several.
 
 mod ad;
+mod allocate;
+mod attributes;
 mod classify;
 mod data;
 mod decl;
@@ -24,6 +26,7 @@ mod io;
 mod line;
 mod spelling;
 mod stmt;
+mod types;
 mod unit;
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ impl Line<'_> {
             Kind::Io(kind) => self.io(kind)?,
             Kind::Cycle => StmtKind::Cycle(self.name().map(|(n, _)| n.into())),
             Kind::Exit => StmtKind::Exit(self.name().map(|(n, _)| n.into())),
+            Kind::Allocate(free) => self.allocation(free)?,
             Kind::Entry => self.entry()?,
             _ => return Err(self.expected("an executable statement")),
         };

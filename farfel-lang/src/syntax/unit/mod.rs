@@ -264,6 +264,8 @@ impl Parser<'_> {
             Kind::Common => line.common(),
             Kind::Equivalence => line.equivalence(),
             Kind::Save => line.save(),
+            Kind::Attribute(a) => line.attribute_statement(a),
+            Kind::Pointer => line.cray_pointers(),
             _ => line.intent_statement(),
         };
         self.check(read);
