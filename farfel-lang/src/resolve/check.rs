@@ -384,7 +384,12 @@ impl<'p> Checker<'_, 'p> {
             )));
             return;
         }
-        if procedure || matches!(actual.kind, ExprKind::Hollerith(_) | ExprKind::AltReturn(_)) {
+        if procedure
+            || matches!(
+                actual.kind,
+                ExprKind::Hollerith(_) | ExprKind::AltReturn(_) | ExprKind::Percent(..)
+            )
+        {
             return;
         }
         let (Some(given), Some(ty)) = (type_of(unit, actual), wanted.ty) else {

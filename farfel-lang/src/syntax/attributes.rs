@@ -182,8 +182,9 @@ impl Line<'_> {
         given: Given,
     ) {
         // The bounds of a constant may be made of the one before.
-        let one_by_one =
-            given.parameter && all.len() > 1 && groups.iter().any(|(_, l)| l.iter().any(|e| e.dims));
+        let one_by_one = given.parameter
+            && all.len() > 1
+            && groups.iter().any(|(_, l)| l.iter().any(|e| e.dims));
         for (ty, list) in groups {
             if one_by_one {
                 for e in list {
@@ -298,15 +299,23 @@ impl Line<'_> {
         let wrong = match (&symbols[sym].place, &symbols[pointer].place) {
             _ if pointer == sym => Some((sym, span, "cannot point to itself")),
             (_, Place::Pointee(_)) => Some((pointer, at, "is what another pointer points to")),
-            (Place::Local, _) if symbols[sym].saved => {
-                Some((sym, span, "has storage of its own and cannot be where a pointer points"))
-            }
+            (Place::Local, _) if symbols[sym].saved => Some((
+                sym,
+                span,
+                "has storage of its own and cannot be where a pointer points",
+            )),
             (Place::Local, _) => None,
             (Place::Pointee(_), _) => Some((sym, span, "is what another pointer points to")),
-            (Place::Dummy, _) => {
-                Some((sym, span, "is a dummy argument and cannot be where a pointer points"))
-            }
-            _ => Some((sym, span, "has storage of its own and cannot be where a pointer points")),
+            (Place::Dummy, _) => Some((
+                sym,
+                span,
+                "is a dummy argument and cannot be where a pointer points",
+            )),
+            _ => Some((
+                sym,
+                span,
+                "has storage of its own and cannot be where a pointer points",
+            )),
         };
         match wrong {
             None => symbols[sym].place = Place::Pointee(pointer),

@@ -58,8 +58,12 @@ impl Line<'_> {
 
     /// The kind of a type: a constant expression of what is known so far.
     fn kind(&mut self) -> Read<i64> {
+        let before = self.frame.unit.symbols.len();
         let e = self.expr()?;
-        constant::integer(&self.frame.unit.symbols, &e).ok_or_else(|| {
+        let value = constant::integer(&self.frame.unit.symbols, &e);
+        // The type says the number; nothing names KIND any more.
+        self.frame.unit.symbols.truncate(before);
+        value.ok_or_else(|| {
             Box::new(
                 Diagnostic::error(
                     &rules::SYNTAX,
@@ -220,9 +224,7 @@ impl Line<'_> {
     fn implicit_rule(&mut self) -> Read<()> {
         // `CHARACTER (A-B)`: the parentheses hold letters, unless others follow.
         let letters_only = |l: &Self| {
-            l.peek() == b'('
-                && l.closing(l.pos)
-                    .is_none_or(|close| l.at(close + 1) != b'(')
+            l.peek() == b'(' && l.closing(l.pos).is_none_or(|close| l.at(close + 1) != b'(')
         };
         let from = self.pos;
         let word = [
