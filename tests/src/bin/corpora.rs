@@ -5,6 +5,7 @@
 //! cargo run -p farfel-tests --bin corpora check            # all files: read, printed, read again
 //! cargo run -p farfel-tests --bin corpora compiles lapack  # files whose names begin so: compiled again
 //! cargo run -p farfel-tests --bin corpora same-code scipy  # and the code compared
+//! cargo run -p farfel-tests --bin corpora print FILE free  # what is printed of one
 //! ```
 //!
 //! Without network it says so and ends with 0: the tests that want the corpora are ignored.
@@ -14,8 +15,10 @@
 
 use std::collections::BTreeMap;
 
-use farfel_tests::corpora::check::{Depth, Outcome, check};
-use farfel_tests::corpora::{files, in_parallel, obtain};
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::syntax::Form;
+use farfel_tests::corpora::check::{Depth, Outcome, check, read, source};
+use farfel_tests::corpora::{files, in_parallel, long_run, obtain};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -29,15 +32,16 @@ fn main() {
         Some("check") => Depth::Read,
         Some("compiles") => Depth::Compiles,
         Some("same-code") => Depth::SameCode,
+        Some("print") => return print(arguments.next(), arguments.next()),
         Some(other) => {
-            eprintln!("`{other}` is none of `check`, `compiles` and `same-code`");
+            eprintln!("`{other}` is none of `check`, `compiles`, `same-code` and `print`");
             std::process::exit(2);
         }
     };
     let start = arguments.next().unwrap_or_default();
     let mut files = files::files(&start);
     if arguments.next().as_deref() == Some("sample") {
-        files.retain(files::File::is_in_sample);
+        files.retain(|file| file.is_in_sample(8));
     }
     let outcomes = in_parallel(&files, |file| check(file, depth));
     let mut classes: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
@@ -61,9 +65,35 @@ fn main() {
     classes.sort_by_key(|(_, files)| std::cmp::Reverse(files.len()));
     for ((class, why), files) in classes {
         println!("\n{:5} {class}: {why}", files.len());
-        for file in files.iter().take(5) {
+        let shown = if long_run() { files.len() } else { 5 };
+        for file in files.iter().take(shown) {
             println!("      {file}");
         }
+    }
+}
+
+/// Prints a file of the corpora, in free form with a second argument.
+fn print(name: Option<String>, free: Option<String>) {
+    let file = files::File {
+        name: name.unwrap_or_default(),
+    };
+    let form = match free {
+        Some(_) => Form::Free,
+        None => Form::Fixed,
+    };
+    match source(&file) {
+        Ok(text) => {
+            let read = read(&file.path().to_string_lossy(), &text, file.form());
+            let options = Options {
+                form,
+                ..Options::default()
+            };
+            print!("{}", print_program(&read.program, &options));
+            for fault in read.faults {
+                eprintln!("{fault}");
+            }
+        }
+        Err(e) => eprintln!("{}: {e}", file.name),
     }
 }
 

@@ -11,6 +11,8 @@ use std::sync::{Mutex, OnceLock};
 
 use farfel_lang::syntax::Form;
 
+use super::assembler::comparable;
+
 /// A text with what gfortran has to know about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
@@ -53,7 +55,9 @@ fn gfortran(text: &Text, more: &[&str]) -> Result<std::process::Output, String> 
         // It need not read to the end.
         let _ = input.write_all(&bytes);
     });
-    let output = child.wait_with_output().map_err(|e| format!("gfortran: {e}"));
+    let output = child
+        .wait_with_output()
+        .map_err(|e| format!("gfortran: {e}"));
     let _ = writer.join();
     output
 }
@@ -77,8 +81,8 @@ pub fn accepts(text: &Text) -> Result<(), String> {
     }
 }
 
-/// The assembler text of a program without optimisation. Two texts with the same one mean
-/// the same.
+/// The assembler text of a program without optimisation, but for what [`comparable`] leaves
+/// out. Two texts with the same one mean the same.
 ///
 /// # Errors
 ///
@@ -88,9 +92,7 @@ pub fn assembler(text: &Text) -> Result<String, String> {
     if !output.status.success() {
         return Err(first_messages(&String::from_utf8_lossy(&output.stderr)));
     }
-    let code = String::from_utf8_lossy(&output.stdout);
-    let lines = code.lines().filter(|l| !l.starts_with("\t.file"));
-    Ok(lines.flat_map(|l| [l, "\n"]).collect())
+    Ok(comparable(&String::from_utf8_lossy(&output.stdout)))
 }
 
 /// The text behind the C preprocessor.

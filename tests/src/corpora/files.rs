@@ -13,9 +13,6 @@ pub struct File {
     pub name: String,
 }
 
-/// How many files a short run leaves out for each that it takes.
-const SAMPLE: u8 = 8;
-
 impl File {
     /// Where it is.
     pub fn path(&self) -> PathBuf {
@@ -40,10 +37,11 @@ impl File {
         }
     }
 
-    /// Whether a short run takes it. Which files these are does not change.
-    pub fn is_in_sample(&self) -> bool {
+    /// Whether it belongs to a sample of one file in `so_many`, a power of two. Which files
+    /// these are does not change, and the smaller sample is part of the larger.
+    pub fn is_in_sample(&self, so_many: u8) -> bool {
         let digest = blake3::hash(self.name.as_bytes());
-        digest.as_bytes()[0] % SAMPLE == 0
+        digest.as_bytes()[0] % so_many == 0
     }
 
     /// Folders for INCLUDE: its own.
@@ -84,7 +82,8 @@ pub fn files(start: &str) -> Vec<File> {
             };
             if entry.path().is_dir() {
                 walk(&entry.path(), &name, found);
-            } else if ["f", "F", "for", "f90", "F90"].contains(&File { name: name.clone() }.extension())
+            } else if ["f", "F", "for", "f90", "F90"]
+                .contains(&File { name: name.clone() }.extension())
             {
                 found.push(File { name });
             }

@@ -8,9 +8,11 @@
 //! | [`obtain`] | gets and unpacks the packages |
 //! | [`files`] | which files there are, and which belong to the sample of a short run |
 //! | [`compiler`] | what gfortran thinks of a text |
+//! | [`assembler`] | what two programs that mean the same have in common |
 //! | [`check`] | what must hold for a file |
 //! | [`build`] | programs made of many files, original or printed |
 
+pub mod assembler;
 pub mod build;
 pub mod check;
 pub mod compiler;
@@ -52,7 +54,9 @@ pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync)
                     items.get(i).map(|item| (i, item))
                 } {
                     let result = work(item);
-                    done.lock().expect("no worker has panicked").push((i, result));
+                    done.lock()
+                        .expect("no worker has panicked")
+                        .push((i, result));
                 }
             });
         }

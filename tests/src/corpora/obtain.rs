@@ -84,7 +84,9 @@ fn in_folder(
         let unpacked = work.join("unpacked");
         // Python is there, since pip is, and knows all kinds of compression.
         let mut tar = Command::new("python3");
-        tar.args(["-m", "tarfile", "-e"]).arg(&archive).arg(&unpacked);
+        tar.args(["-m", "tarfile", "-e"])
+            .arg(&archive)
+            .arg(&unpacked);
         run(&mut tar)?;
         let mut top = only_folder(&unpacked).map_err(io)?;
         // The package of CalculiX has two folders around its sources.
