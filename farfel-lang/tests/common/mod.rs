@@ -38,7 +38,11 @@ pub fn faults(source: &str) -> String {
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
     let mut found = parsed.diagnostics;
     let more = match farfel_lang::diagnostic::any_errors(&found) {
-        true => farfel_lang::resolve::resolve_readable(&mut parsed.program, &found),
+        true => farfel_lang::resolve::resolve_readable(
+            &mut parsed.program,
+            &found,
+            &farfel_lang::lints::Lints::default(),
+        ),
         false => resolve(&mut parsed.program),
     };
     found.extend(more);

@@ -258,7 +258,7 @@ impl Parser<'_> {
         if let Some((_, span)) = st.label {
             // A label of ELSE cannot be jumped to.
             self.report(Diagnostic::warning(
-                &rules::BAD_LABEL,
+                &rules::SUSPICIOUS_LAYOUT,
                 span,
                 "the label of ELSE has no effect",
             ));
