@@ -21,7 +21,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, Program};
 use crate::lints::Lints;
 use crate::source::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Resolves the names of a parsed program and reports everything that is wrong with it.
 ///
@@ -46,6 +46,14 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     procedures::resolve(program, &mut faulty, &mut diagnostics);
     // A name that is not known would only make more faults where it is used.
     check::check(program, &faulty, &mut diagnostics);
+    // What an array without declaration looks like where it is assigned is said once.
+    let of = |rule, d: &Diagnostic| (d.rule == rule).then_some(d.span);
+    let targets: HashSet<Span> = diagnostics
+        .iter()
+        .filter_map(|d| of(&rules::NOT_ASSIGNABLE, d))
+        .collect();
+    diagnostics
+        .retain(|d| of(&rules::UNKNOWN_PROCEDURE, d).is_none_or(|span| !targets.contains(&span)));
     lints.apply(&mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     once_per_name(&mut diagnostics);
