@@ -15,8 +15,10 @@
 //! | `expr` | expressions |
 //! | `spec` | specification statements |
 //! | `stmt` | executable statements |
+//! | `blocks` | those that hold others: IF, SELECT CASE, WHERE, DO |
 //! | `unit` | headers, order of the parts, nested subprograms |
 
+mod blocks;
 mod expr;
 mod line;
 mod scope;

@@ -459,6 +459,7 @@ impl<'a> Stager<'a> {
                         },
                         body,
                         end: DoEnd::EndDo(None),
+                        end_span: Span::NONE,
                     })),
                     span,
                 )]
@@ -528,6 +529,7 @@ impl<'a> Stager<'a> {
                     control,
                     body,
                     end: DoEnd::EndDo(None),
+                    end_span: Span::NONE,
                 })),
                 span,
             )];
