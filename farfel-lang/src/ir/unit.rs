@@ -52,6 +52,8 @@ pub struct Unit {
     pub end_span: Span,
     /// Comments before the header, without markers: its documentation.
     pub comments: Vec<String>,
+    /// Comments that stand apart from the unit.
+    pub remarks: Remarks,
     /// Dummy arguments in order.
     pub args: Vec<Arg>,
     /// The variable that holds a function's result. Bears the function's name unless
@@ -71,6 +73,15 @@ pub struct Unit {
     pub body: Block,
     /// Nested subprograms.
     pub nested: Vec<Unit>,
+}
+
+/// Comments between top-level units, in blocks that blank lines separate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// After the unit before, up to the blank line before [`Unit::comments`].
+    pub before: Vec<Vec<String>>,
+    /// After the last unit of a file.
+    pub after: Vec<Vec<String>>,
 }
 
 /// A dummy argument.
@@ -555,6 +566,7 @@ impl Unit {
             name_span: span,
             end_span: span,
             comments: Vec::new(),
+            remarks: Remarks::default(),
             args: Vec::new(),
             result: None,
             typed_header: false,
