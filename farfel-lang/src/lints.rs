@@ -58,6 +58,14 @@ static STRICT: [&Rule; 4] = [
 const GROUPS: [&str; 2] = ["all", "warnings"];
 
 impl Lints {
+    /// What another program has written must fit: nothing is as it is for old times' sake.
+    pub fn strict() -> Self {
+        Lints {
+            set: STRICT.map(|r| (r, Level::Deny)).to_vec(),
+            ..Lints::default()
+        }
+    }
+
     /// Sets the level of a warning, by name or code. `all` stands for all of them,
     /// `warnings` for those that are shown so far.
     ///
