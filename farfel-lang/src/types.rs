@@ -9,7 +9,14 @@ use crate::ir::{BinOp, Class, Expr, ExprKind, Percent, Type, UnOp, Unit};
 /// Looks only at the unit's own symbols, which after `resolve` all carry their type.
 pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
     match &expr.kind {
-        ExprKind::Int(_) => Some(Type::INTEGER),
+        ExprKind::Int(_) | ExprKind::Bits(_) => Some(Type::INTEGER),
+        ExprKind::Kind(constant, bytes) => Some(match constant.kind {
+            ExprKind::Logical(_) => Type::Logical(*bytes),
+            _ => Type::Integer(*bytes),
+        }),
+        ExprKind::Array(a) => {
+            a.ty.or_else(|| type_of(unit, first_item(a.items.first()?)?))
+        }
         ExprKind::Real(text) => Some(real_constant_type(text)),
         ExprKind::Complex(p) => {
             let parts = type_of(unit, &p.0)?.promote(type_of(unit, &p.1)?);
@@ -54,6 +61,7 @@ pub fn rank(unit: &Unit, e: &Expr) -> usize {
             .iter()
             .filter(|s| matches!(s.kind, ExprKind::Range(..)))
             .count(),
+        ExprKind::Array(_) => 1,
         // Functions take and give scalars, but for intrinsic ones, which go by elements.
         ExprKind::Call(s, args) => match unit.symbols[*s].class {
             Class::Intrinsic(i) => i.result_rank(args, &|e| rank(unit, e), &|e| {
@@ -114,6 +122,14 @@ fn intrinsic_type(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> Option<Type> {
         Type::Logical(_) => Type::Logical(kind),
         Type::Character => Type::Character,
     })
+}
+
+/// The first element of an array constructor, through implied DOs.
+fn first_item(item: &Expr) -> Option<&Expr> {
+    match &item.kind {
+        ExprKind::ImpliedDo(d) => first_item(d.items.first()?),
+        _ => Some(item),
+    }
 }
 
 /// The type of a real constant: double precision when its exponent letter is `D`, quadruple

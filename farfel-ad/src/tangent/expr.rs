@@ -198,7 +198,7 @@ impl Gen<'_> {
             StmtKind::If(IfBlock {
                 arms: vec![(condition, set(then))],
                 otherwise: Some(set(otherwise)),
-                end_label: None,
+                ..IfBlock::default()
             }),
             span,
         ));
@@ -382,6 +382,7 @@ impl Gen<'_> {
                 }
             }
             ExprKind::Binary(op, a, b) => self.binary(e, *op, a, b),
+            ExprKind::Array(a) => self.constructor(e, a),
             ExprKind::Call(s, args) => match self.source_class(*s) {
                 Class::Intrinsic(i) => self.intrinsic_tangent(e, i, *s, args),
                 Class::StatementFunction(dummies, value) => {

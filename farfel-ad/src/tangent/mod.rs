@@ -18,7 +18,9 @@
 //! after the block and the suffix.
 
 mod arrays;
+mod blocks;
 mod expr;
+mod functions;
 mod interface;
 mod names;
 mod rules;

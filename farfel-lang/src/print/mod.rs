@@ -11,12 +11,16 @@
 //! |---|---|
 //! | `line` | one statement on as many lines as it needs, in both forms |
 //! | `writer` | the whole text: indentation, labels, comments, line markers |
+//! | `directive` | `C$OMP …` on as many lines as it needs |
 //! | `scope` | which name a symbol has in the text |
 //! | `expr` | expressions |
 //! | `spec` | specification statements |
 //! | `stmt` | executable statements |
+//! | `blocks` | those that hold others: IF, SELECT CASE, WHERE, DO |
 //! | `unit` | headers, order of the parts, nested subprograms |
 
+mod blocks;
+mod directive;
 mod expr;
 mod line;
 mod scope;
