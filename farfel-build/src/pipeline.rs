@@ -10,7 +10,7 @@ use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve, resolve_readable};
-use farfel_lang::syntax::parse;
+use farfel_lang::syntax::parse_with;
 use farfel_lang::{Diagnostic, Severity, Sources};
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ pub(crate) fn read(
         let name = sources::shown(config, path);
         includes.add_source(&name, path);
         let id = sources.add(name, text);
-        parsed.push((path, parse(&mut sources, id, config.form, &mut includes)));
+        parsed.push((path, parse_with(&mut sources, id, &config.read_options(), &mut includes)));
     }
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();

@@ -2,6 +2,7 @@
 
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
+use super::trace::Piece;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{BinOp, Expr, ExprKind, UnOp};
 
@@ -316,6 +317,7 @@ impl Line<'_> {
             }
         }
         self.pos = at;
+        self.st.mark(from, at, Piece::Number);
         let span = self.since(from);
         let text = self.text(from, at);
         if real {
