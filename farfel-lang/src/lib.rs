@@ -25,6 +25,7 @@ pub mod effects;
 pub mod format;
 pub mod intrinsics;
 pub mod ir;
+pub mod lints;
 pub mod lower;
 pub mod print;
 pub mod resolve;

@@ -165,7 +165,7 @@ impl<'a> State<'a> {
                 "(" => return self.sign(i, c, false),
                 "(/" => return self.sign(i, c, !c.is("/)")),
                 ")" | "/)" => {}
-                "%" => return false,
+                "%" | "_" => return false,
                 ":" => return depth == 0 && !c.is(":"),
                 "::" | "=>" => return self.sign(i, c, true),
                 "/" | "//" if self.brackets() => {
@@ -233,7 +233,7 @@ impl<'a> State<'a> {
         self.unary = false;
         let depth = self.open.len();
         match &*c.upper {
-            "," | ")" | "%" | ":" => {
+            "," | ")" | "%" | "_" | ":" => {
                 self.after = false;
                 false
             }

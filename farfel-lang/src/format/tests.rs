@@ -96,6 +96,9 @@ fn blanks() {
         ("DOWHILE(A)\nENDDO", "DO WHILE (A)\nENDDO"),
         ("ENTRYE(A,*)", "ENTRY E(A, *)"),
         ("STOP'x'", "STOP 'x'"),
+        ("X=1.0_8+2_4", "X = 1.0_8 + 2_4"),
+        ("X=(/1,2,(I,I=1,3)/)", "X = (/ 1, 2, (I, I = 1, 3) /)"),
+        ("SELECTCASE(I)\nCASE(1:2,5)\nCASEDEFAULT\nENDSELECT", "SELECTCASE (I)\nCASE (1:2, 5)\nCASE DEFAULT\nENDSELECT"),
         ("RETURN", "RETURN"),
         ("F$A=B_C", "F$A = B_C"),
     ] {
