@@ -213,6 +213,7 @@ impl Line<'_> {
         if shape.comma
             && let Some(end) = self.keyword_end(self.pos, "DO")
         {
+            self.mark_keyword(end, "DO");
             self.pos = end;
             return Kind::Do;
         }
@@ -225,6 +226,7 @@ impl Line<'_> {
                 && let Some(end) = self.keyword_end(self.pos, word)
                 && self.fits(*kind, end)
             {
+                self.mark_keyword(end, word);
                 self.pos = end;
                 return *kind;
             }
