@@ -27,6 +27,7 @@
 //! | module | from → to |
 //! |---|---|
 //! | `sources` | directories → files and their text |
+//! | `preprocess` | text with lines for a preprocessor → text with line markers |
 //! | `pipeline` | text → a lowered program, and the derivatives that it asks for |
 //! | `ad` | settings → the AD tool, with its runs remembered |
 //! | `plan` | lowered program → object files, each made only when what it reads has changed |
@@ -74,6 +75,7 @@ pub mod graph;
 mod names;
 mod pipeline;
 mod plan;
+mod preprocess;
 mod process;
 pub mod render;
 mod rustdoc;
