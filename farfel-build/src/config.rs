@@ -23,8 +23,8 @@ pub struct Config {
     pub name: String,
     /// Version of the package.
     pub version: String,
-    /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`
-    /// and `.f77` files in all their depth. Without it: `src` and `fortran`.
+    /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`,
+    /// `.f77` and `.f90` files in all their depth. Without it: `src` and `fortran`.
     pub sources: Option<Vec<PathBuf>>,
     /// `ad-tool`: what makes derivatives: `builtin`, `tapenade` or `adifor`.
     pub ad_tool: String,

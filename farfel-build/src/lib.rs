@@ -18,7 +18,7 @@
 //! }
 //! ```
 //!
-//! Every `.ff`, `.f`, `.for` and `.f77` file under `src` and `fortran` then is a part of one
+//! Every `.ff`, `.f`, `.for`, `.f77` and `.f90` file under `src` and `fortran` then is a part of one
 //! library, and `farfel_runtime::include_bindings!()` brings its subprograms into Rust.
 //! [`Config`] lists the settings, [`Build`] changes them in `build.rs`.
 //!
