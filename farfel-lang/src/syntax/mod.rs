@@ -23,6 +23,7 @@ mod expr;
 mod form;
 mod io;
 mod line;
+mod modules;
 mod spelling;
 mod stmt;
 mod unit;
