@@ -5,7 +5,7 @@
 
 use super::form::CHAR;
 use super::line::{Line, is_name_letter};
-use crate::ir::{AdMode, IoKind};
+use crate::ir::{AdMode, Attribute, IoKind};
 
 /// The kinds of statement, as far as their first words tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub(super) enum Kind {
     Data,
     Namelist,
     Intent,
+    /// ALLOCATABLE and the like.
+    Attribute(Attribute),
+    /// POINTER of Cray Fortran.
+    Pointer,
     Format,
     Include,
     Entry,
@@ -54,6 +58,8 @@ pub(super) enum Kind {
     Where,
     ElseWhere,
     Ad(AdMode),
+    /// ALLOCATE, or DEALLOCATE if true.
+    Allocate(bool),
     // Closing.
     EndIf,
     EndDo,
@@ -88,6 +94,8 @@ impl Kind {
                 | Kind::Equivalence
                 | Kind::Save
                 | Kind::Intent
+                | Kind::Attribute(_)
+                | Kind::Pointer
         )
     }
 }
@@ -110,7 +118,10 @@ const WORDS: &[(&str, Kind)] = &[
     ("ACCEPT", Kind::Terminal(IoKind::Read)),
     ("ADF", Kind::Ad(AdMode::Forward)),
     ("ADR", Kind::Ad(AdMode::Reverse)),
+    ("ALLOCATABLE", Kind::Attribute(Attribute::Allocatable)),
+    ("ALLOCATE", Kind::Allocate(false)),
     ("ASSIGN", Kind::Assign),
+    ("AUTOMATIC", Kind::Attribute(Attribute::Automatic)),
     ("BACKSPACE", Kind::Io(IoKind::Backspace)),
     ("BLOCK DATA", Kind::BlockData),
     ("CALL", Kind::Call),
@@ -120,6 +131,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("CONTINUE", Kind::Continue),
     ("CYCLE", Kind::Cycle),
     ("DATA", Kind::Data),
+    ("DEALLOCATE", Kind::Allocate(true)),
     ("DIMENSION", Kind::Dimension),
     ("DO", Kind::Do),
     ("ELSE IF", Kind::ElseIf),
@@ -148,8 +160,10 @@ const WORDS: &[(&str, Kind)] = &[
     ("INTRINSIC", Kind::Intrinsic),
     ("NAMELIST", Kind::Namelist),
     ("OPEN", Kind::Io(IoKind::Open)),
+    ("OPTIONAL", Kind::Attribute(Attribute::Optional)),
     ("PARAMETER", Kind::Parameter),
     ("PAUSE", Kind::Pause),
+    ("POINTER", Kind::Pointer),
     ("PRINT", Kind::Io(IoKind::Print)),
     ("PROGRAM", Kind::Program),
     ("READ", Kind::Io(IoKind::Read)),
@@ -157,15 +171,13 @@ const WORDS: &[(&str, Kind)] = &[
     ("REWIND", Kind::Io(IoKind::Rewind)),
     ("SAVE", Kind::Save),
     ("SELECT CASE", Kind::Select),
+    // Another word for the same.
+    ("STATIC", Kind::Save),
     ("STOP", Kind::Stop),
+    ("TARGET", Kind::Attribute(Attribute::Target)),
+    ("VOLATILE", Kind::Attribute(Attribute::Volatile)),
     ("WHERE", Kind::Where),
     ("WRITE", Kind::Io(IoKind::Write)),
-    ("ALLOCATE", Kind::Foreign),
-    ("DEALLOCATE", Kind::Foreign),
-    ("POINTER", Kind::Foreign),
-    ("TARGET", Kind::Foreign),
-    ("ALLOCATABLE", Kind::Foreign),
-    ("OPTIONAL", Kind::Foreign),
     ("CONTAINS", Kind::Contains),
     ("USE", Kind::Use),
     ("TYPE", Kind::Terminal(IoKind::Print)),
@@ -191,12 +203,14 @@ impl Line<'_> {
             && self.is_target(eq)
             // `DO 10 I = 1, 3`
             && !shape.comma
+            && !self.is_bare_parameter()
         {
             return Kind::Assignment;
         }
         if shape.comma
             && let Some(end) = self.keyword_end(self.pos, "DO")
         {
+            self.mark_keyword(end, "DO");
             self.pos = end;
             return Kind::Do;
         }
@@ -209,6 +223,7 @@ impl Line<'_> {
                 && let Some(end) = self.keyword_end(self.pos, word)
                 && self.fits(*kind, end)
             {
+                self.mark_keyword(end, word);
                 self.pos = end;
                 return *kind;
             }
@@ -229,6 +244,17 @@ impl Line<'_> {
         Kind::Unknown
     }
 
+    /// `PARAMETER N = 3`, which in fixed form is an assignment but for the blank.
+    fn is_bare_parameter(&self) -> bool {
+        self.keyword_end(self.pos, "PARAMETER").is_some_and(|end| {
+            self.at(end).is_ascii_uppercase()
+                && self.st.gap(end)
+                && !self
+                    .frame
+                    .declares(self.text(self.pos, self.name_end(self.pos)))
+        })
+    }
+
     /// Where what follows a keyword rules the statement out.
     fn fits(&self, kind: Kind, end: usize) -> bool {
         let next = self.at(end);
@@ -240,7 +266,9 @@ impl Line<'_> {
                         .keyword_end(end, "WHILE")
                         .is_some_and(|e| self.at(e) == b'(')
             }
-            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format => next == b'(',
+            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format | Kind::Allocate(_) => {
+                next == b'('
+            }
             Kind::Select | Kind::Where => next == b'(',
             Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
             Kind::Terminal(_) => {
@@ -328,16 +356,16 @@ impl Line<'_> {
         if let Some(end) = TYPES.iter().find_map(|t| self.keyword_end(at, t)) {
             typed = true;
             at = end;
-            if self.at(at) == b'*' {
-                at += 1;
-                at = match self.at(at) {
-                    b'(' => match self.closing(at) {
-                        Some(close) => close + 1,
-                        None => return false,
-                    },
-                    _ => self.digits_end(at),
-                };
-            }
+            let star = self.at(at) == b'*';
+            at += usize::from(star);
+            at = match self.at(at) {
+                b'(' => match self.closing(at) {
+                    Some(close) => close + 1,
+                    None => return false,
+                },
+                _ if star => self.digits_end(at),
+                _ => at,
+            };
         }
         if let Some(end) = self.keyword_end(at, "RECURSIVE") {
             at = end;
