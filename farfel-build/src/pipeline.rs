@@ -65,7 +65,10 @@ pub(crate) fn read(
         let name = sources::shown(config, path);
         includes.add_source(&name, path);
         let id = sources.add(name, text);
-        parsed.push((path, parse_with(&mut sources, id, &config.read_options(), &mut includes)));
+        parsed.push((
+            path,
+            parse_with(&mut sources, id, &config.read_options(), &mut includes),
+        ));
     }
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();

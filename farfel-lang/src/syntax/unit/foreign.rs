@@ -75,7 +75,11 @@ const KNOWN: &[Foreign] = &[
     one("CLASS", "variables have no components", COMPONENTS),
     one("SEQUENCE", "variables have no components", COMPONENTS),
     block("TYPE", "variables have no components", COMPONENTS),
-    block("ENUM", "constants have a name each", "write a PARAMETER statement"),
+    block(
+        "ENUM",
+        "constants have a name each",
+        "write a PARAMETER statement",
+    ),
     block(
         "ASSOCIATE",
         "names stand for the same variable in all of a program unit",
@@ -206,9 +210,9 @@ impl Parser<'_> {
             if kind.is_header() {
                 skipped.units += 1;
             } else if kind == Kind::End {
-                if skipped.units == 0 && matches!(word, "" | "MODULE" | "SUBMODULE") {
-                    // After CONTAINS it is the host's, else it closes the module.
-                    return !word.is_empty();
+                if skipped.units == 0 {
+                    // It closes the module, or the unit around a block without end.
+                    return matches!(word, "MODULE" | "SUBMODULE");
                 }
                 skipped.units = skipped.units.saturating_sub(1);
             }
