@@ -26,6 +26,7 @@ pub mod lower;
 pub mod print;
 pub mod resolve;
 pub mod source;
+pub mod storage;
 pub mod syntax;
 pub mod types;
 
