@@ -151,7 +151,10 @@ impl Dependence {
             ExprKind::Var(s) | ExprKind::Element(s, _) if differentiable(&unit.symbols[*s]) => {
                 out.insert(space.loc(*s));
             }
-            ExprKind::Paren(a) | ExprKind::Unary(_, a) => self.depends(unit, space, a, out),
+            ExprKind::Paren(a)
+            | ExprKind::Unary(_, a)
+            | ExprKind::Percent(_, a)
+            | ExprKind::Keyword(_, a) => self.depends(unit, space, a, out),
             ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
                 self.depends(unit, space, a, out);
                 self.depends(unit, space, b, out);

@@ -224,6 +224,7 @@ impl Builder {
             | StmtKind::Pause(_)
             | StmtKind::Format(_)
             | StmtKind::Entry(_)
+            | StmtKind::Allocation(_)
             | StmtKind::Ad(_) => to.push(follow),
         }
         to

@@ -34,6 +34,7 @@ pub mod flow;
 pub mod layout;
 pub mod locations;
 mod matrix;
+mod refuse;
 pub mod tangent;
 pub mod tapenade;
 

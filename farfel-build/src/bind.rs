@@ -12,8 +12,8 @@ use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Arg, BinOp, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, UnOp, Unit,
-    UnitKind,
+    Arg, Attribute, BinOp, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type,
+    UnOp, Unit, UnitKind,
 };
 use farfel_lang::print::print_expr;
 use std::fmt::Write as _;
@@ -88,6 +88,11 @@ fn obstacle(unit: &Unit, config: &Config, assigned: &Assigned) -> Option<String>
             return Some("it has alternate returns".into());
         };
         let s = &unit.symbols[*id];
+        for attribute in [Attribute::Optional, Attribute::Allocatable] {
+            if s.has(attribute) {
+                return Some(format!("its argument {} is {}", s.name, attribute.word()));
+            }
+        }
         if s.class.is_procedure() {
             return Some(format!("its argument {} is a procedure", s.name));
         }
@@ -119,9 +124,13 @@ fn obstacle(unit: &Unit, config: &Config, assigned: &Assigned) -> Option<String>
     }
     if unit.kind == UnitKind::Function
         && let Some(result) = unit.result
-        && let Err(ty) = rust_type(unit.symbols[result].ty, config)
     {
-        return Some(format!("its result is {ty}"));
+        if unit.symbols[result].is_array() {
+            return Some("its result is an array".into());
+        }
+        if let Err(ty) = rust_type(unit.symbols[result].ty, config) {
+            return Some(format!("its result is {ty}"));
+        }
     }
     None
 }

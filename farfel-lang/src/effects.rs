@@ -118,6 +118,16 @@ impl Assigned {
             }
             StmtKind::Call(s, args) => self.actuals(unit, *s, args, found),
             StmtKind::Io(io) => io_targets(unit, io, found),
+            StmtKind::Allocation(a) => {
+                found.extend(a.objects.iter().filter_map(Expr::base));
+                for c in &a.control {
+                    if let ExprKind::Keyword(name, e) = &c.kind
+                        && matches!(name.as_str(), "STAT" | "ERRMSG")
+                    {
+                        found.extend(e.base());
+                    }
+                }
+            }
             StmtKind::Ad(block) => {
                 for item in &block.opening {
                     loop_variables(item, found);
@@ -158,6 +168,7 @@ impl Assigned {
                 ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Substring(..) => {
                     found.extend(a.base())
                 }
+                ExprKind::Percent(_, a) => found.extend(a.base()),
                 // Whoever gets the closure may call it, and it may assign what it took.
                 ExprKind::Closure(_, captured) => found.extend(captured),
                 _ => {}

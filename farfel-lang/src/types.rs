@@ -1,6 +1,6 @@
 //! The types of expressions.
 
-use crate::ir::{BinOp, Class, Expr, ExprKind, Type, UnOp, Unit};
+use crate::ir::{BinOp, Class, Expr, ExprKind, Percent, Type, UnOp, Unit};
 
 /// The type of an expression of a resolved unit; `None` for what has none (a procedure
 /// as an actual argument, `*`, an alternate return).
@@ -36,6 +36,8 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
             // promotion does anyway.
             _ => Some(type_of(unit, a)?.promote(type_of(unit, b)?)),
         },
+        ExprKind::Percent(Percent::Val | Percent::Ref, a) => type_of(unit, a),
+        ExprKind::Percent(Percent::Loc, _) => Some(Type::Integer(8)),
         ExprKind::Hollerith(_)
         | ExprKind::Range(..)
         | ExprKind::Closure(..)

@@ -83,6 +83,10 @@ pub(super) fn generate(
         admit: &admit,
         assume: engine.layout.is_tapenade(),
     };
+    let refused = crate::refuse::refuse(source);
+    if !refused.is_empty() {
+        return Err(refused.into_iter().map(|d| engine.asked_by(d)).collect());
+    }
     let activity = problem.solve(
         &space.locs(&wanted.context.inputs),
         &space.locs(&wanted.context.outputs),
@@ -173,6 +177,10 @@ pub(super) fn generate(
     all.extend(body);
     g.unit.body = all;
     g.drop_unused_procedures();
+    let with_derivative: HashSet<SymId> = g.derivatives.keys().copied().collect();
+    for d in crate::refuse::refuse_allocations(source, &|s| with_derivative.contains(&s)) {
+        g.errors.push(engine.asked_by(d));
+    }
     if g.errors.is_empty() {
         let temporaries = g
             .temporaries
@@ -292,6 +300,14 @@ impl Gen<'_> {
             | StmtKind::Cycle(_)
             | StmtKind::Exit(_)
             | StmtKind::Ad(_) => one(s.kind.clone()),
+            // Of arrays with a derivative they are refused in the end.
+            StmtKind::Allocation(a) => {
+                let mut a = a.clone();
+                for o in a.objects.iter_mut().chain(&mut a.control) {
+                    *o = self.primal(o);
+                }
+                one(StmtKind::Allocation(a))
+            }
         }
     }
 
@@ -730,5 +746,6 @@ fn simple_statement(s: &Stmt) -> bool {
             | StmtKind::Pause(_)
             | StmtKind::Cycle(_)
             | StmtKind::Exit(_)
+            | StmtKind::Allocation(_)
     ) || matches!(&s.kind, StmtKind::LogicalIf(_, inner) if simple_statement(inner))
 }

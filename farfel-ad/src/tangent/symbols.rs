@@ -79,6 +79,7 @@ impl Gen<'_> {
             name,
             place: Place::Local,
             saved: keeps,
+            init: None,
             external: false,
             ..of.clone()
         });
@@ -124,6 +125,7 @@ impl Gen<'_> {
                 let d = self.declare_new(Symbol {
                     name,
                     external: false,
+                    init: None,
                     ..of
                 });
                 self.derivatives.insert(s, d);
@@ -214,6 +216,7 @@ impl Gen<'_> {
                 name: d,
                 place: Place::Common(name.clone()),
                 saved: false,
+                init: None,
                 ..of
             });
             self.derivatives.insert(m, d);

@@ -21,6 +21,10 @@ pub(super) fn check(
     options: &Options,
     found: &mut Vec<Diagnostic>,
 ) {
+    for u in &p.units {
+        let refused = crate::refuse::refuse_for_tool(u).into_iter();
+        found.extend(refused.map(|d| d.related(request.span, "for this AD block")));
+    }
     unknown_procedures(p, request, options, found);
     side_effects(p, request, options, found);
     lost_derivatives(p, request, options, found);

@@ -57,10 +57,37 @@ pub enum ExprKind {
     AltReturn(Label),
     /// `(items, var = from, to, step)` in the lists of READ, WRITE, PRINT and DATA.
     ImpliedDo(Box<ImpliedDo<Expr>>),
-    /// Keyword argument `NAME = value`, in control lists only.
+    /// `%VAL(x)` and the like, as an actual argument.
+    Percent(Percent, Box<Expr>),
+    /// Keyword argument `NAME = value`, in control lists and of intrinsic procedures.
     Keyword(Name, Box<Expr>),
     /// `*`: assumed size as a bound, list-directed format, standard unit.
     Star,
+}
+
+/// How an actual argument is handed over, or asked for its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Percent {
+    /// `%VAL(x)`: its value, as C does.
+    Val,
+    /// `%REF(x)`: its place, as Fortran does anyway.
+    Ref,
+    /// `%LOC(x)`: a number, which is its place.
+    Loc,
+}
+
+impl Percent {
+    /// All of them.
+    pub const ALL: [Percent; 3] = [Percent::Val, Percent::Ref, Percent::Loc];
+
+    /// As the text writes it, without the percent sign.
+    pub fn word(self) -> &'static str {
+        match self {
+            Percent::Val => "VAL",
+            Percent::Ref => "REF",
+            Percent::Loc => "LOC",
+        }
+    }
 }
 
 /// `(items, var = from, to, step)`.

@@ -54,6 +54,8 @@ pub enum StmtKind {
     Io(Box<Io>),
     /// `FORMAT(…)`: what stands between the outer parentheses, as written.
     Format(String),
+    /// ALLOCATE or DEALLOCATE.
+    Allocation(Box<Allocation>),
     /// `ENTRY name(arguments)`
     Entry(Box<Entry>),
     /// CYCLE, with the name of the loop where one is given.
@@ -148,6 +150,18 @@ pub enum IoKind {
     Rewind,
     Backspace,
     Endfile,
+}
+
+/// An ALLOCATE or DEALLOCATE statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allocation {
+    /// DEALLOCATE.
+    pub free: bool,
+    /// The arrays; in ALLOCATE with their bounds: elements whose subscripts are upper
+    /// bounds or ranges.
+    pub objects: Vec<Expr>,
+    /// `STAT=variable` and the like.
+    pub control: Vec<Expr>,
 }
 
 /// An ENTRY statement.

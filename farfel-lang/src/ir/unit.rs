@@ -52,6 +52,8 @@ pub struct Unit {
     pub end_span: Span,
     /// Comments before the header, without markers: its documentation.
     pub comments: Vec<String>,
+    /// Comments that stand apart from the unit.
+    pub remarks: Remarks,
     /// Dummy arguments in order.
     pub args: Vec<Arg>,
     /// The variable that holds a function's result. Bears the function's name unless
@@ -71,6 +73,15 @@ pub struct Unit {
     pub body: Block,
     /// Nested subprograms.
     pub nested: Vec<Unit>,
+}
+
+/// Comments between top-level units, in blocks that blank lines separate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// After the unit before, up to the blank line before [`Unit::comments`].
+    pub before: Vec<Vec<String>>,
+    /// After the last unit of a file.
+    pub after: Vec<Vec<String>>,
 }
 
 /// A dummy argument.
@@ -232,8 +243,70 @@ pub struct Symbol {
     pub place: Place,
     /// Named in an EXTERNAL statement.
     pub external: bool,
-    /// SAVE, or initialised by DATA.
+    /// SAVE, or initialised by DATA or in its declaration.
     pub saved: bool,
+    /// The initial value in its declaration, `REAL :: X = 1.0`.
+    pub init: Option<Box<Expr>>,
+    /// ALLOCATABLE, TARGET and the like.
+    pub attributes: Attributes,
+}
+
+/// What a declaration can say of a variable besides its type and shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Attribute {
+    /// ALLOCATABLE: ALLOCATE gives the array its bounds.
+    Allocatable,
+    /// OPTIONAL: a dummy argument that callers may leave out.
+    Optional,
+    /// TARGET
+    Target,
+    /// VOLATILE: may change by other means.
+    Volatile,
+    /// AUTOMATIC: has no value on entry, whatever the options of the compiler say.
+    Automatic,
+}
+
+impl Attribute {
+    /// All of them.
+    pub const ALL: [Attribute; 5] = [
+        Attribute::Allocatable,
+        Attribute::Optional,
+        Attribute::Target,
+        Attribute::Volatile,
+        Attribute::Automatic,
+    ];
+
+    /// As a declaration writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Attribute::Allocatable => "ALLOCATABLE",
+            Attribute::Optional => "OPTIONAL",
+            Attribute::Target => "TARGET",
+            Attribute::Volatile => "VOLATILE",
+            Attribute::Automatic => "AUTOMATIC",
+        }
+    }
+}
+
+/// A set of [`Attribute`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Attributes(u8);
+
+impl Attributes {
+    /// Is it in the set?
+    pub fn has(self, attribute: Attribute) -> bool {
+        self.0 & (1 << attribute as u8) != 0
+    }
+
+    /// Adds one.
+    pub fn insert(&mut self, attribute: Attribute) {
+        self.0 |= 1 << attribute as u8;
+    }
+
+    /// Those in the set.
+    pub fn iter(self) -> impl Iterator<Item = Attribute> {
+        Attribute::ALL.into_iter().filter(move |a| self.has(*a))
+    }
 }
 
 /// What a name is.
@@ -283,6 +356,8 @@ pub enum Place {
     Host(SymId),
     /// A top-level unit of the program, or an external procedure, found by its name.
     Global,
+    /// Where the Cray pointer points that this symbol is: it has no storage of its own.
+    Pointee(SymId),
 }
 
 /// One dimension of an array.
@@ -290,7 +365,8 @@ pub enum Place {
 pub struct Dim {
     /// Lower bound; 1 when absent.
     pub lower: Option<Expr>,
-    /// Upper bound; [`super::ExprKind::Star`] for assumed size. `None` is `:` (allocatable).
+    /// Upper bound; [`super::ExprKind::Star`] for assumed size. `None` is `:`: of an
+    /// allocatable array, or of a dummy argument of assumed shape.
     pub upper: Option<Expr>,
 }
 
@@ -308,6 +384,8 @@ impl Symbol {
             place: Place::Local,
             external: false,
             saved: false,
+            init: None,
+            attributes: Attributes::default(),
         }
     }
 
@@ -323,6 +401,18 @@ impl Symbol {
     /// True for arrays.
     pub fn is_array(&self) -> bool {
         !self.dims.is_empty()
+    }
+
+    /// True for a variable with this attribute.
+    pub fn has(&self, attribute: Attribute) -> bool {
+        self.attributes.has(attribute)
+    }
+
+    /// True for a dummy argument of assumed shape, `A(:)`: its bounds come from the caller.
+    pub fn is_assumed_shape(&self) -> bool {
+        self.place == Place::Dummy
+            && !self.has(Attribute::Allocatable)
+            && self.dims.iter().any(|d| d.upper.is_none())
     }
 
     /// True for variables and arrays (not constants, not procedures).
@@ -404,8 +494,12 @@ pub enum SpecKind {
     Comment(String),
     /// IMPLICIT statement: its text is made from [`Unit::implicit`], so one is enough.
     Implicit,
-    /// `type names`
+    /// `type names`; an initial value ([`Symbol::init`]) is written here, too.
     Type(Type, Vec<Entity>),
+    /// `ALLOCATABLE names` and the like.
+    Attribute(Attribute, Vec<Entity>),
+    /// `POINTER (pointer, pointee), …`: Cray pointers.
+    Pointer(Vec<(SymId, Entity)>),
     /// DIMENSION
     Dimension(Vec<SymId>),
     /// EXTERNAL
@@ -472,6 +566,7 @@ impl Unit {
             name_span: span,
             end_span: span,
             comments: Vec::new(),
+            remarks: Remarks::default(),
             args: Vec::new(),
             result: None,
             typed_header: false,
@@ -507,6 +602,8 @@ impl Unit {
             SpecKind::Common(blocks) => blocks
                 .iter()
                 .any(|(_, l)| l.iter().any(|e| e.sym == id && e.dims)),
+            SpecKind::Attribute(_, l) => l.iter().any(|e| e.sym == id && e.dims),
+            SpecKind::Pointer(l) => l.iter().any(|(_, e)| e.sym == id && e.dims),
             _ => false,
         });
         let s = &self.symbols[id];
@@ -517,8 +614,13 @@ impl Unit {
         let ty = s.ty.filter(|ty| {
             has_type
                 && !type_written
-                && (s.typed || implicit != Some(*ty) || dims || *ty == Type::Character)
+                && (s.typed
+                    || implicit != Some(*ty)
+                    || dims
+                    || *ty == Type::Character
+                    || s.init.is_some())
         });
+        self.declare_attributes(id);
         let at = self.spec_insertion_point();
         if external && !external_written {
             let list = self.specs.iter_mut().find_map(|x| match &mut x.kind {
@@ -563,6 +665,36 @@ impl Unit {
         }
     }
 
+    /// Writes down ALLOCATABLE and the like, and what the pointee of a Cray pointer is.
+    fn declare_attributes(&mut self, id: SymId) {
+        let s = &self.symbols[id];
+        let entity = Entity {
+            sym: id,
+            dims: false,
+        };
+        let mut wanted: Vec<SpecKind> = s
+            .attributes
+            .iter()
+            .map(|a| SpecKind::Attribute(a, vec![entity]))
+            .collect();
+        if let Place::Pointee(pointer) = s.place {
+            wanted.push(SpecKind::Pointer(vec![(pointer, entity)]));
+        }
+        let span = s.span;
+        for kind in wanted {
+            let written = self.specs.iter().any(|s| match (&s.kind, &kind) {
+                (SpecKind::Attribute(a, l), SpecKind::Attribute(b, _)) => {
+                    a == b && l.iter().any(|e| e.sym == id)
+                }
+                (SpecKind::Pointer(l), SpecKind::Pointer(_)) => l.iter().any(|(_, e)| e.sym == id),
+                _ => false,
+            });
+            if !written {
+                self.add_spec(kind, span);
+            }
+        }
+    }
+
     /// Adds a declaration behind those that it may depend on, before DATA and statement
     /// functions.
     pub fn add_spec(&mut self, kind: SpecKind, span: Span) {
@@ -589,7 +721,8 @@ impl Unit {
     pub fn undeclare(&mut self, id: SymId) {
         for spec in &mut self.specs {
             match &mut spec.kind {
-                SpecKind::Type(_, l) => l.retain(|e| e.sym != id),
+                SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => l.retain(|e| e.sym != id),
+                SpecKind::Pointer(l) => l.retain(|(p, e)| *p != id && e.sym != id),
                 SpecKind::Dimension(l)
                 | SpecKind::External(l)
                 | SpecKind::Intrinsic(l)
@@ -618,7 +751,8 @@ impl Unit {
             }
         }
         self.specs.retain(|s| match &s.kind {
-            SpecKind::Type(_, l) => !l.is_empty(),
+            SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => !l.is_empty(),
+            SpecKind::Pointer(l) => !l.is_empty(),
             SpecKind::Dimension(l)
             | SpecKind::External(l)
             | SpecKind::Intrinsic(l)

@@ -68,6 +68,10 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
             .flat_map(|d| d.lower.iter().chain(&d.upper))
             .collect();
         facts.extend(&s.length);
+        facts.extend(s.init.as_deref());
+        if let Place::Pointee(pointer) = s.place {
+            check(pointer, "a Cray pointer");
+        }
         match &s.class {
             Class::Parameter(e) | Class::StatementFunction(_, e) => facts.push(e),
             _ => {}
@@ -111,7 +115,8 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
                     fault(format!("{} is linked to nothing", s.name));
                 }
             }
-            Place::Local | Place::Result | Place::Common(_) | Place::Global => {}
+            Place::Local | Place::Result | Place::Common(_) | Place::Global | Place::Pointee(_) => {
+            }
         }
     }
     for a in &unit.args {
@@ -155,7 +160,11 @@ fn for_each_spec_symbol(spec: &SpecKind, f: &mut dyn FnMut(SymId)) {
     match spec {
         SpecKind::Comment(_) | SpecKind::Implicit | SpecKind::Include(_) | SpecKind::Format(..) => {
         }
-        SpecKind::Type(_, l) => l.iter().for_each(|e| f(e.sym)),
+        SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => l.iter().for_each(|e| f(e.sym)),
+        SpecKind::Pointer(l) => l.iter().for_each(|(p, e)| {
+            f(*p);
+            f(e.sym);
+        }),
         SpecKind::Common(blocks) => blocks.iter().flat_map(|(_, l)| l).for_each(|e| f(e.sym)),
         SpecKind::Dimension(l)
         | SpecKind::External(l)

@@ -33,7 +33,10 @@ impl Expr {
                 .chain(b.as_deref())
                 .chain(c.as_deref())
                 .collect(),
-            ExprKind::Unary(_, a) | ExprKind::Paren(a) | ExprKind::Keyword(_, a) => vec![a],
+            ExprKind::Unary(_, a)
+            | ExprKind::Paren(a)
+            | ExprKind::Percent(_, a)
+            | ExprKind::Keyword(_, a) => vec![a],
             ExprKind::Binary(_, a, b) => vec![a, b],
             ExprKind::ImpliedDo(d) => d
                 .items
@@ -70,7 +73,10 @@ impl Expr {
                 .chain(b.as_deref_mut())
                 .chain(c.as_deref_mut())
                 .collect(),
-            ExprKind::Unary(_, a) | ExprKind::Paren(a) | ExprKind::Keyword(_, a) => vec![a],
+            ExprKind::Unary(_, a)
+            | ExprKind::Paren(a)
+            | ExprKind::Percent(_, a)
+            | ExprKind::Keyword(_, a) => vec![a],
             ExprKind::Binary(_, a, b) => vec![a, b],
             ExprKind::ImpliedDo(d) => d
                 .items
@@ -277,6 +283,7 @@ impl Stmt {
             StmtKind::Call(_, args) => args.iter().for_each(f),
             StmtKind::Return(e) | StmtKind::Stop(e) | StmtKind::Pause(e) => e.iter().for_each(f),
             StmtKind::Io(io) => io.control.iter().chain(&io.items).for_each(f),
+            StmtKind::Allocation(a) => a.objects.iter().chain(&a.control).for_each(f),
             StmtKind::Ad(b) => b
                 .opening
                 .iter()
@@ -319,6 +326,9 @@ impl Stmt {
                 e.iter_mut().for_each(f)
             }
             StmtKind::Io(io) => io.control.iter_mut().chain(&mut io.items).for_each(f),
+            StmtKind::Allocation(a) => {
+                a.objects.iter_mut().chain(&mut a.control).for_each(f);
+            }
             StmtKind::Ad(b) => {
                 for i in b.opening.iter_mut().chain(&mut b.closing) {
                     i.for_each_expr_mut(f);

@@ -73,6 +73,8 @@ fn used(unit: &Unit) -> Vec<bool> {
             SpecKind::Comment(_)
             | SpecKind::Implicit
             | SpecKind::Type(..)
+            | SpecKind::Attribute(..)
+            | SpecKind::Pointer(_)
             | SpecKind::Dimension(_)
             | SpecKind::External(_)
             | SpecKind::Intrinsic(_)
@@ -105,6 +107,10 @@ fn used(unit: &Unit) -> Vec<bool> {
                 .for_each(|e| add(e, &mut used));
         }
         s.length.iter().for_each(|e| add(e, &mut used));
+        s.init.iter().for_each(|e| add(e, &mut used));
+        if let Place::Pointee(pointer) = s.place {
+            used.insert(pointer);
+        }
     }
     used.marks
 }
@@ -143,7 +149,13 @@ fn renumber(unit: &mut Unit, map: &[SymId]) {
     for_each_symbol_mut(&mut unit.body, fix);
     for spec in &mut unit.specs {
         match &mut spec.kind {
-            SpecKind::Type(_, l) => l.iter_mut().for_each(|e| fix(&mut e.sym)),
+            SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => {
+                l.iter_mut().for_each(|e| fix(&mut e.sym));
+            }
+            SpecKind::Pointer(l) => l.iter_mut().for_each(|(p, e)| {
+                fix(p);
+                fix(&mut e.sym);
+            }),
             SpecKind::Common(blocks) => {
                 blocks
                     .iter_mut()
@@ -208,5 +220,9 @@ fn renumber(unit: &mut Unit, map: &[SymId]) {
                 .for_each(|e| e.for_each_symbol_mut(fix));
         }
         s.length.iter_mut().for_each(|e| e.for_each_symbol_mut(fix));
+        s.init.iter_mut().for_each(|e| e.for_each_symbol_mut(fix));
+        if let Place::Pointee(pointer) = &mut s.place {
+            fix(pointer);
+        }
     }
 }

@@ -49,7 +49,11 @@ impl<'a> Import<'a> {
             self.map.insert(id, same);
             return same;
         }
-        let ours = self.add(to, id, theirs.place.clone());
+        let place = match &theirs.place {
+            Place::Pointee(pointer) => Place::Pointee(self.symbol(to, *pointer)),
+            place => place.clone(),
+        };
+        let ours = self.add(to, id, place);
         match &theirs.class {
             Class::Parameter(_) => to.add_spec(SpecKind::Parameter(vec![ours]), theirs.span),
             Class::StatementFunction(..) => {
@@ -75,6 +79,7 @@ impl<'a> Import<'a> {
             saved,
             dims: Vec::new(),
             length: None,
+            init: None,
             class: Class::Unknown,
             ..theirs.clone()
         });
@@ -171,8 +176,13 @@ pub(super) fn variables_needed(
                     d.lower.iter().chain(&d.upper).for_each(&mut look);
                 }
                 s.length.iter().for_each(look);
-                if !matches!(s.place, Place::Common(_)) {
-                    found.insert(id);
+                match s.place {
+                    Place::Common(_) => {}
+                    // The pointer leads to it.
+                    Place::Pointee(pointer) => open.push(pointer),
+                    _ => {
+                        found.insert(id);
+                    }
                 }
             }
             c if c.is_procedure() && s.place == Place::Dummy => {

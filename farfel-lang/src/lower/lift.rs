@@ -154,6 +154,7 @@ impl Forest {
             name,
             place: Place::Host(above),
             saved: false,
+            init: None,
             ..seen
         })
     }
@@ -220,6 +221,9 @@ impl Forest {
             }
             _ => {}
         }
+        if let Place::Pointee(pointer) = s.place {
+            found.push(self.root((owner, pointer)));
+        }
         if let Place::Common(block) = &s.place {
             found.extend(
                 self.common_members(owner, block)
@@ -271,7 +275,7 @@ impl Forest {
             .filter(|r| {
                 let s = self.symbol(*r);
                 match s.class {
-                    Class::Variable => !matches!(s.place, Place::Common(_)),
+                    Class::Variable => !matches!(s.place, Place::Common(_) | Place::Pointee(_)),
                     _ => s.class.is_procedure() && s.place == Place::Dummy,
                 }
             })
@@ -419,6 +423,7 @@ impl Forest {
         let ours: HashMap<Root, SymId> = links.iter().map(|(id, root)| (*root, *id)).collect();
         let mut commons: Vec<(usize, Name)> = Vec::new();
         let mut constants = Vec::new();
+        let mut pointees = Vec::new();
         for (id, root) in &links {
             let mut s = self.symbol(*root).clone();
             let map = &mut |x: &mut SymId| {
@@ -454,6 +459,12 @@ impl Forest {
             }
             let place = match &s.place {
                 Place::Common(b) => Place::Common(b.clone()),
+                Place::Pointee(pointer) => {
+                    let mut pointer = *pointer;
+                    map(&mut pointer);
+                    pointees.push(*id);
+                    Place::Pointee(pointer)
+                }
                 _ if args.contains(id) => Place::Dummy,
                 _ => Place::Local,
             };
@@ -465,6 +476,7 @@ impl Forest {
                 span,
                 place,
                 saved: false,
+                init: None,
                 ..s
             };
             ours.external = ours.class.is_procedure();
@@ -515,6 +527,7 @@ impl Forest {
             unit.args.push(Arg::Dummy(id));
             unit.declare(id);
         }
+        pointees.into_iter().for_each(|id| unit.declare(id));
     }
 
     /// Declares a COMMON block of the surroundings in a nested unit.

@@ -91,6 +91,10 @@ fn saved(unit: &Unit) -> BTreeSet<SymId> {
 /// Returns the BLOCK DATA unit with the initial values, if there are any.
 fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>) -> Option<Unit> {
     let data = take_data(unit, saved);
+    let inits: Vec<(SymId, Expr)> = saved
+        .iter()
+        .filter_map(|id| Some((*id, *unit.symbols[*id].init.take()?)))
+        .collect();
     for spec in &mut unit.specs {
         if let SpecKind::Save(items) = &mut spec.kind
             && !items.is_empty()
@@ -121,7 +125,7 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
         )];
         unit.add_spec(SpecKind::Common(members), span);
     }
-    if data.is_empty() {
+    if data.is_empty() && inits.is_empty() {
         return None;
     }
     let name = unused_name(&format!("{}_DATA", unit.name), &|n| taken.contains(n));
@@ -154,6 +158,13 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
             .collect();
         sets.push(DataSet { targets, values });
     }
+    for (id, value) in inits {
+        let value = import.expr(&mut block, value);
+        let id = import.symbol(&mut block, id);
+        block.undeclare(id);
+        block.symbols[id].init = Some(Box::new(value));
+        block.declare(id);
+    }
     // Loop variables of the DATA statements are names of their own.
     let ids: Vec<SymId> = block.symbols.ids().collect();
     for id in ids {
@@ -162,10 +173,12 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
             s.place = Place::Local;
         }
     }
-    block.specs.push(Spec {
-        kind: SpecKind::Data(sets),
-        span: unit.span,
-    });
+    if !sets.is_empty() {
+        block.specs.push(Spec {
+            kind: SpecKind::Data(sets),
+            span: unit.span,
+        });
+    }
     Some(block)
 }
 

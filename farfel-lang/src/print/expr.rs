@@ -103,6 +103,7 @@ fn strength(expr: &Expr) -> Strength {
         | ExprKind::Closure(..)
         | ExprKind::AltReturn(_)
         | ExprKind::ImpliedDo(_)
+        | ExprKind::Percent(..)
         | ExprKind::Keyword(..)
         | ExprKind::Star => PRIMARY,
     }
@@ -175,6 +176,12 @@ impl Line {
                 self.put(label);
             }
             ExprKind::ImpliedDo(implied) => self.implied_do(scope, implied, Self::expr),
+            ExprKind::Percent(how, value) => {
+                self.put(format_args!("%{}", how.word()));
+                self.open();
+                self.expr(scope, value);
+                self.push(")");
+            }
             ExprKind::Keyword(name, value) => {
                 self.push(name);
                 self.push("=");

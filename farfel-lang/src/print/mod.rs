@@ -11,12 +11,14 @@
 //! |---|---|
 //! | `line` | one statement on as many lines as it needs, in both forms |
 //! | `writer` | the whole text: indentation, labels, comments, line markers |
+//! | `directive` | `C$OMP …` on as many lines as it needs |
 //! | `scope` | which name a symbol has in the text |
 //! | `expr` | expressions |
 //! | `spec` | specification statements |
 //! | `stmt` | executable statements |
 //! | `unit` | headers, order of the parts, nested subprograms |
 
+mod directive;
 mod expr;
 mod line;
 mod scope;

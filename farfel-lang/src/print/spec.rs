@@ -49,6 +49,8 @@ impl Writer<'_> {
                 | SpecKind::Data(_)
                 | SpecKind::StatementFunction(_)
                 | SpecKind::Namelist(_)
+                | SpecKind::Attribute(..)
+                | SpecKind::Pointer(_)
                 | SpecKind::Include(_)
                 | SpecKind::Intent(..) => {
                     self.statement(None, *span, |l| l.spec(scope, kind));
@@ -174,6 +176,20 @@ impl Line {
                     self.names(scope, members);
                 }
             }
+            SpecKind::Attribute(attribute, entities) => {
+                self.put(format_args!("{} ", attribute.word()));
+                self.list(entities, |l, e| l.entity(scope, *e));
+            }
+            SpecKind::Pointer(pairs) => {
+                self.push("POINTER ");
+                self.list(pairs, |l, (pointer, pointee)| {
+                    l.open();
+                    l.push(scope.name(*pointer));
+                    l.comma();
+                    l.entity(scope, *pointee);
+                    l.push(")");
+                });
+            }
             SpecKind::Intent(intent, syms) => {
                 self.push(match intent {
                     Intent::In => "INTENT(IN) ",
@@ -195,11 +211,17 @@ impl Line {
         if let (Type::Character, true, Some(first)) = (ty, same_length, entities.first()) {
             self.length(scope, length(first));
         }
-        self.push(" ");
+        let init = |e: &Entity| scope.unit.symbols[e.sym].init.as_deref();
+        let colons = entities.iter().any(|e| init(e).is_some());
+        self.push(if colons { " :: " } else { " " });
         self.list(entities, |l, e| {
             l.entity(scope, *e);
             if ty == Type::Character && !same_length {
                 l.length(scope, length(e));
+            }
+            if let Some(value) = init(e) {
+                l.equals();
+                l.expr(scope, value);
             }
         });
     }

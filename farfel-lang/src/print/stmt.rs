@@ -4,8 +4,8 @@ use super::line::Line;
 use super::scope::Scope;
 use super::writer::Writer;
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Do, DoControl, DoEnd, Entry, Expr, IfBlock, Io, IoKind,
-    Label, Stmt, StmtKind,
+    AdAssign, AdBlock, AdItem, AdMode, Allocation, Do, DoControl, DoEnd, Entry, Expr, IfBlock, Io,
+    IoKind, Label, Stmt, StmtKind,
 };
 use crate::source::Span;
 
@@ -46,6 +46,7 @@ impl Writer<'_> {
             | StmtKind::Pause(_)
             | StmtKind::Io(_)
             | StmtKind::Format(_)
+            | StmtKind::Allocation(_)
             | StmtKind::Entry(_)
             | StmtKind::Cycle(_)
             | StmtKind::Exit(_) => self.statement(*label, *span, |l| l.simple(scope, kind)),
@@ -181,6 +182,7 @@ fn is_simple(kind: &StmtKind) -> bool {
         | StmtKind::Stop(_)
         | StmtKind::Pause(_)
         | StmtKind::Io(_)
+        | StmtKind::Allocation(_)
         | StmtKind::Cycle(_)
         | StmtKind::Exit(_) => true,
     }
@@ -275,6 +277,18 @@ impl Line {
             StmtKind::Pause(e) => self.keyword(scope, "PAUSE", e.as_ref()),
             StmtKind::Io(io) => self.io(scope, io),
             StmtKind::Format(text) => self.format(text),
+            StmtKind::Allocation(a) => {
+                let Allocation {
+                    free,
+                    objects,
+                    control,
+                } = &**a;
+                self.push(if *free { "DEALLOCATE" } else { "ALLOCATE" });
+                self.push(" (");
+                self.gap();
+                self.list(objects.iter().chain(control), |l, e| l.expr(scope, e));
+                self.push(")");
+            }
             StmtKind::Entry(entry) => {
                 let Entry { name, args } = &**entry;
                 self.put(format_args!("ENTRY {}", scope.name(*name)));

@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::scope::Scope;
 use super::writer::Writer;
-use crate::ir::{Arg, SymId, Type, Unit, UnitKind};
+use crate::ir::{Arg, Remarks, SymId, Type, Unit, UnitKind};
 
 impl Writer<'_> {
     /// A unit with all it holds.
@@ -15,6 +15,7 @@ impl Writer<'_> {
             name_span: _,
             end_span,
             comments,
+            remarks: Remarks { before, after },
             args: _,
             result: _,
             typed_header: _,
@@ -26,9 +27,11 @@ impl Writer<'_> {
             nested,
         } = unit;
         let scope = Scope::new(unit);
-        for c in comments {
-            self.comment(c);
+        for block in before {
+            self.comments(block);
+            self.gap();
         }
+        self.comments(comments);
         self.statement(None, *span, |l| l.header(&scope));
         self.specs(&scope);
         for inner in nested {
@@ -38,6 +41,16 @@ impl Writer<'_> {
         }
         self.block(&scope, body);
         self.fixed_statement(None, *end_span, "END");
+        for block in after {
+            self.gap();
+            self.comments(block);
+        }
+    }
+
+    fn comments(&mut self, comments: &[String]) {
+        for c in comments {
+            self.comment(c);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! The whole text: indentation, labels, comments, line markers.
 
 use super::line::Line;
-use super::{Form, Options};
+use super::{Form, Options, directive};
 use crate::ir::Label;
 use crate::source::{FileId, Span};
+use crate::syntax::sentinel;
 use std::fmt::Write;
 
 /// The text that has been printed, and where in it we are.
@@ -72,7 +73,8 @@ impl<'a> Writer<'a> {
 
     /// A comment, which may have several lines.
     ///
-    /// Directives (`C$OMP …`) keep their sentinel, other text stands apart from the mark.
+    /// Directives (`C$OMP …`) keep their sentinel, and go on in further lines as the form has
+    /// it. Other text stands apart from the mark.
     pub(super) fn comment(&mut self, text: &str) {
         let mark = match self.options.form {
             Form::Fixed => 'C',
@@ -82,11 +84,15 @@ impl<'a> Writer<'a> {
         // An empty comment is one line.
         for line in text.split('\n') {
             let line = line.trim_end();
-            if !self.options.comments && !line.starts_with('$') {
+            if let Some(sentinel) = sentinel(line) {
+                lines += directive::lay_out(&mut self.out, self.options.form, line, sentinel);
+                continue;
+            }
+            if !self.options.comments {
                 continue;
             }
             self.out.push(mark);
-            if !line.is_empty() && !line.starts_with([' ', '\t', '$']) {
+            if !line.is_empty() && !line.starts_with([' ', '\t']) {
                 self.out.push(' ');
             }
             self.out.push_str(line);
@@ -100,6 +106,13 @@ impl<'a> Writer<'a> {
     pub(super) fn empty_line(&mut self) {
         self.out.push('\n');
         self.advance(1);
+    }
+
+    /// An empty line between comments, where these are printed.
+    pub(super) fn gap(&mut self) {
+        if self.options.comments {
+            self.empty_line();
+        }
     }
 
     /// Says where the next statement comes from, if a compiler would assume another place.

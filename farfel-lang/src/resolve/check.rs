@@ -287,7 +287,7 @@ impl<'p> Checker<'_, 'p> {
                 .iter()
                 .rev()
                 .find_map(|u| u.nested.iter().find(|n| n.name == symbol.name)),
-            Place::Dummy | Place::Common(_) => None,
+            Place::Dummy | Place::Common(_) | Place::Pointee(_) => None,
         }
     }
 

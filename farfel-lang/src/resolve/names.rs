@@ -511,6 +511,7 @@ impl Resolver<'_> {
                 place: Place::Host(target),
                 span: symbol.span,
                 saved: false,
+                init: None,
                 ..seen
             };
             // A procedure of the program is known everywhere: no need to go through the

@@ -152,7 +152,7 @@ fn callee(
             let (unit, _) = root(facts, (caller, call.callee));
             facts[unit].nested.get(&call.name).copied()
         }
-        Place::Dummy | Place::Common(_) => None,
+        Place::Dummy | Place::Common(_) | Place::Pointee(_) => None,
     }
 }
 
@@ -208,7 +208,10 @@ fn apply(
         };
         if s.class != Class::Variable
             || s.is_array()
-            || matches!(s.place, Place::Result | Place::Common(_))
+            || matches!(
+                s.place,
+                Place::Result | Place::Common(_) | Place::Pointee(_)
+            )
         {
             continue;
         }

@@ -1,6 +1,6 @@
 //! Which form a text is in.
 
-use super::Form;
+use super::{Form, Layout};
 
 /// How far ahead one form must be for no more lines to be looked at.
 const CLEAR: i32 = 100;
@@ -25,7 +25,7 @@ const CLEAR: i32 = 100;
 /// ```
 pub fn detect(text: &str) -> Form {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if let Some(form) = text.lines().take(20).find_map(directive) {
+    if let Some(form) = text.lines().take(20).find_map(|l| asked(l)?.form) {
         return form;
     }
     let mut free = 0;
@@ -39,8 +39,32 @@ pub fn detect(text: &str) -> Form {
     if free > 0 { Form::Free } else { Form::Fixed }
 }
 
-/// The form that a comment asks for.
-pub(super) fn directive(line: &str) -> Option<Form> {
+/// What a comment asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Asked {
+    pub form: Option<Form>,
+    pub line_length: Option<usize>,
+    pub debug_lines: Option<bool>,
+}
+
+/// The longest lines of fixed form that can be asked for.
+const LONGEST: usize = 1000;
+
+impl Layout {
+    /// With what a comment on one of the first 20 lines of a text asks for.
+    pub(super) fn asked_by(self, text: &str) -> Layout {
+        let mut layout = self;
+        for asked in text.lines().take(20).filter_map(asked) {
+            layout.line_length = asked.line_length.unwrap_or(layout.line_length);
+            layout.debug_lines = asked.debug_lines.unwrap_or(layout.debug_lines);
+        }
+        layout
+    }
+}
+
+/// What a comment asks for: `!farfel: form=free`, and the like. `None` for one that asks for
+/// nothing.
+pub(super) fn asked(line: &str) -> Option<Asked> {
     let line = line.trim_start();
     let rest = line.strip_prefix(['!', 'C', 'c', '*'])?;
     let rest = rest.trim_start_matches(['!', ' ', '\t']);
@@ -48,15 +72,27 @@ pub(super) fn directive(line: &str) -> Option<Form> {
     if !rest.starts_with(['F', 'f']) {
         return None;
     }
-    let mut rest = rest.chars().filter(|c| !c.is_whitespace());
-    let mut compact = String::new();
     // The directive is short, so no more of a long line is looked at.
-    compact.extend(rest.by_ref().take(32).map(|c| c.to_ascii_uppercase()));
-    match compact.strip_prefix("FARFEL:FORM=")? {
-        f if f.starts_with("FREE") => Some(Form::Free),
-        f if f.starts_with("FIXED") => Some(Form::Fixed),
-        _ => None,
+    let compact: String = rest
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .take(80)
+        .map(|c| c.to_ascii_uppercase())
+        .collect();
+    let mut asked = Asked::default();
+    for wish in compact.strip_prefix("FARFEL:")?.split(',') {
+        match wish.split_once('=') {
+            Some(("FORM", f)) if f.starts_with("FREE") => asked.form = Some(Form::Free),
+            Some(("FORM", f)) if f.starts_with("FIXED") => asked.form = Some(Form::Fixed),
+            Some(("LINE-LENGTH", n)) => {
+                asked.line_length = n.parse().ok().filter(|n| (72..=LONGEST).contains(n));
+            }
+            Some(("DEBUG-LINES", "TRUE")) => asked.debug_lines = Some(true),
+            Some(("DEBUG-LINES", "FALSE")) => asked.debug_lines = Some(false),
+            _ => {}
+        }
     }
+    (asked != Asked::default()).then_some(asked)
 }
 
 /// 1 where a line can only be in free form, -1 where only in fixed form. `ampersand` says

@@ -298,9 +298,10 @@ impl<'a> Line<'a> {
             format!("expected {wanted}, found {what}"),
         );
         if let Some(at) = self.st.cut_off {
-            fault = fault
-                .related(at, "what stands beyond column 72 is not read")
-                .help("break the line before column 73 and continue it with a mark in column 6");
+            let next = self.st.last_column + 1;
+            fault = fault.related(at, self.st.beyond()).help(format!(
+                "break the line before column {next} and continue it with a mark in column 6"
+            ));
         }
         Box::new(fault)
     }
@@ -325,7 +326,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Letters, digits and underscore.
+/// Letters, digits, underscore and `$`.
 pub(super) fn is_name_letter(c: u8) -> bool {
-    c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_'
+    c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, b'_' | b'$')
 }

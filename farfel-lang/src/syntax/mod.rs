@@ -35,6 +35,7 @@ use crate::source::{FileId, Sources};
 use std::sync::Arc;
 
 pub use detect::detect;
+pub(crate) use form::sentinel;
 
 /// How statements are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,6 +45,37 @@ pub enum Form {
     Fixed,
     /// Text anywhere, `&` continues, `!` comments.
     Free,
+}
+
+/// How lines of fixed form are read, where that can differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// The last column of a statement, 72 on cards. What stands beyond it is not read.
+    pub line_length: usize,
+    /// Lines with `D` in column 1 are code. Otherwise they are comments.
+    pub debug_lines: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout {
+            line_length: 72,
+            debug_lines: false,
+        }
+    }
+}
+
+/// How a file is read. A comment on one of its first 20 lines overrides this for it:
+///
+/// ```fortran
+/// !farfel: form=fixed, line-length=132, debug-lines=true
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ReadOptions {
+    /// The source form; found by [`detect()`] when it is not given.
+    pub form: Option<Form>,
+    /// How fixed form is read.
+    pub layout: Layout,
 }
 
 /// Where INCLUDE files come from: this crate opens no files.
@@ -98,5 +130,19 @@ pub fn parse(
     form: Option<Form>,
     loader: &mut dyn Loader,
 ) -> Parsed {
-    unit::parse(sources, file, form, loader)
+    let options = ReadOptions {
+        form,
+        ..ReadOptions::default()
+    };
+    parse_with(sources, file, &options, loader)
+}
+
+/// Like [`parse`], with all that can be said about how the text is to be read.
+pub fn parse_with(
+    sources: &mut Sources,
+    file: FileId,
+    options: &ReadOptions,
+    loader: &mut dyn Loader,
+) -> Parsed {
+    unit::parse(sources, file, options, loader)
 }

@@ -22,7 +22,7 @@ use super::state::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
+    AdAssign, AdBlock, AdItem, AdMode, Attribute, Attributes, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
     Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
@@ -378,8 +378,9 @@ impl<'a> Stager<'a> {
                     &rules::AD_UNSUPPORTED,
                     call.request.span,
                     format!(
-                        "{} has assumed size, so that its {what} cannot be stored",
-                        s.name
+                        "{} has {}, so that its {what} cannot be stored",
+                        s.name,
+                        openness(s)
                     ),
                 )
                 .related(s.span, "declared here")
@@ -402,6 +403,8 @@ impl<'a> Stager<'a> {
             place: Place::Local,
             external: false,
             saved: false,
+            init: None,
+            attributes: Attributes::default(),
             typed: false,
             span,
             ..s
@@ -573,6 +576,17 @@ fn assumed_size(s: &Symbol) -> bool {
             Some(ExprKind::Star) | None
         )
     })
+}
+
+/// What a message says of such an array.
+fn openness(s: &Symbol) -> &'static str {
+    if s.has(Attribute::Allocatable) {
+        "bounds that ALLOCATE decides"
+    } else if s.is_assumed_shape() {
+        "assumed shape"
+    } else {
+        "assumed size"
+    }
 }
 
 /// Calls `f` on the variables that stand for their elements where an expression is

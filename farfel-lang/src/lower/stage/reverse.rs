@@ -24,7 +24,7 @@
 //! block, that variable is passed itself.
 
 use super::effects::{ChangedCommon, HeadEffects, Start};
-use super::{HeadCall, Stager, assumed_size, zero};
+use super::{HeadCall, Stager, assumed_size, openness, zero};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
@@ -190,8 +190,9 @@ impl Stager<'_> {
                 &rules::AD_UNSUPPORTED,
                 span,
                 format!(
-                    "{} has assumed size, so that its values from before the block cannot be kept",
-                    s.name
+                    "{} has {}, so that its values from before the block cannot be kept",
+                    s.name,
+                    openness(s)
                 ),
             )
             .label("this block assigns it")

@@ -1,7 +1,7 @@
 //! Which lines make a statement in fixed form.
 
 use super::statement::{HOLLERITH, Statement};
-use super::{LAST_COLUMN, Layout, Mode, Physical, Reader, Stop};
+use super::{Layout, Mode, Physical, Reader, Stop};
 use crate::diagnostic::{Diagnostic, rules};
 
 impl Reader {
@@ -63,13 +63,13 @@ impl Reader {
                     break;
                 }
                 Stop::Line(column) => column,
-                Stop::Ampersand => LAST_COLUMN,
+                Stop::Ampersand => self.last_column(),
             };
             let Some((text, begin)) = self.fixed_continuation(st) else {
                 break;
             };
             // A card has 72 columns, and the blanks up to there belong to a constant.
-            let pad = (LAST_COLUMN + 1).saturating_sub(column);
+            let pad = (self.last_column() + 1).saturating_sub(column);
             match &mut self.mode {
                 Mode::Code => {}
                 Mode::Quote(..) => self.value.extend(std::iter::repeat_n(b' ', pad)),
@@ -125,15 +125,20 @@ impl Reader {
         while self.byte(at) == 0x0c {
             at += 1;
         }
+        let mut first = 0;
         match self.byte(at) {
             b'C' | b'c' | b'*' | b'!' => return Physical::Comment { text: at + 1 },
             b'#' => return self.hash(at),
             b'D' | b'd' if self.is_debug_line(at) => {
-                return Physical::Comment { text: at + 1 };
+                if !self.columns.debug_lines {
+                    return Physical::Comment { text: at + 1 };
+                }
+                first = 1;
             }
             _ => {}
         }
-        let mut column = 1;
+        at += first;
+        let mut column = 1 + first;
         let mut label: Option<(u64, usize, usize)> = None;
         let (text, begin) = loop {
             let c = self.byte(at);

@@ -10,18 +10,21 @@
 //! | `statement` | a logical statement |
 //! | `fixed`, `free` | which lines make one |
 //! | `scan` | the letters and constants of a line |
+//! | `directive` | comments that compilers read: `!$OMP`, `!DIR$`, `!$ X = 1` |
 
+mod directive;
 mod fixed;
 mod free;
 mod scan;
 mod statement;
 
-use super::Form;
-use super::detect::directive;
+use super::detect::asked;
+use super::{Form, Layout as Columns};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Span};
 use std::sync::Arc;
 
+pub(crate) use directive::sentinel;
 pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement};
 
 /// What is being read.
@@ -78,13 +81,11 @@ enum Layout {
     Preprocessor,
 }
 
-/// The last column of a statement in fixed form.
-const LAST_COLUMN: usize = 72;
-
 /// Reads the statements of one file.
 pub(super) struct Reader {
     text: Arc<str>,
     pub file: FileId,
+    columns: Columns,
     form: Form,
     /// Where the next line, or the rest of a line after `;`, begins.
     pos: usize,
@@ -106,11 +107,12 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub fn new(file: FileId, text: Arc<str>, form: Form) -> Self {
+    pub fn new(file: FileId, text: Arc<str>, form: Form, columns: Columns) -> Self {
         let pos = if text.starts_with('\u{feff}') { 3 } else { 0 };
         Reader {
             text,
             file,
+            columns,
             form,
             pos,
             rest: None,
@@ -127,6 +129,16 @@ impl Reader {
     /// True in free form.
     pub fn is_free(&self) -> bool {
         self.form == Form::Free
+    }
+
+    /// How fixed form is laid out, for what this file includes.
+    pub fn columns(&self) -> Columns {
+        self.columns
+    }
+
+    /// The last column of a statement in fixed form.
+    fn last_column(&self) -> usize {
+        self.columns.line_length
     }
 
     fn byte(&self, at: usize) -> u8 {
@@ -150,6 +162,7 @@ impl Reader {
     /// of the file are left in `st` then.
     pub fn next(&mut self, st: &mut Statement) -> bool {
         st.clear(self.file);
+        st.last_column = self.last_column();
         loop {
             let more = match self.form {
                 Form::Fixed => self.next_fixed(st),
@@ -183,12 +196,18 @@ impl Reader {
         if self
             .text
             .get(start..at + text.len())
-            .and_then(directive)
+            .and_then(asked)
             .is_none()
         {
+            let span = Span::new(self.file, start as u32, (at + text.len()) as u32);
+            let line = self.text.get(start..at + text.len()).unwrap_or("");
+            let free = self.is_free();
+            if let Some(text) = directive::read(line, free) {
+                return directive::keep(to, text, span, apart);
+            }
             to.push(Comment {
                 text: text.to_owned(),
-                span: Span::new(self.file, start as u32, (at + text.len()) as u32),
+                span,
                 apart,
             });
         }
@@ -235,9 +254,12 @@ impl Reader {
             Layout::Preprocessor => Diagnostic::error(
                 &rules::UNSUPPORTED,
                 span,
-                "Farfel does not run a preprocessor",
+                "this line is for a preprocessor, and the file does not go through one",
             )
-            .help("preprocess the file first, for instance with `gfortran -cpp -E -P`"),
+            .help(
+                "give the file a name that ends in `.F`, `.FF` or `.F90`, or switch the \
+                 preprocessor on for all files with the setting `preprocess = true`",
+            ),
             Layout::LabelledContinuation => Diagnostic::error(
                 &rules::BAD_LABEL,
                 span,
@@ -290,7 +312,7 @@ impl Reader {
                 .help("close it with the same quote; a quote inside is written twice");
         }
         if let Some(at) = st.cut_off {
-            fault = fault.related(at, "what stands beyond column 72 is not read");
+            fault = fault.related(at, st.beyond());
         }
         self.fault(st, fault);
         self.finish_string(st, mark, start, start + shown);

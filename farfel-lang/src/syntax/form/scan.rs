@@ -1,7 +1,7 @@
 //! The letters and constants of one line.
 
 use super::statement::{BAD, CHAR, GAP, HOLLERITH, Statement, Text};
-use super::{LAST_COLUMN, Mode, Reader, Stop};
+use super::{Mode, Reader, Stop};
 use crate::source::Span;
 use crate::syntax::Form;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Reader {
         let text = Arc::clone(&self.text);
         let bytes = text.as_bytes();
         let limit = match self.form {
-            Form::Fixed => LAST_COLUMN,
+            Form::Fixed => self.last_column(),
             Form::Free => usize::MAX,
         };
         let free = self.form == Form::Free;
@@ -269,7 +269,7 @@ impl Reader {
         }
     }
 
-    /// Notes code beyond column 72, which a message may mention.
+    /// Notes code beyond the last column, which a message may mention.
     fn beyond(&self, st: &mut Statement, at: usize) {
         if st.cut_off.is_some() || self.byte(at) == b'\n' {
             return;

@@ -51,6 +51,8 @@ pub(in crate::syntax) struct Statement {
     pub cut_off: Option<Span>,
     /// Column of the first letter, from 1.
     pub column: u32,
+    /// The last column that is read in fixed form.
+    pub last_column: usize,
 }
 
 impl Statement {
@@ -65,6 +67,7 @@ impl Statement {
             fault: None,
             cut_off: None,
             column: 0,
+            last_column: 0,
         }
     }
 
@@ -116,6 +119,11 @@ impl Statement {
             return self.label.map_or(Span::NONE, |(_, s)| s);
         }
         self.span(0, self.text.len())
+    }
+
+    /// What to say of the text at [`Statement::cut_off`].
+    pub fn beyond(&self) -> String {
+        format!("what stands beyond column {} is not read", self.last_column)
     }
 
     /// There was a blank before the letter (free form).

@@ -119,8 +119,8 @@ fn faults_in_expressions() {
                 "1:17-1:17 F0001 expected `,` or `)`, found the end of the statement\n  help: a parenthesis is not closed\n",
             ),
             (
-                "A $ B",
-                "1:13-1:14 F0001 expected the end of the statement, found `$`\n",
+                "A & B",
+                "1:13-1:14 F0001 expected the end of the statement, found `&`\n",
             ),
             ("A @ B", "1:13-1:14 F0005 `@` has no meaning here\n"),
             ("A + Ä", "1:15-1:16 F0005 `Ä` has no meaning here\n"),

@@ -248,7 +248,7 @@ fn layout_faults() {
         ),
         (
             "#ifdef A\n      X = 1\n#endif\n      END\n",
-            "1:1-1:2 F0008 Farfel does not run a preprocessor\n  help: preprocess the file first, for instance with `gfortran -cpp -E -P`\n",
+            "1:1-1:2 F0008 this line is for a preprocessor, and the file does not go through one\n  help: give the file a name that ends in `.F`, `.FF` or `.F90`, or switch the preprocessor on for all files with the setting `preprocess = true`\n",
         ),
     ] {
         let (sources, parsed) = read(text, Some(Form::Fixed));

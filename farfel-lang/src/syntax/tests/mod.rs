@@ -5,6 +5,7 @@ mod declarations;
 mod expressions;
 mod faults;
 mod forms;
+mod layout;
 mod robust;
 mod statements;
 mod units;

@@ -21,10 +21,11 @@ impl Parser<'_> {
         if self.outer.len() >= MAX_UNITS {
             return self.give_up(st.whole(), "subprograms", MAX_UNITS);
         }
-        let documentation = self.take_documentation();
+        let (documentation, before) = self.take_documentation();
         let mut frame = Frame::new(UnitKind::Subroutine, "", st.whole());
         frame.column = st.column;
         frame.unit.comments = documentation;
+        frame.unit.remarks.before = before;
         let mut line = Line {
             st,
             pos,
@@ -236,6 +237,10 @@ impl Parser<'_> {
                 .related(end, "the text ends here");
             self.report(report);
             self.close_unit(end);
+        }
+        let after = self.take_blocks();
+        if let Some(unit) = self.units.last_mut() {
+            unit.remarks.after = after;
         }
         // A second one is a fault, which its name then shows.
         if let Some(main) = self.implicit {

@@ -18,7 +18,7 @@ use super::classify::Kind;
 use super::form::{Comment, Reader, Statement};
 use super::line::{Line, Read};
 use super::spelling::suggestion;
-use super::{Form, Loader, Parsed, detect};
+use super::{Loader, Parsed, ReadOptions, detect};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
 use crate::source::{FileId, Sources, Span};
@@ -43,17 +43,18 @@ struct Parser<'a> {
 pub(in crate::syntax) fn parse(
     sources: &mut Sources,
     file: FileId,
-    form: Option<Form>,
+    asked: &ReadOptions,
     loader: &mut dyn Loader,
 ) -> Parsed {
     let text = sources
         .get(file)
         .map_or_else(|| "".into(), |f| f.text.clone());
-    let form = form.unwrap_or_else(|| detect(&text));
+    let form = asked.form.unwrap_or_else(|| detect(&text));
+    let columns = asked.layout.asked_by(&text);
     let mut parser = Parser {
         sources,
         loader,
-        readers: vec![Reader::new(file, text, form)],
+        readers: vec![Reader::new(file, text, form, columns)],
         includes: 0,
         units: Vec::new(),
         implicit: None,
@@ -320,7 +321,7 @@ impl Parser<'_> {
                 if let Some(meant) = suggestion(&word) {
                     report = report.help(format!("did you mean {meant}?"));
                 } else if let Some(at) = st.cut_off {
-                    report = report.related(at, "what stands beyond column 72 is not read");
+                    report = report.related(at, st.beyond());
                 }
                 report
             }
@@ -360,8 +361,8 @@ impl Parser<'_> {
     }
 
     /// The block of comments that stands right before a header. What stands before it
-    /// goes to the unit around, if there is one.
-    fn take_documentation(&mut self) -> Vec<String> {
+    /// goes to the unit around, if there is one; else it is returned as the second.
+    fn take_documentation(&mut self) -> (Vec<String>, Vec<Vec<String>>) {
         let first = self
             .comments
             .iter()
@@ -371,8 +372,20 @@ impl Parser<'_> {
         if self.frame.open {
             self.keep_comments();
         }
-        self.comments.clear();
-        documentation.into_iter().map(|c| c.text).collect()
+        let documentation = documentation.into_iter().map(|c| c.text).collect();
+        (documentation, self.take_blocks())
+    }
+
+    /// The comments in blocks that blank lines separate.
+    fn take_blocks(&mut self) -> Vec<Vec<String>> {
+        let mut blocks: Vec<Vec<String>> = Vec::new();
+        for c in self.comments.drain(..) {
+            match blocks.last_mut() {
+                Some(block) if !c.apart => block.push(c.text),
+                _ => blocks.push(vec![c.text]),
+            }
+        }
+        blocks
     }
 }
 

@@ -1,0 +1,114 @@
+//! What cannot be differentiated whatever is active: values that have several names, or
+//! that calls hand over in ways that derivatives could not follow.
+
+use crate::locations::differentiable;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Attribute, Class, Expr, ExprKind, Place, StmtKind, SymId, Unit, walk_block, walk_exprs,
+};
+
+/// Everything in a unit through which derivatives could get lost without a trace.
+pub(crate) fn refuse(unit: &Unit) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut fault = |span, what: String, why: &str, help: &str| {
+        found.push(
+            Diagnostic::error(&rules::AD_UNSUPPORTED, span, what)
+                .label(why)
+                .help(help),
+        );
+    };
+    for (_, s) in unit.symbols.iter() {
+        if !differentiable(s) {
+            continue;
+        }
+        if matches!(s.place, Place::Pointee(_)) {
+            fault(
+                s.span,
+                format!("derivatives cannot follow the Cray pointer to {}", s.name),
+                "lies where a pointer points",
+                "pass the array as an argument",
+            );
+        } else if s.has(Attribute::Optional) {
+            fault(
+                s.span,
+                format!(
+                    "derivatives by the optional argument {} are not known",
+                    s.name
+                ),
+                "may be left out by callers",
+                "write a subprogram for each list of arguments",
+            );
+        } else if s.is_assumed_shape() {
+            fault(
+                s.span,
+                format!(
+                    "derivatives by {}, an array of assumed shape, are not known",
+                    s.name
+                ),
+                "its bounds come from the caller",
+                "pass the bounds as arguments, and declare the array with them",
+            );
+        }
+    }
+    let base = |e: &Expr| {
+        let mut bases = e.base().into_iter();
+        bases.any(|s| differentiable(&unit.symbols[s]))
+    };
+    walk_exprs(&unit.body, &mut |e| {
+        let (handed, how) = match &e.kind {
+            ExprKind::Percent(how, a) => (&**a, format!("%{}", how.word())),
+            ExprKind::Call(s, args) => match (&unit.symbols[*s].class, args.first()) {
+                (Class::Intrinsic(i), Some(a)) if i.name == "LOC" => (a, "LOC".to_owned()),
+                _ => return,
+            },
+            _ => return,
+        };
+        if base(handed) {
+            fault(
+                e.span,
+                format!("derivatives cannot follow what {how} hands over"),
+                "gives away a value or a place outside of Fortran's rules",
+                "pass the variable itself",
+            );
+        }
+    });
+    found
+}
+
+/// Like [`refuse`], for tools that read FORTRAN 77 only.
+pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
+    let mut found = refuse(unit);
+    found.extend(refuse_allocations(unit, &|s| {
+        differentiable(&unit.symbols[s])
+    }));
+    found
+}
+
+/// ALLOCATE and DEALLOCATE of arrays that have a derivative.
+pub(crate) fn refuse_allocations(unit: &Unit, active: &dyn Fn(SymId) -> bool) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    walk_block(&unit.body, &mut |s| {
+        let StmtKind::Allocation(a) = &s.kind else {
+            return;
+        };
+        for o in &a.objects {
+            if let Some(base) = o.base()
+                && active(base)
+            {
+                let name = &unit.symbols[base].name;
+                found.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        o.span,
+                        format!("{name} has a derivative, and cannot be allocated here"),
+                    )
+                    .label("the derivative would have to be allocated with it")
+                    .help(format!(
+                        "allocate {name} in the caller, and pass it as an argument"
+                    )),
+                );
+            }
+        }
+    });
+    found
+}

@@ -1,0 +1,75 @@
+//! Directives, laid out for either form.
+
+use super::Form;
+
+/// Writes a directive on as many lines as it needs, and returns how many. `text` begins with
+/// a sentinel of `sentinel` bytes, without comment mark.
+pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize) -> usize {
+    let (sentinel, rest) = text.split_at(sentinel);
+    let mut rest = rest.trim();
+    // Statements behind `!$` have their label in columns 3 to 5.
+    let (mut label, conditional) = ("", sentinel == "$");
+    if conditional {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if digits <= 3 {
+            (label, rest) = rest.split_at(digits);
+            rest = rest.trim_start();
+        }
+    }
+    let (mark, width) = match form {
+        Form::Fixed => ('C', 72),
+        Form::Free => ('!', 130),
+    };
+    let mut lines = 0;
+    loop {
+        let first = lines == 0;
+        let head = match (form, conditional) {
+            (Form::Fixed, true) if first => format!("{mark}{sentinel}{label:>3} "),
+            (Form::Fixed, true) => format!("{mark}{sentinel}   +"),
+            (Form::Fixed, false) if first => format!("{mark}{sentinel} "),
+            (Form::Fixed, false) => format!("{mark}{sentinel}+"),
+            (Form::Free, true) if first && !label.is_empty() => {
+                format!("{mark}{sentinel} {label} ")
+            }
+            (Form::Free, true) | (Form::Free, false) if first => format!("{mark}{sentinel} "),
+            (Form::Free, true) => format!("{mark}{sentinel} & "),
+            (Form::Free, false) => format!("{mark}{sentinel}& "),
+        };
+        let (line, more) = rest.split_at(end_of_line(rest, width - head.len()));
+        lines += 1;
+        out.push_str(head.as_str());
+        out.push_str(line.trim_end());
+        // What is too long for a line and has no place to break goes on in the next column.
+        trim_blanks(out);
+        rest = more.trim_start();
+        if rest.is_empty() {
+            out.push('\n');
+            return lines;
+        }
+        out.push_str(match form {
+            Form::Fixed => "\n",
+            Form::Free => " &\n",
+        });
+    }
+}
+
+fn trim_blanks(out: &mut String) {
+    out.truncate(out.trim_end_matches(' ').len());
+}
+
+/// How many bytes of `text` stand on a line with `room` bytes: up to a blank or comma where
+/// there is one.
+fn end_of_line(text: &str, room: usize) -> usize {
+    if text.len() <= room {
+        return text.len();
+    }
+    let mut room = room;
+    while !text.is_char_boundary(room) {
+        room -= 1;
+    }
+    let head = &text[..room];
+    match head.rfind([' ', ',']) {
+        Some(at) if at > 0 => at + 1,
+        _ => room,
+    }
+}

@@ -1,0 +1,113 @@
+//! Comments that compilers read: OpenMP, OpenACC, `!DIR$`, and statements that stand
+//! behind `!$` for compilers with OpenMP.
+//!
+//! Where a directive goes on in the next line depends on the source form. So that it can be
+//! printed in either, it becomes one comment text: the sentinel without its comment mark, a
+//! blank, and all that follows on its lines (`$OMP PARALLEL DO PRIVATE(I)`, `DIR$ IVDEP`,
+//! `$ 10 X = 1`).
+
+use super::statement::Comment;
+use crate::source::Span;
+
+/// A line of a directive.
+#[derive(Debug)]
+pub(super) struct Directive<'a> {
+    sentinel: &'a str,
+    text: &'a str,
+    /// It goes on with the directive on the line before.
+    continues: bool,
+}
+
+/// The length of the sentinel, without comment mark, with which the text of a comment
+/// begins; `None` for other comments.
+pub(crate) fn sentinel(comment: &str) -> Option<usize> {
+    let bytes = comment.as_bytes();
+    let letters = bytes.iter().take_while(|c| c.is_ascii_alphabetic()).count();
+    if bytes.get(letters) != Some(&b'$') {
+        return None;
+    }
+    let word = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or(&[]);
+        rest.iter().take_while(|c| c.is_ascii_alphabetic()).count()
+    };
+    match letters {
+        0 => match word(1) {
+            // `$ X = 1`
+            0 => {
+                matches!(bytes.get(1), None | Some(b' ' | b'\t' | b'&' | b'0'..=b'9')).then_some(1)
+            }
+            // `$OMP`, `$ACC`
+            n @ 2..=4 => Some(1 + n),
+            _ => None,
+        },
+        // `DIR$`, `DEC$`, `GCC$`
+        2..=4 => Some(letters + 1),
+        _ => None,
+    }
+}
+
+/// The directive on a line that begins with a comment mark.
+pub(super) fn read(line: &str, free: bool) -> Option<Directive<'_>> {
+    let comment = line.get(1..)?;
+    let length = sentinel(comment)?;
+    let (sentinel, rest) = comment.split_at(length);
+    // Fixed form has a mark in column 6. Sentinels are as long as that leaves room, but for
+    // `$`, which has a label before it.
+    let (before, mark) = match (free, length) {
+        (true, _) => (0, rest.starts_with('&')),
+        (false, 1) => (3, true),
+        (false, 4) => (0, true),
+        _ => (0, false),
+    };
+    let mut text = rest;
+    let mut continues = false;
+    if free {
+        let trimmed = text.trim_start();
+        if mark || trimmed.starts_with('&') {
+            continues = true;
+            text = trimmed.strip_prefix('&').unwrap_or(trimmed);
+        }
+    } else if mark
+        && rest.is_char_boundary(before)
+        && rest.get(..before).is_some_and(|b| b.trim().is_empty())
+        && let Some(c) = rest.get(before..).and_then(|r| r.chars().next())
+        && !matches!(c, ' ' | '0' | '\t')
+    {
+        continues = true;
+        text = rest.get(before + c.len_utf8()..).unwrap_or("");
+    }
+    Some(Directive {
+        sentinel,
+        text: text.trim(),
+        continues,
+    })
+}
+
+/// Adds the line to the directive that it goes on with, or as a new comment.
+pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bool) {
+    let Directive {
+        sentinel,
+        text,
+        continues,
+    } = line;
+    if let Some(last) = to.last_mut()
+        && last
+            .text
+            .get(..sentinel.len())
+            .is_some_and(|s| s.eq_ignore_ascii_case(sentinel))
+        && (continues || last.text.ends_with('&'))
+    {
+        let before = last.text.trim_end_matches('&').trim_end().len();
+        last.text.truncate(before);
+        last.text.push(' ');
+        last.text.push_str(text);
+        last.span = last.span.to(span);
+        return;
+    }
+    let text = format!("{sentinel} {text}");
+    to.push(Comment {
+        text: text.trim_end().to_owned(),
+        span,
+        apart,
+    });
+}

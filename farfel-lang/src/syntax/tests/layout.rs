@@ -1,0 +1,290 @@
+//! What can differ from file to file in fixed form, comments between units, and directives.
+
+use super::{Files, Form, describe, faults, faults_free, good, printed, table};
+use crate::print::{Options, print_program};
+use crate::source::Sources;
+use crate::syntax::{Layout, ReadOptions, parse_with};
+
+/// A text without faults, read with a layout, printed back.
+#[track_caller]
+fn printed_with(text: &str, layout: Layout) -> String {
+    let mut sources = Sources::new();
+    let file = sources.add("a.f", text);
+    let options = ReadOptions {
+        form: Some(Form::Fixed),
+        layout,
+    };
+    let parsed = parse_with(&mut sources, file, &options, &mut Files(&[]));
+    assert_eq!(describe(&sources, &parsed), "");
+    print_program(&parsed.program, &Options::default())
+}
+
+#[test]
+fn debug_lines() {
+    let text =
+        "      SUBROUTINE S(X)\nD     X = 1\nd10   X = X +\nD    +    2\nD\tX = 4\n      END\n";
+    let as_comments = printed_with(text, Layout::default());
+    assert!(
+        as_comments.contains("C     X = 1\nC 10   X = X +\nC    +    2\n"),
+        "{as_comments}"
+    );
+    let debug = Layout {
+        debug_lines: true,
+        ..Layout::default()
+    };
+    let code = "      SUBROUTINE S(X)\n      X = 1\n   10 X = X + 2\n      X = 4\n      END\n";
+    assert_eq!(printed_with(text, debug), code);
+    // A file can say so itself.
+    let text = format!("!farfel: debug-lines=true\n{text}");
+    assert_eq!(printed_with(&text, Layout::default()), code);
+}
+
+#[test]
+fn long_lines() {
+    let text = format!(
+        "      SUBROUTINE S(X)\n      X = 1{:>70}\n      END\n",
+        "+ 2"
+    );
+    assert!(printed_with(&text, Layout::default()).contains("X = 1\n"));
+    let long = Layout {
+        line_length: 132,
+        ..Layout::default()
+    };
+    assert!(printed_with(&text, long).contains("X = 1 + 2\n"));
+    let said = format!("C farfel: form=fixed, line-length=132\n{text}");
+    assert!(printed_with(&said, Layout::default()).contains("X = 1 + 2\n"));
+    // A constant goes on to the last column that there is.
+    let text = "      SUBROUTINE S(C)\n      C = 'a\n     &b'\n      END\n";
+    let blanks = " ".repeat(132 - 12);
+    assert!(
+        printed_with(text, long)
+            .replace("\n     +", "")
+            .contains(&format!("'a{blanks}b'"))
+    );
+    // Nothing longer or shorter can be asked for.
+    for length in ["20", "99999", "x"] {
+        let text = format!(
+            "!farfel: line-length={length}\n      X = 1{:>70}\n      END\n",
+            "+ 2"
+        );
+        assert!(
+            printed_with(&text, Layout::default()).contains("X = 1\n"),
+            "{length}"
+        );
+    }
+}
+
+#[test]
+fn the_message_names_the_last_column() {
+    let text = format!(
+        "!farfel: line-length=80\n      X = ({}1)\n      END\n",
+        "1 + ".repeat(18)
+    );
+    let told = faults(&text);
+    assert!(
+        told.contains("what stands beyond column 80 is not read"),
+        "{told}"
+    );
+    assert!(told.contains("break the line before column 81"), "{told}");
+}
+
+#[test]
+fn odd_but_right() {
+    table(
+        &[
+            // Dollar signs in names.
+            ("      A$B = SYS$X(1)\n", "      A$B = SYS$X(1)\n"),
+            // More than 19 continuation lines.
+            (
+                &format!("      X = 0\n{}", "     &+ 1\n".repeat(40)),
+                &printed(
+                    &format!("      X = 0{}\n      END\n", "\n     1 + 1".repeat(40)),
+                    Some(Form::Fixed),
+                )
+                .replace("      END\n", ""),
+            ),
+            // `&` in column 1 is no continuation in fixed form, in column 6 it is.
+            ("      X = 1 +\n     &2\n", "      X = 1 + 2\n"),
+            // A backslash is a character like others.
+            ("      C = 'a\\nb\\'\n", "      C = 'a\\nb\\'\n"),
+            (
+                "      X = 1; Y = 2 ! both\n",
+                "      X = 1\nC both\n      Y = 2\n",
+            ),
+            // A form feed and a lone carriage return.
+            ("\u{c}\n      X = 1\u{c}\r\n", "      X = 1\n"),
+            (
+                "      C = 'Straße' ! größer\n",
+                "C größer\n      C = 'Straße'\n",
+            ),
+        ],
+        |text| {
+            let got = printed(&format!("{text}      END"), Some(Form::Fixed));
+            got.strip_suffix("      END\n").unwrap_or(&got).to_owned()
+        },
+    );
+}
+
+#[test]
+fn free_form_breaks_anywhere() {
+    table(
+        &[
+            (
+                "call lo&\n&ng_name(x)\nend\n",
+                "      CALL LONG_NAME(X)\n      END\n",
+            ),
+            ("cal&\n&l f(1&\n&2)\nend\n", "      CALL F(12)\n      END\n"),
+            (
+                "x = 1&\n!$ no\n! a comment\n\n&2\nend\n",
+                "C$    no\nC a comment\n      X = 12\n      END\n",
+            ),
+            (
+                &format!("x = {}1\nend\n", "1 + ".repeat(60)),
+                &printed(
+                    &format!("      X = {}1\n      END\n", "1 +\n     & ".repeat(60)),
+                    Some(Form::Fixed),
+                ),
+            ),
+        ],
+        |text| printed(text, Some(Form::Free)),
+    );
+    assert_eq!(
+        faults_free("x = 'ab&\ncd' )\nend\n"),
+        "2:5-2:6 F0001 expected the end of the statement, found `)`\n  help: a parenthesis is closed that was not opened\n"
+    );
+}
+
+#[test]
+fn comments_between_units() {
+    let text = "\
+C     The file.
+
+C     Its licence
+C     in two lines.
+
+C     What S does.
+      SUBROUTINE S
+      END
+C     After S.
+
+C     What T does.
+      SUBROUTINE T
+      END
+C     After T.
+
+C     The end.
+";
+    let units = good(text, None);
+    assert_eq!(units[0].comments, ["     What S does."]);
+    let expected = text.replace("      END\nC     After", "      END\n\nC     After");
+    assert_eq!(printed(text, None), expected);
+    assert_eq!(printed(&expected, None), expected);
+}
+
+/// A directive in either form, printed in both.
+#[test]
+fn directives() {
+    let fixed = "      SUBROUTINE S(X, N)
+      DIMENSION X(N)
+!$OMP PARALLEL DO
+c$omp& private(i)
+*$OMP+SHARED(X)
+      DO 10 I = 1, N
+CDIR$ IVDEP
+!DEC$ UNROLL(4)
+   10 X(I) = I
+C$    IF (N .GT. 3)
+C$   &  X(1) = 2
+!$ 20 CONTINUE
+C$$$  no directive
+C 1$ neither
+!$ACC END DATA
+      END
+";
+    let free = "\
+subroutine s(x, n)
+dimension x(n)
+!$OMP PARALLEL DO &
+  !$omp& private(i) &
+  !$omp shared(x)
+do 10 i = 1, n
+  !DIR$ IVDEP
+  !DEC$ UNROLL(4)
+10 x(i) = i
+!$ IF (N .GT. 3) &
+!$ & X(1) = 2
+!$ 20 CONTINUE
+!$$$  no directive
+! 1$ neither
+!$ACC END DATA
+end
+";
+    let expected = "      SUBROUTINE S(X, N)
+      DIMENSION X(N)
+C$OMP PARALLEL DO private(i) SHARED(X)
+      DO 10 I = 1, N
+CDIR$ IVDEP
+CDEC$ UNROLL(4)
+   10   X(I) = I
+C$    IF (N .GT. 3) X(1) = 2
+C$ 20 CONTINUE
+C $$$  no directive
+C 1$ neither
+C$ACC END DATA
+      END
+";
+    let lower = |t: String| t.to_lowercase();
+    let got = printed(fixed, Some(Form::Fixed));
+    assert_eq!(got, expected);
+    let got = printed(free, Some(Form::Free));
+    assert_eq!(lower(got), lower(expected.to_owned()));
+    // Printed in free form they are what they were.
+    let units = good(fixed, Some(Form::Fixed));
+    let options = Options {
+        form: Form::Free,
+        ..Options::default()
+    };
+    let text = print_program(&crate::ir::Program { units }, &options);
+    assert!(
+        text.contains("!$OMP PARALLEL DO private(i) SHARED(X)\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("!$ IF (N .GT. 3) X(1) = 2\n!$ 20 CONTINUE\n"),
+        "{text}"
+    );
+}
+
+/// Long directives go on in more lines, which read back as the same.
+#[test]
+fn long_directives() {
+    let names: Vec<String> = (0..40).map(|i| format!("NAME{i}")).collect();
+    let all = names.join(", ");
+    let text = format!("!$OMP PARALLEL PRIVATE({all})\n!$ x = f({all})\nx = 1\nend\n");
+    let units = good(&text, Some(Form::Free));
+    for form in [Form::Fixed, Form::Free] {
+        let options = Options {
+            form,
+            ..Options::default()
+        };
+        let program = crate::ir::Program {
+            units: units.clone(),
+        };
+        let once = print_program(&program, &options);
+        let width = if form == Form::Fixed { 72 } else { 132 };
+        assert!(once.lines().all(|l| l.len() <= width), "{once}");
+        let again = good(&once, Some(form));
+        assert!(once.lines().count() > 6, "{once}");
+        let again = print_program(&crate::ir::Program { units: again }, &options);
+        assert_eq!(again, once);
+        let directive = format!("C$OMP PARALLEL PRIVATE({all})");
+        let joined = once
+            .replace("\nC$OMP+", " ")
+            .replace("!$OMP& ", "")
+            .replace(" &\n", " ");
+        assert!(
+            joined.replace("!$OMP", "C$OMP").contains(&directive),
+            "{joined}"
+        );
+    }
+}
