@@ -6,7 +6,7 @@
 //! having been set, in both modes. Where that can happen the tool is told to set every
 //! derivative to zero in the unit that declares it.
 
-use super::commons::constant;
+use farfel_lang::storage::constant::integer as constant;
 use crate::calls::calls;
 use farfel_lang::ir::{Arg, Dim, Expr, ExprKind, Type, Unit, walk_block};
 

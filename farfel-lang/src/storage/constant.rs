@@ -13,7 +13,7 @@
 //! ```
 
 use super::value::{self, Computed, Value};
-use crate::ir::{Class, Expr, ExprKind, Place, SymId, Type, UnOp, Unit};
+use crate::ir::{Class, Dim, Expr, ExprKind, Place, SpecKind, SymId, Type, UnOp, Unit};
 use crate::source::Span;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,16 +23,19 @@ pub fn integer(unit: &Unit, e: &Expr) -> Option<i64> {
     Constants::of(unit).integer(e)
 }
 
-/// The number of elements in each dimension of a variable, where constants tell; none for a
-/// scalar.
-pub fn extents(unit: &Unit, id: SymId) -> Option<Vec<i64>> {
+/// The number of elements in each dimension of an array of a unit, where constants tell;
+/// none for a scalar.
+pub fn extents(unit: &Unit, dims: &[Dim]) -> Option<Vec<i64>> {
     let constants = Constants::of(unit);
-    (0..unit.symbols[id].dims.len())
-        .map(|k| {
-            let (low, high) = constants.bounds(id, k);
-            high?.checked_sub(low?)?.checked_add(1)
-        })
-        .collect()
+    let extent = |d: &Dim| {
+        let low = match &d.lower {
+            Some(e) => constants.integer(e)?,
+            None => 1,
+        };
+        let high = constants.integer(d.upper.as_ref()?)?;
+        high.checked_sub(low)?.checked_add(1)
+    };
+    dims.iter().map(extent).collect()
 }
 
 /// Why an operation on constants has no value.
@@ -43,6 +46,9 @@ pub enum Wrong {
     /// Division by zero, or zero to a negative power.
     DivisionByZero,
 }
+
+/// So many constants may each need the next one before they are worked out in another way.
+const DEEP: usize = 64;
 
 /// Who wants to know what is met on the way.
 pub(super) trait Observer {
@@ -69,9 +75,12 @@ pub struct Constants<'a> {
     pub unit: &'a Unit,
     /// The unit around it.
     around: Option<&'a Constants<'a>>,
-    /// `None` for what has no value, and for what is being worked out: a constant may not
-    /// need itself.
+    /// `None` for what has no value.
     known: RefCell<HashMap<SymId, Option<Value>>>,
+    /// Named constants that are being worked out, each for the one before.
+    active: RefCell<Vec<SymId>>,
+    /// Named constants that need themselves.
+    endless: RefCell<Vec<SymId>>,
     /// Variables of implied DO, with the values they have just now.
     loops: RefCell<Vec<(SymId, i64)>>,
 }
@@ -84,6 +93,8 @@ impl<'a> Constants<'a> {
             unit,
             around: None,
             known: RefCell::default(),
+            active: RefCell::default(),
+            endless: RefCell::default(),
             loops: RefCell::default(),
         }
     }
@@ -97,6 +108,8 @@ impl<'a> Constants<'a> {
             unit,
             around: Some(self),
             known: RefCell::default(),
+            active: RefCell::default(),
+            endless: RefCell::default(),
             loops: RefCell::default(),
         }
     }
@@ -126,10 +139,41 @@ impl<'a> Constants<'a> {
         if let Some(known) = self.known.borrow().get(&id) {
             return known.clone();
         }
-        self.known.borrow_mut().insert(id, None);
+        let depth = self.active.borrow().len();
+        if self.active.borrow().contains(&id) {
+            self.endless.borrow_mut().push(id);
+            return None;
+        }
+        if depth == DEEP {
+            self.work_out_in_order();
+        }
+        if depth > 2 * DEEP {
+            return None;
+        }
+        self.active.borrow_mut().push(id);
         let value = self.value(e).and_then(|v| self.converted(v, id).ok()?);
+        self.active.borrow_mut().pop();
         self.known.borrow_mut().insert(id, value.clone());
         value
+    }
+
+    /// Works out all named constants as they are defined, so that each needs only those that
+    /// are known by then.
+    fn work_out_in_order(&self) {
+        for spec in &self.unit.specs {
+            if let SpecKind::Parameter(list) = &spec.kind {
+                for s in list {
+                    if !self.active.borrow().contains(s) {
+                        self.named(*s);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does the value of a named constant need the constant itself?
+    pub(super) fn is_endless(&self, id: SymId) -> bool {
+        self.named(id).is_none() && self.endless.borrow().contains(&id)
     }
 
     /// A value as a constant or variable holds it.

@@ -28,6 +28,8 @@ pub struct Area {
     pub size: i64,
     /// All sizes are constant. If not, one that is unknown counts as one element.
     pub exact: bool,
+    /// There are variables in it that overlap.
+    pub tangled: bool,
 }
 
 /// A variable in an [`Area`].
@@ -134,10 +136,21 @@ impl UnitStorage {
         }
     }
 
-    /// How many bytes the storage goes on from the start of a variable.
-    pub fn length_from(&self, first: SymId) -> i64 {
-        self.spot(first)
-            .map_or(0, |x| self.areas[x.area].size.saturating_sub(x.start))
+    /// Is a variable's storage its own, under no other name in the unit?
+    pub fn is_own(&self, sym: SymId) -> bool {
+        self.overlapping(sym).next().is_none()
+    }
+
+    /// The other variables that share storage with one.
+    pub fn overlapping(&self, sym: SymId) -> impl Iterator<Item = SymId> {
+        let spot = self.spot(sym);
+        // Where no two variables overlap there is nothing to look for.
+        let area = spot.map(|s| &self.areas[s.area]).filter(|a| a.tangled);
+        let members = area.map_or(&[][..], |a| &a.members);
+        members
+            .iter()
+            .map(|m| m.sym)
+            .filter(move |other| self.overlap(sym, *other))
     }
 }
 
@@ -256,6 +269,7 @@ impl Builder<'_> {
             members: Vec::new(),
             size: 0,
             exact: true,
+            tangled: false,
         };
         // Where the next variable goes.
         let mut next = 0i64;
@@ -367,6 +381,7 @@ impl Builder<'_> {
                 members: Vec::new(),
                 size: 0,
                 exact: true,
+                tangled: false,
             };
             for (s, shift) in class {
                 // Of another block, which was a fault there.
@@ -392,8 +407,10 @@ impl Builder<'_> {
 
     fn finish(&mut self, mut area: Area) {
         area.members.sort_by_key(|m| m.start);
-        let ends = area.members.iter().map(|m| m.start.saturating_add(m.size));
-        area.size = ends.max().unwrap_or(0).max(0);
+        for m in &area.members {
+            area.tangled |= m.start < area.size;
+            area.size = area.size.max(m.start.saturating_add(m.size));
+        }
         self.storage.areas.push(area);
     }
 }
