@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the command, and places to run it in.
 
 pub mod adifor;
+pub mod corpora;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,231 @@
+//! What must hold for a file of real Fortran.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use farfel_lang::diagnostic::rules;
+use farfel_lang::ir::Program;
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, Loader, parse};
+use farfel_lang::{Diagnostic, Sources};
+
+use super::assembler::unordered;
+use super::compiler::{self, Text};
+use super::files::{File, decoded};
+
+/// What is checked, each with all that stands before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// The file is read; printed and read again it prints the same.
+    Read,
+    /// gfortran accepts what is printed.
+    Compiles,
+    /// gfortran makes the same code of what is printed as of the file.
+    SameCode,
+}
+
+/// What came out for a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// All is well.
+    Good,
+    /// Not even gfortran accepts it.
+    NotFortran,
+    /// Something does not hold.
+    Bad {
+        /// What: the same words for the same fault.
+        class: &'static str,
+        /// The details.
+        why: String,
+    },
+}
+
+/// INCLUDE from the folder of the including file.
+struct Folder;
+
+impl Loader for Folder {
+    fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        let folder = Path::new(from).parent().unwrap_or(Path::new("."));
+        let path = folder.join(name.trim());
+        let bytes = fs::read(&path).map_err(|e| e.to_string())?;
+        Ok((path.to_string_lossy().into_owned(), decoded(bytes)))
+    }
+}
+
+/// A program that was read.
+pub struct Read {
+    /// The program.
+    pub program: Program,
+    /// Its texts.
+    pub sources: Sources,
+    /// What is wrong with it, as `line:column code message`.
+    pub faults: Vec<String>,
+}
+
+/// Reads a text as `farfel build` would.
+pub fn read(name: &str, text: &str, form: Form) -> Read {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    let parsed = parse(&mut sources, file, Some(form), &mut Folder);
+    let mut program = parsed.program;
+    let mut diagnostics = parsed.diagnostics;
+    if !diagnostics.iter().any(Diagnostic::is_error) {
+        diagnostics.extend(resolve(&mut program));
+    }
+    // Libraries call each other, and hand INTEGER work space to REAL arguments.
+    let tolerated = [&rules::UNKNOWN_PROCEDURE, &rules::ARGUMENT_MISMATCH];
+    let faults = diagnostics
+        .iter()
+        .filter(|d| d.is_error() && !tolerated.contains(&d.rule))
+        .map(|d| shown(&sources, d))
+        .collect();
+    Read {
+        program,
+        sources,
+        faults,
+    }
+}
+
+fn shown(sources: &Sources, d: &Diagnostic) -> String {
+    let place = sources.get(d.span.file).map_or_else(String::new, |f| {
+        let place = f.line_column(d.span.start);
+        format!("{}:{}", place.line, place.column)
+    });
+    format!("{place} {} {}", d.rule.code, d.message)
+}
+
+/// Checks a file.
+pub fn check(file: &File, depth: Depth) -> Outcome {
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(file, depth)));
+    match judged {
+        Ok(Ok(())) => Outcome::Good,
+        Ok(Err((class, why))) => match original_is_fine(file) {
+            true => Outcome::Bad { class, why },
+            false => Outcome::NotFortran,
+        },
+        Err(_) => Outcome::Bad {
+            class: "panics",
+            why: "a panic".into(),
+        },
+    }
+}
+
+fn original_is_fine(file: &File) -> bool {
+    let Ok(text) = file.text() else { return false };
+    compiler::accepts_original(&Text {
+        text: &text,
+        form: file.form(),
+        preprocess: file.is_preprocessed(),
+        folder: &file.folder(),
+    })
+}
+
+/// The text that the parser is given.
+///
+/// # Errors
+///
+/// The file cannot be read, or the C preprocessor does not like it.
+pub fn source(file: &File) -> Result<Arc<str>, String> {
+    let text = file.text().map_err(|e| e.to_string())?;
+    if !file.is_preprocessed() {
+        return Ok(text);
+    }
+    let behind = compiler::preprocessed(&Text {
+        text: &text,
+        form: file.form(),
+        preprocess: true,
+        folder: &file.folder(),
+    })?;
+    Ok(behind.into())
+}
+
+type Fault = (&'static str, String);
+
+fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
+    let path = file.path();
+    let path = path.to_string_lossy();
+    let folder = file.folder();
+    let text = source(file).map_err(|e| ("cannot be read", e))?;
+    let original = read(&path, &text, file.form());
+    if let Some(first) = original.faults.first() {
+        return Err(("refused", first.clone()));
+    }
+    let mut code = None;
+    for form in [Form::Fixed, Form::Free] {
+        let plain = Options {
+            form,
+            ..Options::default()
+        };
+        let printed = print_program(&original.program, &plain);
+        let again = read(&path, &printed, form);
+        if let Some(first) = again.faults.first() {
+            let why = format!("{form:?}: {first}");
+            return Err(("refused when printed", why));
+        }
+        let twice = print_program(&again.program, &plain);
+        if let Some((a, b)) = first_difference(&printed, &twice) {
+            let why = format!("{form:?}: `{a}` becomes `{b}`");
+            return Err(("not the same when printed again", why));
+        }
+        let as_text = |text| Text {
+            text,
+            form,
+            preprocess: false,
+            folder: &folder,
+        };
+        if depth == Depth::Compiles {
+            compiler::accepts(&as_text(&printed))
+                .map_err(|e| ("does not compile when printed", format!("{form:?}: {e}")))?;
+        }
+        if depth == Depth::SameCode {
+            let theirs = match &code {
+                Some(code) => code,
+                None => code.insert(
+                    compiler::assembler(&Text {
+                        text: &text,
+                        form: file.form(),
+                        ..as_text(&text)
+                    })
+                    .map_err(|e| ("does not compile", e))?,
+                ),
+            };
+            let ours = compiler::assembler(&as_text(&printed))
+                .map_err(|e| ("does not compile when printed", format!("{form:?}: {e}")))?;
+            same_code(theirs, &ours, form)?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares the code of a file and of what is printed.
+///
+/// gfortran computes the bounds of arrays in an order that depends on how it looks up names,
+/// which it does in another way in free form. So where the form has changed, order and places
+/// may be others.
+fn same_code(theirs: &str, ours: &str, form: Form) -> Result<(), Fault> {
+    match first_difference(theirs, ours) {
+        Some((a, b)) if form == Form::Fixed || unordered(theirs) != unordered(ours) => Err((
+            "other code when printed",
+            format!("{form:?}: `{}`, but `{}`", a.trim(), b.trim()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The first lines that differ.
+fn first_difference<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str)> {
+    if a == b {
+        return None;
+    }
+    let (mut left, mut right) = (a.lines(), b.lines());
+    loop {
+        match (left.next(), right.next()) {
+            (Some(a), Some(b)) if a == b => {}
+            (None, None) => return Some(("line ends", "other line ends")),
+            (a, b) => return Some((a.unwrap_or("the end"), b.unwrap_or("the end"))),
+        }
+    }
+}

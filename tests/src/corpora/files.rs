@@ -1,0 +1,100 @@
+//! The Fortran files of the corpora.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use farfel_lang::syntax::Form;
+
+/// A Fortran file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct File {
+    /// Where it is below [`super::directory`], with slashes.
+    pub name: String,
+}
+
+impl File {
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        super::directory().join(&self.name)
+    }
+
+    /// What its name ends in.
+    fn extension(&self) -> &str {
+        self.name.rsplit_once('.').map_or("", |(_, e)| e)
+    }
+
+    /// True for files that the C preprocessor reads first.
+    pub fn is_preprocessed(&self) -> bool {
+        self.extension().starts_with('F')
+    }
+
+    /// What its name says about its form.
+    pub fn form(&self) -> Form {
+        match self.extension().ends_with("90") {
+            true => Form::Free,
+            false => Form::Fixed,
+        }
+    }
+
+    /// Whether it belongs to a sample of one file in `so_many`, a power of two. Which files
+    /// these are does not change, and the smaller sample is part of the larger.
+    pub fn is_in_sample(&self, so_many: u8) -> bool {
+        let digest = blake3::hash(self.name.as_bytes());
+        digest.as_bytes()[0] % so_many == 0
+    }
+
+    /// Folders for INCLUDE: its own.
+    pub fn folder(&self) -> PathBuf {
+        let path = self.path();
+        path.parent().map_or_else(PathBuf::new, Path::to_owned)
+    }
+
+    /// Its text.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn text(&self) -> std::io::Result<Arc<str>> {
+        Ok(decoded(fs::read(self.path())?))
+    }
+}
+
+/// Text that is not UTF-8 is Latin-1, as `farfel build` has it.
+pub fn decoded(bytes: Vec<u8>) -> Arc<str> {
+    match String::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(e) => {
+            let text: String = e.into_bytes().into_iter().map(char::from).collect();
+            text.into()
+        }
+    }
+}
+
+/// The Fortran files whose names begin with `start`, sorted.
+pub fn files(start: &str) -> Vec<File> {
+    fn walk(directory: &Path, name: &str, found: &mut Vec<File>) {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let part = entry.file_name().to_string_lossy().into_owned();
+            let name = match name {
+                "" => part,
+                name => format!("{name}/{part}"),
+            };
+            if entry.path().is_dir() {
+                walk(&entry.path(), &name, found);
+            } else if ["f", "F", "for", "f90", "F90"]
+                .contains(&File { name: name.clone() }.extension())
+            {
+                found.push(File { name });
+            }
+        }
+    }
+    let root = super::directory();
+    let mut found = Vec::new();
+    for name in super::obtain::NAMES {
+        walk(&root.join(name), name, &mut found);
+    }
+    found.retain(|f| f.name.starts_with(start));
+    found.sort();
+    found
+}

@@ -1,0 +1,274 @@
+//! Getting the packages through the machine's own package clients.
+//!
+//! Which servers they come from, and through which proxies, is what the settings of pip and
+//! apt say; nothing here knows one. pip checks the archive against the digest below; apt
+//! checks its own signatures and digests.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What is had from pip: the version whose Fortran we want, and the digest of the archive.
+const SCIPY: &str = "scipy==1.10.1 \
+    --hash=sha256:2cf9dfb80a7b4589ba4c40ce7588986d6d5cebc5457cad2c2880f6bc2d42f3a5\n";
+
+/// Debian source packages, each with the folder that it becomes. The version is that of the
+/// Debian release this machine runs.
+const DEBIAN: [(&str, &str); 2] = [("lapack", "lapack"), ("calculix-ccx", "calculix")];
+
+/// What of the packages is kept: Fortran, what it includes, input for its tests, licences.
+const KEPT: [&str; 9] = ["f", "for", "f90", "inc", "in", "h", "txt", "dat", "cmake"];
+
+/// pip asks a package for its metadata by building it. This build system answers at once.
+const BUILD_SYSTEM: &str = "\
+import os
+def get_requires_for_build_wheel(config_settings=None): return []
+def prepare_metadata_for_build_wheel(directory, config_settings=None):
+    name = 'scipy-1.10.1.dist-info'
+    os.makedirs(os.path.join(directory, name), exist_ok=True)
+    with open(os.path.join(directory, name, 'METADATA'), 'w') as out:
+        out.write('Metadata-Version: 2.1\\nName: scipy\\nVersion: 1.10.1\\n')
+    return name
+def build_wheel(*args, **named): raise SystemExit('this is only for pip download')
+";
+
+/// The names of the corpora: folders below [`super::directory`].
+pub const NAMES: [&str; 3] = ["scipy", "lapack", "calculix"];
+
+/// True when `name` was obtained.
+pub fn is_there(name: &str) -> bool {
+    super::directory().join(name).is_dir()
+}
+
+/// Gets what is not there yet. `tell` is told what happens.
+///
+/// # Errors
+///
+/// What could not be had, and why. The rest is there nevertheless.
+pub fn obtain(tell: &mut dyn FnMut(&str)) -> Result<(), String> {
+    let root = super::directory();
+    let root = std::path::absolute(&root).map_err(|e| format!("{}: {e}", root.display()))?;
+    let mut failures = Vec::new();
+    if !is_there("scipy") {
+        tell("scipy: asking pip");
+        let got = in_folder(&root, "scipy", |work| scipy(work));
+        failures.extend(got.err());
+    }
+    for (package, folder) in DEBIAN {
+        if !is_there(folder) {
+            tell(&format!("{folder}: asking apt for the source of {package}"));
+            let got = in_folder(&root, folder, |work| debian(work, package));
+            failures.extend(got.err());
+        }
+    }
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n")),
+    }
+}
+
+/// Lets `get` fetch an archive into an empty folder, unpacks that and puts what is wanted
+/// of it to `name`, in one step, so that what is there is there as a whole.
+fn in_folder(
+    root: &Path,
+    name: &str,
+    get: impl FnOnce(&Path) -> Result<PathBuf, String>,
+) -> Result<(), String> {
+    let work = root.join(format!("getting-{name}"));
+    let made = (|| {
+        let io = |e: io::Error| e.to_string();
+        let _ = fs::remove_dir_all(&work);
+        fs::create_dir_all(&work).map_err(io)?;
+        let archive = get(&work)?;
+        let unpacked = work.join("unpacked");
+        // Python is there, since pip is, and knows all kinds of compression.
+        let mut tar = Command::new("python3");
+        tar.args(["-m", "tarfile", "-e"])
+            .arg(&archive)
+            .arg(&unpacked);
+        run(&mut tar)?;
+        let mut top = only_folder(&unpacked).map_err(io)?;
+        // The package of CalculiX has two folders around its sources.
+        while let Ok(inner) = only_folder(&top) {
+            top = inner;
+        }
+        prune(&top).map_err(io)?;
+        fs::rename(&top, root.join(name)).map_err(io)
+    })();
+    let _ = fs::remove_dir_all(&work);
+    made.map_err(|e| format!("{name}: {e}"))
+}
+
+/// The folder that is all that stands in `directory`.
+fn only_folder(directory: &Path) -> io::Result<PathBuf> {
+    let entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    match entries.as_slice() {
+        [one] if one.path().is_dir() => Ok(one.path()),
+        _ => Err(io::Error::other(format!(
+            "{} holds not one folder",
+            directory.display()
+        ))),
+    }
+}
+
+/// Removes what nobody here reads.
+fn prune(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            prune(&path)?;
+            // Fails where something is left in it.
+            let _ = fs::remove_dir(&path);
+        } else {
+            let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+            let kept = Path::new(&name)
+                .extension()
+                .is_some_and(|e| KEPT.iter().any(|k| e == *k));
+            if !kept && !name.contains("license") {
+                fs::remove_file(&path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scipy(work: &Path) -> Result<PathBuf, String> {
+    let io = |e: io::Error| e.to_string();
+    let stub = work.join("build-system");
+    fs::create_dir(&stub).map_err(io)?;
+    fs::write(stub.join("mesonpy.py"), BUILD_SYSTEM).map_err(io)?;
+    let wanted = work.join("wanted.txt");
+    fs::write(&wanted, SCIPY).map_err(io)?;
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps"])
+        .args(["--no-build-isolation", "--no-binary", "scipy", "--dest"])
+        .arg(work)
+        .args(["--require-hashes", "--requirement"])
+        .arg(&wanted)
+        .env("PYTHONPATH", &stub)
+        .env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
+    run(&mut pip)?;
+    archive(work)
+}
+
+/// apt wants `deb-src` lines, which most machines do not have: it gets its own sources once
+/// more as such, in a folder of ours.
+fn debian(work: &Path, package: &str) -> Result<PathBuf, String> {
+    let io = |e: io::Error| e.to_string();
+    let parts = work.join("sources");
+    for folder in ["sources", "lists/partial", "cache/archives/partial"] {
+        fs::create_dir_all(work.join(folder)).map_err(io)?;
+    }
+    let etc = Path::new("/etc/apt");
+    let mut own = vec![etc.join("sources.list")];
+    own.extend(
+        fs::read_dir(etc.join("sources.list.d"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|e| e.path()),
+    );
+    let mut some = false;
+    for (i, path) in own.iter().enumerate() {
+        let Ok(text) = fs::read_to_string(path) else {
+            continue;
+        };
+        let kind = match path.extension().and_then(|e| e.to_str()) {
+            Some(kind @ ("list" | "sources")) => kind,
+            _ => continue,
+        };
+        fs::write(parts.join(format!("{i}.{kind}")), source_entries(&text)).map_err(io)?;
+        some = true;
+    }
+    if !some {
+        return Err("apt has no sources here".into());
+    }
+    let settings = [
+        "Dir::Etc::sourcelist=/dev/null".to_owned(),
+        format!("Dir::Etc::sourceparts={}", parts.display()),
+        format!("Dir::State::lists={}", work.join("lists").display()),
+        format!("Dir::Cache={}", work.join("cache").display()),
+        "APT::Get::List-Cleanup=0".to_owned(),
+        "APT::Sandbox::User=root".to_owned(),
+    ];
+    let apt = |arguments: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.arg("-qq");
+        for setting in &settings {
+            apt.args(["-o", setting]);
+        }
+        run(apt.args(arguments).current_dir(work))
+    };
+    // A third party's server without sources fails this and harms nobody.
+    let updated = apt(&["update"]);
+    apt(&["source", "--download-only", package])
+        .map_err(|e| updated.err().map_or_else(String::new, |u| u + "\n") + &e)?;
+    archive(work)
+}
+
+/// Entries for binary packages as entries for source packages, in both of apt's formats.
+fn source_entries(text: &str) -> String {
+    text.lines()
+        .filter(|line| !line.starts_with("deb-src"))
+        .map(|line| match line {
+            _ if line.starts_with("deb ") || line.starts_with("deb\t") => {
+                format!("deb-src{}\n", &line[3..])
+            }
+            _ if line.starts_with("Types:") => "Types: deb-src\n".to_owned(),
+            line => format!("{line}\n"),
+        })
+        .collect()
+}
+
+/// The archive of original sources in a folder.
+fn archive(folder: &Path) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(folder).map_err(|e| e.to_string())?;
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.contains(".tar.") && !name.contains(".debian.") && !name.ends_with(".asc")
+        })
+        .collect();
+    found.sort();
+    found
+        .into_iter()
+        .next()
+        .ok_or_else(|| "the package client has left no archive".into())
+}
+
+/// Runs a package client. What it says is kept for the message when it fails.
+fn run(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(std::process::Stdio::null())
+        .output()
+        .map_err(|e| format!("{program}: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last: Vec<&str> = said.lines().rev().take(4).collect();
+    let last: Vec<&str> = last.into_iter().rev().collect();
+    Err(format!("{program}: {}\n{}", output.status, last.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source_entries;
+
+    #[test]
+    fn entries_of_binary_packages_become_entries_of_sources() {
+        assert_eq!(
+            source_entries("# ours\ndeb [a=b] x://h/ s main\ndeb-src x://h/ s main\n"),
+            "# ours\ndeb-src [a=b] x://h/ s main\n"
+        );
+        assert_eq!(
+            source_entries("Types: deb deb-src\nURIs: x://h/\nSuites: s\n"),
+            "Types: deb-src\nURIs: x://h/\nSuites: s\n"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Real Fortran: SciPy, LAPACK and CalculiX, nearly two million lines.
+//!
+//! Every file that gfortran accepts is read without a fault; printed and read again it
+//! prints the same; what is printed compiles, and to the same machine code. Reading and
+//! printing is tested for all files, gfortran sees a sample of them unless
+//! `FARFEL_CORPORA_ALL=1`. The corpora are not in this repository: `cargo run -p
+//! farfel-tests --bin corpora` gets them, and without them these tests are ignored.
+//!
+//! What Farfel refuses for a reason stands in `tests/corpora/refused.txt`.
+
+// Tests that are ignored say why.
+#![allow(clippy::print_stderr)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use farfel_tests::corpora::check::{Depth, Outcome, check};
+use farfel_tests::corpora::files::{File, files};
+use farfel_tests::corpora::{long_run, obtain};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Parts of the corpora, so that two processors have something to do. A file belongs to the
+/// first that its name begins with.
+const PARTS: [&str; 8] = [
+    "lapack/SRC/c",
+    "lapack/SRC/d",
+    "lapack/SRC/s",
+    "lapack/SRC/",
+    "lapack/TESTING/",
+    "lapack/",
+    "calculix/",
+    "scipy/",
+];
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let missing: Vec<_> = obtain::NAMES
+        .into_iter()
+        .filter(|name| !obtain::is_there(name))
+        .collect();
+    if !missing.is_empty() {
+        eprintln!(
+            "NOTICE: the corpora {} are not there, their tests are ignored; \
+             `cargo run -p farfel-tests --bin corpora` gets them",
+            missing.join(", ")
+        );
+    }
+    let refused = refused();
+    let mut trials = Vec::new();
+    for (i, part) in PARTS.into_iter().enumerate() {
+        let ignored = missing.iter().any(|name| part.starts_with(name));
+        let mut files = files(part);
+        files.retain(|f| !PARTS[..i].iter().any(|p| f.name.starts_with(p)));
+        let sample = |so_many| -> Vec<File> {
+            files
+                .iter()
+                .filter(|f| long_run() || f.is_in_sample(so_many))
+                .filter(|f| !refused.contains_key(&f.name))
+                .cloned()
+                .collect()
+        };
+        let steps = [
+            ("compiles_when_printed", sample(4), Depth::Compiles),
+            ("is_the_same_code", sample(8), Depth::SameCode),
+            ("is_read", files, Depth::Read),
+        ];
+        for (step, files, depth) in steps {
+            let refused = refused.clone();
+            let name = format!("{}::{step}", part.trim_end_matches('/').replace('/', "::"));
+            let trial = Trial::test(name, move || all_good(&files, depth, &refused));
+            trials.push(trial.with_ignored_flag(ignored));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// What Farfel is known to refuse: the file, the code and the reason.
+fn refused() -> BTreeMap<String, (String, String)> {
+    include_str!("../corpora/refused.txt")
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+        .filter_map(|l| {
+            let mut words = l.splitn(3, ' ');
+            let entry = (words.next()?, words.next()?, words.next()?);
+            Some((entry.0.to_owned(), (entry.1.to_owned(), entry.2.to_owned())))
+        })
+        .collect()
+}
+
+fn all_good(
+    files: &[File],
+    depth: Depth,
+    refused: &BTreeMap<String, (String, String)>,
+) -> Result<(), Failed> {
+    let mut faults: BTreeSet<String> = BTreeSet::new();
+    for file in files {
+        let outcome = check(file, depth);
+        let expected = refused.get(&file.name);
+        match (outcome, expected) {
+            (
+                Outcome::Bad {
+                    class: "refused",
+                    why,
+                },
+                Some((code, _)),
+            ) if why.contains(code.as_str()) => {}
+            (Outcome::Bad { class, why }, _) => {
+                faults.insert(format!("{}: {class}: {why}", file.name));
+            }
+            (_, Some(_)) => {
+                faults.insert(format!(
+                    "{}: stands in tests/corpora/refused.txt, but is accepted",
+                    file.name
+                ));
+            }
+            (Outcome::Good | Outcome::NotFortran, None) => {}
+        }
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    // The list is long when something is wrong with everything.
+    let shown: Vec<String> = faults.iter().take(40).cloned().collect();
+    Err(format!("{} files\n{}", faults.len(), shown.join("\n")).into())
+}
