@@ -15,8 +15,8 @@ use farfel_lang::ir::{
     Arg, Attribute, BinOp, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type,
     UnOp, Unit, UnitKind,
 };
-use farfel_lang::storage::constant;
 use farfel_lang::print::print_expr;
+use farfel_lang::storage::constant;
 use std::fmt::Write as _;
 
 /// The subprograms that Rust can call, and those that it cannot, each with the reason.

@@ -2,8 +2,8 @@
 //! they STOP.
 
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId,
-    Symbol, Type, Unit, walk_block, walk_exprs,
+    Class, Expr, ExprKind, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId, Symbol, Type,
+    Unit, walk_block, walk_exprs,
 };
 use farfel_lang::storage::constant::integer as constant;
 use std::collections::{HashMap, HashSet};

@@ -168,7 +168,7 @@ pub mod rules {
         COMMON_SIZE = "F0148", "common-size",
             "A named COMMON block has the same size in all units of a program. Blank COMMON may differ.";
         COMMON_TYPE_MISMATCH = "F0149", "common-type-mismatch",
-            "Two units divide a COMMON block so that the same bytes are values of different types, or of one type with the boundaries elsewhere. What one unit stores makes no sense to the other one.";
+            "Two units divide a COMMON block so that the same bytes are values of different types. What one unit stores makes no sense to the other one.";
         DATA_COUNT = "F0150", "data-count",
             "A DATA statement has as many values as there are elements to initialise.";
         DATA_TYPE = "F0151", "data-type",

@@ -3,12 +3,12 @@
 //! ADIFOR leaves it to the caller to give derivatives in COMMON a value before the head is
 //! called. An AD block begins with all tangents zero but those that it gives.
 
-use farfel_lang::storage::constant::{self, extents};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Class, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt,
     StmtKind, SymId, Symbol, Type, Unit, UnitKind,
 };
+use farfel_lang::storage::constant::{self, extents};
 
 /// Statements that set a variable or array of a unit to zero; `None` where its bounds do
 /// not tell how many elements there are.

@@ -162,7 +162,10 @@ impl Gen<'_> {
                 .lower
                 .as_ref()
                 .map_or(Some(1), |e| constant::integer(&self.unit, e));
-            let high = dim.upper.as_ref().and_then(|e| constant::integer(&self.unit, e));
+            let high = dim
+                .upper
+                .as_ref()
+                .and_then(|e| constant::integer(&self.unit, e));
             match (low, high) {
                 (Some(l), Some(h)) => elements = elements.saturating_mul(h - l + 1),
                 _ => {
@@ -284,7 +287,10 @@ impl Gen<'_> {
                         Some(e) => Some(Expr::int(constant::integer(owner, e)?, span)),
                         None => None,
                     };
-                    let upper = Some(Expr::int(constant::integer(owner, d.upper.as_ref()?)?, span));
+                    let upper = Some(Expr::int(
+                        constant::integer(owner, d.upper.as_ref()?)?,
+                        span,
+                    ));
                     Some(Dim { lower, upper })
                 })
                 .collect();

@@ -8,8 +8,8 @@
 use super::compact::Changed;
 use super::import::Import;
 use crate::ir::{
-    Class, DataSet, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind,
-    SymId, Unit, UnitKind, unused_name,
+    Class, DataSet, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId,
+    Unit, UnitKind, unused_name,
 };
 use crate::storage::Constants;
 use std::collections::{BTreeSet, HashSet};

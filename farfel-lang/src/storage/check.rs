@@ -77,13 +77,21 @@ pub(super) fn bytes(n: i64) -> String {
 fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
     let name = |s| &unit.symbols[s].name;
     match t {
-        Trouble::Inconsistent { span, first, second } if first == second => Diagnostic::error(
+        Trouble::Inconsistent {
+            span,
+            first,
+            second,
+        } if first == second => Diagnostic::error(
             &rules::EQUIVALENCE_CONFLICT,
             span,
             format!("this would put {} at two places", name(first)),
         )
         .label("lies elsewhere already"),
-        Trouble::Inconsistent { span, first, second } => Diagnostic::error(
+        Trouble::Inconsistent {
+            span,
+            first,
+            second,
+        } => Diagnostic::error(
             &rules::EQUIVALENCE_CONFLICT,
             span,
             format!(
@@ -102,7 +110,10 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
                 shown(&block)
             ),
         )
-        .related(unit.symbols[sym].span, format!("{} comes from here", name(sym))),
+        .related(
+            unit.symbols[sym].span,
+            format!("{} comes from here", name(sym)),
+        ),
         Trouble::TwoBlocks { span, sym, other } => Diagnostic::error(
             &rules::COMMONS_TIED,
             span,
@@ -112,7 +123,12 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
                 name(other)
             ),
         ),
-        Trouble::BeforeBlock { span, sym, block, bytes: n } => Diagnostic::error(
+        Trouble::BeforeBlock {
+            span,
+            sym,
+            block,
+            bytes: n,
+        } => Diagnostic::error(
             &rules::COMMON_EXTENDED_LEFT,
             span,
             format!(
@@ -123,7 +139,12 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             ),
         )
         .help("EQUIVALENCE can make a COMMON block longer only at its end"),
-        Trouble::Padding { span, sym, block, bytes: n } => Diagnostic::warning(
+        Trouble::Padding {
+            span,
+            sym,
+            block,
+            bytes: n,
+        } => Diagnostic::warning(
             &rules::COMMON_PADDING,
             span,
             format!(
@@ -135,17 +156,18 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             ),
         )
         .help("name the variables of the largest types first"),
-        Trouble::Misaligned { span, sym } => Diagnostic::warning(
-            &rules::COMMON_PADDING,
+        Trouble::Misaligned { span, sym } => Diagnostic::error(
+            &rules::EQUIVALENCE_CONFLICT,
             span,
             format!(
-                "{} lies where {} should not begin",
+                "{} would lie in COMMON where no {} can begin",
                 name(sym),
                 unit.symbols[sym]
                     .ty
-                    .map_or_else(|| "it".to_owned(), |t| t.to_string())
+                    .map_or_else(|| "variable".to_owned(), |t| t.to_string())
             ),
-        ),
+        )
+        .help("unused bytes before the variables that it is tied to cannot mend that"),
         Trouble::NotConstant { span } => Diagnostic::error(
             &rules::NOT_CONSTANT,
             span,

@@ -15,7 +15,7 @@
 use super::value::{self, Computed, Value};
 use crate::ir::{Class, Dim, Expr, ExprKind, Place, SpecKind, SymId, Type, UnOp, Unit};
 use crate::source::Span;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// The value of an INTEGER constant expression of a unit; `None` when it is none.
@@ -79,6 +79,8 @@ pub struct Constants<'a> {
     known: RefCell<HashMap<SymId, Option<Value>>>,
     /// Named constants that are being worked out, each for the one before.
     active: RefCell<Vec<SymId>>,
+    /// All have been worked out in the order of their definitions.
+    in_order: Cell<bool>,
     /// Named constants that need themselves.
     endless: RefCell<Vec<SymId>>,
     /// Variables of implied DO, with the values they have just now.
@@ -94,6 +96,7 @@ impl<'a> Constants<'a> {
             around: None,
             known: RefCell::default(),
             active: RefCell::default(),
+            in_order: Cell::default(),
             endless: RefCell::default(),
             loops: RefCell::default(),
         }
@@ -109,6 +112,7 @@ impl<'a> Constants<'a> {
             around: Some(self),
             known: RefCell::default(),
             active: RefCell::default(),
+            in_order: Cell::default(),
             endless: RefCell::default(),
             loops: RefCell::default(),
         }
@@ -144,7 +148,7 @@ impl<'a> Constants<'a> {
             self.endless.borrow_mut().push(id);
             return None;
         }
-        if depth == DEEP {
+        if depth == DEEP && !self.in_order.replace(true) {
             self.work_out_in_order();
         }
         if depth > 2 * DEEP {

@@ -124,9 +124,7 @@ impl Checker<'_> {
             return;
         };
         self.values(&targets, &values);
-        let elements = targets
-            .iter()
-            .fold(0i64, |n, r| n.saturating_add(r.count));
+        let elements = targets.iter().fold(0i64, |n, r| n.saturating_add(r.count));
         let given = values.iter().fold(0i64, |n, v| n.saturating_add(v.0));
         if elements != given
             && let (Some(first), Some((_, last))) = (set.targets.first(), values.last())
@@ -209,7 +207,13 @@ impl Checker<'_> {
                         let d = Diagnostic::error(&rules::OUT_OF_BOUNDS, e.span, message)
                             .label("outside of the array");
                         // Each time round the loop says the same.
-                        if !self.diagnostics.iter().rev().take(1).any(|l| l.span == d.span) {
+                        if !self
+                            .diagnostics
+                            .iter()
+                            .rev()
+                            .take(1)
+                            .any(|l| l.span == d.span)
+                        {
                             self.diagnostics.push(d);
                         }
                         return None;
@@ -235,7 +239,10 @@ impl Checker<'_> {
             && last.sym == sym
             && last.span == e.span
             && last.bytes == bytes
-            && last.start.checked_add(last.bytes.checked_mul(last.count)?)? == start
+            && last
+                .start
+                .checked_add(last.bytes.checked_mul(last.count)?)?
+                == start
         {
             last.count = last.count.checked_add(count)?;
             return Some(());
@@ -323,7 +330,8 @@ impl Checker<'_> {
         let said = block.is_empty() || !is_block_data(self.constants.unit);
         if said && self.blocks.insert(block.clone()) {
             let message = match block.as_str() {
-                "" => "blank COMMON has an initial value, which the standard does not allow".to_owned(),
+                "" => "blank COMMON has an initial value, which the standard does not allow"
+                    .to_owned(),
                 _ => format!("{} is initialised outside of BLOCK DATA", shown(block)),
             };
             self.diagnostics.push(
@@ -374,12 +382,12 @@ impl Checker<'_> {
                     "characters in numbers are Hollerith constants: `{}H{text}`",
                     text.len()
                 )),
-                Value::Integer(n @ (0 | 1), _) if matches!(ty, Type::Logical(_)) => d.help(
-                    match n {
+                Value::Integer(n @ (0 | 1), _) if matches!(ty, Type::Logical(_)) => {
+                    d.help(match n {
                         0 => "write .FALSE.",
                         _ => "write .TRUE.",
-                    },
-                ),
+                    })
+                }
                 _ => d,
             });
             return;
@@ -423,10 +431,7 @@ impl Checker<'_> {
 }
 
 /// Reports what is initialised twice, in whatever units and under whatever names.
-pub(super) fn check_twice(
-    mut initial: Vec<Initial>,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(super) fn check_twice(mut initial: Vec<Initial>, diagnostics: &mut Vec<Diagnostic>) {
     initial.retain(|i| i.start < i.end);
     initial.sort_by(|a, b| (&a.key, a.start).cmp(&(&b.key, b.start)));
     let mut said = HashSet::new();

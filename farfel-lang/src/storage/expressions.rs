@@ -76,6 +76,8 @@ impl Checker<'_> {
         }
         match &s.class {
             Class::Parameter(e) => {
+                // Of constants that need each other, the first is the one to report.
+                self.constants.named(id);
                 self.declaration = false;
                 self.expression(e);
                 self.parameter(id, s, e);
@@ -270,12 +272,16 @@ impl Observer for Checker<'_> {
         let length = self.constants.element_size(s);
         let character = self.constants.unit.symbols[s].ty == Some(Type::Character);
         let message = match (from, to, length) {
-            (Some((from, span)), ..) if from < 1 => {
-                (span, format!("{from} is before the first character of {}", self.name(s)))
-            }
+            (Some((from, span)), ..) if from < 1 => (
+                span,
+                format!("{from} is before the first character of {}", self.name(s)),
+            ),
             (_, Some((to, span)), Some(length)) if to > length && character => (
                 span,
-                format!("{to} is behind the last character of {}, which has {length}", self.name(s)),
+                format!(
+                    "{to} is behind the last character of {}, which has {length}",
+                    self.name(s)
+                ),
             ),
             _ => return,
         };

@@ -53,8 +53,7 @@ impl Comparison<'_> {
         for spec in &unit.specs {
             let here = match &spec.kind {
                 SpecKind::Common(blocks) => blocks.iter().any(|(name, list)| {
-                    name == self.name
-                        && sym.is_none_or(|s| list.iter().any(|e| e.sym == s))
+                    name == self.name && sym.is_none_or(|s| list.iter().any(|e| e.sym == s))
                 }),
                 SpecKind::Equivalence(groups) => {
                     sym.is_some() && groups.iter().flatten().any(|e| e.base() == sym)
@@ -152,31 +151,38 @@ impl Comparison<'_> {
             1 => "; so does one more variable".to_owned(),
             n => format!("; so do {n} more variables"),
         };
-        let what = match kinds(p.ty) == kinds(q.ty) {
-            true => format!(
-                "{} and {} of {} overlap by parts in {}{among}",
-                p.name,
+        let what = format!(
+            "{} is {} and shares storage with {} of {}, which is {}, in {}{among}",
+            p.name,
+            ty(p),
+            q.name,
+            there.name,
+            ty(q),
+            shown(self.name)
+        );
+        let d = Diagnostic::warning(
+            &rules::COMMON_TYPE_MISMATCH,
+            self.place(shape, Some(p)),
+            what,
+        )
+        .label(format!(
+            "{} of {}: bytes {} to {}",
+            p.name,
+            here.name,
+            p.start,
+            p.start + p.size - 1
+        ))
+        .related(
+            self.place(other, Some(q)),
+            format!(
+                "{} of {}: bytes {} to {}",
                 q.name,
                 there.name,
-                shown(self.name)
+                q.start,
+                q.start + q.size - 1
             ),
-            false => format!(
-                "{} is {} and shares storage with {} of {}, which is {}, in {}{among}",
-                p.name,
-                ty(p),
-                q.name,
-                there.name,
-                ty(q),
-                shown(self.name)
-            ),
-        };
-        let d = Diagnostic::warning(&rules::COMMON_TYPE_MISMATCH, self.place(shape, Some(p)), what)
-            .label(format!("{} of {}: bytes {} to {}", p.name, here.name, p.start, p.start + p.size - 1))
-            .related(
-                self.place(other, Some(q)),
-                format!("{} of {}: bytes {} to {}", q.name, there.name, q.start, q.start + q.size - 1),
-            )
-            .help("declare the block alike in all units; an INCLUDE file does that");
+        )
+        .help("declare the block alike in all units; an INCLUDE file does that");
         self.diagnostics.push(d);
     }
 }
@@ -189,19 +195,9 @@ fn kinds(ty: Option<Type>) -> Option<Type> {
     }
 }
 
-/// Bytes of a value.
-fn value_size(ty: Option<Type>) -> i64 {
-    match kinds(ty) {
-        Some(Type::Integer(n) | Type::Real(n) | Type::Logical(n)) => i64::from(n).max(1),
-        _ => 1,
-    }
-}
-
 /// A variable of each side, if none of one side is of a type with one of the other.
 fn differ<'a, 'b>(a: &[&'a Part], b: &[&'b Part]) -> Option<(&'a Part, &'b Part)> {
-    let alike = |p: &Part, q: &Part| {
-        kinds(p.ty) == kinds(q.ty) && (p.start - q.start) % value_size(p.ty) == 0
-    };
+    let alike = |p: &Part, q: &Part| kinds(p.ty) == kinds(q.ty);
     if a.iter().any(|p| b.iter().any(|q| alike(p, q))) {
         return None;
     }

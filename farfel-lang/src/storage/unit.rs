@@ -69,21 +69,43 @@ impl Spot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// An EQUIVALENCE wants a variable at two places. `first` and what it is tied to.
-    Inconsistent { span: Span, first: SymId, second: SymId },
+    Inconsistent {
+        span: Span,
+        first: SymId,
+        second: SymId,
+    },
     /// Variables of two COMMON blocks, or two of one, are made one.
     Order { span: Span, sym: SymId, block: Name },
     /// Variables of two COMMON blocks are tied together.
-    TwoBlocks { span: Span, sym: SymId, other: SymId },
+    TwoBlocks {
+        span: Span,
+        sym: SymId,
+        other: SymId,
+    },
     /// A variable would lie before the first one of its block.
-    BeforeBlock { span: Span, sym: SymId, block: Name, bytes: i64 },
+    BeforeBlock {
+        span: Span,
+        sym: SymId,
+        block: Name,
+        bytes: i64,
+    },
     /// Unused bytes before a variable.
-    Padding { span: Span, sym: SymId, block: Name, bytes: i64 },
+    Padding {
+        span: Span,
+        sym: SymId,
+        block: Name,
+        bytes: i64,
+    },
     /// A variable lies where its type should not.
     Misaligned { span: Span, sym: SymId },
     /// Where something lies in an EQUIVALENCE is not constant.
     NotConstant { span: Span },
     /// A variable in COMMON or EQUIVALENCE has no constant size.
-    Unsized { span: Span, sym: SymId, common: bool },
+    Unsized {
+        span: Span,
+        sym: SymId,
+        common: bool,
+    },
 }
 
 impl UnitStorage {
@@ -156,7 +178,10 @@ impl UnitStorage {
 
 /// The COMMON blocks that a unit declares, in the order of their first mention.
 pub fn common_blocks(unit: &Unit) -> Vec<Name> {
-    blocks(unit).into_iter().map(|(name, _)| name.clone()).collect()
+    blocks(unit)
+        .into_iter()
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// The variables of a COMMON block, in order; none if the unit does not declare it.
@@ -185,7 +210,9 @@ fn blocks(unit: &Unit) -> Vec<(&Name, Vec<(SymId, Span)>)> {
                 found.push((name, Vec::new()));
                 found.len() - 1
             });
-            found[place].1.extend(list.iter().map(|e| (e.sym, spec.span)));
+            found[place]
+                .1
+                .extend(list.iter().map(|e| (e.sym, spec.span)));
         }
     }
     found
@@ -294,7 +321,9 @@ impl Builder<'_> {
                 .into_iter()
                 .map(|(s, shift)| (next.saturating_add(shift.saturating_sub(own)), s))
                 .collect();
-            class.sort_by_key(|(start, s)| (*start, *s != sym, *s));
+            // The order in which gfortran looks at them.
+            let size = |s: SymId| self.constants.size(s);
+            class.sort_by_key(|(start, s)| (*start, size(*s), *s == sym));
             let lowest = class.first().map_or(0, |(start, _)| *start);
             if lowest < 0 {
                 let other = class.first().map_or(sym, |(_, s)| *s);
@@ -316,6 +345,10 @@ impl Builder<'_> {
             }
             for &(start, s) in &class {
                 let ours = matches!(&unit.symbols[s].place, Place::Common(b) if b == name);
+                if self.storage.spot(s).is_some() {
+                    // In another block, which is said there.
+                    continue;
+                }
                 if !ours && matches!(unit.symbols[s].place, Place::Common(_)) {
                     let span = self.classes.span(s).unwrap_or(span);
                     self.troubles.push(Trouble::TwoBlocks {

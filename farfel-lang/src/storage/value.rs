@@ -311,7 +311,10 @@ pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
             Some([p] | [p, _]) if *p <= 15 => Some(8),
             _ => None,
         }
-        .filter(|_| ints.as_deref().is_some_and(|l| l.get(1).is_none_or(|r| *r <= 37)))
+        .filter(|_| {
+            ints.as_deref()
+                .is_some_and(|l| l.get(1).is_none_or(|r| *r <= 37))
+        })
         .map(|k| Integer(k, 4))),
         ("SELECTED_INT_KIND", _, Some(&[r]), _) => Ok(Some(match r {
             ..=2 => 1,
@@ -340,12 +343,14 @@ pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
         }
         ("DIM" | "IDIM", _, Some(&[a, b]), _) => as_type(Integer(a.saturating_sub(b).max(0), 8)),
         ("DIM" | "DDIM", _, _, Some(&[a, b])) => as_type(Real((a - b).max(0.0), 8)),
-        ("MAX" | "MAX0" | "AMAX0", _, Some(all), _) => {
-            all.iter().max().map_or(Ok(None), |n| as_type(Integer(*n, 8)))
-        }
-        ("MIN" | "MIN0" | "AMIN0", _, Some(all), _) => {
-            all.iter().min().map_or(Ok(None), |n| as_type(Integer(*n, 8)))
-        }
+        ("MAX" | "MAX0" | "AMAX0", _, Some(all), _) => all
+            .iter()
+            .max()
+            .map_or(Ok(None), |n| as_type(Integer(*n, 8))),
+        ("MIN" | "MIN0" | "AMIN0", _, Some(all), _) => all
+            .iter()
+            .min()
+            .map_or(Ok(None), |n| as_type(Integer(*n, 8))),
         ("MAX" | "AMAX1" | "DMAX1" | "MAX1", _, _, Some(all)) => {
             let max = all.iter().copied().reduce(f64::max);
             max.map_or(Ok(None), |x| as_type(Real(x, 8)))

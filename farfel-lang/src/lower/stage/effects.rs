@@ -12,8 +12,8 @@ use crate::ir::{
     AdMode, Class, Name, Place, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::lower::outline::Blocks;
-use crate::storage::{Area, Constants, UnitStorage};
 use crate::source::Span;
+use crate::storage::{Area, Constants, UnitStorage};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
