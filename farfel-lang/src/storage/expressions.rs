@@ -3,8 +3,8 @@
 use super::constant::{Constants, Observer, Wrong};
 use crate::diagnostic::{Diagnostic, Severity, rules};
 use crate::ir::{
-    Class, DoControl, Expr, ExprKind, ImpliedDo, Place, Spec, SpecKind, StmtKind, SymId, Symbol,
-    Type, UnitKind, walk_block,
+    Class, Dim, DoControl, Expr, ExprKind, ImpliedDo, Place, Spec, SpecKind, StmtKind, SymId,
+    Symbol, Type, UnitKind, walk_block,
 };
 use crate::source::Span;
 
@@ -142,17 +142,34 @@ impl Checker<'_> {
     /// programs.
     fn sized(&mut self, id: SymId, s: &Symbol) {
         let unit = self.constants.unit;
+        let local = matches!(s.place, Place::Local);
+        if let Some(Dim { upper: Some(e), .. }) = s.dims.last()
+            && e.kind == ExprKind::Star
+            && local
+        {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    &rules::NOT_CONSTANT,
+                    e.span,
+                    format!(
+                        "only a dummy argument can have `*` as its last bound, and {} is none",
+                        s.name
+                    ),
+                )
+                .help("write how many elements it has"),
+            );
+            return;
+        }
         let what = match unit.kind {
             UnitKind::Program => "a main program",
             UnitKind::BlockData => "BLOCK DATA",
             UnitKind::Function | UnitKind::Subroutine => return,
         };
         let deferred = s.dims.iter().any(|d| d.upper.is_none());
-        let local = matches!(s.place, Place::Local);
         if local && s.is_array() && !deferred && self.constants.count(id).is_none() {
             let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
             let variable = |e: &&Expr| {
-                let mut found = e.kind == ExprKind::Star;
+                let mut found = false;
                 e.for_each_symbol(&mut |v| found |= unit.symbols[v].is_variable());
                 found
             };
