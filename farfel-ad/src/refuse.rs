@@ -81,6 +81,32 @@ pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
     found.extend(refuse_allocations(unit, &|s| {
         differentiable(&unit.symbols[s])
     }));
+    let mut fault = |span, what: &str, help: &str| {
+        let message = format!("the AD tool reads FORTRAN 77, which has no {what}");
+        found.push(Diagnostic::error(&rules::AD_UNSUPPORTED, span, message).help(help));
+    };
+    walk_block(&unit.body, &mut |s| match &s.kind {
+        StmtKind::Select(_) => fault(
+            s.span,
+            "SELECT CASE",
+            "write IF (…) THEN and ELSE IF, or take the built-in engine",
+        ),
+        StmtKind::Where(_) => fault(
+            s.span,
+            "WHERE",
+            "write a DO loop over the elements, or take the built-in engine",
+        ),
+        _ => {}
+    });
+    walk_exprs(&unit.body, &mut |e| {
+        if let ExprKind::Array(_) = e.kind {
+            fault(
+                e.span,
+                "array constructors",
+                "assign the elements one by one, or take the built-in engine",
+            );
+        }
+    });
     found
 }
 

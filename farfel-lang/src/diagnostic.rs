@@ -129,6 +129,8 @@ pub mod rules {
             "The statement may not stand here: specification statements come first, then nested subprograms and statement functions, then executable statements.";
         UNSUPPORTED = "F0008", "unsupported",
             "The statement is right, but this version of Farfel does not handle it yet.";
+        CONSTRUCT_NAME = "F0009", "construct-name",
+            "The name of a construct stands before its first statement, with a colon, and again after its END; CYCLE and EXIT name a construct around them.";
         UNDECLARED = "F0101", "undeclared",
             "Under IMPLICIT NONE every name needs a declaration.";
         CONFLICTING_DECLARATION = "F0102", "conflicting-declaration",

@@ -8,7 +8,14 @@ use crate::ir::{BinOp, Class, Expr, ExprKind, Percent, Type, UnOp, Unit};
 /// Looks only at the unit's own symbols, which after `resolve` all carry their type.
 pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
     match &expr.kind {
-        ExprKind::Int(_) => Some(Type::INTEGER),
+        ExprKind::Int(_) | ExprKind::Bits(_) => Some(Type::INTEGER),
+        ExprKind::Kind(constant, bytes) => Some(match constant.kind {
+            ExprKind::Logical(_) => Type::Logical(*bytes),
+            _ => Type::Integer(*bytes),
+        }),
+        ExprKind::Array(a) => {
+            a.ty.or_else(|| type_of(unit, first_item(a.items.first()?)?))
+        }
         ExprKind::Real(text) => Some(real_constant_type(text)),
         ExprKind::Complex(p) => {
             let parts = type_of(unit, &p.0)?.promote(type_of(unit, &p.1)?);
@@ -45,6 +52,14 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
         | ExprKind::ImpliedDo(_)
         | ExprKind::Keyword(..)
         | ExprKind::Star => None,
+    }
+}
+
+/// The first element of an array constructor, through implied DOs.
+fn first_item(item: &Expr) -> Option<&Expr> {
+    match &item.kind {
+        ExprKind::ImpliedDo(d) => first_item(d.items.first()?),
+        _ => Some(item),
     }
 }
 

@@ -45,6 +45,7 @@ impl Gen<'_> {
                 matches!(self.unit.symbols[*s].class, Class::Intrinsic(_))
                     && args.iter().any(|a| self.is_array_valued(a))
             }
+            ExprKind::Array(_) => true,
             ExprKind::Paren(_) | ExprKind::Unary(..) | ExprKind::Binary(..) => {
                 e.children().iter().any(|c| self.is_array_valued(c))
             }
@@ -211,7 +212,7 @@ impl Gen<'_> {
             StmtKind::If(IfBlock {
                 arms: vec![(condition, set(then))],
                 otherwise: Some(set(otherwise)),
-                end_label: None,
+                ..IfBlock::default()
             }),
             span,
         ));
@@ -395,6 +396,7 @@ impl Gen<'_> {
                 }
             }
             ExprKind::Binary(op, a, b) => self.binary(e, *op, a, b),
+            ExprKind::Array(a) => self.constructor(e, a),
             ExprKind::Call(s, args) => match self.source_class(*s) {
                 Class::Intrinsic(i) => self.intrinsic_tangent(e, i, *s, args),
                 Class::StatementFunction(dummies, value) => {

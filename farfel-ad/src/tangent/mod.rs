@@ -17,6 +17,8 @@
 //! COMMON blocks with active variables have a block of derivatives beside them, named
 //! after the block and the suffix.
 
+mod arrays;
+mod blocks;
 mod expr;
 mod interface;
 mod names;

@@ -371,7 +371,7 @@ impl Gen<'_> {
                     StmtKind::If(IfBlock {
                         arms: vec![(condition, set)],
                         otherwise: None,
-                        end_label: None,
+                        ..IfBlock::default()
                     }),
                     span,
                 ));

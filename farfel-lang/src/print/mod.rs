@@ -16,8 +16,10 @@
 //! | `expr` | expressions |
 //! | `spec` | specification statements |
 //! | `stmt` | executable statements |
+//! | `blocks` | those that hold others: IF, SELECT CASE, WHERE, DO |
 //! | `unit` | headers, order of the parts, nested subprograms |
 
+mod blocks;
 mod directive;
 mod expr;
 mod line;

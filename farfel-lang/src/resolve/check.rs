@@ -408,7 +408,7 @@ impl<'p> Checker<'_, 'p> {
         let scalar = match &actual.kind {
             ExprKind::Var(v) => !unit.symbols[*v].is_array() && ty != Type::Character,
             ExprKind::Element(..) | ExprKind::Substring(..) | ExprKind::Char(_) => false,
-            _ => ty != Type::Character,
+            _ => ty != Type::Character && rank(unit, actual) == 0,
         };
         if wanted.is_array() && scalar {
             self.error(mismatch(format!(
@@ -607,6 +607,7 @@ impl<'p> Checker<'_, 'p> {
                     }
                 }
                 StmtKind::If(b) => inside.extend(b.end_label),
+                StmtKind::Select(b) => inside.extend(b.end.label),
                 _ => {}
             }
         });
@@ -672,6 +673,7 @@ fn rank(unit: &Unit, e: &Expr) -> usize {
             .iter()
             .filter(|s| matches!(s.kind, ExprKind::Range(..)))
             .count(),
+        ExprKind::Array(_) => 1,
         // Functions take and give scalars, but for intrinsic ones, which go by elements.
         ExprKind::Call(s, _) if !matches!(unit.symbols[*s].class, Class::Intrinsic(_)) => 0,
         _ => e

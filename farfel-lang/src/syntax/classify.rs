@@ -46,10 +46,16 @@ pub(super) enum Kind {
     Io(IoKind),
     Cycle,
     Exit,
+    Select,
+    Case,
+    Where,
+    ElseWhere,
     Ad(AdMode),
     // Closing.
     EndIf,
     EndDo,
+    EndSelect,
+    EndWhere,
     EndAd(AdMode),
     /// END, alone or with the kind of unit.
     End,
@@ -102,6 +108,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("BACKSPACE", Kind::Io(IoKind::Backspace)),
     ("BLOCK DATA", Kind::BlockData),
     ("CALL", Kind::Call),
+    ("CASE", Kind::Case),
     ("CLOSE", Kind::Io(IoKind::Close)),
     ("COMMON", Kind::Common),
     ("CONTINUE", Kind::Continue),
@@ -110,17 +117,21 @@ const WORDS: &[(&str, Kind)] = &[
     ("DIMENSION", Kind::Dimension),
     ("DO", Kind::Do),
     ("ELSE IF", Kind::ElseIf),
+    ("ELSE WHERE", Kind::ElseWhere),
     ("ELSE", Kind::Else),
     ("END ADF", Kind::EndAd(AdMode::Forward)),
     ("END ADR", Kind::EndAd(AdMode::Reverse)),
     ("END FILE", Kind::Io(IoKind::Endfile)),
     ("END IF", Kind::EndIf),
     ("END DO", Kind::EndDo),
+    ("END SELECT", Kind::EndSelect),
+    ("END WHERE", Kind::EndWhere),
     ("END", Kind::End),
     ("ENTRY", Kind::Entry),
     ("EQUIVALENCE", Kind::Equivalence),
     ("EXIT", Kind::Exit),
     ("EXTERNAL", Kind::External),
+    ("FLUSH", Kind::Io(IoKind::Flush)),
     ("FORMAT", Kind::Format),
     ("GO TO", Kind::Goto),
     ("IF", Kind::If),
@@ -139,7 +150,9 @@ const WORDS: &[(&str, Kind)] = &[
     ("RETURN", Kind::Return),
     ("REWIND", Kind::Io(IoKind::Rewind)),
     ("SAVE", Kind::Save),
+    ("SELECT CASE", Kind::Select),
     ("STOP", Kind::Stop),
+    ("WHERE", Kind::Where),
     ("WRITE", Kind::Io(IoKind::Write)),
     ("ALLOCATE", Kind::Foreign),
     ("DEALLOCATE", Kind::Foreign),
@@ -147,9 +160,6 @@ const WORDS: &[(&str, Kind)] = &[
     ("USE", Kind::Foreign),
     ("CONTAINS", Kind::Foreign),
     ("INTERFACE", Kind::Foreign),
-    ("SELECT CASE", Kind::Foreign),
-    ("CASE", Kind::Foreign),
-    ("WHERE", Kind::Foreign),
     ("FORALL", Kind::Foreign),
     ("NULLIFY", Kind::Foreign),
     ("STRUCTURE", Kind::Foreign),
@@ -227,8 +237,15 @@ impl Line<'_> {
                         .is_some_and(|e| self.at(e) == b'(')
             }
             Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format => next == b'(',
-            Kind::Continue | Kind::Else => next == 0,
-            Kind::EndIf | Kind::EndDo => next == 0 || self.at(end).is_ascii_uppercase(),
+            Kind::Select | Kind::Where => next == b'(',
+            Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
+            Kind::Continue => next == 0,
+            // The name of the construct may follow.
+            Kind::Else => next == 0 || self.name_end(end) == self.st.text.len(),
+            Kind::ElseWhere => matches!(next, 0 | b'(') || self.name_end(end) == self.st.text.len(),
+            Kind::EndIf | Kind::EndDo | Kind::EndSelect | Kind::EndWhere => {
+                next == 0 || self.at(end).is_ascii_uppercase()
+            }
             Kind::EndAd(_) => next == 0 || next == b'(',
             Kind::End => {
                 next == 0
@@ -249,8 +266,8 @@ impl Line<'_> {
         let mut i = self.pos;
         while let Some(&c) = text.get(i) {
             match c {
-                b'(' => depth += 1,
-                b')' => depth -= 1,
+                b'(' | b'[' => depth += 1,
+                b')' | b']' => depth -= 1,
                 b'=' if depth == 0 => {
                     let comparison = self.at(i + 1) == b'='
                         || i > 0 && matches!(self.at(i - 1), b'=' | b'/' | b'<' | b'>');
@@ -346,16 +363,17 @@ impl Line<'_> {
         }
     }
 
-    /// `NAME:` before DO or IF.
+    /// `NAME:` before DO, IF, SELECT CASE or WHERE.
     pub fn construct_name(&self) -> Option<usize> {
         let end = self.name_end(self.pos);
         (end > self.pos
             && self.at(end) == b':'
             && self.at(end + 1) != b':'
             && (self.keyword_end(end + 1, "DO").is_some()
-                || self
-                    .keyword_end(end + 1, "IF")
-                    .is_some_and(|e| self.at(e) == b'(')))
+                || ["IF", "SELECT CASE", "WHERE"].iter().any(|w| {
+                    let end = self.keyword_end(end + 1, w);
+                    end.is_some_and(|e| self.at(e) == b'(')
+                })))
         .then_some(end)
     }
 

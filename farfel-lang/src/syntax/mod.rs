@@ -6,7 +6,7 @@
 //! | physical lines → logical statements, blanks taken out | `form` |
 //! | a statement as a row of letters to read from | `line` |
 //! | what kind of statement it is | `classify` |
-//! | expressions, declarations, DATA, executable statements, input and output, AD blocks | `expr`, `decl`, `data`, `stmt`, `io`, `ad` |
+//! | constants, expressions, declarations, DATA, executable statements, input and output, AD blocks | `constants`, `expr`, `decl`, `data`, `stmt`, `io`, `ad` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
 //!
 //! The parser goes over the text once. Each statement that it cannot read gives one
@@ -15,6 +15,7 @@
 
 mod ad;
 mod classify;
+mod constants;
 mod data;
 mod decl;
 pub mod detect;

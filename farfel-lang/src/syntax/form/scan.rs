@@ -50,6 +50,8 @@ const fn classes() -> [u8; 256] {
             | b'<'
             | b'>'
             | b'%'
+            | b'['
+            | b']'
             | b'$'
             | b'\\' => b,
             b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1a => class::BLANK,

@@ -101,7 +101,10 @@ fn as_written() {
             ),
             ("DATA A/2*4HABCD/", "DATA A /2*4HABCD/"),
             ("DATA L/T/,M/.FALSE./", "DATA L /.TRUE./, M /.FALSE./"),
-            ("DATA Z/(1.0,2.0)/,N/Z'1F'/", "DATA Z /(1.0, 2.0)/, N /31/"),
+            (
+                "DATA Z/(1.0,2.0)/,N/Z'1F'/",
+                "DATA Z /(1.0, 2.0)/, N /Z'1F'/",
+            ),
             ("DATA A/N*1/", "DATA A /N*1/"),
             ("INTENT(IN) A, B", "INTENT(IN) A, B"),
         ],

@@ -5,9 +5,11 @@
 //! | `frame` | a unit that is being read, and its open blocks |
 //! | `header` | where units begin and end |
 //! | `blocks` | executable statements and the blocks that they make |
+//! | `constructs` | SELECT CASE, WHERE, names of constructs |
 //! | `include` | INCLUDE |
 
 mod blocks;
+mod constructs;
 mod frame;
 mod header;
 mod include;
@@ -207,7 +209,16 @@ impl Parser<'_> {
         match kind {
             Kind::Unknown | Kind::Foreign => return false,
             Kind::End if self.units.is_empty() => {}
-            Kind::End | Kind::EndIf | Kind::EndDo | Kind::EndAd(_) | Kind::Else | Kind::ElseIf => {
+            Kind::End
+            | Kind::EndIf
+            | Kind::EndDo
+            | Kind::EndSelect
+            | Kind::EndWhere
+            | Kind::EndAd(_)
+            | Kind::Else
+            | Kind::ElseIf
+            | Kind::ElseWhere
+            | Kind::Case => {
                 self.report(
                     Diagnostic::error(
                         &rules::UNCLOSED_BLOCK,
