@@ -59,12 +59,21 @@ pub fn front_end(text: &str) {
     if any_errors(&found) {
         return;
     }
-    assert_eq!(verify(&parsed.program, Level::Resolved), Vec::<String>::new());
+    assert_eq!(
+        verify(&parsed.program, Level::Resolved),
+        Vec::<String>::new()
+    );
     printed(&parsed.program, &|program| {
         let found = resolve(program);
         assert!(!any_errors(&found), "{found:?}");
     });
-    for stage in [Stage::Lift, Stage::Specialize, Stage::Prune, Stage::Outline, Stage::Stage] {
+    for stage in [
+        Stage::Lift,
+        Stage::Specialize,
+        Stage::Prune,
+        Stage::Outline,
+        Stage::Stage,
+    ] {
         let lowered = lower(parsed.program.clone(), stage);
         places(&sources, &lowered.diagnostics);
         if any_errors(&lowered.diagnostics) {
@@ -89,7 +98,9 @@ fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
         for span in places.filter(|s| !s.is_none()) {
             let file = sources.get(span.file).expect("a file");
             assert!(
-                file.text.get(span.start as usize..span.end as usize).is_some(),
+                file.text
+                    .get(span.start as usize..span.end as usize)
+                    .is_some(),
                 "{d:?}"
             );
         }
