@@ -84,6 +84,7 @@ pub mod tools;
 
 pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
+pub use farfel_lang::diagnostic::Level;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
 /// What distinguishes this compiler from others: results of equal ones are equal.
@@ -202,7 +203,7 @@ pub fn expand(
         ExpandStage::Stage => Stage::Stage,
         ExpandStage::Final => return expand_final(read, config),
     };
-    let (program, _, report) = pipeline::lower_to(read.program, until, read.report, None)?;
+    let (program, _, report) = pipeline::lower_to(read.program, until, read.report, &read.lints, None)?;
     Ok((print(&program), report))
 }
 

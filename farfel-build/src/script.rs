@@ -15,6 +15,7 @@ use crate::plan::workers::Workers;
 use crate::timings::From;
 use crate::{Config, Error, Report, ad, archive, files, render, sources, toolchain};
 use farfel_lang::Severity;
+use farfel_lang::diagnostic::Level;
 use farfel_lang::effects::Assigned;
 use farfel_lang::syntax::Form;
 use std::env;
@@ -67,7 +68,7 @@ pub struct Build {
 }
 
 /// A setting that the builder overrides.
-type Change = Box<dyn FnOnce(&mut Config)>;
+type Change = Box<dyn FnOnce(&mut Config) -> Result<(), Error>>;
 
 impl Build {
     /// A build with the settings of `Cargo.toml`.
@@ -78,7 +79,10 @@ impl Build {
     /// Any settings: `change` gets those of `Cargo.toml` and of the calls before this one.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut Config) + 'static) -> Self {
-        self.changes.push(Box::new(change));
+        self.changes.push(Box::new(|c| {
+            change(c);
+            Ok(())
+        }));
         self
     }
 
@@ -115,6 +119,25 @@ impl Build {
     pub fn flag(self, flag: impl Into<String>) -> Self {
         let flag = flag.into();
         self.configure(|c| c.flags.push(flag))
+    }
+
+    /// What becomes of a warning: see [`Config::lints`]. A name that is none is an error of
+    /// the build. Later calls outdo earlier ones.
+    ///
+    /// ```no_run
+    /// # use farfel_build::{Build, Level};
+    /// Build::new().lint("unknown-procedure", Level::Deny).compile();
+    /// ```
+    #[must_use]
+    pub fn lint(mut self, name: impl Into<String>, level: Level) -> Self {
+        let name = name.into();
+        self.changes.push(Box::new(move |c| {
+            c.lints.set(&name, level).map_err(|message| Error::Config {
+                origin: "Build::lint".into(),
+                message,
+            })
+        }));
+        self
     }
 
     /// One more directory for INCLUDE files.
@@ -161,7 +184,7 @@ impl Build {
         config.name = variable("CARGO_PKG_NAME")?;
         config.version = variable("CARGO_PKG_VERSION")?;
         for change in self.changes {
-            change(&mut config);
+            change(&mut config)?;
         }
         config.apply_environment(&|name| env::var(name).ok())?;
         config.check()?;

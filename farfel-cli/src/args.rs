@@ -89,6 +89,8 @@ pub enum Command {
     Check(Check),
     /// Print the program after a stage of the compiler
     Expand(Expand),
+    /// Say what a fault is about and what to do, by its code or name
+    Explain(Explain),
     /// Show who calls whom and which derivatives that takes, or the steps of a build
     Graph(Graph),
     /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
@@ -242,6 +244,26 @@ fn real_kind(text: &str) -> Result<u8, String> {
     }
 }
 
+/// Levels of warnings. A name outdoes `all` and `warnings`, whatever the order.
+#[derive(Debug, Args)]
+pub struct LintOptions {
+    /// Do not show this warning; `farfel explain` lists them
+    #[arg(short = 'A', long, value_name = "NAME", help_heading = "Warnings")]
+    pub allow: Vec<String>,
+    /// Show this warning
+    #[arg(short = 'W', long, value_name = "NAME", help_heading = "Warnings")]
+    pub warn: Vec<String>,
+    /// Make this warning an error; `warnings` are all that are shown
+    #[arg(short = 'D', long, value_name = "NAME", help_heading = "Warnings")]
+    pub deny: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Code or name of a fault; without, all are listed
+    pub name: Option<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SourceForm {
     Fixed,
@@ -268,6 +290,8 @@ pub struct Build {
     /// Write a page about what ran when and what came from the cache
     #[arg(long)]
     pub timings: bool,
+    #[command(flatten)]
+    pub lints: LintOptions,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -319,6 +343,8 @@ pub struct Check {
     /// As if optimising
     #[arg(short, long)]
     pub release: bool,
+    #[command(flatten)]
+    pub lints: LintOptions,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]

@@ -22,6 +22,7 @@ pub mod diagnostic;
 pub mod effects;
 pub mod intrinsics;
 pub mod ir;
+pub mod lints;
 pub mod lower;
 pub mod print;
 pub mod resolve;

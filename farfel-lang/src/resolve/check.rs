@@ -323,7 +323,7 @@ impl<'p> Checker<'_, 'p> {
         if args.len() != callee.args.len() {
             let n = callee.args.len();
             self.error(
-                Diagnostic::error(
+                Diagnostic::warning(
                     &rules::ARGUMENT_MISMATCH,
                     span,
                     format!(
@@ -361,8 +361,8 @@ impl<'p> Checker<'_, 'p> {
             }
             _ => false,
         };
-        let mismatch = |text: String| {
-            Diagnostic::error(&rules::ARGUMENT_MISMATCH, actual.span, text).related(
+        let mismatch = |rule, text: String| {
+            Diagnostic::warning(rule, actual.span, text).related(
                 wanted.span,
                 format!("the dummy argument {} of {}", wanted.name, callee.name),
             )
@@ -373,10 +373,10 @@ impl<'p> Checker<'_, 'p> {
             } else {
                 ("data", "a procedure")
             };
-            self.error(mismatch(format!(
-                "this is {has}, but {} wants {wants} here",
-                callee.name
-            )));
+            self.error(mismatch(
+                &rules::ARGUMENT_MISMATCH,
+                format!("this is {has}, but {} wants {wants} here", callee.name),
+            ));
             return;
         }
         if procedure || matches!(actual.kind, ExprKind::Hollerith(_) | ExprKind::AltReturn(_)) {
@@ -386,10 +386,15 @@ impl<'p> Checker<'_, 'p> {
             return;
         };
         if given != ty && wanted.class == Class::Variable {
-            let d = mismatch(format!(
-                "this is {given}, but {} wants {ty} here",
-                callee.name
-            ));
+            let text = (given == Type::Character) != (ty == Type::Character);
+            let rule = match text {
+                true => &rules::ARGUMENT_MISMATCH,
+                false => &rules::ARGUMENT_TYPE,
+            };
+            let d = mismatch(
+                rule,
+                format!("this is {given}, but {} wants {ty} here", callee.name),
+            );
             let d = match (&actual.kind, given, ty) {
                 (ExprKind::Int(n), Type::Integer(_), Type::Real(4)) => {
                     d.help(format!("write {n}.0"))
@@ -411,10 +416,10 @@ impl<'p> Checker<'_, 'p> {
             _ => ty != Type::Character && rank(unit, actual) == 0,
         };
         if wanted.is_array() && scalar {
-            self.error(mismatch(format!(
-                "this is a scalar, but {} wants an array here",
-                callee.name
-            )));
+            self.error(mismatch(
+                &rules::ARGUMENT_SHAPE,
+                format!("this is a scalar, but {} wants an array here", callee.name),
+            ));
         }
     }
 

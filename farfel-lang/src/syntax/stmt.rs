@@ -218,7 +218,7 @@ impl Line<'_> {
             let span = self.st.span(from, after);
             self.diagnostics.push(
                 Diagnostic::warning(
-                    &rules::SYNTAX,
+                    &rules::SUSPICIOUS_LAYOUT,
                     span,
                     format!("this assigns to {name}: blanks mean nothing in fixed form"),
                 )

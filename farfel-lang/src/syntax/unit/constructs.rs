@@ -204,7 +204,7 @@ impl Parser<'_> {
     pub(super) fn no_target(&mut self, st: &Statement, word: &str) {
         if let Some((_, span)) = st.label {
             self.report(Diagnostic::warning(
-                &rules::BAD_LABEL,
+                &rules::SUSPICIOUS_LAYOUT,
                 span,
                 format!("the label of {word} has no effect"),
             ));

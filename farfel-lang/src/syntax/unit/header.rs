@@ -201,7 +201,7 @@ impl Parser<'_> {
             if let Some(at) = frame.labels.get(label) {
                 self.report(
                     Diagnostic::warning(
-                        &rules::SYNTAX,
+                        &rules::SUSPICIOUS_LAYOUT,
                         *span,
                         "without a comma this is an assignment, not a DO statement",
                     )
