@@ -3,6 +3,7 @@
 
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{Level, Program, verify};
+use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::{resolve, resolve_readable};
@@ -50,7 +51,7 @@ pub fn front_end(text: &str) {
     let file = sources.add("any", text);
     let mut parsed = parse(&mut sources, file, None, &mut NoIncludes);
     if any_errors(&parsed.diagnostics) {
-        let found = resolve_readable(&mut parsed.program, &parsed.diagnostics);
+        let found = resolve_readable(&mut parsed.program, &parsed.diagnostics, &Lints::default());
         places(&sources, &found);
         return;
     }
