@@ -13,6 +13,7 @@
 //! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
 
 mod check;
+mod interfaces;
 mod names;
 mod procedures;
 
