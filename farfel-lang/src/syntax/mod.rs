@@ -156,3 +156,16 @@ pub fn parse_with(
 ) -> Parsed {
     unit::parse(sources, file, options, loader)
 }
+
+/// How many statements a file of `sources` has: the first step of reading alone, physical
+/// lines to rows of letters. For benchmarks and fuzzing.
+pub fn count_statements(sources: &Sources, file: FileId, form: Form, layout: Layout) -> usize {
+    let text = sources.get(file).map(|f| f.text.clone()).unwrap_or_default();
+    let mut reader = form::Reader::new(file, text, form, layout);
+    let mut statement = form::Statement::new();
+    let mut count = 0;
+    while reader.next(&mut statement) {
+        count += 1;
+    }
+    count
+}
