@@ -76,7 +76,13 @@ pub(crate) fn read(
             Outcome::Done(id) => id,
             Outcome::Faults(diagnostics) => {
                 let program = Program::default();
-                parsed.push((path, Parsed { program, diagnostics }));
+                parsed.push((
+                    path,
+                    Parsed {
+                        program,
+                        diagnostics,
+                    },
+                ));
                 continue;
             }
         };

@@ -20,6 +20,7 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod callgraph;
+pub mod constant;
 pub mod diagnostic;
 pub mod effects;
 pub mod format;
@@ -30,6 +31,7 @@ pub mod lower;
 pub mod print;
 pub mod resolve;
 pub mod source;
+pub mod storage;
 pub mod syntax;
 pub mod types;
 

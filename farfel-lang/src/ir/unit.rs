@@ -137,6 +137,13 @@ impl Symbols {
         id
     }
 
+    /// Takes away all symbols but the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        for s in self.list.drain(len.min(self.list.len())..) {
+            self.by_name.remove(&s.name);
+        }
+    }
+
     /// Gives a symbol another, unused name.
     pub fn rename(&mut self, id: SymId, name: Name) {
         let old = std::mem::replace(&mut self[id].name, name.clone());
@@ -554,6 +561,8 @@ pub enum SpecKind {
     /// `INCLUDE 'file'` that stays in the text, for the Fortran compiler to read. The parser
     /// makes none: it reads the files.
     Include(String),
+    /// `USE module`, with what follows: a module that comes with the compiler.
+    Use(String),
     /// ENTRY may stand here too, but is kept with the executable statements.
     Intent(Intent, Vec<SymId>),
 }
@@ -776,6 +785,7 @@ impl Unit {
                 | SpecKind::StatementFunction(_)
                 | SpecKind::Namelist(_)
                 | SpecKind::Include(_)
+                | SpecKind::Use(_)
                 | SpecKind::Format(..) => {}
             }
         }

@@ -3,8 +3,9 @@
 //! Fortran has no reserved words, so the shape decides first: an `=` outside of
 //! parentheses without a comma after it makes an assignment, whatever the letters before.
 
+use super::form::CHAR;
 use super::line::{Line, is_name_letter};
-use crate::ir::{AdMode, IoKind};
+use crate::ir::{AdMode, Attribute, IoKind};
 
 /// The kinds of statement, as far as their first words tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub(super) enum Kind {
     Data,
     Namelist,
     Intent,
+    /// ALLOCATABLE and the like.
+    Attribute(Attribute),
+    /// POINTER of Cray Fortran.
+    Pointer,
     Format,
     Include,
     Entry,
@@ -44,6 +49,8 @@ pub(super) enum Kind {
     Stop,
     Pause,
     Io(IoKind),
+    /// TYPE and ACCEPT, old words for PRINT and READ.
+    Terminal(IoKind),
     Cycle,
     Exit,
     Select,
@@ -51,6 +58,8 @@ pub(super) enum Kind {
     Where,
     ElseWhere,
     Ad(AdMode),
+    /// ALLOCATE, or DEALLOCATE if true.
+    Allocate(bool),
     // Closing.
     EndIf,
     EndDo,
@@ -59,6 +68,8 @@ pub(super) enum Kind {
     EndAd(AdMode),
     /// END, alone or with the kind of unit.
     End,
+    Contains,
+    Use,
     /// Statements that Farfel does not know, but Fortran does.
     Foreign,
     Unknown,
@@ -83,6 +94,8 @@ impl Kind {
                 | Kind::Equivalence
                 | Kind::Save
                 | Kind::Intent
+                | Kind::Attribute(_)
+                | Kind::Pointer
         )
     }
 }
@@ -102,9 +115,13 @@ pub(super) const TYPES: [&str; 8] = [
 /// Statements by their first letters; a keyword that another one begins with comes after
 /// it.
 const WORDS: &[(&str, Kind)] = &[
+    ("ACCEPT", Kind::Terminal(IoKind::Read)),
     ("ADF", Kind::Ad(AdMode::Forward)),
     ("ADR", Kind::Ad(AdMode::Reverse)),
+    ("ALLOCATABLE", Kind::Attribute(Attribute::Allocatable)),
+    ("ALLOCATE", Kind::Allocate(false)),
     ("ASSIGN", Kind::Assign),
+    ("AUTOMATIC", Kind::Attribute(Attribute::Automatic)),
     ("BACKSPACE", Kind::Io(IoKind::Backspace)),
     ("BLOCK DATA", Kind::BlockData),
     ("CALL", Kind::Call),
@@ -114,6 +131,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("CONTINUE", Kind::Continue),
     ("CYCLE", Kind::Cycle),
     ("DATA", Kind::Data),
+    ("DEALLOCATE", Kind::Allocate(true)),
     ("DIMENSION", Kind::Dimension),
     ("DO", Kind::Do),
     ("ELSE IF", Kind::ElseIf),
@@ -142,8 +160,10 @@ const WORDS: &[(&str, Kind)] = &[
     ("INTRINSIC", Kind::Intrinsic),
     ("NAMELIST", Kind::Namelist),
     ("OPEN", Kind::Io(IoKind::Open)),
+    ("OPTIONAL", Kind::Attribute(Attribute::Optional)),
     ("PARAMETER", Kind::Parameter),
     ("PAUSE", Kind::Pause),
+    ("POINTER", Kind::Pointer),
     ("PRINT", Kind::Io(IoKind::Print)),
     ("PROGRAM", Kind::Program),
     ("READ", Kind::Io(IoKind::Read)),
@@ -151,28 +171,17 @@ const WORDS: &[(&str, Kind)] = &[
     ("REWIND", Kind::Io(IoKind::Rewind)),
     ("SAVE", Kind::Save),
     ("SELECT CASE", Kind::Select),
+    // Another word for the same.
+    ("STATIC", Kind::Save),
     ("STOP", Kind::Stop),
+    ("TARGET", Kind::Attribute(Attribute::Target)),
+    ("VOLATILE", Kind::Attribute(Attribute::Volatile)),
     ("WHERE", Kind::Where),
     ("WRITE", Kind::Io(IoKind::Write)),
-    ("ALLOCATE", Kind::Foreign),
-    ("DEALLOCATE", Kind::Foreign),
-    ("MODULE", Kind::Foreign),
-    ("USE", Kind::Foreign),
-    ("CONTAINS", Kind::Foreign),
-    ("INTERFACE", Kind::Foreign),
-    ("FORALL", Kind::Foreign),
-    ("NULLIFY", Kind::Foreign),
-    ("STRUCTURE", Kind::Foreign),
-    ("RECORD", Kind::Foreign),
-    ("POINTER", Kind::Foreign),
-    ("TARGET", Kind::Foreign),
-    ("ALLOCATABLE", Kind::Foreign),
-    ("OPTIONAL", Kind::Foreign),
-    ("PUBLIC", Kind::Foreign),
-    ("PRIVATE", Kind::Foreign),
-    ("SEQUENCE", Kind::Foreign),
-    ("ENCODE", Kind::Foreign),
-    ("DECODE", Kind::Foreign),
+    ("CONTAINS", Kind::Contains),
+    ("USE", Kind::Use),
+    ("TYPE", Kind::Terminal(IoKind::Print)),
+    ("TYPE", Kind::Foreign),
 ];
 
 /// All words that may begin a statement, for suggestions.
@@ -194,6 +203,7 @@ impl Line<'_> {
             && self.is_target(eq)
             // `DO 10 I = 1, 3`
             && !shape.comma
+            && !self.is_bare_parameter()
         {
             return Kind::Assignment;
         }
@@ -218,6 +228,13 @@ impl Line<'_> {
                 return *kind;
             }
         }
+        if let Some(end) = super::unit::foreign_words()
+            .filter(|w| w.as_bytes()[0] == first)
+            .find_map(|w| self.keyword_end(self.pos, w))
+        {
+            self.pos = end;
+            return Kind::Foreign;
+        }
         if TYPES
             .iter()
             .any(|t| t.as_bytes()[0] == first && self.keyword_end(self.pos, t).is_some())
@@ -225,6 +242,17 @@ impl Line<'_> {
             return Kind::Type;
         }
         Kind::Unknown
+    }
+
+    /// `PARAMETER N = 3`, which in fixed form is an assignment but for the blank.
+    fn is_bare_parameter(&self) -> bool {
+        self.keyword_end(self.pos, "PARAMETER").is_some_and(|end| {
+            self.at(end).is_ascii_uppercase()
+                && self.st.gap(end)
+                && !self
+                    .frame
+                    .declares(self.text(self.pos, self.name_end(self.pos)))
+        })
     }
 
     /// Where what follows a keyword rules the statement out.
@@ -238,9 +266,16 @@ impl Line<'_> {
                         .keyword_end(end, "WHILE")
                         .is_some_and(|e| self.at(e) == b'(')
             }
-            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format => next == b'(',
+            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format | Kind::Allocate(_) => {
+                next == b'('
+            }
             Kind::Select | Kind::Where => next == b'(',
             Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
+            Kind::Terminal(_) => {
+                matches!(next, b'*' | b'0'..=b'9' | CHAR)
+                    || self.name_end(end) > end && self.at(self.name_end(end)) == b','
+            }
+            Kind::Foreign => !matches!(next, b'*' | b'='),
             Kind::Continue => next == 0,
             // The name of the construct may follow.
             Kind::Else => next == 0 || self.name_end(end) == self.st.text.len(),
@@ -321,16 +356,16 @@ impl Line<'_> {
         if let Some(end) = TYPES.iter().find_map(|t| self.keyword_end(at, t)) {
             typed = true;
             at = end;
-            if self.at(at) == b'*' {
-                at += 1;
-                at = match self.at(at) {
-                    b'(' => match self.closing(at) {
-                        Some(close) => close + 1,
-                        None => return false,
-                    },
-                    _ => self.digits_end(at),
-                };
-            }
+            let star = self.at(at) == b'*';
+            at += usize::from(star);
+            at = match self.at(at) {
+                b'(' => match self.closing(at) {
+                    Some(close) => close + 1,
+                    None => return false,
+                },
+                _ if star => self.digits_end(at),
+                _ => at,
+            };
         }
         if let Some(end) = self.keyword_end(at, "RECURSIVE") {
             at = end;

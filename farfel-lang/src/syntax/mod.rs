@@ -6,7 +6,7 @@
 //! | physical lines → logical statements, blanks taken out | `form` |
 //! | a statement as a row of letters to read from | `line` |
 //! | what kind of statement it is | `classify` |
-//! | constants, expressions, declarations, DATA, executable statements, input and output, AD blocks | `constants`, `expr`, `decl`, `data`, `stmt`, `io`, `ad` |
+//! | constants, expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, AD blocks | `constants`, `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `ad` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
 //!
 //! `trace` notes what the parser took the letters for, for [`mod@crate::format`].
@@ -16,6 +16,8 @@
 //! a block still opens it, so that one fault does not look like several.
 
 mod ad;
+mod allocate;
+mod attributes;
 mod classify;
 mod constants;
 mod data;
@@ -25,9 +27,11 @@ mod expr;
 mod form;
 mod io;
 mod line;
+mod modules;
 mod spelling;
 mod stmt;
 pub(crate) mod trace;
+mod types;
 mod unit;
 
 #[cfg(test)]
@@ -157,4 +161,17 @@ pub fn parse_with(
     loader: &mut dyn Loader,
 ) -> Parsed {
     unit::parse(sources, file, options, loader)
+}
+
+/// How many statements a file of `sources` has: the first step of reading alone, physical
+/// lines to rows of letters. For benchmarks and fuzzing.
+pub fn count_statements(sources: &Sources, file: FileId, form: Form, layout: Layout) -> usize {
+    let text = sources.get(file).map(|f| f.text.clone()).unwrap_or_default();
+    let mut reader = form::Reader::new(file, text, form, layout);
+    let mut statement = form::Statement::new();
+    let mut count = 0;
+    while reader.next(&mut statement) {
+        count += 1;
+    }
+    count
 }

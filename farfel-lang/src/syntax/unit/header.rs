@@ -189,7 +189,16 @@ impl Parser<'_> {
         let around = self.outer.pop().unwrap_or_else(Frame::none);
         let frame = std::mem::replace(&mut self.frame, around);
         for (label, span) in &frame.references {
-            if !frame.labels.contains_key(label) {
+            if let Some(word) = frame.dead_labels.get(label) {
+                self.report(
+                    Diagnostic::error(
+                        &rules::BAD_LABEL,
+                        *span,
+                        format!("the label {label} is that of {word}, where nothing can jump to"),
+                    )
+                    .help("put the label on the statement after it"),
+                );
+            } else if !frame.labels.contains_key(label) {
                 self.report(Diagnostic::error(
                     &rules::BAD_LABEL,
                     *span,
@@ -309,11 +318,12 @@ impl Line<'_> {
             spec.length = length;
         }
         let mut result = None;
-        if function {
+        if function && !self.has_result_clause() {
             result = Some(self.intern(name, span));
         }
         let read = self.dummies();
         if function
+            && result.is_none()
             && read.is_ok()
             && self
                 .keyword_end(self.pos, "RESULT")
@@ -338,5 +348,15 @@ impl Line<'_> {
         }
         self.frame.unit.args = read?;
         self.end()
+    }
+
+    /// RESULT follows the dummy arguments: the function's name is no variable then.
+    fn has_result_clause(&self) -> bool {
+        if self.peek() != b'(' {
+            return false;
+        }
+        self.closing(self.pos)
+            .and_then(|close| self.keyword_end(close + 1, "RESULT"))
+            .is_some_and(|end| self.at(end) == b'(')
     }
 }
