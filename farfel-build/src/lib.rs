@@ -75,6 +75,7 @@ mod names;
 mod pipeline;
 mod plan;
 mod process;
+mod reading;
 pub mod render;
 mod rustdoc;
 mod script;

@@ -3,6 +3,7 @@
 
 use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
+use crate::reading::parse_all;
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
 use farfel_lang::diagnostic::any_errors;
@@ -11,7 +12,6 @@ use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::syntax::parse_with;
 use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 
@@ -59,18 +59,19 @@ pub(crate) fn read(
 ) -> Result<Read, Error> {
     let mut sources = Sources::new();
     let mut includes = Includes::new(config);
-    let mut parsed = Vec::new();
+    let mut texts = Vec::new();
     for path in files {
         let text = sources::read(path).map_err(Error::io(path))?;
         let name = sources::shown(config, path);
         includes.add_source(&name, path);
         let id = sources.add(name, text);
-        parsed.push((path, parse_with(&mut sources, id, &config.read_options(), &mut includes)));
+        texts.push((id, config.read_options()));
     }
+    let parsed = parse_all(&texts, &mut sources, &mut includes);
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();
     let mut diagnostics = Vec::new();
-    for (path, file) in parsed {
+    for (path, file) in files.iter().zip(parsed) {
         // A file that another one includes is a part of that one, whatever its name ends
         // in.
         if !includes.is_reached(path) || files.len() == 1 {
