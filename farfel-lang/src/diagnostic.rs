@@ -184,6 +184,26 @@ pub mod rules {
             "An array is used with a number of subscripts that differs from its declaration.";
         NOT_A_VALUE = "F0110", "not-a-value",
             "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
+        BAD_CONSTANT = "F0140", "bad-constant", Warn,
+            "An operation on constants has no value: it divides by zero, or the result does not fit its type.";
+        NOT_CONSTANT = "F0141", "not-constant",
+            "Only constants can stand here: values of PARAMETER and DATA, sizes of what lies in COMMON, in EQUIVALENCE or in a main program.";
+        OUT_OF_BOUNDS = "F0142", "out-of-bounds", Warn,
+            "A constant subscript is not within the bounds of its array, or a substring not within its variable. The last bound of a dummy array that is `*` or `1` counts as open.";
+        ZERO_STEP = "F0143", "zero-step",
+            "The step of a DO loop is zero, so that the loop would never end.";
+        EQUIVALENCE_CONFLICT = "F0144", "equivalence-conflict",
+            "EQUIVALENCE statements, together with COMMON, want a variable at two places.";
+        COMMON_EXTENDED_LEFT = "F0145", "common-extended-left",
+            "EQUIVALENCE can make a COMMON block longer at its end, never before its first variable.";
+        COMMONS_TIED = "F0146", "commons-tied",
+            "EQUIVALENCE cannot make variables of two COMMON blocks one, and not two of one block.";
+        DATA_COUNT = "F0147", "data-count",
+            "A DATA statement has as many values as there are elements to initialise.";
+        DATA_TYPE = "F0148", "data-type",
+            "An initial value is of a type that does not go with its variable: numbers go with numbers, LOGICAL with LOGICAL, CHARACTER with CHARACTER. Hollerith constants go with all.";
+        NO_INITIAL_VALUE = "F0149", "no-initial-value",
+            "Dummy arguments, function results, and arrays whose size is not constant have no initial value.";
         ESCAPING_CLOSURE = "F0201", "escaping-closure",
             "A nested subprogram is used where its surroundings cannot follow it.";
         UNRESOLVED_DUMMY = "F0202", "unresolved-dummy",
@@ -216,6 +236,18 @@ pub mod rules {
             "An actual argument has another type than the dummy argument. The subprogram then reads the same storage as something else, which old code does on purpose: a COMPLEX array as pairs of REAL, work space for several types. No derivative goes through it. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
         ARGUMENT_SHAPE = "F0503", "argument-shape", Warn,
             "An actual argument is smaller than the dummy argument: a scalar where an array is wanted, or an array with fewer elements. An array element is fine: the array begins there. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
+        COMMON_PADDING = "F0510", "common-padding", Warn,
+            "A variable in COMMON would lie where its type should not begin, for instance a DOUBLE PRECISION behind one INTEGER. Compilers leave unused bytes before it, so that units which divide the block in another way see something else.";
+        COMMON_SIZE = "F0511", "common-size", Warn,
+            "A named COMMON block has the same size in all units of a program. Blank COMMON may differ.";
+        COMMON_TYPE_MISMATCH = "F0512", "common-type-mismatch", Warn,
+            "Two units divide a COMMON block so that the same bytes are values of different types. What one unit stores makes no sense to the other one.";
+        DATA_TRUNCATED = "F0513", "data-truncated", Warn,
+            "An initial value has more characters than its variable takes.";
+        INITIALISED_TWICE = "F0514", "initialised-twice", Warn,
+            "A variable has two initial values, perhaps under two names that share storage. Which of them it gets is up to the compiler.";
+        COMMON_INITIALISED = "F0515", "common-initialised", Warn,
+            "Standard Fortran gives initial values to variables in named COMMON blocks by BLOCK DATA only, and to blank COMMON not at all. Compilers allow it.";
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) struct Gen<'a> {
     pub errors: Vec<Diagnostic>,
     /// Values of the dummy arguments of a statement function that is being expanded.
     pub bound: HashMap<SymId, Value>,
+    /// Inside of WHERE, whose statements share what is carried out before all of it.
+    pub in_where: bool,
     /// Statements to carry out before the one at hand.
     pub pre: Vec<Stmt>,
     /// The place of the statement at hand.
@@ -162,6 +164,7 @@ pub(super) fn generate(
         temporaries_used: HashMap::new(),
         errors: Vec::new(),
         bound: HashMap::new(),
+        in_where: false,
         pre: Vec::new(),
         span: source.span,
         varied: Set::new(),
@@ -222,7 +225,9 @@ impl Gen<'_> {
         let node = self.cursor;
         self.cursor += 1;
         self.span = s.span;
-        self.temporaries_used.clear();
+        if !self.in_where {
+            self.temporaries_used.clear();
+        }
         self.moves = self.engine.dependence.moves(self.source, self.space, s);
         self.varied = self
             .problem

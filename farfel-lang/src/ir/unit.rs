@@ -561,6 +561,8 @@ pub enum SpecKind {
     /// `INCLUDE 'file'` that stays in the text, for the Fortran compiler to read. The parser
     /// makes none: it reads the files.
     Include(String),
+    /// `USE module`, with what follows: a module that comes with the compiler.
+    Use(String),
     /// ENTRY may stand here too, but is kept with the executable statements.
     Intent(Intent, Vec<SymId>),
 }
@@ -783,6 +785,7 @@ impl Unit {
                 | SpecKind::StatementFunction(_)
                 | SpecKind::Namelist(_)
                 | SpecKind::Include(_)
+                | SpecKind::Use(_)
                 | SpecKind::Format(..) => {}
             }
         }

@@ -27,6 +27,7 @@ mod expr;
 mod form;
 mod io;
 mod line;
+mod modules;
 mod spelling;
 mod stmt;
 pub(crate) mod trace;

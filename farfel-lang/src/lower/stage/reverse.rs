@@ -29,7 +29,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
-use crate::lower::storage::members;
+use crate::storage::members;
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -215,10 +215,6 @@ fn faults_in_declarations() {
                 "EQUIVALENCE A, B",
                 "1:19-1:20 F0001 expected `(`, found `A`\n",
             ),
-            (
-                "USE ISO_C_BINDING",
-                "1:7-1:24 F0008 Farfel does not know USE statements\n",
-            ),
         ],
         |text| faults(&fixed(text)),
     );
