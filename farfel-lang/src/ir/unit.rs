@@ -451,6 +451,17 @@ impl Symbol {
             && self.dims.iter().any(|d| d.upper.is_none())
     }
 
+    /// What a message says of an array without bounds of its own.
+    pub fn openness(&self) -> &'static str {
+        if self.has(Attribute::Allocatable) {
+            "bounds that ALLOCATE decides"
+        } else if self.is_assumed_shape() {
+            "assumed shape"
+        } else {
+            "assumed size"
+        }
+    }
+
     /// True for variables and arrays (not constants, not procedures).
     pub fn is_variable(&self) -> bool {
         self.class == Class::Variable
