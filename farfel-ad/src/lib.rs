@@ -30,7 +30,7 @@ pub mod collect;
 pub mod depend;
 pub mod dropin;
 pub mod external;
-pub mod flow;
+
 pub mod layout;
 pub mod locations;
 mod matrix;
@@ -39,6 +39,7 @@ pub mod tangent;
 pub mod tapenade;
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
+pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
 use std::collections::HashMap;
 

@@ -18,8 +18,10 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod callgraph;
+pub mod dataflow;
 pub mod diagnostic;
 pub mod effects;
+pub mod flow;
 pub mod intrinsics;
 pub mod ir;
 pub mod lints;

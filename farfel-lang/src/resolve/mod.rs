@@ -12,6 +12,7 @@
 //! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
 
 mod check;
+mod habits;
 mod names;
 mod procedures;
 
@@ -46,6 +47,7 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     procedures::resolve(program, &mut faulty, &mut diagnostics);
     // A name that is not known would only make more faults where it is used.
     check::check(program, &faulty, &mut diagnostics);
+    habits::warn(program, &faulty, &lints, &mut diagnostics);
     // What an array without declaration looks like where it is assigned is said once.
     let of = |rule, d: &Diagnostic| (d.rule == rule).then_some(d.span);
     let targets: HashSet<Span> = diagnostics
