@@ -3,7 +3,7 @@
 use crate::Error;
 use farfel_lang::diagnostic::Level;
 use farfel_lang::lints::Lints;
-use farfel_lang::syntax::Form;
+use farfel_lang::syntax::{Form, Layout, ReadOptions};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,10 @@ pub struct Config {
     pub real_kind: u8,
     /// `form`: `"fixed"` or `"free"`. Without it each file tells by itself.
     pub form: Option<Form>,
+    /// `line-length`: the last column that is read in fixed form, 72 to 1000. Without it 72.
+    pub line_length: usize,
+    /// `debug-lines`: lines with `D` in column 1 are code. Otherwise they are comments.
+    pub debug_lines: bool,
     /// `exports`: the subprograms that Rust can call. Without it: all that can be.
     pub exports: Option<Vec<String>>,
     /// `flags`: more flags for the Fortran compiler.
@@ -144,6 +148,8 @@ impl Default for Config {
             cache: CacheSettings::default(),
             real_kind: 4,
             form: None,
+            line_length: CARD,
+            debug_lines: false,
             exports: None,
             flags: Vec::new(),
             include: Vec::new(),
@@ -156,6 +162,9 @@ impl Default for Config {
         }
     }
 }
+
+/// The last column of a card that belongs to a statement.
+const CARD: usize = 72;
 
 /// The name of the built-in AD engine.
 const BUILTIN: &str = "builtin";
@@ -207,6 +216,8 @@ struct Settings {
     cache: Option<CacheSettings>,
     real_kind: Option<u8>,
     form: Option<FormName>,
+    line_length: Option<usize>,
+    debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
     flags: Option<Vec<String>>,
     include: Option<Vec<PathBuf>>,
@@ -309,6 +320,8 @@ impl Config {
             cache,
             real_kind,
             form,
+            line_length,
+            debug_lines,
             exports,
             flags,
             include,
@@ -324,6 +337,8 @@ impl Config {
             FormName::Fixed => Form::Fixed,
             FormName::Free => Form::Free,
         });
+        self.line_length = line_length.unwrap_or(CARD);
+        self.debug_lines = debug_lines.unwrap_or(false);
         self.exports = exports;
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
@@ -351,6 +366,17 @@ impl Config {
             origin: "Cargo.toml, setting `lints`".into(),
             message,
         })
+    }
+
+    /// How sources are read.
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            form: self.form,
+            layout: Layout {
+                line_length: self.line_length,
+                debug_lines: self.debug_lines,
+            },
+        }
     }
 
     /// Overrides settings by environment variables. `FC` is not one of them: it only names
@@ -442,6 +468,12 @@ impl Config {
             return fault(
                 "real-kind",
                 format!("{} is neither 4 nor 8", self.real_kind),
+            );
+        }
+        if !(CARD..=1000).contains(&self.line_length) {
+            return fault(
+                "line-length",
+                format!("{} is not from {CARD} to 1000", self.line_length),
             );
         }
         let of_types = |f: &&String| Self::TYPE_FLAGS.iter().any(|t| f.starts_with(t));

@@ -37,6 +37,7 @@
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `archive` | object files → static library |
+//! | [`format`] | source files → the same, laid out anew |
 //! | [`cache`] | what was made in earlier builds |
 //! | `script` | all of it in a build script |
 //!
@@ -67,6 +68,7 @@ mod config;
 mod error;
 mod facts;
 mod files;
+pub mod format;
 mod gfortran;
 pub mod graph;
 mod names;

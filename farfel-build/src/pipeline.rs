@@ -11,7 +11,7 @@ use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::syntax::parse;
+use farfel_lang::syntax::parse_with;
 use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ pub(crate) fn read(
         let name = sources::shown(config, path);
         includes.add_source(&name, path);
         let id = sources.add(name, text);
-        parsed.push((path, parse(&mut sources, id, config.form, &mut includes)));
+        parsed.push((path, parse_with(&mut sources, id, &config.read_options(), &mut includes)));
     }
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();

@@ -106,6 +106,18 @@ impl Build {
         self.configure(move |c| c.form = Some(form))
     }
 
+    /// The last column that is read in fixed form, 72 to 1000.
+    #[must_use]
+    pub fn line_length(self, columns: usize) -> Self {
+        self.configure(move |c| c.line_length = columns)
+    }
+
+    /// Whether lines with `D` in column 1 are code.
+    #[must_use]
+    pub fn debug_lines(self, are_code: bool) -> Self {
+        self.configure(move |c| c.debug_lines = are_code)
+    }
+
     /// A subprogram that Rust can call; without any call of this, all can be called that
     /// can be. Call it again for more.
     #[must_use]

@@ -89,6 +89,8 @@ pub enum Command {
     Check(Check),
     /// Print the program after a stage of the compiler
     Expand(Expand),
+    /// Lay source text out: indentation, blanks, continuation lines, source form
+    Fmt(Fmt),
     /// Say what a fault is about and what to do, by its code or name
     Explain(Explain),
     /// Show who calls whom and which derivatives that takes, or the steps of a build
@@ -363,6 +365,38 @@ pub struct Expand {
     pub file_options: FileOptions,
     #[command(flatten)]
     pub project: OneProject,
+}
+
+#[derive(Debug, Args)]
+pub struct Fmt {
+    /// What to lay out; without, the sources of the project
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write nothing; say which files would change, and fail if there are any
+    #[arg(long, conflicts_with = "stdout")]
+    pub check: bool,
+    /// Write nothing; show what would change
+    #[arg(long, conflicts_with = "stdout")]
+    pub diff: bool,
+    /// Write to standard output, not to the files
+    #[arg(long, requires = "files")]
+    pub stdout: bool,
+    /// Convert to this source form
+    #[arg(long)]
+    pub form: Option<SourceForm>,
+    /// Letters of names and keywords: keep, lower or upper
+    #[arg(long, value_name = "CASE", default_value = "keep")]
+    #[arg(hide_possible_values = true)]
+    pub case: LetterCase,
+    #[command(flatten)]
+    pub project: OneProject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LetterCase {
+    Keep,
+    Lower,
+    Upper,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,
 };
-use farfel_lang::types::type_of;
+use farfel_lang::types::{rank, type_of};
 
 impl Gen<'_> {
     /// The type of an expression; REAL where there is none.
@@ -36,21 +36,7 @@ impl Gen<'_> {
 
     /// Is it a whole array or an expression of such?
     pub(super) fn is_array_valued(&self, e: &Expr) -> bool {
-        match &e.kind {
-            ExprKind::Var(s) => self.unit.symbols[*s].is_array(),
-            ExprKind::Element(_, subs) => {
-                subs.iter().any(|s| matches!(s.kind, ExprKind::Range(..)))
-            }
-            ExprKind::Call(s, args) => {
-                matches!(self.unit.symbols[*s].class, Class::Intrinsic(_))
-                    && args.iter().any(|a| self.is_array_valued(a))
-            }
-            ExprKind::Array(_) => true,
-            ExprKind::Paren(_) | ExprKind::Unary(..) | ExprKind::Binary(..) => {
-                e.children().iter().any(|c| self.is_array_valued(c))
-            }
-            _ => false,
-        }
+        rank(&self.unit, e) > 0
     }
 
     fn has_calls(&self, e: &Expr) -> bool {

@@ -20,6 +20,7 @@
 mod arrays;
 mod blocks;
 mod expr;
+mod functions;
 mod interface;
 mod names;
 mod rules;

@@ -138,9 +138,11 @@ impl Finder<'_> {
             StmtKind::AssignedGoto(var, _) => self.add(*var, Kind::Read, stmt.span),
             StmtKind::Io(io) => self.io(io),
             StmtKind::Allocation(_) => {
-                stmt.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |s| {
-                    self.add(s, Kind::Part, e.span);
-                }));
+                stmt.for_each_own_expr(&mut |e| {
+                    e.for_each_symbol(&mut |s| {
+                        self.add(s, Kind::Part, e.span);
+                    })
+                });
             }
             StmtKind::Ad(block) => {
                 // What happens in it, in which order, is not followed.

@@ -49,7 +49,7 @@ pub struct Intents {
 impl Intents {
     /// Of a program whose names are resolved.
     pub fn of(program: &Program) -> Self {
-        analyse(program, &mut |_, _| {})
+        analyse(program, &mut |_, _, _| {})
     }
 
     /// What the procedure does with its arguments, in order; `None` for one without text.
@@ -70,33 +70,40 @@ pub struct Unset {
     pub sym: crate::ir::SymId,
     /// Where it is read.
     pub span: Span,
+    /// The unit gives it a value elsewhere.
+    pub set_elsewhere: bool,
 }
 
 /// Follows the values of all units, and calls `found` with what was found in each, nested
-/// ones included.
+/// ones included, and with the position of the top-level unit.
 pub(crate) fn analyse<'p>(
     program: &'p Program,
-    found: &mut dyn FnMut(&'p Unit, &Findings<'p>),
+    found: &mut dyn FnMut(usize, &'p Unit, &Findings<'p>),
 ) -> Intents {
     let graph = CallGraph::of(program);
     let mut intents = Intents::default();
     for i in graph.callees_first(0..program.units.len()) {
         let unit = &program.units[i];
         let findings = unit::follow(unit, &intents);
-        found(unit, &findings);
+        found(i, unit, &findings);
         // Of two units with one name (a fault that is reported) the first counts.
         intents
             .by_name
             .entry(unit.name.clone())
             .or_insert(findings.args);
-        nested(unit, &intents, found);
+        nested(i, unit, &intents, found);
     }
     intents
 }
 
-fn nested<'p>(unit: &'p Unit, intents: &Intents, found: &mut dyn FnMut(&'p Unit, &Findings<'p>)) {
+fn nested<'p>(
+    top: usize,
+    unit: &'p Unit,
+    intents: &Intents,
+    found: &mut dyn FnMut(usize, &'p Unit, &Findings<'p>),
+) {
     for n in &unit.nested {
-        found(n, &unit::follow(n, intents));
-        nested(n, intents, found);
+        found(top, n, &unit::follow(n, intents));
+        nested(top, n, intents, found);
     }
 }

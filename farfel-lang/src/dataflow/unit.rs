@@ -151,7 +151,11 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
                     uses[bit].reads |= !has(&all, e.bit);
                     if e.kind == Kind::Read && !has(&any, e.bit) && !told[bit] {
                         told[bit] = true;
-                        unset.push(Unset { sym, span: e.span });
+                        unset.push(Unset {
+                            sym,
+                            span: e.span,
+                            set_elsewhere: false,
+                        });
                     }
                 }
                 Kind::Write | Kind::Part => {
@@ -166,6 +170,10 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
             }
             step(e, &mut any, &mut all);
         }
+    }
+    for u in &mut unset {
+        let bit = followed.bit(u.sym);
+        u.set_elsewhere = bit.is_some_and(|b| uses[b as usize].writes);
     }
     let returns = reached[flow.exit];
     if returns {

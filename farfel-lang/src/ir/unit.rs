@@ -137,6 +137,13 @@ impl Symbols {
         id
     }
 
+    /// Takes away all symbols but the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        for s in self.list.drain(len.min(self.list.len())..) {
+            self.by_name.remove(&s.name);
+        }
+    }
+
     /// Gives a symbol another, unused name.
     pub fn rename(&mut self, id: SymId, name: Name) {
         let old = std::mem::replace(&mut self[id].name, name.clone());

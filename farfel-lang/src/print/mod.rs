@@ -33,6 +33,7 @@ use crate::ir::{Expr, Program, Unit};
 use crate::source::Sources;
 
 pub use crate::syntax::Form;
+pub(crate) use directive::lay_out as lay_out_directive;
 use line::Line;
 use scope::Scope;
 use writer::Writer;

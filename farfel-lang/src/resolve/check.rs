@@ -7,7 +7,7 @@ use crate::ir::{
     Name, Place, Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
-use crate::types::type_of;
+use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
 /// Checks the top-level units whose positions are not in `faulty`.
@@ -53,6 +53,7 @@ struct Checker<'a, 'p> {
 
 impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
+        super::interfaces::declarations(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
         self.function_types(unit);
         for (_, s) in unit.symbols.iter() {
@@ -173,10 +174,12 @@ impl<'p> Checker<'_, 'p> {
                 });
             }
             ExprKind::Call(s, args) => {
-                let passes = !matches!(
-                    unit.symbols[*s].class,
-                    Class::Intrinsic(_) | Class::StatementFunction(..)
-                );
+                let passes = match unit.symbols[*s].class {
+                    // They take procedures, too.
+                    Class::Intrinsic(i) => matches!(i.name, "LOC" | "PRESENT"),
+                    Class::StatementFunction(..) => false,
+                    _ => true,
+                };
                 args.iter().for_each(|a| self.value(unit, a, passes));
             }
             ExprKind::Keyword(..) => {}
@@ -317,9 +320,11 @@ impl<'p> Checker<'_, 'p> {
         if !symbol.class.is_procedure() && symbol.place != Place::Result {
             return;
         }
+        super::interfaces::keywords(&symbol.name, args, self.diagnostics);
         let Some(callee) = self.callee(unit, s) else {
             return;
         };
+        super::interfaces::explicit(unit, callee, span, self.diagnostics);
         if args.len() != callee.args.len() {
             let n = callee.args.len();
             self.error(
@@ -379,7 +384,12 @@ impl<'p> Checker<'_, 'p> {
             ));
             return;
         }
-        if procedure || matches!(actual.kind, ExprKind::Hollerith(_) | ExprKind::AltReturn(_)) {
+        if procedure
+            || matches!(
+                actual.kind,
+                ExprKind::Hollerith(_) | ExprKind::AltReturn(_) | ExprKind::Percent(..)
+            )
+        {
             return;
         }
         let (Some(given), Some(ty)) = (type_of(unit, actual), wanted.ty) else {
@@ -667,26 +677,6 @@ fn jumps(kind: &StmtKind) -> Vec<Label> {
             })
             .collect(),
         _ => Vec::new(),
-    }
-}
-
-/// The number of dimensions of a value; 0 for a scalar.
-fn rank(unit: &Unit, e: &Expr) -> usize {
-    match &e.kind {
-        ExprKind::Var(s) => unit.symbols[*s].dims.len(),
-        ExprKind::Element(_, subscripts) => subscripts
-            .iter()
-            .filter(|s| matches!(s.kind, ExprKind::Range(..)))
-            .count(),
-        ExprKind::Array(_) => 1,
-        // Functions take and give scalars, but for intrinsic ones, which go by elements.
-        ExprKind::Call(s, _) if !matches!(unit.symbols[*s].class, Class::Intrinsic(_)) => 0,
-        _ => e
-            .children()
-            .into_iter()
-            .map(|c| rank(unit, c))
-            .max()
-            .unwrap_or(0),
     }
 }
 

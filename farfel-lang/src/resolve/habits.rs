@@ -18,17 +18,12 @@ pub(super) fn warn(
     lints: &Lints,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let left_out: HashSet<*const Unit> = faulty
-        .iter()
-        .filter_map(|i| program.units.get(*i))
-        .map(std::ptr::from_ref)
-        .collect();
     let mut habits = Habits {
         wanted: Wanted::of(lints),
         diagnostics,
     };
-    dataflow::analyse(program, &mut |unit, findings| {
-        if !left_out.contains(&std::ptr::from_ref(unit)) {
+    dataflow::analyse(program, &mut |i, unit, findings| {
+        if !faulty.contains(&i) {
             habits.findings(unit, findings);
         }
     });
@@ -80,23 +75,30 @@ impl Habits<'_> {
             if findings.no_result && unit.result == Some(u.sym) {
                 continue;
             }
-            let what = if s.is_array() {
-                "no element of it can have a value here"
-            } else {
-                "it can have no value here"
+            let (text, label) = match (u.set_elsewhere, s.is_array()) {
+                (true, false) => (" before anything sets it", "it can have no value here"),
+                (true, true) => (
+                    " before anything sets it",
+                    "no element of it can have a value here",
+                ),
+                (false, _) => (", but nothing sets it", "it has no value"),
             };
-            let d = self.warn(
-                &rules::USED_BEFORE_SET,
-                u.span,
-                format!("{} is used before anything sets it", s.name),
-            );
-            d.label = what.into();
-            if s.place == Place::Local && unit.kind != UnitKind::Program {
-                d.help = Some(format!(
+            let named = unit.symbols.iter().filter(|(id, s)| {
+                *id != u.sym && s.class == Class::Variable && s.place != Place::Global
+            });
+            let help = match u.set_elsewhere {
+                true if s.place == Place::Local && unit.kind != UnitKind::Program => Some(format!(
                     "write SAVE {} if it shall keep its value from one call to the next",
                     s.name
-                ));
-            }
+                )),
+                true => None,
+                false => super::closest(&s.name, named.map(|(_, s)| s.name.as_str()))
+                    .map(|name| format!("did you mean {name}?")),
+            };
+            let text = format!("{} is used{text}", s.name);
+            let d = self.warn(&rules::USED_BEFORE_SET, u.span, text);
+            d.label = label.into();
+            d.help = help;
         }
         for s in &findings.unreachable {
             self.warn(
@@ -249,7 +251,8 @@ impl Habits<'_> {
             let constant = matches!(s.class, Class::Parameter(_));
             if !s.typed && own && (s.class == Class::Variable || constant) {
                 let Some(ty) = s.ty else { continue };
-                if unit.typed_header && unit.result.is_some_and(|r| unit.symbols[r].name == s.name) {
+                if unit.typed_header && unit.result.is_some_and(|r| unit.symbols[r].name == s.name)
+                {
                     continue;
                 }
                 let text = format!("{} is {ty} by its first letter alone", s.name);

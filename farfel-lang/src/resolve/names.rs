@@ -1,7 +1,7 @@
 //! Gives every name its place and class.
 
 use crate::diagnostic::{Diagnostic, any_errors, rules};
-use crate::intrinsics::{Intrinsic, is_vendor_procedure};
+use crate::intrinsics::{Intrinsic, is_vendor_procedure, vendor};
 use crate::ir::{
     Class, Expr, ExprKind, Implicit, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId, Symbol,
     Type, Unit, UnitKind, walk_block_mut,
@@ -237,7 +237,7 @@ impl Resolver<'_> {
         if is_bound(symbol) {
             self.bound_name(level, id, used);
         } else if used.intrinsic {
-            self.intrinsic(level, id);
+            self.intrinsic(level, id, used);
         } else if let Some(s) = self.scopes[level].nested.get(&name) {
             let (class, ty) = (s.class.clone(), s.ty);
             let symbol = &mut self.scopes[level].unit.symbols[id];
@@ -252,11 +252,20 @@ impl Resolver<'_> {
     }
 
     /// A name in an INTRINSIC statement.
-    fn intrinsic(&mut self, level: usize, id: SymId) {
+    fn intrinsic(&mut self, level: usize, id: SymId, used: Use) {
         let symbol = &mut self.scopes[level].unit.symbols[id];
-        match Intrinsic::find(&symbol.name) {
-            Some(i) => symbol.class = Class::Intrinsic(i),
-            None => {
+        match (Intrinsic::find(&symbol.name), vendor(&symbol.name)) {
+            (Some(i), _) => symbol.class = Class::Intrinsic(i),
+            (None, Some(v)) => {
+                symbol.class = if v.subroutine && (used.called || v.function.is_none()) {
+                    Class::Subroutine
+                } else {
+                    Class::Function
+                };
+                symbol.place = Place::Global;
+                self.give_type(level, id);
+            }
+            (None, None) => {
                 // Known as a function from here on, so that nothing follows from it.
                 symbol.class = Class::Function;
                 symbol.place = Place::Global;
@@ -304,12 +313,13 @@ impl Resolver<'_> {
                 return;
             }
             if used.intrinsic {
-                self.intrinsic(level, id);
+                self.intrinsic(level, id, used);
                 return;
             }
             if !external
                 && symbol.class != Class::Subroutine
                 && let Some(i) = Intrinsic::find(&name)
+                && (i.standard || self.globals.get(&name).is_none())
             {
                 symbol.class = Class::Intrinsic(i);
                 return;
@@ -372,6 +382,14 @@ impl Resolver<'_> {
             return;
         }
         let name = symbol.name.clone();
+        if symbol.place == Place::Global
+            && !symbol.external
+            && self.globals.get(&name).is_none()
+            && let Some(ty) = vendor(&name).and_then(|v| v.function)
+        {
+            self.scopes[level].unit.symbols[id].ty = Some(ty);
+            return;
+        }
         if symbol.place == Place::Global
             && name == self.scopes[0].unit.name
             && let Some(s) = self.globals.get(&name)
@@ -541,6 +559,8 @@ impl Resolver<'_> {
         let span = symbol.span;
         if !used.called
             && let Some(i) = Intrinsic::find(&name)
+            // FORTRAN 77 does not know the others, so that programs have their own.
+            && (i.standard || self.globals.get(&name).is_none())
         {
             self.scopes[level].unit.symbols[id].class = Class::Intrinsic(i);
             return;
@@ -681,6 +701,7 @@ impl Resolver<'_> {
                     .for_each(|e| e.rewrite(&mut fix));
             }
             symbol.length.iter_mut().for_each(|e| e.rewrite(&mut fix));
+            symbol.init.iter_mut().for_each(|e| e.rewrite(&mut fix));
             unit.symbols[id] = symbol;
         }
         self.diagnostics.append(&mut faults);
@@ -777,6 +798,17 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
     for (_, s) in unit.symbols.iter() {
         if let Class::Parameter(e) | Class::StatementFunction(_, e) = &s.class {
             expr(e, &mut found);
+        }
+        s.init.iter().for_each(|e| expr(e, &mut found));
+        // Expressions of a link are those of the surroundings.
+        if !matches!(s.place, Place::Host(_)) {
+            for d in &s.dims {
+                d.lower
+                    .iter()
+                    .chain(&d.upper)
+                    .for_each(|e| expr(e, &mut found));
+            }
+            s.length.iter().for_each(|e| expr(e, &mut found));
         }
     }
     for s in called {

@@ -4,7 +4,7 @@
 //! parentheses without a comma after it makes an assignment, whatever the letters before.
 
 use super::line::{Line, is_name_letter};
-use crate::ir::{AdMode, IoKind};
+use crate::ir::{AdMode, Attribute, IoKind};
 
 /// The kinds of statement, as far as their first words tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub(super) enum Kind {
     Data,
     Namelist,
     Intent,
+    /// ALLOCATABLE and the like.
+    Attribute(Attribute),
+    /// POINTER of Cray Fortran.
+    Pointer,
     Format,
     Include,
     Entry,
@@ -51,6 +55,8 @@ pub(super) enum Kind {
     Where,
     ElseWhere,
     Ad(AdMode),
+    /// ALLOCATE, or DEALLOCATE if true.
+    Allocate(bool),
     // Closing.
     EndIf,
     EndDo,
@@ -83,6 +89,8 @@ impl Kind {
                 | Kind::Equivalence
                 | Kind::Save
                 | Kind::Intent
+                | Kind::Attribute(_)
+                | Kind::Pointer
         )
     }
 }
@@ -104,7 +112,10 @@ pub(super) const TYPES: [&str; 8] = [
 const WORDS: &[(&str, Kind)] = &[
     ("ADF", Kind::Ad(AdMode::Forward)),
     ("ADR", Kind::Ad(AdMode::Reverse)),
+    ("ALLOCATABLE", Kind::Attribute(Attribute::Allocatable)),
+    ("ALLOCATE", Kind::Allocate(false)),
     ("ASSIGN", Kind::Assign),
+    ("AUTOMATIC", Kind::Attribute(Attribute::Automatic)),
     ("BACKSPACE", Kind::Io(IoKind::Backspace)),
     ("BLOCK DATA", Kind::BlockData),
     ("CALL", Kind::Call),
@@ -114,6 +125,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("CONTINUE", Kind::Continue),
     ("CYCLE", Kind::Cycle),
     ("DATA", Kind::Data),
+    ("DEALLOCATE", Kind::Allocate(true)),
     ("DIMENSION", Kind::Dimension),
     ("DO", Kind::Do),
     ("ELSE IF", Kind::ElseIf),
@@ -142,8 +154,10 @@ const WORDS: &[(&str, Kind)] = &[
     ("INTRINSIC", Kind::Intrinsic),
     ("NAMELIST", Kind::Namelist),
     ("OPEN", Kind::Io(IoKind::Open)),
+    ("OPTIONAL", Kind::Attribute(Attribute::Optional)),
     ("PARAMETER", Kind::Parameter),
     ("PAUSE", Kind::Pause),
+    ("POINTER", Kind::Pointer),
     ("PRINT", Kind::Io(IoKind::Print)),
     ("PROGRAM", Kind::Program),
     ("READ", Kind::Io(IoKind::Read)),
@@ -151,11 +165,13 @@ const WORDS: &[(&str, Kind)] = &[
     ("REWIND", Kind::Io(IoKind::Rewind)),
     ("SAVE", Kind::Save),
     ("SELECT CASE", Kind::Select),
+    // Another word for the same.
+    ("STATIC", Kind::Save),
     ("STOP", Kind::Stop),
+    ("TARGET", Kind::Attribute(Attribute::Target)),
+    ("VOLATILE", Kind::Attribute(Attribute::Volatile)),
     ("WHERE", Kind::Where),
     ("WRITE", Kind::Io(IoKind::Write)),
-    ("ALLOCATE", Kind::Foreign),
-    ("DEALLOCATE", Kind::Foreign),
     ("MODULE", Kind::Foreign),
     ("USE", Kind::Foreign),
     ("CONTAINS", Kind::Foreign),
@@ -164,10 +180,6 @@ const WORDS: &[(&str, Kind)] = &[
     ("NULLIFY", Kind::Foreign),
     ("STRUCTURE", Kind::Foreign),
     ("RECORD", Kind::Foreign),
-    ("POINTER", Kind::Foreign),
-    ("TARGET", Kind::Foreign),
-    ("ALLOCATABLE", Kind::Foreign),
-    ("OPTIONAL", Kind::Foreign),
     ("PUBLIC", Kind::Foreign),
     ("PRIVATE", Kind::Foreign),
     ("SEQUENCE", Kind::Foreign),
@@ -194,12 +206,14 @@ impl Line<'_> {
             && self.is_target(eq)
             // `DO 10 I = 1, 3`
             && !shape.comma
+            && !self.is_bare_parameter()
         {
             return Kind::Assignment;
         }
         if shape.comma
             && let Some(end) = self.keyword_end(self.pos, "DO")
         {
+            self.mark_keyword(end, "DO");
             self.pos = end;
             return Kind::Do;
         }
@@ -212,6 +226,7 @@ impl Line<'_> {
                 && let Some(end) = self.keyword_end(self.pos, word)
                 && self.fits(*kind, end)
             {
+                self.mark_keyword(end, word);
                 self.pos = end;
                 return *kind;
             }
@@ -225,6 +240,17 @@ impl Line<'_> {
         Kind::Unknown
     }
 
+    /// `PARAMETER N = 3`, which in fixed form is an assignment but for the blank.
+    fn is_bare_parameter(&self) -> bool {
+        self.keyword_end(self.pos, "PARAMETER").is_some_and(|end| {
+            self.at(end).is_ascii_uppercase()
+                && self.st.gap(end)
+                && !self
+                    .frame
+                    .declares(self.text(self.pos, self.name_end(self.pos)))
+        })
+    }
+
     /// Where what follows a keyword rules the statement out.
     fn fits(&self, kind: Kind, end: usize) -> bool {
         let next = self.at(end);
@@ -236,7 +262,9 @@ impl Line<'_> {
                         .keyword_end(end, "WHILE")
                         .is_some_and(|e| self.at(e) == b'(')
             }
-            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format => next == b'(',
+            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format | Kind::Allocate(_) => {
+                next == b'('
+            }
             Kind::Select | Kind::Where => next == b'(',
             Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
             Kind::Continue => next == 0,
@@ -319,16 +347,16 @@ impl Line<'_> {
         if let Some(end) = TYPES.iter().find_map(|t| self.keyword_end(at, t)) {
             typed = true;
             at = end;
-            if self.at(at) == b'*' {
-                at += 1;
-                at = match self.at(at) {
-                    b'(' => match self.closing(at) {
-                        Some(close) => close + 1,
-                        None => return false,
-                    },
-                    _ => self.digits_end(at),
-                };
-            }
+            let star = self.at(at) == b'*';
+            at += usize::from(star);
+            at = match self.at(at) {
+                b'(' => match self.closing(at) {
+                    Some(close) => close + 1,
+                    None => return false,
+                },
+                _ if star => self.digits_end(at),
+                _ => at,
+            };
         }
         if let Some(end) = self.keyword_end(at, "RECURSIVE") {
             at = end;

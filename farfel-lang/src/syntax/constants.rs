@@ -2,6 +2,7 @@
 
 use super::expr::WORDS;
 use super::form::CHAR;
+use super::trace::Piece;
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, Name};
@@ -29,6 +30,7 @@ impl Line<'_> {
             }
         }
         self.pos = at;
+        self.st.mark(from, at, Piece::Number);
         let span = self.since(from);
         let text = self.text(from, at);
         let kind = self.kind_suffix()?;

@@ -3,7 +3,7 @@
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{ArrayConstructor, BinOp, Expr, ExprKind, UnOp};
+use crate::ir::{ArrayConstructor, BinOp, Expr, ExprKind, Percent, UnOp};
 
 /// How tightly operators bind (ANSI X3.9-1978, 6.5.9), loosest first.
 mod binds {
@@ -139,6 +139,7 @@ impl Line<'_> {
             b'0'..=b'9' => self.numeric(),
             b'.' if self.at(from + 1).is_ascii_digit() => self.numeric(),
             b'.' => self.logical(),
+            b'%' if self.rest().starts_with(b"%LOC(") => self.percent(),
             b'(' => {
                 self.enter()?;
                 let e = self.parenthesized();
@@ -235,7 +236,19 @@ impl Line<'_> {
                 Ok(Expr::new(ExprKind::AltReturn(label), self.since(from)))
             }
             b':' => self.range(None, from),
+            b'%' => self.percent(),
             _ => {
+                // `NAME = value`, for intrinsic procedures.
+                let end = self.name_end(from);
+                if end > from && self.at(end) == b'=' && self.at(end + 1) != b'=' {
+                    self.pos = end + 1;
+                    let value = Box::new(self.expr()?);
+                    let name = self.text(from, end).into();
+                    return Ok(Expr::new(
+                        ExprKind::Keyword(name, value),
+                        self.since(from),
+                    ));
+                }
                 let e = self.expr()?;
                 if self.peek() == b':' {
                     return self.range(Some(Box::new(e)), from);
@@ -243,6 +256,21 @@ impl Line<'_> {
                 Ok(e)
             }
         }
+    }
+
+    /// `%VAL(x)`, `%REF(x)` or `%LOC(x)`.
+    fn percent(&mut self) -> Read<Expr> {
+        let from = self.pos;
+        self.expect(b'%')?;
+        let Some(how) = Percent::ALL.into_iter().find(|p| self.keyword(p.word())) else {
+            return Err(self.expected("VAL, REF or LOC"));
+        };
+        self.expect(b'(')?;
+        self.enter()?;
+        let value = Box::new(self.expr()?);
+        self.leave();
+        self.expect(b')')?;
+        Ok(Expr::new(ExprKind::Percent(how, value), self.since(from)))
     }
 
     fn range(&mut self, low: Option<Box<Expr>>, from: usize) -> Read<Expr> {

@@ -64,6 +64,7 @@ impl Line<'_> {
                 self.expect(b')')?;
                 self.masked(mask)?
             }
+            Kind::Allocate(free) => self.allocation(free)?,
             Kind::Entry => self.entry()?,
             _ => return Err(self.expected("an executable statement")),
         };

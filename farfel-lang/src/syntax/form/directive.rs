@@ -36,12 +36,12 @@ pub(crate) fn sentinel(comment: &str) -> Option<usize> {
             0 => {
                 matches!(bytes.get(1), None | Some(b' ' | b'\t' | b'&' | b'0'..=b'9')).then_some(1)
             }
-            // `$OMP`, `$ACC`
-            n @ 2..=4 => Some(1 + n),
+            // `$OMP`, `$ACC`: as long as fixed form leaves room for before column 6.
+            3 => Some(4),
             _ => None,
         },
         // `DIR$`, `DEC$`, `GCC$`
-        2..=4 => Some(letters + 1),
+        3 => Some(4),
         _ => None,
     }
 }
@@ -110,4 +110,21 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
         span,
         apart,
     });
+}
+
+/// The comments of a text whose lines are given with their comment marks, as they are printed:
+/// lines of one directive joined, comments without their marks.
+pub(crate) fn joined<'a>(lines: impl IntoIterator<Item = &'a str>, free: bool) -> Vec<String> {
+    let mut comments = Vec::new();
+    for line in lines {
+        match read(line, free) {
+            Some(directive) => keep(&mut comments, directive, Span::NONE, false),
+            None => comments.push(Comment {
+                text: line.to_owned(),
+                span: Span::NONE,
+                apart: false,
+            }),
+        }
+    }
+    comments.into_iter().map(|c| c.text).collect()
 }

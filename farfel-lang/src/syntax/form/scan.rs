@@ -128,6 +128,7 @@ impl Reader {
                     class::H => match self.hollerith(st) {
                         Some((n, digits)) => {
                             let start = st.start(digits) as usize;
+                            self.gap = st.gap(digits);
                             st.text.truncate(digits);
                             st.offsets.truncate(digits);
                             self.value.clear();

@@ -183,8 +183,8 @@ fn faults_in_declarations() {
             ),
             ("REAL*3 X", "1:7-1:13 F0008 there is no REAL of 3 bytes\n"),
             (
-                "REAL :: X = 1",
-                "1:17-1:18 F0001 expected `,` or the end of the statement, found `=`\n  help: initial values are given by a DATA statement\n",
+                "REAL X, Y(1) = 1",
+                "1:20-1:21 F0001 expected `,` or the end of the statement, found `=`\n  help: an initial value takes `::` before the names\n",
             ),
             (
                 "DIMENSION A",
