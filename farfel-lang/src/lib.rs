@@ -33,6 +33,7 @@ pub mod lower;
 pub mod print;
 pub mod resolve;
 pub mod source;
+pub mod storage;
 pub mod syntax;
 pub mod types;
 

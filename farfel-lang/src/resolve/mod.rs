@@ -6,7 +6,8 @@
 //!    Farfel's rule that an undeclared variable belongs to the *top-level* subprogram.
 //! 2. `procedures` finds out which names stand for procedures that nothing in their own
 //!    unit shows to be such, because they are only passed on.
-//! 3. `check` reports what is wrong between units and in AD blocks.
+//! 3. `check` reports what is wrong between units and in AD blocks;
+//!    [`storage`](crate::storage) what is wrong with COMMON, EQUIVALENCE and DATA.
 //!
 //! After it, no [`Class::Unknown`](crate::ir::Class) and no
 //! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
@@ -49,6 +50,7 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     // A name that is not known would only make more faults where it is used.
     check::check(program, &faulty, &mut diagnostics);
     habits::warn(program, &faulty, &lints, &mut diagnostics);
+    diagnostics.extend(crate::storage::check(program, &|i| !faulty.contains(&i)));
     // Where something is wrong, that is enough.
     let wrong: HashSet<Span> = diagnostics
         .iter()
