@@ -3,13 +3,8 @@
 
 use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
-        texts.push(
-            match preprocess::run(path, id, form, &mut sources, &mut includes, config)? {
-                Outcome::Plain => Ok((id, options)),
-                Outcome::Done(id) => Ok((id, options)),
-                Outcome::Faults(diagnostics) => Err(diagnostics),
-            },
-        );
+use crate::preprocess::{self, Outcome};
+use crate::reading::parse_all;
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
 use farfel_lang::diagnostic::any_errors;
@@ -18,13 +13,7 @@ use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-        texts.push(
-            match preprocess::run(path, id, form, &mut sources, &mut includes, config)? {
-                Outcome::Plain => Ok((id, options)),
-                Outcome::Done(id) => Ok((id, options)),
-                Outcome::Faults(diagnostics) => Err(diagnostics),
-            },
-        );
+use farfel_lang::syntax::{Parsed, ReadOptions};
 use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 
