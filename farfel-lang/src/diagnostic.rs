@@ -164,6 +164,8 @@ pub mod rules {
             "The statement is right, but this version of Farfel does not handle it yet.";
         CONSTRUCT_NAME = "F0009", "construct-name",
             "The name of a construct stands before its first statement, with a colon, and again after its END; CYCLE and EXIT name a construct around them.";
+        PREPROCESSOR = "F0010", "preprocessor",
+            "The preprocessor could not go through the file: a name, a condition or a file that it needs is missing or wrong.";
         UNDECLARED = "F0101", "undeclared",
             "Under IMPLICIT NONE every name needs a declaration.";
         CONFLICTING_DECLARATION = "F0102", "conflicting-declaration",
