@@ -61,11 +61,27 @@ fn values_of_constants() {
         ("INTEGER C", "UNKNOWN(3)", None),
         ("INTEGER C", "KIND(1.0D0)*10 + KIND(D)", int(88)),
         ("INTEGER C", "KIND(1.0)*10 + KIND((1.0, 2.0D0))", int(48)),
-        ("INTEGER C", "SELECTED_REAL_KIND(6)*10 + SELECTED_REAL_KIND(15, 307)", int(48)),
-        ("INTEGER C", "SELECTED_REAL_KIND(18)*10 + SELECTED_REAL_KIND(R=400)", int(110)),
-        ("INTEGER C", "SELECTED_REAL_KIND(33) + SELECTED_INT_KIND(10)", int(24)),
+        (
+            "INTEGER C",
+            "SELECTED_REAL_KIND(6)*10 + SELECTED_REAL_KIND(15, 307)",
+            int(48),
+        ),
+        (
+            "INTEGER C",
+            "SELECTED_REAL_KIND(18)*10 + SELECTED_REAL_KIND(R=400)",
+            int(110),
+        ),
+        (
+            "INTEGER C",
+            "SELECTED_REAL_KIND(33) + SELECTED_INT_KIND(10)",
+            int(24),
+        ),
         ("INTEGER C", "Z'7F' + 1_8", int(128)),
-        ("INTEGER*8 C", "INT(2.0E9, 8)*2", Some(Value::Integer(4_000_000_000, 8))),
+        (
+            "INTEGER*8 C",
+            "INT(2.0E9, 8)*2",
+            Some(Value::Integer(4_000_000_000, 8)),
+        ),
         (
             "INTEGER*8 C",
             "2147483647",

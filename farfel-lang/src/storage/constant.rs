@@ -76,6 +76,8 @@ pub struct Constants<'a> {
     pub unit: &'a Unit,
     /// The unit around it.
     around: Option<&'a Constants<'a>>,
+    /// Bytes of a default REAL.
+    real: u8,
     /// `None` for what has no value.
     known: RefCell<HashMap<SymId, Option<Value>>>,
     /// Named constants that are being worked out, each for the one before.
@@ -95,11 +97,21 @@ impl<'a> Constants<'a> {
         Constants {
             unit,
             around: None,
+            real: 4,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
             endless: RefCell::default(),
             loops: RefCell::default(),
+        }
+    }
+
+    /// The same, with a default REAL of so many bytes, as the setting `real-kind` wants it.
+    #[must_use]
+    pub fn with_real(self, bytes: u8) -> Self {
+        Constants {
+            real: bytes,
+            ..self
         }
     }
 
@@ -111,6 +123,7 @@ impl<'a> Constants<'a> {
         Constants {
             unit,
             around: Some(self),
+            real: self.real,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
@@ -214,13 +227,33 @@ impl<'a> Constants<'a> {
         (low, d.upper.as_ref().and_then(|e| self.integer(e)))
     }
 
+    /// The type as it is stored.
+    fn stored(&self, ty: Type) -> Type {
+        match ty {
+            Type::Real(4) => Type::Real(self.real),
+            Type::Complex(4) => Type::Complex(self.real),
+            ty => ty,
+        }
+    }
+
+    /// At multiples of how many bytes a variable begins.
+    pub(super) fn alignment(&self, id: SymId) -> i64 {
+        match self.unit.symbols[id].ty.map(|ty| self.stored(ty)) {
+            Some(Type::Real(10) | Type::Complex(10)) => 16,
+            Some(Type::Integer(n) | Type::Real(n) | Type::Complex(n) | Type::Logical(n)) => {
+                i64::from(n).max(1)
+            }
+            Some(Type::Character) | None => 1,
+        }
+    }
+
     /// Bytes of a variable that is no array, or of an element.
     pub fn element_size(&self, id: SymId) -> Option<i64> {
         let s = &self.unit.symbols[id];
         if let Place::Host(outer) = s.place {
             return self.around?.element_size(outer);
         }
-        match s.ty? {
+        match self.stored(s.ty?) {
             // Ten bytes of a REAL*10 stand in sixteen.
             Type::Real(10) => Some(16),
             Type::Complex(10) => Some(32),
@@ -448,7 +481,9 @@ impl<'a> Constants<'a> {
             _ => None,
         };
         let position = |word: &str, place: Option<usize>| {
-            let named = args.iter().position(|a| keyword(a).is_some_and(|k| k == word));
+            let named = args
+                .iter()
+                .position(|a| keyword(a).is_some_and(|k| k == word));
             named.or(place.filter(|p| args.get(*p).is_some_and(|a| keyword(a).is_none())))
         };
         if i.name == "SELECTED_REAL_KIND" {
