@@ -3,6 +3,8 @@
 
 use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
+use crate::preprocess::{self, Outcome};
+use crate::reading::parse_all;
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
 use farfel_lang::diagnostic::any_errors;
@@ -11,7 +13,7 @@ use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::syntax::parse_with;
+use farfel_lang::syntax::{Parsed, ReadOptions};
 use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 
@@ -59,21 +61,38 @@ pub(crate) fn read(
 ) -> Result<Read, Error> {
     let mut sources = Sources::new();
     let mut includes = Includes::new(config);
-    let mut parsed = Vec::new();
+    let mut texts = Vec::new();
     for path in files {
         let text = sources::read(path).map_err(Error::io(path))?;
         let name = sources::shown(config, path);
         includes.add_source(&name, path);
+        let form = sources::form(path, &text, config);
+        let options = ReadOptions {
+            form: Some(form),
+            ..config.read_options()
+        };
         let id = sources.add(name, text);
-        parsed.push((
-            path,
-            parse_with(&mut sources, id, &config.read_options(), &mut includes),
-        ));
+        texts.push(
+            match preprocess::run(path, id, form, &mut sources, &mut includes, config)? {
+                Outcome::Plain => Ok((id, options)),
+                Outcome::Done(id) => Ok((id, options)),
+                Outcome::Faults(diagnostics) => Err(diagnostics),
+            },
+        );
     }
+    let readable: Vec<_> = texts.iter().flatten().copied().collect();
+    let mut parsed = parse_all(&readable, &mut sources, &mut includes).into_iter();
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();
     let mut diagnostics = Vec::new();
-    for (path, file) in parsed {
+    for (path, text) in files.iter().zip(texts) {
+        let nothing = |diagnostics| Parsed {
+            program: Program::default(),
+            diagnostics,
+        };
+        let file = text.map_or_else(nothing, |_| {
+            parsed.next().unwrap_or_else(|| nothing(Vec::new()))
+        });
         // A file that another one includes is a part of that one, whatever its name ends
         // in.
         if !includes.is_reached(path) || files.len() == 1 {

@@ -1,5 +1,6 @@
 //! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
 
+use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use crate::activity::{Context, dummy_key};
 use crate::layout::SIZES_FILE;
@@ -59,15 +60,17 @@ impl Gen<'_> {
             names.request_argument(&self.source.name, slot);
         }
         let open = |u: &Option<Expr>| !u.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
-        if !elsewhere && of.dims.iter().any(|d| open(&d.upper)) {
+        let allocated = is_allocated_here(&of) && !self.engine.layout.vector;
+        if !elsewhere && !allocated && of.dims.iter().any(|d| open(&d.upper)) {
             // Only an argument of the head that the request does not pair with a derivative.
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
                     of.span,
                     format!(
-                        "{} has assumed size, so that its tangent cannot be stored",
-                        of.name
+                        "{} has {}, so that its tangent cannot be stored",
+                        of.name,
+                        of.openness()
                     ),
                 )
                 .help(format!("declare its bounds, for instance {}(N)", of.name)),

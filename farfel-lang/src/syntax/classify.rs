@@ -209,6 +209,8 @@ impl Line<'_> {
         }
         if shape.comma
             && let Some(end) = self.keyword_end(self.pos, "DO")
+            // `DOUBLE PRECISION :: X = 1, Y`
+            && !self.attributed()
         {
             self.mark_keyword(end, "DO");
             self.pos = end;

@@ -122,7 +122,8 @@ pub struct Parsed {
 
 /// Reads a file of `sources`; `form` is found by [`detect()`] when it is not given.
 ///
-/// INCLUDE files are added to `sources`.
+/// INCLUDE files are added to `sources`. In a text with line markers of a preprocessor,
+/// `# 12 "file"`, all places are those in the named files, where `sources` has them.
 ///
 /// ```
 /// use farfel_lang::Sources;
@@ -145,6 +146,11 @@ pub fn parse(
         ..ReadOptions::default()
     };
     parse_with(sources, file, &options, loader)
+}
+
+/// The source form that a comment at the top of a text asks for.
+pub fn asked_form(text: &str) -> Option<Form> {
+    detect::asked_form(text)
 }
 
 /// Like [`parse`], with all that can be said about how the text is to be read.

@@ -20,7 +20,7 @@ pub(super) use foreign::words as foreign_words;
 pub(super) use frame::Frame;
 
 use super::classify::Kind;
-use super::form::{Comment, Reader, Statement};
+use super::form::{Comment, Origins, Reader, Statement};
 use super::line::{Line, Read};
 use super::spelling::suggestion;
 use super::trace::{Depth, Trace, Traced};
@@ -62,7 +62,8 @@ pub(in crate::syntax) fn parse(
         .map_or_else(|| "".into(), |f| f.text.clone());
     let form = asked.form.unwrap_or_else(|| detect(&text));
     let columns = asked.layout.asked_by(&text);
-    let reader = Reader::new(file, text, form, columns);
+    let origins = Origins::read(sources, file, &text);
+    let reader = Reader::new(file, text, form, columns).with_origins(origins);
     let mut parser = Parser::new(sources, loader, reader);
     parser.run();
     parser.parsed()
