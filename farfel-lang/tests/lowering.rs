@@ -44,6 +44,28 @@ fn each_intrinsic_function_has_its_copy() {
     assert_eq!(units, ["P", "APPLY_1SIN", "APPLY_1COS"]);
 }
 
+/// A nested subprogram that needs nothing around it is passed to a procedure of which no
+/// text is known, as any other is.
+#[test]
+fn nested_subprograms_reach_what_is_not_in_the_program() {
+    let text = printed(
+        "      PROGRAM P
+      EXTERNAL TWICE
+        FUNCTION CUBE(X)
+          CUBE = X**3
+        END
+      CALL TWICE(CUBE, 2.0)
+      END
+",
+        Stage::Stage,
+    );
+    let library = "      SUBROUTINE TWICE(F, X)
+      PRINT *, INT(F(F(X)))
+      END
+";
+    assert_eq!(run(&(text + library)).unwrap().trim(), "512");
+}
+
 /// The five requests, in the order of section 3.2 of the paper, with what they are
 /// differentiated by.
 #[test]
