@@ -1,8 +1,9 @@
 //! What must hold for a file of real Fortran that `farfel fmt` lays out.
 
-use farfel_lang::Sources;
+use farfel_lang::diagnostic::rules;
 use farfel_lang::format::{Fault, Options, format};
 use farfel_lang::syntax::{Form, ReadOptions};
+use farfel_lang::{Diagnostic, Sources};
 
 use super::compiler::{self, Text};
 use super::files::File;
@@ -23,7 +24,7 @@ pub fn check(file: &File, compiled: bool) -> Result<(), String> {
     for to in [Form::Fixed, Form::Free] {
         let laid_out = match laid_out(&file.name, &text, file.form(), to) {
             Ok(laid_out) => laid_out,
-            Err(Fault::Unreadable(_)) if divided => return Ok(()),
+            Err(Fault::Unreadable(faults)) if divided || of_modules(&faults) => return Ok(()),
             Err(fault) => return Err(format!("{to:?}: {fault:?}")),
         };
         match self::laid_out(&file.name, &laid_out, to, to) {
@@ -54,6 +55,11 @@ pub fn check(file: &File, compiled: bool) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Fortran 90 modules stay out.
+fn of_modules(faults: &[Diagnostic]) -> bool {
+    faults.iter().any(|d| d.rule == &rules::UNSUPPORTED)
 }
 
 fn laid_out(name: &str, text: &str, from: Form, to: Form) -> Result<String, Fault> {
