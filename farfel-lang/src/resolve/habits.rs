@@ -1,7 +1,7 @@
 //! Warnings about what is legal, or compiles, and is probably not meant: variables without a
 //! value, what nothing uses or reaches, recursion without RECURSIVE, and old constructs.
 
-use crate::dataflow::{self, Findings};
+use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
     Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Name, Place, Program, SaveItem,
@@ -22,7 +22,7 @@ pub(super) fn warn(
         wanted: Wanted::of(lints),
         diagnostics,
     };
-    dataflow::analyse(program, &mut |i, unit, findings| {
+    let intents = dataflow::analyse(program, &mut |i, unit, findings| {
         if !faulty.contains(&i) {
             habits.findings(unit, findings);
         }
@@ -30,6 +30,7 @@ pub(super) fn warn(
     for (i, unit) in program.units.iter().enumerate() {
         if !faulty.contains(&i) {
             habits.unit(unit);
+            habits.constants(unit, &intents);
         }
     }
 }
@@ -159,6 +160,43 @@ impl Habits<'_> {
         for nested in &unit.nested {
             self.unit(nested);
         }
+    }
+
+    /// Constants that procedures set.
+    fn constants(&mut self, unit: &Unit, intents: &Intents) {
+        let mut call = |callee: SymId, args: &[Expr]| {
+            let symbol = &unit.symbols[callee];
+            if symbol.place != Place::Global {
+                return;
+            }
+            let Some(uses) = intents.get(&symbol.name) else {
+                return;
+            };
+            for (a, used) in args.iter().zip(uses) {
+                let constant = match &a.kind {
+                    ExprKind::Var(s) => matches!(unit.symbols[*s].class, Class::Parameter(_)),
+                    ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Logical(_) => true,
+                    _ => false,
+                };
+                if constant && used.always {
+                    let text = format!("{} sets this argument, but it is a constant", symbol.name);
+                    let d = Diagnostic::warning(&rules::CONSTANT_SET, a.span, text);
+                    self.diagnostics.push(d.help("pass a variable"));
+                }
+            }
+        };
+        walk_block(&unit.body, &mut |s| {
+            if let StmtKind::Call(callee, args) = &s.kind {
+                call(*callee, args);
+            }
+            s.for_each_own_expr(&mut |e| {
+                e.walk(&mut |e| {
+                    if let ExprKind::Call(callee, args) = &e.kind {
+                        call(*callee, args);
+                    }
+                });
+            });
+        });
     }
 
     fn unused(&mut self, unit: &Unit) {
