@@ -21,6 +21,7 @@ pub struct Targets {
     /// For each unit, by the positions of its arguments.
     dummies: Vec<Vec<Vec<Target>>>,
     callees: Vec<Vec<usize>>,
+    direct: Vec<Vec<usize>>,
 }
 
 /// What a unit, with all that is nested in it, calls and passes.
@@ -82,27 +83,25 @@ impl Targets {
                 }
             }
         }
-        let callees = found
-            .iter()
-            .enumerate()
-            .map(|(i, f)| {
-                let through = f
-                    .called_dummies
-                    .iter()
-                    .filter_map(|d| dummies[i].get(*d))
-                    .flatten()
-                    .map(|t| &t.name);
-                let all = f.called.iter().chain(through);
-                let mut list: Vec<usize> = all.filter_map(|n| units.get(n).copied()).collect();
-                list.sort_unstable();
-                list.dedup();
-                list
-            })
-            .collect();
+        let positions = |names: &mut dyn Iterator<Item = &Name>| {
+            let mut list: Vec<usize> = names.filter_map(|n| units.get(n).copied()).collect();
+            list.sort_unstable();
+            list.dedup();
+            list
+        };
+        let direct = found.iter().map(|f| positions(&mut f.called.iter()));
+        let direct = direct.collect();
+        let all = found.iter().enumerate().map(|(i, f)| {
+            let dummies = f.called_dummies.iter().filter_map(|d| dummies[i].get(*d));
+            let through = dummies.flatten().map(|t| &t.name);
+            positions(&mut f.called.iter().chain(through))
+        });
+        let callees = all.collect();
         Targets {
             units,
             dummies,
             callees,
+            direct,
         }
     }
 
@@ -113,7 +112,12 @@ impl Targets {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// For each unit the units that it calls, ascending.
+    /// For each unit the units that it calls by their names, ascending.
+    pub fn direct(&self) -> &[Vec<usize>] {
+        &self.direct
+    }
+
+    /// For each unit the units that it may call, ascending.
     pub fn callees(&self) -> &[Vec<usize>] {
         &self.callees
     }

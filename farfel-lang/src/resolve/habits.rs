@@ -4,12 +4,13 @@
 use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
-    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Name, Place, Program, SaveItem,
+    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem,
     SpecKind, Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
 };
 use crate::lints::Lints;
 use crate::source::Span;
-use std::collections::{HashMap, HashSet};
+use crate::targets::Targets;
+use std::collections::HashSet;
 
 /// Warns of all top-level units but those whose positions are in `faulty`.
 pub(super) fn warn(
@@ -461,34 +462,40 @@ fn used(unit: &Unit) -> Vec<bool> {
 }
 
 /// Procedures that call themselves, by themselves or through others, without saying so.
-/// `calls`: who calls whom, as positions of units.
 pub(super) fn recursion(
     program: &Program,
-    calls: &[Vec<usize>],
+    targets: &Targets,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let names: HashMap<usize, &Name> = program.units.iter().map(|u| &u.name).enumerate().collect();
-    for group in cycles(calls) {
+    let certain: HashSet<usize> = cycles(targets.direct()).into_iter().flatten().collect();
+    for group in cycles(targets.callees()) {
         for &i in &group {
-            let unit = &program.units[i];
-            if unit.recursive || unit.kind == UnitKind::BlockData {
+            let Some(unit) = program.units.get(i) else {
+                continue;
+            };
+            if unit.recursive {
                 continue;
             }
             let others: Vec<&str> = group
                 .iter()
                 .filter(|o| **o != i)
-                .filter_map(|o| names.get(o).map(|n| n.as_str()))
+                .filter_map(|o| program.units.get(*o).map(|u| u.name.as_str()))
                 .take(3)
                 .collect();
             let through = match others.is_empty() {
                 true => String::new(),
                 false => format!(" through {}", others.join(", ")),
             };
+            // Who passes what to whom at once is not known.
+            let calls = match certain.contains(&i) {
+                true => "calls",
+                false => "may call",
+            };
             diagnostics.push(
                 Diagnostic::warning(
                     &rules::RECURSION,
                     unit.name_span,
-                    format!("{} calls itself{through}", unit.name),
+                    format!("{} {calls} itself{through}", unit.name),
                 )
                 .help("write RECURSIVE before SUBROUTINE or FUNCTION; without it local variables may be shared by all its calls"),
             );

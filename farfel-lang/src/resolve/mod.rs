@@ -52,7 +52,7 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let targets = Targets::of(program);
     check::check(program, &faulty, &targets, &mut diagnostics);
     habits::warn(program, &faulty, &lints, &mut diagnostics);
-    habits::recursion(program, targets.callees(), &mut diagnostics);
+    habits::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, &|i| !faulty.contains(&i)));
     // Where something is wrong, that is enough.
     let wrong: HashSet<Span> = diagnostics

@@ -185,6 +185,8 @@ impl<'p> Checker<'_, 'p> {
         let scalar = match &actual.kind {
             ExprKind::Var(v) => !unit.symbols[*v].is_array() && ty != Type::Character,
             ExprKind::Element(..) | ExprKind::Substring(..) | ExprKind::Char(_) => false,
+            // Some intrinsic functions make arrays of scalars.
+            ExprKind::Call(s, _) if matches!(unit.symbols[*s].class, Class::Intrinsic(_)) => false,
             _ => ty != Type::Character && rank(unit, actual) == 0,
         };
         if wanted.is_array() && scalar {
@@ -284,13 +286,21 @@ fn extent(unit: &Unit, d: &crate::ir::Dim) -> Option<(i64, i64)> {
     Some((lower, extent.max(0)))
 }
 
+/// The same of an array as the unit has it. A dummy argument with the last bound 1 is how
+/// assumed size was written before there was `*`.
+fn own_size(unit: &Unit, array: &Symbol) -> Option<i64> {
+    let last = array.dims.last().and_then(|d| d.upper.as_ref())?;
+    let old = array.place == Place::Dummy && matches!(last.kind, ExprKind::Int(1));
+    if old { None } else { size(unit, array) }
+}
+
 /// How many elements there are from where an actual argument begins.
 fn elements(unit: &Unit, actual: &Expr) -> Option<i64> {
     match &actual.kind {
-        ExprKind::Var(s) => size(unit, &unit.symbols[*s]),
+        ExprKind::Var(s) => own_size(unit, &unit.symbols[*s]),
         ExprKind::Element(s, subscripts) => {
             let array = &unit.symbols[*s];
-            let all = size(unit, array)?;
+            let all = own_size(unit, array)?;
             let (mut before, mut stride) = (0i64, 1i64);
             for (e, d) in subscripts.iter().zip(&array.dims) {
                 let (lower, extent) = extent(unit, d)?;
