@@ -30,7 +30,7 @@ pub mod collect;
 pub mod depend;
 pub mod dropin;
 pub mod external;
-pub mod flow;
+
 pub mod layout;
 pub mod locations;
 mod matrix;
@@ -40,6 +40,7 @@ pub mod tapenade;
 
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
 use std::collections::{BTreeSet, HashMap};
 

@@ -183,7 +183,7 @@ pub mod rules {
         NOT_A_PROCEDURE = "F0108", "not-a-procedure",
             "The name is called like a procedure but it is a variable.";
         RANK_MISMATCH = "F0109", "rank-mismatch",
-            "An array is used with a number of subscripts that differs from its declaration.";
+            "An array is used with a number of subscripts that differs from its declaration, or with an array of another shape, or where a scalar is wanted.";
         NOT_A_VALUE = "F0110", "not-a-value",
             "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
         BAD_CONSTANT = "F0140", "bad-constant", Warn,
@@ -238,6 +238,18 @@ pub mod rules {
             "An actual argument has another type than the dummy argument. The subprogram then reads the same storage as something else, which old code does on purpose: a COMPLEX array as pairs of REAL, work space for several types. No derivative goes through it. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
         ARGUMENT_SHAPE = "F0503", "argument-shape", Warn,
             "An actual argument is smaller than the dummy argument: a scalar where an array is wanted, or an array with fewer elements. An array element is fine: the array begins there. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
+        USED_BEFORE_SET = "F0504", "used-before-set", Warn,
+            "A local variable is read where no statement before, on any way there, can have given it a value. What it holds then is left over from something else. Variables in COMMON, EQUIVALENCE, DATA and SAVE are not looked at.";
+        UNUSED_VARIABLE = "F0505", "unused-variable", Allow,
+            "A variable is declared, and no statement uses it.";
+        UNUSED_ARGUMENT = "F0506", "unused-argument", Allow,
+            "A subprogram does not use one of its dummy arguments.";
+        UNREACHABLE_CODE = "F0507", "unreachable-code", Warn,
+            "No way leads from the start of the program unit to this statement.";
+        RESULT_NOT_SET = "F0508", "result-not-set", Warn,
+            "No statement gives the function's result a value before the function returns.";
+        UNUSED_LABEL = "F0509", "unused-label", Allow,
+            "No statement refers to this label.";
         COMMON_PADDING = "F0510", "common-padding", Warn,
             "A variable in COMMON would lie where its type should not begin, for instance a DOUBLE PRECISION behind one INTEGER. Compilers leave unused bytes before it, so that units which divide the block in another way see something else.";
         COMMON_SIZE = "F0511", "common-size", Warn,
@@ -250,6 +262,16 @@ pub mod rules {
             "A variable has two initial values, perhaps under two names that share storage. Which of them it gets is up to the compiler.";
         COMMON_INITIALISED = "F0515", "common-initialised", Warn,
             "Standard Fortran gives initial values to variables in named COMMON blocks by BLOCK DATA only, and to blank COMMON not at all. Compilers allow it.";
+        IMPLICIT_TYPING = "F0520", "implicit-typing", Allow,
+            "The name is not declared; its type follows from its first letter.";
+        OBSOLESCENT = "F0521", "obsolescent", Allow,
+            "Later standards have removed the statement or advise against it.";
+        RECURSION = "F0522", "recursion", Warn,
+            "A subprogram calls itself, directly or through others, and is not declared RECURSIVE. FORTRAN 77 does not allow that; what its local variables hold after the call depends on the compiler.";
+        LOOP_VARIABLE = "F0523", "loop-variable",
+            "The variable of a DO loop is set inside of the loop. How often the loop runs is known when it begins.";
+        INTENT = "F0524", "intent", Warn,
+            "A dummy argument with INTENT(IN) is set: an error where a statement does so, a warning where it is passed to a procedure that may.";
     }
 }
 

@@ -20,9 +20,10 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod callgraph;
-pub mod constant;
+pub mod dataflow;
 pub mod diagnostic;
 pub mod effects;
+pub mod flow;
 pub mod format;
 pub mod intrinsics;
 pub mod ir;

@@ -317,13 +317,18 @@ impl Specializer<'_> {
         };
     }
 
-    fn unresolved(&mut self, caller: &Unit, callee: SymId, args: &[Expr]) {
-        let callee = &caller.symbols[callee];
+    /// A callee of which no copy can be made. Nested subprograms that need nothing of their
+    /// surroundings are passed to it as they are.
+    fn unresolved(&mut self, caller: &mut Unit, callee: SymId, args: &mut [Expr]) {
         for a in args {
             if let ExprKind::Closure(p, captured) = &a.kind {
+                let p = *p;
                 if captured.is_empty() {
+                    caller.declare(p);
+                    a.kind = ExprKind::Var(p);
                     continue;
                 }
+                let callee = &caller.symbols[callee];
                 let why = if callee.place == Place::Dummy {
                     "a dummy procedure"
                 } else {
@@ -335,7 +340,7 @@ impl Specializer<'_> {
                         a.span,
                         format!(
                             "the nested subprogram {} is passed to {}, which is {why}",
-                            caller.symbols[*p].name, callee.name
+                            caller.symbols[p].name, callee.name
                         ),
                     )
                     .label("its surroundings cannot follow it there")
