@@ -4,8 +4,8 @@
 use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
-    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem,
-    SpecKind, Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
+    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem, SpecKind,
+    Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
 };
 use crate::lints::Lints;
 use crate::source::Span;
@@ -462,11 +462,7 @@ fn used(unit: &Unit) -> Vec<bool> {
 }
 
 /// Procedures that call themselves, by themselves or through others, without saying so.
-pub(super) fn recursion(
-    program: &Program,
-    targets: &Targets,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(super) fn recursion(program: &Program, targets: &Targets, diagnostics: &mut Vec<Diagnostic>) {
     let certain: HashSet<usize> = cycles(targets.direct()).into_iter().flatten().collect();
     for group in cycles(targets.callees()) {
         for &i in &group {

@@ -1,12 +1,12 @@
 //! Whether calls fit what they call.
 
 use super::{Checker, count, plural, rank};
-use crate::constant;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Arg, Class, Expr, ExprKind, Place, SymId, Symbol, Type, Unit, UnitKind, walk_exprs,
 };
 use crate::source::Span;
+use crate::storage::constant;
 use crate::types::type_of;
 
 impl<'p> Checker<'_, 'p> {
@@ -276,7 +276,7 @@ fn size(unit: &Unit, array: &Symbol) -> Option<i64> {
 
 /// The lower bound and the number of elements of a dimension with constant bounds.
 fn extent(unit: &Unit, d: &crate::ir::Dim) -> Option<(i64, i64)> {
-    let bound = |e: &Expr| constant::integer(&unit.symbols, e);
+    let bound = |e: &Expr| constant::integer(unit, e);
     let lower = match &d.lower {
         Some(e) => bound(e)?,
         None => 1,
@@ -304,7 +304,7 @@ fn elements(unit: &Unit, actual: &Expr) -> Option<i64> {
             let (mut before, mut stride) = (0i64, 1i64);
             for (e, d) in subscripts.iter().zip(&array.dims) {
                 let (lower, extent) = extent(unit, d)?;
-                let at = constant::integer(&unit.symbols, e)?.checked_sub(lower)?;
+                let at = constant::integer(unit, e)?.checked_sub(lower)?;
                 before = before.checked_add(at.checked_mul(stride)?)?;
                 stride = stride.checked_mul(extent)?;
             }
