@@ -77,6 +77,7 @@ mod pipeline;
 mod plan;
 mod preprocess;
 mod process;
+mod reading;
 pub mod render;
 mod rustdoc;
 mod script;
