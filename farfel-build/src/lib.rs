@@ -34,6 +34,7 @@
 //! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
 //! | `process` | command → what it said, within limits |
+//! | `remember` | what tools and compilers say of themselves, asked once |
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `archive` | object files → static library |
@@ -73,6 +74,7 @@ mod names;
 mod pipeline;
 mod plan;
 mod process;
+mod remember;
 pub mod render;
 mod rustdoc;
 mod script;

@@ -174,14 +174,6 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     for name in VARIABLES {
         cargo.add("rerun-if-env-changed", name);
     }
-    // What cc reads to find the archiver.
-    let target = env::var("TARGET").unwrap_or_default();
-    for name in ["AR", "ARFLAGS"] {
-        cargo.add("rerun-if-env-changed", name);
-        cargo.add("rerun-if-env-changed", format!("{name}_{target}"));
-        let underscored = target.replace('-', "_");
-        cargo.add("rerun-if-env-changed", format!("{name}_{underscored}"));
-    }
     cargo.watch(&config.root.join("Cargo.toml"));
     let found = sources::find(config)?;
     for path in found.files.iter().chain(&found.directories) {
@@ -286,21 +278,22 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         .zip(&keys)
         .map(|(o, k)| (o.name.as_str(), k.hex()))
         .collect();
-    let archived = shelf.has_library(&library, &wanted);
-    if !archived {
+    let mut archived = None;
+    if !shelf.has_library(&library, &wanted) {
         let step = recorder.begin("archive", names.library(), 0);
-        archive::write(&made, &means, &library, &names)?;
+        let target = env::var("TARGET").unwrap_or_default();
+        archived = Some(archive::write(&made, &means, &library, &target)?);
         recorder.end(step, From::Ran);
     }
     // What was said of an object may be said of other lines now.
     let about: Vec<_> = made.iter().map(|o| (o.name.as_str(), &o.about)).collect();
-    if !archived || !shelf.is_about(&about) {
+    if archived.is_some() || !shelf.is_about(&about) {
         let known = made
             .into_iter()
             .zip(&keys)
             .map(|(o, k)| (o.name, k.hex(), k.recipe().to_owned(), o.about))
             .collect();
-        shelf.close(out, &library, known)?;
+        shelf.close(out, archived.as_deref(), known)?;
     }
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
     cache.finish();

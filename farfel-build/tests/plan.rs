@@ -342,12 +342,8 @@ fn results_are_the_same_everywhere() {
         };
         let one = build("cobblestone", "1");
         one.run();
-        // An archiver that notes who made it when.
-        let ar = program(
-            &dir.path().join("ar"),
-            "#!/bin/sh\nwhat=$1; shift\nexec ar \"${what}U\" \"$@\"\n",
-        );
-        let other = build("a much longer name, with blanks", "4").with("AR", ar.to_str().unwrap());
+        // No archiver is asked, whatever it would do.
+        let other = build("a much longer name, with blanks", "4").with("AR", "/bin/false");
         // Its files come in another order.
         for name in ["src/a.ff", "fortran/c.f", "src/deep/b.ff"] {
             let path = other.root.join(name);

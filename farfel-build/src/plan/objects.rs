@@ -57,7 +57,7 @@ pub(crate) struct Means<'a> {
 pub(crate) struct Object {
     pub name: String,
     pub about: About,
-    /// The contents, unless it is on the shelf.
+    /// The contents.
     pub code: Vec<u8>,
 }
 
@@ -350,11 +350,11 @@ impl<'a> Objects<'a> {
             about,
             code,
         };
-        if let Some(about) = means.shelf.find(&group.name, &key.hex())
+        if let Some((about, code)) = means.shelf.find(&group.name, &key.hex())
             && let Some(warnings) = said(about)
         {
             return Ok(Some((
-                object(about.clone(), Vec::new()),
+                object(about.clone(), code),
                 warnings,
                 From::Fresh,
             )));
