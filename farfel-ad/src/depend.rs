@@ -151,6 +151,16 @@ impl Dependence {
             ExprKind::Var(s) | ExprKind::Element(s, _) if differentiable(&unit.symbols[*s]) => {
                 out.insert(space.loc(*s));
             }
+            ExprKind::Array(a) => {
+                for item in &a.items {
+                    self.depends(unit, space, item, out);
+                }
+            }
+            ExprKind::ImpliedDo(d) => {
+                for item in &d.items {
+                    self.depends(unit, space, item, out);
+                }
+            }
             ExprKind::Paren(a)
             | ExprKind::Unary(_, a)
             | ExprKind::Percent(_, a)

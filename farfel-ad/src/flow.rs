@@ -41,7 +41,7 @@ impl<'a> Flow<'a> {
             successors: vec![Vec::new(); n + 2],
             labels: HashMap::new(),
             assigned: Vec::new(),
-            loops: Vec::new(),
+            constructs: Vec::new(),
             exit: n + 1,
         };
         for s in &stmts {
@@ -86,9 +86,11 @@ impl<'a> Flow<'a> {
     }
 }
 
-struct Loop {
+/// A construct that EXIT or CYCLE may name.
+struct Construct {
     name: Option<Name>,
-    head: usize,
+    /// Where CYCLE leads, in a loop.
+    head: Option<usize>,
     after: usize,
 }
 
@@ -96,7 +98,7 @@ struct Builder {
     successors: Vec<Vec<usize>>,
     labels: HashMap<Label, usize>,
     assigned: Vec<Label>,
-    loops: Vec<Loop>,
+    constructs: Vec<Construct>,
     exit: usize,
 }
 
@@ -124,6 +126,16 @@ impl Builder {
                         inner += blk.iter().map(size).sum::<usize>();
                     }
                     if let Some(l) = b.end_label {
+                        self.labels.insert(l, follow);
+                    }
+                }
+                StmtKind::Select(b) => {
+                    let mut inner = at + 1;
+                    for blk in s.blocks() {
+                        self.labels_of(blk, inner, follow);
+                        inner += blk.iter().map(size).sum::<usize>();
+                    }
+                    if let Some(l) = b.end.label {
                         self.labels.insert(l, follow);
                     }
                 }
@@ -194,29 +206,52 @@ impl Builder {
                 to.extend([at + 1, follow]);
             }
             StmtKind::If(b) => {
-                let mut inner = at + 1;
-                for blk in s.blocks() {
-                    to.push(self.block(blk, inner, follow));
-                    inner += blk.iter().map(size).sum::<usize>();
-                }
+                self.one_of(s, &b.name, at, follow, &mut to);
                 if b.otherwise.is_none() {
                     to.push(follow);
                 }
             }
+            StmtKind::Select(b) => {
+                self.one_of(s, &b.name, at, follow, &mut to);
+                if b.cases.iter().all(|c| c.values.is_some()) {
+                    to.push(follow);
+                }
+            }
+            StmtKind::Where(_) => {
+                // Each arm has the elements that no arm before had: any of them may be none
+                // or all.
+                let mut starts = Vec::new();
+                let mut inner = at + 1;
+                for blk in s.blocks() {
+                    if !blk.is_empty() {
+                        starts.push((blk, inner));
+                    }
+                    inner += blk.iter().map(size).sum::<usize>();
+                }
+                to.extend(starts.iter().map(|(_, start)| *start));
+                for (i, (blk, start)) in starts.iter().enumerate() {
+                    self.block(blk, *start, follow);
+                    let last =
+                        start + blk.iter().map(size).sum::<usize>() - blk.last().map_or(0, size);
+                    let later = starts[i + 1..].iter().map(|(_, start)| *start);
+                    self.successors[last].extend(later);
+                }
+                to.push(follow);
+            }
             StmtKind::Do(d) => {
-                self.loops.push(Loop {
+                self.constructs.push(Construct {
                     name: d.name.clone(),
-                    head: at,
+                    head: Some(at),
                     after: follow,
                 });
                 to.push(self.block(&d.body, at + 1, at));
-                self.loops.pop();
+                self.constructs.pop();
                 if !matches!(d.control, DoControl::Forever) {
                     to.push(follow);
                 }
             }
-            StmtKind::Cycle(name) => to.extend(self.find_loop(name).map(|l| l.head)),
-            StmtKind::Exit(name) => to.extend(self.find_loop(name).map(|l| l.after)),
+            StmtKind::Cycle(name) => to.extend(self.construct(name).and_then(|l| l.head)),
+            StmtKind::Exit(name) => to.extend(self.construct(name).map(|l| l.after)),
             StmtKind::Comment(_)
             | StmtKind::Assign(..)
             | StmtKind::Continue
@@ -230,11 +265,34 @@ impl Builder {
         to
     }
 
-    fn find_loop(&self, name: &Option<Name>) -> Option<&Loop> {
-        self.loops
-            .iter()
-            .rev()
-            .find(|l| name.is_none() || l.name == *name)
+    /// Adds the edges into and inside of the blocks of a statement that executes one.
+    fn one_of(
+        &mut self,
+        s: &Stmt,
+        name: &Option<Name>,
+        at: usize,
+        follow: usize,
+        to: &mut Vec<usize>,
+    ) {
+        self.constructs.push(Construct {
+            name: name.clone(),
+            head: None,
+            after: follow,
+        });
+        let mut inner = at + 1;
+        for blk in s.blocks() {
+            to.push(self.block(blk, inner, follow));
+            inner += blk.iter().map(size).sum::<usize>();
+        }
+        self.constructs.pop();
+    }
+
+    /// What CYCLE or EXIT leads out of: the construct of that name, or the innermost loop.
+    fn construct(&self, name: &Option<Name>) -> Option<&Construct> {
+        self.constructs.iter().rev().find(|c| match name {
+            Some(_) => c.name == *name,
+            None => c.head.is_some(),
+        })
     }
 }
 
@@ -276,6 +334,7 @@ mod tests {
                     control: DoControl::Forever,
                     body: vec![st(None, StmtKind::Goto(20)), st(None, StmtKind::Exit(None))],
                     end: DoEnd::EndDo(Some(20)),
+                    end_span: Span::NONE,
                 })),
             ),
             st(None, StmtKind::Return(None)),

@@ -3,9 +3,11 @@
 
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Attribute, Class, Expr, ExprKind, Place, StmtKind, SymId, Unit, walk_block, walk_exprs,
+    Attribute, Class, Expr, ExprKind, Place, StmtKind, SymId, Type, Unit, walk_block, walk_exprs,
 };
+use farfel_lang::types::type_of;
 
 /// Everything in a unit through which derivatives could get lost without a trace.
 pub(crate) fn refuse(unit: &Unit) -> Vec<Diagnostic> {
@@ -81,6 +83,48 @@ pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
     found.extend(refuse_allocations(unit, &|s| {
         differentiable(&unit.symbols[s])
     }));
+    walk_exprs(&unit.body, &mut |e| {
+        if let ExprKind::Call(s, _) = &e.kind
+            && let Class::Intrinsic(i) = unit.symbols[*s].class
+            && matches!(i.op, Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque)
+            && type_of(unit, e).is_some_and(Type::is_differentiable)
+        {
+            found.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    e.span,
+                    format!("the derivative of {} is not known to the tool", i.name),
+                )
+                .help("use the built-in engine, or write the function in Fortran"),
+            );
+        }
+    });
+    let mut fault = |span, what: &str, help: &str| {
+        let message = format!("the AD tool reads FORTRAN 77, which has no {what}");
+        found.push(Diagnostic::error(&rules::AD_UNSUPPORTED, span, message).help(help));
+    };
+    walk_block(&unit.body, &mut |s| match &s.kind {
+        StmtKind::Select(_) => fault(
+            s.span,
+            "SELECT CASE",
+            "write IF (…) THEN and ELSE IF, or take the built-in engine",
+        ),
+        StmtKind::Where(_) => fault(
+            s.span,
+            "WHERE",
+            "write a DO loop over the elements, or take the built-in engine",
+        ),
+        _ => {}
+    });
+    walk_exprs(&unit.body, &mut |e| {
+        if let ExprKind::Array(_) = e.kind {
+            fault(
+                e.span,
+                "array constructors",
+                "assign the elements one by one, or take the built-in engine",
+            );
+        }
+    });
     found
 }
 

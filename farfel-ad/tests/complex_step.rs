@@ -27,7 +27,16 @@ const NUMERIC: [Type; 5] = [
 
 /// The intrinsics without a tangent: GAMMA and LOG_GAMMA are refused (`faults.rs`), the
 /// others are of characters and bits.
-const NO_TANGENT: [Op; 3] = [Op::Gamma, Op::LogGamma, Op::Other];
+/// Those of whole arrays have tests of their own, the others none.
+const NO_TANGENT: [Op; 7] = [
+    Op::Gamma,
+    Op::LogGamma,
+    Op::Linear,
+    Op::Bilinear,
+    Op::Merge,
+    Op::Opaque,
+    Op::Other,
+];
 
 /// A part of a variable: `at_zero + slope*T`. All values are exact in single precision, so
 /// that only the function itself rounds.
@@ -278,7 +287,14 @@ fn intrinsic_reference(op: Op, result: Type, v: &[Variable]) -> Option<Reference
         // The series loses digits far from zero.
         Op::Erf => apply(x.abs() < 1.0, "ZERF(A)"),
         Op::Erfc => apply(x.abs() < 1.0, "1 - ZERF(A)"),
-        Op::Conjg | Op::Gamma | Op::LogGamma | Op::Other => {
+        Op::Conjg
+        | Op::Gamma
+        | Op::LogGamma
+        | Op::Linear
+        | Op::Bilinear
+        | Op::Merge
+        | Op::Opaque
+        | Op::Other => {
             panic!("no complex step for {op:?} of {result}")
         }
     }

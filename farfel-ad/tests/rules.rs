@@ -169,12 +169,14 @@ fn domain(i: &Intrinsic) -> (Vec<Type>, usize) {
             (real, 3)
         }
         // Refused: see `faults.rs`.
-        Op::Gamma | Op::LogGamma => (vec![], 0),
+        Op::Gamma | Op::LogGamma | Op::Opaque => (vec![], 0),
+        // Of whole arrays: see `arrays.rs`.
+        Op::Linear | Op::Bilinear | Op::Merge => (vec![], 0),
         // Characters and bits.
         Op::Other => (vec![], 0),
     };
     match (i.takes, i.op) {
-        (_, Op::Gamma | Op::LogGamma | Op::Other) => (generic, points),
+        (_, Op::Gamma | Op::LogGamma | Op::Opaque | Op::Other) => (generic, points),
         (Some(t), _) => (vec![t], points),
         (None, _) => (generic, points),
     }

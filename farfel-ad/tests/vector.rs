@@ -128,7 +128,7 @@ fn wrapper(one: &Unit, request: &Request) -> Option<Unit> {
                 StmtKind::If(IfBlock {
                     arms: vec![(differs, vec![stop])],
                     otherwise: None,
-                    end_label: None,
+                    ..IfBlock::default()
                 }),
                 span,
             ));

@@ -654,7 +654,8 @@ fn declaration(unit: &Unit, symbol: &Symbol) -> String {
 
 /// A Fortran name as a Rust identifier.
 fn identifier(name: &str) -> String {
-    let name = name.to_ascii_lowercase();
+    // Fortran compilers know `$` in names.
+    let name = name.to_ascii_lowercase().replace('$', "_");
     if matches!(name.as_str(), "self" | "super" | "crate") || name.starts_with("farfel_") {
         // No raw identifiers exist for the first ones; the others are the generated code's.
         return format!("{name}_");

@@ -1,16 +1,19 @@
 //! Settings: from `Cargo.toml`, from the builder, from the environment.
 
 use crate::Error;
-use farfel_lang::syntax::Form;
+use farfel_lang::diagnostic::Level;
+use farfel_lang::lints::Lints;
+use farfel_lang::syntax::{Form, Layout, ReadOptions};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// How a project is built. [`Config::default`] is what a project without settings has.
 ///
 /// Settings stand under `[package.metadata.farfel]` in `Cargo.toml`, in kebab case; see
 /// the fields. The builder in `build.rs` overrides them, and the environment variables
-/// `FARFEL_FC`, `FARFEL_AD_TOOL`, `FARFEL_CACHE_DIR`, `FARFEL_CACHE_REMOTE`, `FARFEL_FFLAGS`
-/// and `FARFEL_INSTALL` override both.
+/// `FARFEL_FC`, `FARFEL_AD_TOOL`, `FARFEL_CACHE_DIR`, `FARFEL_CACHE_REMOTE`, `FARFEL_FFLAGS`,
+/// `FARFEL_LINTS` and `FARFEL_INSTALL` override both.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The directory of the project: where `Cargo.toml` is. Relative paths of the settings
@@ -36,6 +39,10 @@ pub struct Config {
     pub real_kind: u8,
     /// `form`: `"fixed"` or `"free"`. Without it each file tells by itself.
     pub form: Option<Form>,
+    /// `line-length`: the last column that is read in fixed form, 72 to 1000. Without it 72.
+    pub line_length: usize,
+    /// `debug-lines`: lines with `D` in column 1 are code. Otherwise they are comments.
+    pub debug_lines: bool,
     /// `exports`: the subprograms that Rust can call. Without it: all that can be.
     pub exports: Option<Vec<String>>,
     /// `flags`: more flags for the Fortran compiler.
@@ -57,6 +64,11 @@ pub struct Config {
     /// `install`: install the Fortran compiler with the system's package manager when it
     /// is missing.
     pub install: bool,
+    /// `lints`: a table with the names of warnings, each `"allow"`, `"warn"` or `"deny"`:
+    /// `unused-variable = "allow"`. `all` stands for all of them, `warnings` for those that
+    /// are shown so far. `farfel explain` lists them. `FARFEL_LINTS` has the same as
+    /// `unused-variable=allow,warnings=deny`.
+    pub lints: Lints,
 }
 
 /// `[package.metadata.farfel.tapenade]` and `[….adifor]`: an AD tool that is a program of its
@@ -136,6 +148,8 @@ impl Default for Config {
             cache: CacheSettings::default(),
             real_kind: 4,
             form: None,
+            line_length: CARD,
+            debug_lines: false,
             exports: None,
             flags: Vec::new(),
             include: Vec::new(),
@@ -144,9 +158,13 @@ impl Default for Config {
             save_all: false,
             fc: None,
             install: false,
+            lints: Lints::default(),
         }
     }
 }
+
+/// The last column of a card that belongs to a statement.
+const CARD: usize = 72;
 
 /// The name of the built-in AD engine.
 const BUILTIN: &str = "builtin";
@@ -164,6 +182,7 @@ pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_CACHE_REMOTE",
     "FARFEL_FFLAGS",
     "FARFEL_INSTALL",
+    "FARFEL_LINTS",
     "TAPENADE_HOME",
     "AD_HOME",
     "JAVA_HOME",
@@ -197,6 +216,8 @@ struct Settings {
     cache: Option<CacheSettings>,
     real_kind: Option<u8>,
     form: Option<FormName>,
+    line_length: Option<usize>,
+    debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
     flags: Option<Vec<String>>,
     include: Option<Vec<PathBuf>>,
@@ -205,6 +226,25 @@ struct Settings {
     save_all: Option<bool>,
     fc: Option<PathBuf>,
     install: Option<bool>,
+    lints: Option<BTreeMap<String, LevelName>>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+enum LevelName {
+    Allow,
+    Warn,
+    Deny,
+}
+
+impl From<LevelName> for Level {
+    fn from(name: LevelName) -> Self {
+        match name {
+            LevelName::Allow => Level::Allow,
+            LevelName::Warn => Level::Warn,
+            LevelName::Deny => Level::Deny,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -266,11 +306,11 @@ impl Config {
             config.version = version.to_owned();
         }
         let settings = package.metadata.and_then(|m| m.farfel).unwrap_or_default();
-        config.apply(settings);
+        config.apply(settings)?;
         Ok(config)
     }
 
-    fn apply(&mut self, settings: Settings) {
+    fn apply(&mut self, settings: Settings) -> Result<(), Error> {
         // Without `..`: a new setting must be handled here.
         let Settings {
             sources,
@@ -280,6 +320,8 @@ impl Config {
             cache,
             real_kind,
             form,
+            line_length,
+            debug_lines,
             exports,
             flags,
             include,
@@ -288,12 +330,15 @@ impl Config {
             save_all,
             fc,
             install,
+            lints,
         } = settings;
         self.sources = sources;
         self.form = form.map(|f| match f {
             FormName::Fixed => Form::Fixed,
             FormName::Free => Form::Free,
         });
+        self.line_length = line_length.unwrap_or(CARD);
+        self.debug_lines = debug_lines.unwrap_or(false);
         self.exports = exports;
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
@@ -313,6 +358,25 @@ impl Config {
         self.real_kind = real_kind.unwrap_or(4);
         self.save_all = save_all.unwrap_or(false);
         self.install = install.unwrap_or(false);
+        let lints = lints.unwrap_or_default();
+        let levels = lints
+            .iter()
+            .map(|(name, level)| (name.as_str(), (*level).into()));
+        self.lints.set_all(levels).map_err(|message| Error::Config {
+            origin: "Cargo.toml, setting `lints`".into(),
+            message,
+        })
+    }
+
+    /// How sources are read.
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            form: self.form,
+            layout: Layout {
+                line_length: self.line_length,
+                debug_lines: self.debug_lines,
+            },
+        }
     }
 
     /// Overrides settings by environment variables. `FC` is not one of them: it only names
@@ -337,6 +401,22 @@ impl Config {
         if let Some(flags) = set("FARFEL_FFLAGS") {
             self.flags
                 .extend(flags.split_whitespace().map(str::to_owned));
+        }
+        if let Some(lints) = set("FARFEL_LINTS") {
+            let fault = |message| Error::Config {
+                origin: "FARFEL_LINTS".into(),
+                message,
+            };
+            let levels = lints.split(',').map(|item| {
+                let (name, level) = item.split_once('=').unwrap_or((item, ""));
+                let level = Level::ALL.into_iter().find(|l| l.word() == level.trim());
+                let level = level.ok_or_else(|| {
+                    format!("`{item}` is not `NAME=allow`, `NAME=warn` or `NAME=deny`")
+                })?;
+                Ok((name.trim(), level))
+            });
+            let levels: Vec<_> = levels.collect::<Result<_, _>>().map_err(fault)?;
+            self.lints.set_all(levels).map_err(fault)?;
         }
         if let Some(install) = set("FARFEL_INSTALL") {
             self.install = match install.as_str() {
@@ -388,6 +468,12 @@ impl Config {
             return fault(
                 "real-kind",
                 format!("{} is neither 4 nor 8", self.real_kind),
+            );
+        }
+        if !(CARD..=1000).contains(&self.line_length) {
+            return fault(
+                "line-length",
+                format!("{} is not from {CARD} to 1000", self.line_length),
             );
         }
         let of_types = |f: &&String| Self::TYPE_FLAGS.iter().any(|t| f.starts_with(t));
@@ -476,6 +562,18 @@ mod tests {
             ),
             ("opt-level = 7", "`7` is none of 0, 1, 2, 3, s, z, fast"),
             ("sources = 'src'", "invalid type"),
+            (
+                "lints.all = 'forbid'",
+                "unknown variant `forbid`, expected one of `allow`, `warn`, `deny`",
+            ),
+            (
+                "lints.unknown-procedur = 'deny'",
+                "Cargo.toml, setting `lints`: there is no warning `unknown-procedur`; did you mean `unknown-procedure`?",
+            ),
+            (
+                "lints.syntax = 'allow'",
+                "`syntax` is always an error and cannot be set to `allow`",
+            ),
         ] {
             let error = load(settings).unwrap_err();
             assert_eq!(error.exit_code(), 1);
@@ -507,6 +605,7 @@ mod tests {
                 "FARFEL_AD_TOOL" => "adolc".into(),
                 "FARFEL_CACHE_DIR" => "/c".into(),
                 "FARFEL_CACHE_REMOTE" => "redis://r".into(),
+                "FARFEL_LINTS" => "unknown-procedure=warn, all=deny".into(),
                 other => panic!("{other} is not documented"),
             })
         })
@@ -514,6 +613,10 @@ mod tests {
         assert_eq!(c.fc.as_deref(), Some(Path::new("f2")));
         assert_eq!(c.flags, ["-a", "-b", "-c"]);
         assert!(c.install);
+        use farfel_lang::diagnostic::rules;
+        // Names outdo groups.
+        assert_eq!(c.lints.level(&rules::UNKNOWN_PROCEDURE), Level::Warn);
+        assert_eq!(c.lints.level(&rules::COMPILER), Level::Deny);
         assert!(matches!(c.check(), Err(Error::AdTool(t)) if t == "adolc"));
         assert!(c.apply_environment(&|_| Some("yes".into())).is_err());
     }

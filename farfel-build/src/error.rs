@@ -65,6 +65,15 @@ pub enum Error {
     #[error("no file defines {}", .0.join(", "))]
     Undefined(Vec<String>),
 
+    /// A source file cannot be laid out anew.
+    #[error("{name} is left as it is: {reason}")]
+    Format {
+        /// The file.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+
     /// There is no Fortran compiler.
     #[error(
         "no Fortran compiler found: looked for {}; {help}",
@@ -117,6 +126,7 @@ impl Error {
             | Error::ToolBroken { .. }
             | Error::Export { .. }
             | Error::NoMainProgram
+            | Error::Format { .. }
             | Error::Undefined(_)
             | Error::NoFortranCompiler { .. }
             | Error::Install(_)

@@ -16,6 +16,21 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool, Erro
     Ok(true)
 }
 
+/// Replaces a file that exists: what a link leads to, with its permissions.
+pub(crate) fn rewrite(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let real = path.canonicalize().map_err(Error::io(path))?;
+    let permissions = fs::metadata(&real).map_err(Error::io(path))?.permissions();
+    if permissions.readonly() {
+        return Err(Error::io(path)(ErrorKind::PermissionDenied.into()));
+    }
+    #[cfg(unix)]
+    let mode = std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o777;
+    #[cfg(not(unix))]
+    let mode = 0o666;
+    replace(&real, content, mode)?;
+    fs::set_permissions(&real, permissions).map_err(Error::io(path))
+}
+
 /// Removes a file; it need not exist.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {

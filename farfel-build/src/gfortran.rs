@@ -26,6 +26,7 @@ pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
         // Old programs are what it is for. Messages stay for what is wrong even so.
         "-std=legacy",
         "-ffixed-form",
+        "-fdollar-ok",
         // One line for each message.
         "-fno-diagnostics-show-caret",
         "-fdiagnostics-color=never",

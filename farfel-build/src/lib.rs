@@ -38,6 +38,7 @@
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `archive` | object files → static library |
+//! | [`format`] | source files → the same, laid out anew |
 //! | [`cache`] | what was made in earlier builds |
 //! | `script` | all of it in a build script |
 //!
@@ -68,6 +69,7 @@ mod config;
 mod error;
 mod facts;
 mod files;
+pub mod format;
 mod gfortran;
 pub mod graph;
 mod names;
@@ -86,6 +88,7 @@ pub mod tools;
 
 pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
+pub use farfel_lang::diagnostic::Level;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
 /// What distinguishes this compiler from others: results of equal ones are equal.
@@ -204,7 +207,7 @@ pub fn expand(
         ExpandStage::Stage => Stage::Stage,
         ExpandStage::Final => return expand_final(read, config),
     };
-    let (program, _, report) = pipeline::lower_to(read.program, until, read.report, None)?;
+    let (program, _, report) = pipeline::lower_to(read.program, until, read.report, &read.lints, None)?;
     Ok((print(&program), report))
 }
 

@@ -5,13 +5,14 @@ use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
-use farfel_lang::diagnostic::{any_errors, rules};
+use farfel_lang::diagnostic::any_errors;
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
+use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
-use farfel_lang::resolve::{resolve, resolve_readable};
-use farfel_lang::syntax::parse;
-use farfel_lang::{Diagnostic, Severity, Sources};
+use farfel_lang::resolve::{resolve_readable, resolve_with};
+use farfel_lang::syntax::parse_with;
+use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 
 /// What a program is made for.
@@ -26,6 +27,8 @@ pub(crate) enum Goal {
 /// A program that was read and checked.
 pub(crate) struct Read {
     pub program: Program,
+    /// The levels of warnings, those that comments set included.
+    pub lints: Lints,
     pub report: Report,
     /// The subprograms that the user wrote at the top level, in order.
     pub written: Vec<Written>,
@@ -62,7 +65,7 @@ pub(crate) fn read(
         let name = sources::shown(config, path);
         includes.add_source(&name, path);
         let id = sources.add(name, text);
-        parsed.push((path, parse(&mut sources, id, config.form, &mut includes)));
+        parsed.push((path, parse_with(&mut sources, id, &config.read_options(), &mut includes)));
     }
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();
@@ -85,13 +88,22 @@ pub(crate) fn read(
             !main
         });
     }
+    let mut lints = config.lints.clone();
+    for (id, file) in sources.iter() {
+        let extension = Path::new(&file.name).extension();
+        if extension.is_some_and(|e| e.eq_ignore_ascii_case("ff")) {
+            lints.strict_in(id);
+        }
+    }
+    // What is wrong with the comments is found again where names are resolved.
+    (lints, _) = lints.within(&program);
+    lints.apply(&mut diagnostics);
     let found = match any_errors(&diagnostics) {
-        true => resolve_readable(&mut program, &diagnostics),
-        false => resolve(&mut program),
+        true => resolve_readable(&mut program, &diagnostics, &lints),
+        false => resolve_with(&mut program, &lints),
     };
     diagnostics.extend(found);
-    tolerate_fortran(&sources, &mut diagnostics);
-    let report = settle(sources, diagnostics)?;
+    let report = settle(sources, diagnostics, &lints)?;
     let written = program
         .units
         .iter()
@@ -103,27 +115,11 @@ pub(crate) fn read(
         .collect();
     Ok(Read {
         program,
+        lints,
         report,
         written,
         left_out,
     })
-}
-
-/// In plain Fortran files, calls of what is not in the program and arguments of other types
-/// are common and legal enough: old libraries call BLAS without EXTERNAL and hand INTEGER
-/// work space to REAL arguments. Only Farfel sources are held to more.
-fn tolerate_fortran(sources: &Sources, diagnostics: &mut [Diagnostic]) {
-    for d in diagnostics {
-        let tolerable = [&rules::UNKNOWN_PROCEDURE, &rules::ARGUMENT_MISMATCH].contains(&d.rule);
-        let fortran = sources.get(d.span.file).is_some_and(|f| {
-            !Path::new(&f.name)
-                .extension()
-                .is_some_and(|e| e.eq_ignore_ascii_case("ff"))
-        });
-        if tolerable && fortran {
-            d.severity = Severity::Warning;
-        }
-    }
 }
 
 /// Lowers a program to a stage. `exports` are the subprograms that must stay callable from
@@ -133,6 +129,7 @@ pub(crate) fn lower_to(
     program: Program,
     stage: Stage,
     report: Report,
+    lints: &Lints,
     exports: Option<&[String]>,
 ) -> Result<(Program, Vec<Request>, Report), Error> {
     let options = Options {
@@ -141,14 +138,20 @@ pub(crate) fn lower_to(
     let lowered = lower_with(program, stage, &options);
     let mut diagnostics = report.diagnostics;
     diagnostics.extend(lowered.diagnostics);
-    let report = settle(report.sources, diagnostics)?;
+    let report = settle(report.sources, diagnostics, lints)?;
     Ok((lowered.program, lowered.requests, report))
 }
 
 /// Lowers a program up to its derivatives.
 pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
-    let (program, requests, report) = lower_to(read.program, Stage::Stage, read.report, exports)?;
-    Ok(Staged::new(program, requests, report))
+    let (program, requests, report) = lower_to(
+        read.program,
+        Stage::Stage,
+        read.report,
+        &read.lints,
+        exports,
+    )?;
+    Ok(Staged::new(program, requests, report, read.lints))
 }
 
 /// Makes all derivatives of a program. The report has also what the AD tool has to say.
@@ -160,11 +163,16 @@ pub(crate) fn differentiate(
     derivatives.make_all(workers);
     let mut diagnostics = staged.report.diagnostics.clone();
     diagnostics.extend(derivatives.said(0..staged.requests.len()));
-    settle(staged.report.sources.clone(), diagnostics)
+    settle(staged.report.sources.clone(), diagnostics, &staged.lints)
 }
 
 /// Warnings go on, errors end the phase.
-fn settle(sources: Sources, diagnostics: Vec<Diagnostic>) -> Result<Report, Error> {
+fn settle(
+    sources: Sources,
+    mut diagnostics: Vec<Diagnostic>,
+    lints: &Lints,
+) -> Result<Report, Error> {
+    lints.apply(&mut diagnostics);
     let failed = any_errors(&diagnostics);
     let report = Report {
         sources,

@@ -15,6 +15,7 @@ use crate::plan::workers::Workers;
 use crate::timings::From;
 use crate::{Config, Error, Report, ad, archive, files, render, sources, toolchain};
 use farfel_lang::Severity;
+use farfel_lang::diagnostic::Level;
 use farfel_lang::effects::Assigned;
 use farfel_lang::syntax::Form;
 use std::env;
@@ -67,7 +68,7 @@ pub struct Build {
 }
 
 /// A setting that the builder overrides.
-type Change = Box<dyn FnOnce(&mut Config)>;
+type Change = Box<dyn FnOnce(&mut Config) -> Result<(), Error>>;
 
 impl Build {
     /// A build with the settings of `Cargo.toml`.
@@ -78,7 +79,10 @@ impl Build {
     /// Any settings: `change` gets those of `Cargo.toml` and of the calls before this one.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut Config) + 'static) -> Self {
-        self.changes.push(Box::new(change));
+        self.changes.push(Box::new(|c| {
+            change(c);
+            Ok(())
+        }));
         self
     }
 
@@ -102,6 +106,18 @@ impl Build {
         self.configure(move |c| c.form = Some(form))
     }
 
+    /// The last column that is read in fixed form, 72 to 1000.
+    #[must_use]
+    pub fn line_length(self, columns: usize) -> Self {
+        self.configure(move |c| c.line_length = columns)
+    }
+
+    /// Whether lines with `D` in column 1 are code.
+    #[must_use]
+    pub fn debug_lines(self, are_code: bool) -> Self {
+        self.configure(move |c| c.debug_lines = are_code)
+    }
+
     /// A subprogram that Rust can call; without any call of this, all can be called that
     /// can be. Call it again for more.
     #[must_use]
@@ -115,6 +131,25 @@ impl Build {
     pub fn flag(self, flag: impl Into<String>) -> Self {
         let flag = flag.into();
         self.configure(|c| c.flags.push(flag))
+    }
+
+    /// What becomes of a warning: see [`Config::lints`]. A name that is none is an error of
+    /// the build. Later calls outdo earlier ones.
+    ///
+    /// ```no_run
+    /// # use farfel_build::{Build, Level};
+    /// Build::new().lint("unknown-procedure", Level::Deny).compile();
+    /// ```
+    #[must_use]
+    pub fn lint(mut self, name: impl Into<String>, level: Level) -> Self {
+        let name = name.into();
+        self.changes.push(Box::new(move |c| {
+            c.lints.set(&name, level).map_err(|message| Error::Config {
+                origin: "Build::lint".into(),
+                message,
+            })
+        }));
+        self
     }
 
     /// One more directory for INCLUDE files.
@@ -161,7 +196,7 @@ impl Build {
         config.name = variable("CARGO_PKG_NAME")?;
         config.version = variable("CARGO_PKG_VERSION")?;
         for change in self.changes {
-            change(&mut config);
+            change(&mut config)?;
         }
         config.apply_environment(&|name| env::var(name).ok())?;
         config.check()?;

@@ -104,16 +104,19 @@ fn check_name(path: &Path) -> std::io::Result<()> {
 /// Reads a source file. One that is not UTF-8 is read as Latin-1, which is what old
 /// programs with national letters in their comments are written in.
 pub(crate) fn read(path: &Path) -> std::io::Result<Arc<str>> {
+    Ok(read_encoded(path)?.0)
+}
+
+/// Like [`read`], and says whether the file is in Latin-1.
+pub(crate) fn read_encoded(path: &Path) -> std::io::Result<(Arc<str>, bool)> {
     check_name(path)?;
     let bytes = fs::read(path)?;
     Ok(match String::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(e) => e
-            .into_bytes()
-            .into_iter()
-            .map(char::from)
-            .collect::<String>()
-            .into(),
+        Ok(text) => (text.into(), false),
+        Err(e) => {
+            let text: String = e.into_bytes().into_iter().map(char::from).collect();
+            (text.into(), true)
+        }
     })
 }
 

@@ -54,9 +54,9 @@ fn a_change_is_made_again_where_it_reaches() {
         "compile gamma: it is new",
         "compile shared-long: it is new",
         "compile zeta: it is new",
-        "request ALPHA_ADF1_G1",
-        "request BETA_ADF2_G2",
-        "request GAMMA_ADF3_G3",
+        "request ALPHA_ADF1_G1ALPHA",
+        "request BETA_ADF1_G1BETA",
+        "request GAMMA_ADF1_G1GAMMA",
     ];
     assert_eq!(p.steps(), all);
     let first = p.results();
@@ -67,7 +67,7 @@ fn a_change_is_made_again_where_it_reaches() {
         p.made(),
         [
             "compile alpha: changed: text of LEAFA",
-            "request ALPHA_ADF1_G1"
+            "request ALPHA_ADF1_G1ALPHA"
         ]
     );
     // One that is copied to two.
@@ -77,8 +77,8 @@ fn a_change_is_made_again_where_it_reaches() {
         [
             "compile beta: changed: text of SHORT",
             "compile gamma: changed: text of SHORT",
-            "request BETA_ADF2_G2",
-            "request GAMMA_ADF3_G3",
+            "request BETA_ADF1_G1BETA",
+            "request GAMMA_ADF1_G1GAMMA",
         ]
     );
     // One that is an object for itself, and differentiated in two.
@@ -89,8 +89,8 @@ fn a_change_is_made_again_where_it_reaches() {
             "compile alpha: changed: text of LONG",
             "compile beta: changed: text of LONG",
             "compile shared-long: changed: text of LONG",
-            "request ALPHA_ADF1_G1",
-            "request BETA_ADF2_G2",
+            "request ALPHA_ADF1_G1ALPHA",
+            "request BETA_ADF1_G1BETA",
         ]
     );
     // What has no derivative; and initial values, which are not those of a subprogram.
@@ -312,7 +312,7 @@ fn without_a_cache_the_last_build_is_known() {
         p.made(),
         [
             "compile alpha: changed: text of LEAFA",
-            "request ALPHA_ADF1_G1"
+            "request ALPHA_ADF1_G1ALPHA"
         ]
     );
     p.edit("src/a.ff", "3*X*X", "2*X*X");
@@ -320,7 +320,7 @@ fn without_a_cache_the_last_build_is_known() {
         p.made(),
         [
             "compile alpha: changed: text of LEAFA",
-            "request ALPHA_ADF1_G1"
+            "request ALPHA_ADF1_G1ALPHA"
         ]
     );
     assert_same(&p.results(), &before, "back again");

@@ -425,7 +425,7 @@ fn a_clock_that_jumps() {
             steps,
             [
                 "compile alpha: changed: text of LEAFA",
-                "request ALPHA_ADF1_G1"
+                "request ALPHA_ADF1_G1ALPHA"
             ]
         );
         let other = p.clone().into_out(&dir.path().join(factor.to_string()));

@@ -89,6 +89,10 @@ pub enum Command {
     Check(Check),
     /// Print the program after a stage of the compiler
     Expand(Expand),
+    /// Lay source text out: indentation, blanks, continuation lines, source form
+    Fmt(Fmt),
+    /// Say what a fault is about and what to do, by its code or name
+    Explain(Explain),
     /// Show who calls whom and which derivatives that takes, or the steps of a build
     Graph(Graph),
     /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
@@ -242,6 +246,26 @@ fn real_kind(text: &str) -> Result<u8, String> {
     }
 }
 
+/// Levels of warnings. A name outdoes `all` and `warnings`, whatever the order.
+#[derive(Debug, Args)]
+pub struct LintOptions {
+    /// Do not show this warning; `farfel explain` lists them
+    #[arg(short = 'A', long, value_name = "NAME", help_heading = "Warnings")]
+    pub allow: Vec<String>,
+    /// Show this warning
+    #[arg(short = 'W', long, value_name = "NAME", help_heading = "Warnings")]
+    pub warn: Vec<String>,
+    /// Make this warning an error; `warnings` are all that are shown
+    #[arg(short = 'D', long, value_name = "NAME", help_heading = "Warnings")]
+    pub deny: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Code or name of a fault; without, all are listed
+    pub name: Option<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SourceForm {
     Fixed,
@@ -268,6 +292,8 @@ pub struct Build {
     /// Write a page about what ran when and what came from the cache
     #[arg(long)]
     pub timings: bool,
+    #[command(flatten)]
+    pub lints: LintOptions,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -320,6 +346,8 @@ pub struct Check {
     #[arg(short, long)]
     pub release: bool,
     #[command(flatten)]
+    pub lints: LintOptions,
+    #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
     pub cargo: CargoOptions,
@@ -337,6 +365,38 @@ pub struct Expand {
     pub file_options: FileOptions,
     #[command(flatten)]
     pub project: OneProject,
+}
+
+#[derive(Debug, Args)]
+pub struct Fmt {
+    /// What to lay out; without, the sources of the project
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write nothing; say which files would change, and fail if there are any
+    #[arg(long, conflicts_with = "stdout")]
+    pub check: bool,
+    /// Write nothing; show what would change
+    #[arg(long, conflicts_with = "stdout")]
+    pub diff: bool,
+    /// Write to standard output, not to the files
+    #[arg(long, requires = "files")]
+    pub stdout: bool,
+    /// Convert to this source form
+    #[arg(long)]
+    pub form: Option<SourceForm>,
+    /// Letters of names and keywords: keep, lower or upper
+    #[arg(long, value_name = "CASE", default_value = "keep")]
+    #[arg(hide_possible_values = true)]
+    pub case: LetterCase,
+    #[command(flatten)]
+    pub project: OneProject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LetterCase {
+    Keep,
+    Lower,
+    Upper,
 }
 
 #[derive(Debug, Args)]

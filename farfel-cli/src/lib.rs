@@ -16,6 +16,7 @@ mod dependency;
 mod drawing;
 mod error;
 mod files;
+mod lints;
 mod package_name;
 mod project;
 mod shell;

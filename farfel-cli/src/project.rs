@@ -6,7 +6,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use farfel_build::Config;
 use toml_edit::{DocumentMut, TableLike};
 
-use crate::args::{CargoOptions, OneProject};
+use crate::args::{CargoOptions, LintOptions, OneProject};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::unchanged::Unchanged;
@@ -20,10 +20,13 @@ use crate::{cargo, compiler};
 /// # Errors
 ///
 /// There is no project; its sources or settings have faults; there is no compiler.
-pub fn prepare(options: &CargoOptions, shell: &mut Shell) -> Result {
+pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut Shell) -> Result {
     let manifest_dir = manifest_dir(options.manifest_path.as_deref())?;
-    let packages = checkable(&manifest_dir, options)?;
+    let mut packages = checkable(&manifest_dir, options)?;
     let main = Config::load(&manifest_dir)?;
+    for (_, config) in &mut packages {
+        lints.map_or(Ok(()), |l| l.apply(config))?;
+    }
     let configs = || packages.iter().map(|(_, config)| config);
     let before = Unchanged::of(&manifest_dir, options, configs().chain([&main]));
     if before.as_ref().is_some_and(Unchanged::holds) {

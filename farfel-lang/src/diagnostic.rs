@@ -11,6 +11,31 @@ pub enum Severity {
     Error,
 }
 
+/// What becomes of a warning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Nobody is told.
+    Allow,
+    /// It is shown, and the build goes on.
+    Warn,
+    /// It is an error.
+    Deny,
+}
+
+impl Level {
+    /// All of them.
+    pub const ALL: [Level; 3] = [Level::Allow, Level::Warn, Level::Deny];
+
+    /// As settings write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Allow => "allow",
+            Level::Warn => "warn",
+            Level::Deny => "deny",
+        }
+    }
+}
+
 /// A kind of fault: its stable code, its name and what it is about.
 ///
 /// All rules stand in [`rules`], with the text that `farfel explain CODE` prints.
@@ -20,6 +45,9 @@ pub struct Rule {
     pub code: &'static str,
     /// Name in kebab case.
     pub name: &'static str,
+    /// What becomes of its warnings where no setting says otherwise ([`crate::lints`]);
+    /// `None` where there are none, only errors.
+    pub level: Option<Level>,
     /// What the fault is, why it is one, and what to do.
     pub explanation: &'static str,
 }
@@ -100,16 +128,21 @@ pub fn any_errors(diagnostics: &[Diagnostic]) -> bool {
 /// Every kind of fault that Farfel reports.
 ///
 /// Codes are never reused. F00xx: text and syntax. F01xx: names and types.
-/// F02xx: nested subprograms and lowering. F03xx: AD. F04xx: building.
+/// F02xx: nested subprograms and lowering. F03xx: AD. F04xx: building. F05xx: what is legal,
+/// or compiles, and is probably not meant.
+///
+/// Rules with a [`Level`] have warnings, whose level can be set; the others are errors.
 pub mod rules {
-    use super::Rule;
+    use super::{Level, Rule};
 
     macro_rules! rules {
-        ($($(#[$doc:meta])* $id:ident = $code:literal, $name:literal, $text:literal;)*) => {
-            $($(#[$doc])* #[doc = $text] pub static $id: Rule = Rule { code: $code, name: $name, explanation: $text };)*
+        ($($id:ident = $code:literal, $name:literal, $($level:ident,)? $text:literal;)*) => {
+            $(#[doc = $text] pub static $id: Rule = Rule { code: $code, name: $name, level: rules!(@ $($level)?), explanation: $text };)*
             /// All rules, in the order of their codes.
             pub static ALL: &[&Rule] = &[$(&$id),*];
         };
+        (@) => { None };
+        (@ $level:ident) => { Some(Level::$level) };
     }
 
     rules! {
@@ -129,20 +162,22 @@ pub mod rules {
             "The statement may not stand here: specification statements come first, then nested subprograms and statement functions, then executable statements.";
         UNSUPPORTED = "F0008", "unsupported",
             "The statement is right, but this version of Farfel does not handle it yet.";
+        CONSTRUCT_NAME = "F0009", "construct-name",
+            "The name of a construct stands before its first statement, with a colon, and again after its END; CYCLE and EXIT name a construct around them.";
         UNDECLARED = "F0101", "undeclared",
             "Under IMPLICIT NONE every name needs a declaration.";
         CONFLICTING_DECLARATION = "F0102", "conflicting-declaration",
             "A name is declared twice in ways that exclude each other.";
-        ARGUMENT_MISMATCH = "F0103", "argument-mismatch",
-            "A call does not fit the subprogram it calls: the number of arguments, a type, an array where a scalar is wanted, or a procedure where data is wanted.";
+        ARGUMENT_MISMATCH = "F0103", "argument-mismatch", Warn,
+            "A call does not fit the subprogram it calls: the number of arguments, a procedure where data is wanted or the reverse, CHARACTER where a number is wanted. Compilers that see both only warn, so old code is full of it; what runs then is undefined. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
         TYPE_MISMATCH = "F0104", "type-mismatch",
             "Operands, or the two sides of an assignment, are of types that do not go together.";
         DUPLICATE_UNIT = "F0105", "duplicate-unit",
             "Two program units have the same name.";
         NOT_ASSIGNABLE = "F0106", "not-assignable",
             "Only variables, array elements, substrings and the function's own result can be assigned.";
-        UNKNOWN_PROCEDURE = "F0107", "unknown-procedure",
-            "No program unit, nested subprogram, intrinsic function or declared array has this name.";
+        UNKNOWN_PROCEDURE = "F0107", "unknown-procedure", Warn,
+            "No program unit, nested subprogram, intrinsic function or declared array has this name. Where a library provides it, EXTERNAL says so. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
         NOT_A_PROCEDURE = "F0108", "not-a-procedure",
             "The name is called like a procedure but it is a variable.";
         RANK_MISMATCH = "F0109", "rank-mismatch",
@@ -161,18 +196,26 @@ pub mod rules {
             "The closing of an AD block names a variable that the block does not compute.";
         AD_JUMP = "F0303", "ad-jump",
             "An AD block is entered at its top and left at its bottom; GOTO into or out of it, RETURN, ENTRY and alternate returns are not allowed.";
-        AD_UNKNOWN_PROCEDURE = "F0304", "ad-unknown-procedure",
+        AD_UNKNOWN_PROCEDURE = "F0304", "ad-unknown-procedure", Warn,
             "A derivative needs the text of a procedure that is not known here.";
-        AD_UNSUPPORTED = "F0305", "ad-unsupported",
+        AD_UNSUPPORTED = "F0305", "ad-unsupported", Warn,
             "The chosen AD tool cannot differentiate this construct yet.";
         AD_RECURSION = "F0306", "ad-recursion",
             "A derivative would be needed to generate itself.";
-        AD_LOST_DERIVATIVE = "F0307", "lost-derivative",
+        AD_LOST_DERIVATIVE = "F0307", "lost-derivative", Warn,
             "A value that carries a derivative passes through something that drops it, such as an INTEGER.";
-        AD_TOOL = "F0308", "ad-tool",
+        AD_TOOL = "F0308", "ad-tool", Warn,
             "The AD tool reports something about the program, or it failed, or what it wrote cannot be used. The message says in its own words what it is, with its own code where it has one.";
-        COMPILER = "F0401", "compiler",
-            "The Fortran compiler refused the program.";
+        COMPILER = "F0401", "compiler", Warn,
+            "The Fortran compiler refused the program, or warns of it.";
+        UNKNOWN_LINT = "F0500", "unknown-lint",
+            "A setting or a comment `!farfel: allow(NAME)` names no warning. `farfel explain` lists all of them. What is always an error cannot be allowed.";
+        SUSPICIOUS_LAYOUT = "F0501", "suspicious-layout", Warn,
+            "The statement means something else than it looks like: blanks mean nothing in fixed form, and some labels have no effect.";
+        ARGUMENT_TYPE = "F0502", "argument-type", Warn,
+            "An actual argument has another type than the dummy argument. The subprogram then reads the same storage as something else, which old code does on purpose: a COMPLEX array as pairs of REAL, work space for several types. No derivative goes through it. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
+        ARGUMENT_SHAPE = "F0503", "argument-shape", Warn,
+            "An actual argument is smaller than the dummy argument: a scalar where an array is wanted, or an array with fewer elements. An array element is fine: the array begins there. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
     }
 }
 

@@ -10,6 +10,8 @@
 //! | lower | [`lower`] | lift, specialize, prune, outline, stage |
 //! | print | [`mod@print`] | a program after any step → Fortran text |
 //!
+//! Besides, [`mod@format`] lays source text out anew.
+//!
 //! **Invariant:** this crate does no input or output. It starts no process, opens no
 //! file and reads no environment variable; INCLUDE files come through a
 //! [`syntax::Loader`] that the caller supplies.
@@ -18,10 +20,13 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod callgraph;
+pub mod constant;
 pub mod diagnostic;
 pub mod effects;
+pub mod format;
 pub mod intrinsics;
 pub mod ir;
+pub mod lints;
 pub mod lower;
 pub mod print;
 pub mod resolve;

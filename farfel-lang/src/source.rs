@@ -20,6 +20,12 @@ pub struct Span {
     pub end: u32,
 }
 
+impl Default for Span {
+    fn default() -> Self {
+        Span::NONE
+    }
+}
+
 impl Span {
     /// The span of code that stands in no source file.
     pub const NONE: Span = Span {

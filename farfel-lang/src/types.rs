@@ -1,5 +1,6 @@
 //! The types of expressions.
 
+use crate::intrinsics::{Intrinsic, ResultType};
 use crate::ir::{BinOp, Class, Expr, ExprKind, Percent, Type, UnOp, Unit};
 
 /// The type of an expression of a resolved unit; `None` for what has none (a procedure
@@ -8,7 +9,14 @@ use crate::ir::{BinOp, Class, Expr, ExprKind, Percent, Type, UnOp, Unit};
 /// Looks only at the unit's own symbols, which after `resolve` all carry their type.
 pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
     match &expr.kind {
-        ExprKind::Int(_) => Some(Type::INTEGER),
+        ExprKind::Int(_) | ExprKind::Bits(_) => Some(Type::INTEGER),
+        ExprKind::Kind(constant, bytes) => Some(match constant.kind {
+            ExprKind::Logical(_) => Type::Logical(*bytes),
+            _ => Type::Integer(*bytes),
+        }),
+        ExprKind::Array(a) => {
+            a.ty.or_else(|| type_of(unit, first_item(a.items.first()?)?))
+        }
         ExprKind::Real(text) => Some(real_constant_type(text)),
         ExprKind::Complex(p) => {
             let parts = type_of(unit, &p.0)?.promote(type_of(unit, &p.1)?);
@@ -21,10 +29,7 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
         ExprKind::Char(_) | ExprKind::Substring(..) => Some(Type::Character),
         ExprKind::Var(s) | ExprKind::Apply(s, _) | ExprKind::Element(s, _) => unit.symbols[*s].ty,
         ExprKind::Call(s, args) => match &unit.symbols[*s].class {
-            Class::Intrinsic(i) => {
-                let types: Option<Vec<Type>> = args.iter().map(|a| type_of(unit, a)).collect();
-                Some(i.result_type(&types?))
-            }
+            Class::Intrinsic(i) => intrinsic_type(unit, i, args),
             _ => unit.symbols[*s].ty,
         },
         ExprKind::Unary(UnOp::Not, _) => Some(Type::LOGICAL),
@@ -48,9 +53,88 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
     }
 }
 
+/// The number of dimensions of a value of a resolved unit; 0 for a scalar.
+pub fn rank(unit: &Unit, e: &Expr) -> usize {
+    match &e.kind {
+        ExprKind::Var(s) => unit.symbols[*s].dims.len(),
+        ExprKind::Element(_, subscripts) => subscripts
+            .iter()
+            .filter(|s| matches!(s.kind, ExprKind::Range(..)))
+            .count(),
+        ExprKind::Array(_) => 1,
+        // Functions take and give scalars, but for intrinsic ones, which go by elements.
+        ExprKind::Call(s, args) => match unit.symbols[*s].class {
+            Class::Intrinsic(i) => i.result_rank(args, &|e| rank(unit, e), &|e| {
+                matches!(type_of(unit, e), Some(Type::Integer(_)))
+            }),
+            _ => 0,
+        },
+        _ => e
+            .children()
+            .into_iter()
+            .map(|c| rank(unit, c))
+            .max()
+            .unwrap_or(0),
+    }
+}
+
+/// The type of a reference to an intrinsic function.
+fn intrinsic_type(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> Option<Type> {
+    let of = |e: &Expr| match &e.kind {
+        ExprKind::Keyword(_, value) => type_of(unit, value),
+        _ => type_of(unit, e),
+    };
+    let kind_at = i.kind_at.map(usize::from);
+    let is_kind = |(at, e): &(usize, &Expr)| {
+        kind_at.is_some_and(|k| match &e.kind {
+            ExprKind::Keyword(name, _) => name == "KIND",
+            _ => *at == k,
+        })
+    };
+    let ty = match i.result {
+        ResultType::Fixed(ty) => ty,
+        _ => {
+            let types: Option<Vec<Type>> = args
+                .iter()
+                .enumerate()
+                .filter(|x| !is_kind(x))
+                .map(|(_, e)| of(e))
+                .collect();
+            i.result_type(&types?)
+        }
+    };
+    let kind = args
+        .iter()
+        .enumerate()
+        .find(is_kind)
+        .map(|(_, e)| match &e.kind {
+            ExprKind::Keyword(_, value) => &**value,
+            _ => e,
+        });
+    let Some(kind) = kind.and_then(|e| crate::constant::integer(&unit.symbols, e)) else {
+        return Some(ty);
+    };
+    let kind = u8::try_from(kind).ok()?;
+    Some(match ty {
+        Type::Integer(_) => Type::Integer(kind),
+        Type::Real(_) => Type::Real(kind),
+        Type::Complex(_) => Type::Complex(kind),
+        Type::Logical(_) => Type::Logical(kind),
+        Type::Character => Type::Character,
+    })
+}
+
+/// The first element of an array constructor, through implied DOs.
+fn first_item(item: &Expr) -> Option<&Expr> {
+    match &item.kind {
+        ExprKind::ImpliedDo(d) => first_item(d.items.first()?),
+        _ => Some(item),
+    }
+}
+
 /// The type of a real constant: double precision when its exponent letter is `D`, quadruple
 /// when it is `Q`.
-fn real_constant_type(text: &str) -> Type {
+pub(crate) fn real_constant_type(text: &str) -> Type {
     if text.contains('D') {
         Type::DOUBLE
     } else if text.contains('Q') {

@@ -203,6 +203,10 @@ fn compile(name: &str, suffix: &str, text: &str, main: bool) -> Option<String> {
     std::fs::write(&source, text).unwrap();
     let mut gfortran = Command::new("gfortran");
     gfortran.args(["-std=legacy", "-w"]).current_dir(&folder);
+    // What gfortran only takes when asked, the program names in its first comment.
+    if let Some((_, flags)) = text.lines().next().and_then(|l| l.split_once("flags: ")) {
+        gfortran.args(flags.split_whitespace());
+    }
     if main {
         gfortran.args(["-o", "program"]);
     } else {

@@ -108,7 +108,7 @@ fn check(e: Expr, form: Form, depth: usize) -> Result<(), TestCaseError> {
             StmtKind::If(IfBlock {
                 arms: vec![(Expr::new(ExprKind::Logical(true), S), vec![stmt])],
                 otherwise: None,
-                end_label: None,
+                ..IfBlock::default()
             }),
             S,
         );

@@ -289,6 +289,7 @@ fn a_terminal_statement_that_a_pass_removed_is_replaced() {
         },
         body,
         end: DoEnd::Label(10),
+        end_span: Span::NONE,
     };
     let outer = Do {
         body: vec![Stmt::new(StmtKind::Do(Box::new(inner.clone())), S)],
@@ -313,7 +314,7 @@ fn a_block_in_a_logical_if_becomes_a_block_if() {
         StmtKind::If(IfBlock {
             arms: vec![(m.var("L"), vec![m.assign("X", int(1))])],
             otherwise: None,
-            end_label: None,
+            ..IfBlock::default()
         }),
         S,
     );
@@ -344,7 +345,7 @@ fn deep_blocks_leave_room_for_their_statements() {
             StmtKind::If(IfBlock {
                 arms: vec![(m.var("L"), vec![stmt])],
                 otherwise: None,
-                end_label: None,
+                ..IfBlock::default()
             }),
             S,
         );
@@ -514,7 +515,7 @@ fn constants_survive_their_line_breaks() {
                     StmtKind::If(IfBlock {
                         arms: vec![(expr(ExprKind::Logical(true)), vec![stmt])],
                         otherwise: None,
-                        end_label: None,
+                        ..IfBlock::default()
                     }),
                     S,
                 );

@@ -506,8 +506,8 @@ fn order_of_requests() {
     "#);
     insta::assert_debug_snapshot!(order("blocks that call blocks"), @r#"
     [
-        "B_ADR2_G2 Reverse d[2]/d[0] pairs [0, 2]",
-        "A_ADR1_G1 Reverse d[3]/d[0] pairs [0, 2, 3]",
+        "B_ADR1_G1B Reverse d[2]/d[0] pairs [0, 2]",
+        "A_ADR1_G1A Reverse d[3]/d[0] pairs [0, 2, 3]",
     ]
     "#);
 }

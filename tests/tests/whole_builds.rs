@@ -266,9 +266,9 @@ fn what_depends_on_the_tool() {
                 "compile alpha: changed: tool",
                 "compile beta: changed: tool",
                 "compile gamma: changed: tool",
-                "request ALPHA_ADF1_G1",
-                "request BETA_ADF2_G2",
-                "request GAMMA_ADF3_G3",
+                "request ALPHA_ADF1_G1ALPHA",
+                "request BETA_ADF1_G1BETA",
+                "request GAMMA_ADF1_G1GAMMA",
             ]
         );
         assert_eq!(values(&p.library(), dir), "27 45 27 16.5 ");

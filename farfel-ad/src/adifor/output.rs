@@ -17,7 +17,8 @@ use farfel_lang::ir::{
     StmtKind, SymId, Symbol, Type, Unit, UnitKind, for_each_symbol_mut, unused_name, verify,
     walk_block,
 };
-use farfel_lang::resolve::resolve;
+use farfel_lang::lints::Lints;
+use farfel_lang::resolve::resolve_with;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Sources, Span};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -108,7 +109,7 @@ impl Reader<'_> {
         all.units.extend(new.filter(|u| !known.contains(&u.name)));
         let mut found = written.diagnostics;
         if found.iter().all(|d| !d.is_error()) {
-            found = resolve(&mut all);
+            found = resolve_with(&mut all, &Lints::strict());
         }
         let wrong = found.iter().find(|d| {
             // Procedures without text are looked at below.

@@ -43,6 +43,7 @@ pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stm
                 },
                 body: vec![stmt],
                 end: DoEnd::EndDo(None),
+                end_span: Span::NONE,
             })),
             span,
         );

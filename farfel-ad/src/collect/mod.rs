@@ -130,8 +130,11 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let stmt = &mut block[from];
-            for inner in stmt.blocks_mut() {
-                changed |= self.block(inner);
+            // In WHERE every assignment means elements of arrays only.
+            if !matches!(stmt.kind, StmtKind::Where(_)) {
+                for inner in stmt.blocks_mut() {
+                    changed |= self.block(inner);
+                }
             }
             if let StmtKind::LogicalIf(_, inner) = &mut stmt.kind
                 && stretch::len(self.unit, std::slice::from_ref(inner)) == 1

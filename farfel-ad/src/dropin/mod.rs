@@ -28,6 +28,7 @@ use farfel_lang::ir::{
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::{Loader, parse};
+use farfel_lang::lints::Lints;
 use farfel_lang::{Diagnostic, FileId, Severity, Sources};
 use options::{Mode, Options};
 use std::collections::{HashMap, HashSet};
@@ -77,20 +78,15 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         diagnostics.extend(parsed.diagnostics);
     }
     let found = match any_errors(&diagnostics) {
-        true => resolve_readable(&mut program, &diagnostics),
+        true => resolve_readable(&mut program, &diagnostics, &Lints::default()),
         false => resolve(&mut program),
     };
     diagnostics.extend(found);
     diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
     for d in &mut diagnostics {
-        // Old libraries call what is not in the sources, with other types, and pass
-        // functions without telling theirs. The compiler has the last word on that.
-        let tolerable = [
-            &rules::UNKNOWN_PROCEDURE,
-            &rules::ARGUMENT_MISMATCH,
-            &rules::TYPE_MISMATCH,
-        ];
-        if tolerable.contains(&d.rule) {
+        // Old libraries pass functions without telling their types. The compiler has the last
+        // word on that.
+        if d.rule == &rules::TYPE_MISMATCH {
             d.severity = Severity::Warning;
         }
     }

@@ -8,7 +8,7 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,
 };
-use farfel_lang::types::type_of;
+use farfel_lang::types::{rank, type_of};
 
 impl Gen<'_> {
     /// The type of an expression; REAL where there is none.
@@ -36,20 +36,7 @@ impl Gen<'_> {
 
     /// Is it a whole array or an expression of such?
     pub(super) fn is_array_valued(&self, e: &Expr) -> bool {
-        match &e.kind {
-            ExprKind::Var(s) => self.unit.symbols[*s].is_array(),
-            ExprKind::Element(_, subs) => {
-                subs.iter().any(|s| matches!(s.kind, ExprKind::Range(..)))
-            }
-            ExprKind::Call(s, args) => {
-                matches!(self.unit.symbols[*s].class, Class::Intrinsic(_))
-                    && args.iter().any(|a| self.is_array_valued(a))
-            }
-            ExprKind::Paren(_) | ExprKind::Unary(..) | ExprKind::Binary(..) => {
-                e.children().iter().any(|c| self.is_array_valued(c))
-            }
-            _ => false,
-        }
+        rank(&self.unit, e) > 0
     }
 
     fn has_calls(&self, e: &Expr) -> bool {
@@ -211,7 +198,7 @@ impl Gen<'_> {
             StmtKind::If(IfBlock {
                 arms: vec![(condition, set(then))],
                 otherwise: Some(set(otherwise)),
-                end_label: None,
+                ..IfBlock::default()
             }),
             span,
         ));
@@ -395,6 +382,7 @@ impl Gen<'_> {
                 }
             }
             ExprKind::Binary(op, a, b) => self.binary(e, *op, a, b),
+            ExprKind::Array(a) => self.constructor(e, a),
             ExprKind::Call(s, args) => match self.source_class(*s) {
                 Class::Intrinsic(i) => self.intrinsic_tangent(e, i, *s, args),
                 Class::StatementFunction(dummies, value) => {

@@ -17,7 +17,10 @@
 //! COMMON blocks with active variables have a block of derivatives beside them, named
 //! after the block and the suffix.
 
+mod arrays;
+mod blocks;
 mod expr;
+mod functions;
 mod interface;
 mod names;
 mod rules;

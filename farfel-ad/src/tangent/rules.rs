@@ -14,7 +14,6 @@
 //! | MOD(x, y) | jumps | that of x - AINT(x/y)*y with AINT held |
 
 use super::stmt::{Gen, Value};
-use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::{BinOp, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
 
@@ -35,13 +34,19 @@ impl Gen<'_> {
                 d: None,
             };
         }
-        let mut values: Vec<Value> = args.iter().map(|a| self.tangent(a)).collect();
+        let mut values: Vec<Value> = args.iter().map(|a| self.actual_tangent(a)).collect();
         let types: Vec<Type> = args.iter().map(|a| self.ty(a)).collect();
         if values.iter().all(|v| v.d.is_none()) {
             return Value {
                 p: rebuild(values.into_iter().map(|v| v.p).collect()),
                 d: None,
             };
+        }
+        if let Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque = i.op {
+            return self.array_intrinsic(e, i, values, ty, &rebuild);
+        }
+        if args.iter().any(|a| matches!(a.kind, ExprKind::Keyword(..))) {
+            return self.not_known(e, i, "has keyword arguments", "write them by position");
         }
         match i.op {
             Op::Aint | Op::Anint | Op::Nint | Op::Other => Value {
@@ -133,18 +138,12 @@ impl Gen<'_> {
                 }
             }
             Op::Gamma | Op::LogGamma => {
-                let fault = Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
-                    span,
-                    format!("the derivative of {} is not known to the built-in engine", i.name),
+                self.not_known(
+                    e,
+                    i,
+                    "needs the digamma function",
+                    "write the function in Fortran, for instance by its asymptotic series; then it can be differentiated",
                 )
-                .label("needs the digamma function")
-                .help("write the function in Fortran, for instance by its asymptotic series; then it can be differentiated");
-                self.errors.push(self.engine.asked_by(fault));
-                Value {
-                    p: e.clone(),
-                    d: None,
-                }
             }
             _ => {
                 let a = values.remove(0);
@@ -282,7 +281,8 @@ impl Gen<'_> {
             Op::Aint | Op::Anint | Op::Nint | Op::Other
             // These have rules of their own, above.
             | Op::Convert | Op::Mod | Op::Sign | Op::Dim | Op::Dprod | Op::Max | Op::Min
-            | Op::Aimag | Op::Conjg | Op::Atan2 | Op::Gamma | Op::LogGamma => {
+            | Op::Aimag | Op::Conjg | Op::Atan2 | Op::Gamma | Op::LogGamma
+            | Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque => {
                 return Value { p: primal, d: None };
             }
         };
@@ -371,7 +371,7 @@ impl Gen<'_> {
                     StmtKind::If(IfBlock {
                         arms: vec![(condition, set)],
                         otherwise: None,
-                        end_label: None,
+                        ..IfBlock::default()
                     }),
                     span,
                 ));

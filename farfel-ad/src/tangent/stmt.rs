@@ -30,7 +30,7 @@ pub(super) struct Gen<'a> {
     pub source: &'a Unit,
     pub space: &'a Space,
     pub activity: &'a Activity,
-    problem: &'a Problem<'a>,
+    pub(super) problem: &'a Problem<'a>,
     /// The unit under construction. It begins as a copy, so that symbols keep their
     /// handles.
     pub unit: Unit,
@@ -56,12 +56,12 @@ pub(super) struct Gen<'a> {
     /// Varied while the statement at hand is carried out.
     pub varied: Set,
     /// Live derivatives after it, and those that it reads itself.
-    live: Set,
-    cursor: usize,
+    pub(super) live: Set,
+    pub(super) cursor: usize,
     moves: Vec<Vec<Move>>,
-    jumped_to: HashSet<Label>,
-    labels: HashSet<Label>,
-    moved_labels: HashMap<Label, Label>,
+    pub(super) jumped_to: HashSet<Label>,
+    pub(super) labels: HashSet<Label>,
+    pub(super) moved_labels: HashMap<Label, Label>,
 }
 
 /// Generates the derivative of `source` in a context. `root`: it is the head of a request,
@@ -141,6 +141,7 @@ pub(super) fn generate(
                 }
             }
             StmtKind::If(b) => labels.extend(b.end_label),
+            StmtKind::Select(b) => labels.extend(b.end.label),
             _ => {}
         }
     });
@@ -217,7 +218,7 @@ impl Gen<'_> {
     }
 
     /// What a statement makes of itself, in front its label.
-    fn stmt(&mut self, s: &Stmt) -> Block {
+    pub(super) fn stmt(&mut self, s: &Stmt) -> Block {
         let node = self.cursor;
         self.cursor += 1;
         self.span = s.span;
@@ -253,6 +254,8 @@ impl Gen<'_> {
         match &s.kind {
             StmtKind::Assign(target, value) => self.assign(target, value, node),
             StmtKind::If(b) => self.if_block(&b.arms, b, span),
+            StmtKind::Select(b) => self.select(b, span),
+            StmtKind::Where(b) => self.where_block(b, span),
             StmtKind::LogicalIf(c, inner) => {
                 let c = self.primal(c);
                 let pre = std::mem::take(&mut self.pre);
@@ -264,7 +267,7 @@ impl Gen<'_> {
                     one(StmtKind::If(IfBlock {
                         arms: vec![(c, inner)],
                         otherwise: None,
-                        end_label: None,
+                        ..IfBlock::default()
                     }))
                 }
             }
@@ -380,7 +383,7 @@ impl Gen<'_> {
     }
 
     /// Sets the derivatives to zero of variables that got a new, passive value.
-    fn zero_after(&mut self, target: &Expr, whole: bool, node: usize) -> Option<Stmt> {
+    pub(super) fn zero_after(&mut self, target: &Expr, whole: bool, node: usize) -> Option<Stmt> {
         let s = target.base()?;
         let loc = self.space.loc(s);
         if !differentiable(&self.unit.symbols[s])
@@ -393,155 +396,6 @@ impl Gen<'_> {
         let d = self.derivative_designator(&target);
         let zero = self.zero(self.unit.symbols[s].ty.unwrap_or(Type::REAL));
         Some(Stmt::assign(d, zero, self.span))
-    }
-
-    fn if_block(&mut self, arms: &[(Expr, Block)], b: &IfBlock, span: Span) -> Block {
-        let Some(((first, body), rest)) = arms.split_first() else {
-            return Vec::new();
-        };
-        let facts = (self.varied.clone(), self.live.clone());
-        let first = self.primal(first);
-        let outer_pre = std::mem::take(&mut self.pre);
-        let mut out = IfBlock {
-            arms: vec![(first, self.block(body))],
-            otherwise: None,
-            end_label: None,
-        };
-        (self.varied, self.live) = facts.clone();
-        self.span = span;
-        if rest.is_empty() {
-            out.otherwise = b.otherwise.as_ref().map(|b| self.block(b));
-        } else {
-            let mut others = self.if_block(rest, b, span);
-            let mut pre = std::mem::take(&mut self.pre);
-            match others.pop() {
-                Some(Stmt {
-                    kind: StmtKind::If(inner),
-                    ..
-                }) if pre.is_empty() && others.is_empty() => {
-                    out.arms.extend(inner.arms);
-                    out.otherwise = inner.otherwise;
-                }
-                // A condition that needs statements before it.
-                last => {
-                    pre.append(&mut others);
-                    pre.extend(last);
-                    out.otherwise = Some(pre);
-                }
-            }
-        }
-        if arms.len() == b.arms.len() {
-            out.end_label = b.end_label;
-        }
-        self.pre = outer_pre;
-        vec![Stmt::new(StmtKind::If(out), span)]
-    }
-
-    fn do_loop(&mut self, d: &Do, span: Span) -> Block {
-        let node = self.cursor - 1;
-        let mut zero = None;
-        let control = match &d.control {
-            DoControl::Count {
-                var,
-                from,
-                to,
-                step,
-            } => {
-                let loc = self.space.loc(*var);
-                if differentiable(&self.unit.symbols[*var])
-                    && self.activity.live[node].contains(loc)
-                {
-                    if self.is_varied(from) || step.as_ref().is_some_and(|s| self.is_varied(s)) {
-                        self.errors.push(
-                            Diagnostic::error(
-                                &rules::AD_UNSUPPORTED,
-                                from.span,
-                                "derivatives would go through the loop variable",
-                            )
-                            .label("varies with the independents")
-                            .help("count with an INTEGER and compute the value in the loop"),
-                        );
-                    }
-                    zero = self.zero_after(&Expr::var(*var, span), true, node);
-                }
-                DoControl::Count {
-                    var: *var,
-                    from: self.primal(from),
-                    to: self.primal(to),
-                    step: step.as_ref().map(|s| self.primal(s)),
-                }
-            }
-            DoControl::While(c) => {
-                let before = self.pre.len();
-                let c = self.primal(c);
-                if self.pre.len() > before {
-                    self.errors.push(
-                        Diagnostic::error(
-                            &rules::AD_UNSUPPORTED,
-                            c.span,
-                            "derivatives would go through a function call in the condition of DO WHILE",
-                        )
-                        .help("assign the function's value to a variable, before the loop and at its end"),
-                    );
-                }
-                DoControl::While(c)
-            }
-            DoControl::Forever => DoControl::Forever,
-        };
-        let mut pre = std::mem::take(&mut self.pre);
-        pre.extend(zero);
-        let mut body = Vec::new();
-        let mut end = d.end;
-        for (i, s) in d.body.iter().enumerate() {
-            let mut made = self.stmt(s);
-            if let (true, DoEnd::Label(l)) = (i + 1 == d.body.len(), d.end) {
-                end = self.terminal(l, s, &mut made);
-            }
-            body.append(&mut made);
-        }
-        self.pre = pre;
-        vec![Stmt::new(
-            StmtKind::Do(Box::new(Do {
-                name: d.name.clone(),
-                control,
-                body,
-                end,
-            })),
-            span,
-        )]
-    }
-
-    /// Sees to it that the last statement of a loop bears the label that ends the loop.
-    fn terminal(&mut self, label: Label, source: &Stmt, made: &mut Block) -> DoEnd {
-        if let StmtKind::Do(_) = source.kind {
-            // The inner loop has the terminal statement.
-            let l = self.moved_labels.get(&label).copied().unwrap_or(label);
-            return DoEnd::Label(l);
-        }
-        if made.len() == 1 && simple_statement(&made[0]) {
-            return DoEnd::Label(label);
-        }
-        let l = if self.jumped_to.contains(&label) {
-            // Who jumps there wants the statement itself carried out.
-            let l = (1..=99_999)
-                .rev()
-                .find(|l| !self.labels.contains(l))
-                .unwrap_or(label);
-            self.labels.insert(l);
-            self.moved_labels.insert(label, l);
-            l
-        } else {
-            if let Some(first) = made.first_mut() {
-                first.label = None;
-            }
-            label
-        };
-        made.push(Stmt {
-            label: Some(l),
-            kind: StmtKind::Continue,
-            span: source.span,
-        });
-        DoEnd::Label(l)
     }
 
     fn call_statement(&mut self, callee: SymId, args: &[Expr], node: usize) -> Block {
@@ -644,6 +498,7 @@ impl Gen<'_> {
                         },
                         body,
                         end: DoEnd::EndDo(None),
+                        end_span: Span::NONE,
                     })),
                     self.span,
                 )]
@@ -729,7 +584,7 @@ impl Gen<'_> {
 }
 
 /// May it stand in a logical IF, or end a labelled loop?
-fn simple_statement(s: &Stmt) -> bool {
+pub(super) fn simple_statement(s: &Stmt) -> bool {
     matches!(
         s.kind,
         StmtKind::Assign(..)
@@ -748,4 +603,5 @@ fn simple_statement(s: &Stmt) -> bool {
             | StmtKind::Exit(_)
             | StmtKind::Allocation(_)
     ) || matches!(&s.kind, StmtKind::LogicalIf(_, inner) if simple_statement(inner))
+        || matches!(&s.kind, StmtKind::Where(w) if w.statement)
 }

@@ -469,6 +469,7 @@ impl Gen<'_> {
                     },
                     body: vec![made],
                     end: DoEnd::EndDo(None),
+                    end_span: Span::NONE,
                 })),
                 span,
             );

@@ -248,7 +248,7 @@ impl Directions<'_> {
                                 made.map_or_else(|m| m, |one| one.into()),
                             )],
                             otherwise: None,
-                            end_label: None,
+                            ..IfBlock::default()
                         }),
                     };
                 }
@@ -257,6 +257,11 @@ impl Directions<'_> {
                         *arm = self.block(std::mem::take(arm));
                     }
                     b.otherwise = b.otherwise.take().map(|b| self.block(b));
+                }
+                StmtKind::Select(b) => {
+                    for c in &mut b.cases {
+                        c.body = self.block(std::mem::take(&mut c.body));
+                    }
                 }
                 StmtKind::Do(d) => {
                     d.body = self.block(std::mem::take(&mut d.body));
@@ -287,7 +292,7 @@ impl Directions<'_> {
         let DoEnd::Label(label) = d.end else { return };
         let ends = d.body.last().is_some_and(|last| match &last.kind {
             StmtKind::Do(inner) => inner.end == DoEnd::Label(label),
-            StmtKind::If(_) => false,
+            StmtKind::If(_) | StmtKind::Select(_) => false,
             _ => last.label == Some(label),
         });
         if !ends {
@@ -308,6 +313,7 @@ impl Directions<'_> {
                 },
                 body,
                 end: DoEnd::EndDo(None),
+                end_span: span,
             })),
             span,
         )

@@ -207,6 +207,7 @@ impl Pass<'_> {
                     control,
                     body: vec![stmt],
                     end: DoEnd::EndDo(None),
+                    end_span: span,
                 })),
                 span,
             );

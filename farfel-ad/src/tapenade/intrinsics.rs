@@ -66,6 +66,10 @@ fn generic(i: &Intrinsic, result: Type) -> Option<&'static str> {
         | Op::Erfc
         | Op::Gamma
         | Op::LogGamma
+        | Op::Linear
+        | Op::Bilinear
+        | Op::Merge
+        | Op::Opaque
         | Op::Other => return None,
     })
 }

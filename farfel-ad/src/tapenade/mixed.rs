@@ -46,7 +46,7 @@ fn in_block(unit: &mut Unit, block: &mut Block, ends: &HashSet<Label>) {
             s.kind = StmtKind::If(IfBlock {
                 arms: vec![(c.clone(), vec![(**inner).clone()])],
                 otherwise: None,
-                end_label: None,
+                ..IfBlock::default()
             });
         }
         for b in s.blocks_mut() {

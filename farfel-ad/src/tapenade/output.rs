@@ -6,7 +6,8 @@ use crate::external::Ran;
 use farfel_lang::Sources;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Class, ExprKind, Name, Place, Request, StmtKind, Unit, walk_block};
-use farfel_lang::resolve::resolve;
+use farfel_lang::lints::Lints;
+use farfel_lang::resolve::resolve_with;
 use farfel_lang::syntax::{Form, Loader, parse};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ pub(super) fn read(
     let mut found: Vec<Diagnostic> = parsed.diagnostics;
     if !found.iter().any(Diagnostic::is_error) {
         program.units.iter_mut().for_each(stack::declare_calls);
-        found = resolve(&mut program);
+        found = resolve_with(&mut program, &Lints::strict());
     }
     // What is wrong with the input was reported when it was read for the first time, or is
     // no concern of the tool's.

@@ -125,7 +125,7 @@ fn hide_in(unit: &mut Unit, block: &mut Block, placeholders: &mut Vec<Placeholde
             s.kind = StmtKind::If(IfBlock {
                 arms: vec![(c.clone(), vec![(**inner).clone()])],
                 otherwise: None,
-                end_label: None,
+                ..IfBlock::default()
             });
         }
         for b in s.blocks_mut() {

@@ -181,6 +181,7 @@ impl Builder {
                     control,
                     body,
                     end,
+                    end_span: Span::NONE,
                 })),
                 AT,
             )];

@@ -6,6 +6,7 @@ use crate::Report;
 use farfel_ad::AdTool;
 use farfel_lang::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
+use farfel_lang::lints::Lints;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
@@ -16,15 +17,22 @@ pub(crate) struct Staged {
     pub requests: Vec<Request>,
     pub references: References,
     pub report: Report,
+    pub lints: Lints,
 }
 
 impl Staged {
-    pub(crate) fn new(program: Program, requests: Vec<Request>, report: Report) -> Staged {
+    pub(crate) fn new(
+        program: Program,
+        requests: Vec<Request>,
+        report: Report,
+        lints: Lints,
+    ) -> Staged {
         Staged {
             references: References::of(&program, &requests),
             program,
             requests,
             report,
+            lints,
         }
     }
 }

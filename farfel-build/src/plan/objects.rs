@@ -317,6 +317,7 @@ impl<'a> Objects<'a> {
                 diagnostics.push(d);
             }
         }
+        self.staged.lints.apply(diagnostics);
         if any_errors(diagnostics) {
             return Err(Error::Diagnostics(Report {
                 sources: self.staged.report.sources.clone(),

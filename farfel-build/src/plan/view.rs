@@ -19,6 +19,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
         requests,
         references,
         report,
+        ..
     } = staged;
     let digests = digests(program, &report.sources);
     let text_of = |units: &mut dyn Iterator<Item = usize>| {

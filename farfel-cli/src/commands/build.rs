@@ -15,8 +15,9 @@ use crate::{cargo, compiler, files, project};
 pub fn run(args: &Build, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
         let started = SystemTime::now();
-        project::prepare(&args.cargo, shell)?;
-        let command = cargo::command("build", args.release, &args.cargo, shell)?;
+        project::prepare(&args.cargo, Some(&args.lints), shell)?;
+        let mut command = cargo::command("build", args.release, &args.cargo, shell)?;
+        args.lints.hand_on(&mut command);
         if !args.timings {
             return faults(cargo::status(command, shell)?);
         }
@@ -27,7 +28,8 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
     let started = Instant::now();
     cargo::not_for_files(&args.cargo)?;
     files::readable(&args.files)?;
-    let config = files::config(&args.files, &args.file_options, args.release)?;
+    let mut config = files::config(&args.files, &args.file_options, args.release)?;
+    args.lints.apply(&mut config)?;
     compiler::ensure(&config, shell)?;
     let out = match &args.output {
         Some(out) => out.clone(),

@@ -11,13 +11,15 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     if !args.files.is_empty() {
         cargo::not_for_files(&args.cargo)?;
         files::readable(&args.files)?;
-        let config = files::config(&args.files, &args.file_options, args.release)?;
+        let mut config = files::config(&args.files, &args.file_options, args.release)?;
+    args.lints.apply(&mut config)?;
         let report = farfel_build::check(&args.files, &config)?;
         files::show_warnings(&report, shell);
         shell.status("Checked", files::shown(&args.files));
         return Ok(());
     }
-    project::prepare(&args.cargo, shell)?;
-    let command = cargo::command("check", args.release, &args.cargo, shell)?;
+    project::prepare(&args.cargo, Some(&args.lints), shell)?;
+    let mut command = cargo::command("check", args.release, &args.cargo, shell)?;
+        args.lints.hand_on(&mut command);
     faults(cargo::status(command, shell)?)
 }

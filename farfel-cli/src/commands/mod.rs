@@ -6,6 +6,8 @@ mod check;
 mod completions;
 mod doctor;
 mod expand;
+mod fmt;
+mod explain;
 mod graph;
 mod new;
 mod run;
@@ -30,6 +32,8 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Test(args) => test::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
         Command::Expand(args) => expand::run(&args, shell),
+        Command::Fmt(args) => fmt::run(&args, shell),
+        Command::Explain(args) => explain::run(&args, shell),
         Command::Graph(args) => graph::run(&args, shell),
         Command::Tapenade(args) => tapenade::run(&args, shell),
         Command::Cache(args) => cache::run(&args.action, shell),

@@ -11,7 +11,7 @@ use crate::{cargo, compiler, files, project};
 /// exit code are the program's own.
 pub fn run(args: &Run, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
-        project::prepare(&args.cargo, shell)?;
+        project::prepare(&args.cargo, None, shell)?;
         let mut command = cargo::command("run", args.release, &args.cargo, shell)?;
         command.arg("--").args(&args.arguments);
         return ended(cargo::code(cargo::status(command, shell)?));

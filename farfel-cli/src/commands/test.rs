@@ -7,7 +7,7 @@ use crate::{cargo, project};
 
 /// Runs the tests of a project with cargo and ends as it ends.
 pub fn run(args: &Test, shell: &mut Shell) -> Result {
-    project::prepare(&args.cargo, shell)?;
+    project::prepare(&args.cargo, None, shell)?;
     let mut command = cargo::command("test", args.release, &args.cargo, shell)?;
     if args.no_run {
         command.arg("--no-run");

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{Label, Name, SymId};
+use super::{Label, Name, SymId, Type};
 use crate::source::Span;
 
 /// An expression and where it stands.
@@ -26,6 +26,13 @@ pub enum ExprKind {
     Logical(bool),
     /// Character constant, without its quotes and with doubled quotes made single.
     Char(String),
+    /// Constant with a kind of its own, `1_8` or `.TRUE._1`: an [`ExprKind::Int`] or
+    /// [`ExprKind::Logical`] and the number of bytes.
+    Kind(Box<Expr>, u8),
+    /// Bits in base 2, 8 or 16, in canonical form: `Z'FF'`, `O'17'`, `B'101'`.
+    Bits(Name),
+    /// Array constructor `(/ … /)`; items may be [`ExprKind::ImpliedDo`].
+    Array(Box<ArrayConstructor>),
     /// Hollerith constant `nH…`.
     Hollerith(String),
     /// A scalar variable, a whole array, a named constant, or a procedure as an actual
@@ -88,6 +95,17 @@ impl Percent {
             Percent::Loc => "LOC",
         }
     }
+}
+
+/// `(/ type :: items /)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrayConstructor {
+    /// The type of the elements, where it is written.
+    pub ty: Option<Type>,
+    /// The length with it, for CHARACTER.
+    pub length: Option<Expr>,
+    /// The elements, arrays of elements, and implied DOs.
+    pub items: Vec<Expr>,
 }
 
 /// `(items, var = from, to, step)`.

@@ -26,6 +26,10 @@ pub enum StmtKind {
     Assign(Expr, Expr),
     /// `IF (…) THEN … ELSE IF (…) THEN … ELSE … END IF`
     If(IfBlock),
+    /// `SELECT CASE (e) … CASE (values) … END SELECT`
+    Select(Box<Select>),
+    /// `WHERE (mask) assignment`, and the construct with ELSEWHERE.
+    Where(Box<Where>),
     /// `IF (condition) statement`
     LogicalIf(Expr, Box<Stmt>),
     /// `IF (e) negative, zero, positive`
@@ -50,7 +54,7 @@ pub enum StmtKind {
     Stop(Option<Expr>),
     /// `PAUSE`
     Pause(Option<Expr>),
-    /// READ, WRITE, PRINT, OPEN, CLOSE, INQUIRE, REWIND, BACKSPACE, ENDFILE.
+    /// READ, WRITE, PRINT, OPEN, CLOSE, INQUIRE, REWIND, BACKSPACE, ENDFILE, FLUSH.
     Io(Box<Io>),
     /// `FORMAT(…)`: what stands between the outer parentheses, as written.
     Format(String),
@@ -66,15 +70,68 @@ pub enum StmtKind {
     Ad(Box<AdBlock>),
 }
 
+/// A statement that divides or ends a block: ELSE IF, ELSE, CASE, END IF, ….
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// Its label.
+    pub label: Option<Label>,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// A block IF.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct IfBlock {
+    /// Name of the construct (`name: IF …`).
+    pub name: Option<Name>,
     /// IF and ELSE IF arms in order.
     pub arms: Vec<(Expr, Block)>,
     /// The ELSE arm.
     pub otherwise: Option<Block>,
+    /// The ELSE IF and ELSE statements in order; those that passes made may be missing.
+    pub marks: Vec<Mark>,
     /// Label of the END IF.
     pub end_label: Option<Label>,
+    /// The END IF.
+    pub end_span: Span,
+}
+
+/// A choice among values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Select {
+    /// Name of the construct (`name: SELECT CASE …`).
+    pub name: Option<Name>,
+    /// The value by which is chosen.
+    pub selector: Expr,
+    /// Comments between SELECT CASE and the first CASE.
+    pub comments: Block,
+    /// The cases in order. CASE DEFAULT may be any of them.
+    pub cases: Vec<Case>,
+    /// The END SELECT.
+    pub end: Mark,
+}
+
+/// One case of a SELECT CASE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The values, constants or [`super::ExprKind::Range`]; `None` for CASE DEFAULT.
+    pub values: Option<Vec<Expr>>,
+    /// What is executed.
+    pub body: Block,
+    /// The CASE statement.
+    pub mark: Mark,
+}
+
+/// Assignments to those elements of arrays for which a mask is true.
+///
+/// The arms are executed one after the other, each for the elements that no mask before
+/// had. All masks of an arm are evaluated before its assignments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Where {
+    /// Written as one statement, `WHERE (mask) assignment`: one arm with one assignment.
+    pub statement: bool,
+    /// Masks and assignments, as in IF, ELSE IF and ELSE.
+    pub block: IfBlock,
 }
 
 /// A loop.
@@ -88,6 +145,8 @@ pub struct Do {
     pub body: Block,
     /// How the loop ends in the text.
     pub end: DoEnd,
+    /// The END DO, where that ends it.
+    pub end_span: Span,
 }
 
 /// How a loop repeats.
@@ -150,6 +209,7 @@ pub enum IoKind {
     Rewind,
     Backspace,
     Endfile,
+    Flush,
 }
 
 /// An ALLOCATE or DEALLOCATE statement.

@@ -137,6 +137,13 @@ impl Symbols {
         id
     }
 
+    /// Takes away all symbols but the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        for s in self.list.drain(len.min(self.list.len())..) {
+            self.by_name.remove(&s.name);
+        }
+    }
+
     /// Gives a symbol another, unused name.
     pub fn rename(&mut self, id: SymId, name: Name) {
         let old = std::mem::replace(&mut self[id].name, name.clone());
@@ -177,11 +184,16 @@ impl Symbols {
 }
 
 /// `wanted`, or `wanted` followed by the first number from 1 that is not `taken`; at most
-/// 63 letters, the most that compilers allow.
+/// 63 letters, the most that compilers allow. A longer one ends in a hash of all of it, so
+/// that names which begin alike stay different without looking at each other.
 pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
     const MAX: usize = 63;
-    if wanted.len() <= MAX && !taken(wanted) {
-        return wanted.into();
+    let wanted = match wanted.get(..MAX - 5) {
+        Some(start) if wanted.len() > MAX => Name::from(format!("{start}_{}", short_hash(wanted))),
+        _ => Name::from(wanted),
+    };
+    if wanted.len() <= MAX && !taken(&wanted) {
+        return wanted;
     }
     (1u32..)
         .map(|n| {
@@ -196,7 +208,31 @@ pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
             Name::from(format!("{}{gap}{suffix}", &wanted[..keep]))
         })
         .find(|n| !taken(n))
-        .unwrap_or_else(|| wanted.into())
+        .unwrap_or(wanted)
+}
+
+/// Four letters and digits for a text, the first a letter. They are the same everywhere and
+/// always: names are made of them.
+pub(crate) fn short_hash(text: &str) -> Name {
+    // FNV-1a, stirred so that every bit counts.
+    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^= hash >> 32;
+    let mut digit = |base: u64| {
+        let digit = (hash % base) as u8;
+        hash /= base;
+        char::from(if digit < 26 {
+            b'A' + digit
+        } else {
+            b'0' + digit - 26
+        })
+    };
+    let first = digit(26);
+    let rest = [digit(36), digit(36), digit(36)];
+    std::iter::once(first).chain(rest).collect()
 }
 
 impl IntoIterator for Symbols {

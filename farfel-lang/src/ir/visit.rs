@@ -15,6 +15,7 @@ impl Expr {
             | ExprKind::Logical(_)
             | ExprKind::Char(_)
             | ExprKind::Hollerith(_)
+            | ExprKind::Bits(_)
             | ExprKind::Var(_)
             | ExprKind::Closure(..)
             | ExprKind::AltReturn(_)
@@ -35,9 +36,11 @@ impl Expr {
                 .collect(),
             ExprKind::Unary(_, a)
             | ExprKind::Paren(a)
+            | ExprKind::Kind(a, _)
             | ExprKind::Percent(_, a)
             | ExprKind::Keyword(_, a) => vec![a],
             ExprKind::Binary(_, a, b) => vec![a, b],
+            ExprKind::Array(a) => a.length.iter().chain(&a.items).collect(),
             ExprKind::ImpliedDo(d) => d
                 .items
                 .iter()
@@ -55,6 +58,7 @@ impl Expr {
             | ExprKind::Logical(_)
             | ExprKind::Char(_)
             | ExprKind::Hollerith(_)
+            | ExprKind::Bits(_)
             | ExprKind::Var(_)
             | ExprKind::Closure(..)
             | ExprKind::AltReturn(_)
@@ -75,9 +79,11 @@ impl Expr {
                 .collect(),
             ExprKind::Unary(_, a)
             | ExprKind::Paren(a)
+            | ExprKind::Kind(a, _)
             | ExprKind::Percent(_, a)
             | ExprKind::Keyword(_, a) => vec![a],
             ExprKind::Binary(_, a, b) => vec![a, b],
+            ExprKind::Array(a) => a.length.iter_mut().chain(&mut a.items).collect(),
             ExprKind::ImpliedDo(d) => d
                 .items
                 .iter_mut()
@@ -197,15 +203,28 @@ impl AdItem {
     }
 }
 
+impl IfBlock {
+    /// The blocks of statements of all arms, in order.
+    pub fn blocks(&self) -> Vec<&Block> {
+        let arms = self.arms.iter().map(|(_, b)| b);
+        arms.chain(self.otherwise.as_ref()).collect()
+    }
+
+    /// The blocks of statements of all arms, to change.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+        let arms = self.arms.iter_mut().map(|(_, b)| b);
+        arms.chain(self.otherwise.as_mut()).collect()
+    }
+}
+
 impl Stmt {
     /// The blocks of statements directly inside.
     pub fn blocks(&self) -> Vec<&Block> {
         match &self.kind {
-            StmtKind::If(b) => b
-                .arms
-                .iter()
-                .map(|(_, b)| b)
-                .chain(b.otherwise.as_ref())
+            StmtKind::If(b) => b.blocks(),
+            StmtKind::Where(w) => w.block.blocks(),
+            StmtKind::Select(s) => std::iter::once(&s.comments)
+                .chain(s.cases.iter().map(|c| &c.body))
                 .collect(),
             StmtKind::Do(d) => vec![&d.body],
             StmtKind::Ad(a) => vec![&a.body],
@@ -216,11 +235,10 @@ impl Stmt {
     /// The blocks of statements directly inside, to change.
     pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
         match &mut self.kind {
-            StmtKind::If(b) => b
-                .arms
-                .iter_mut()
-                .map(|(_, b)| b)
-                .chain(b.otherwise.as_mut())
+            StmtKind::If(b) => b.blocks_mut(),
+            StmtKind::Where(w) => w.block.blocks_mut(),
+            StmtKind::Select(s) => std::iter::once(&mut s.comments)
+                .chain(s.cases.iter_mut().map(|c| &mut c.body))
                 .collect(),
             StmtKind::Do(d) => vec![&mut d.body],
             StmtKind::Ad(a) => vec![&mut a.body],
@@ -268,6 +286,11 @@ impl Stmt {
                 f(b);
             }
             StmtKind::If(IfBlock { arms, .. }) => arms.iter().for_each(|(c, _)| f(c)),
+            StmtKind::Where(w) => w.block.arms.iter().for_each(|(c, _)| f(c)),
+            StmtKind::Select(s) => {
+                f(&s.selector);
+                s.cases.iter().flat_map(|c| &c.values).flatten().for_each(f);
+            }
             StmtKind::LogicalIf(c, _)
             | StmtKind::ArithmeticIf(c, _)
             | StmtKind::ComputedGoto(_, c) => f(c),
@@ -309,6 +332,12 @@ impl Stmt {
                 f(b);
             }
             StmtKind::If(IfBlock { arms, .. }) => arms.iter_mut().for_each(|(c, _)| f(c)),
+            StmtKind::Where(w) => w.block.arms.iter_mut().for_each(|(c, _)| f(c)),
+            StmtKind::Select(s) => {
+                f(&mut s.selector);
+                let values = s.cases.iter_mut().flat_map(|c| &mut c.values);
+                values.flatten().for_each(f);
+            }
             StmtKind::LogicalIf(c, _)
             | StmtKind::ArithmeticIf(c, _)
             | StmtKind::ComputedGoto(_, c) => f(c),

@@ -7,6 +7,7 @@
 
 use super::calls;
 use super::compact::compact;
+use super::naming::Families;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Arg, Class, Dim, Entity, Expr, ExprKind, Implicit, Name, Place, Program, Spec, SpecKind, SymId,
@@ -26,7 +27,8 @@ struct Node {
 /// A symbol where its chain of links ends.
 type Root = (usize, SymId);
 
-pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
+/// Returns which subprogram of the source each lifted one belongs to.
+pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Families {
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for u in &program.units {
         collect_names(u, &mut taken);
@@ -51,6 +53,7 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
         }
     }
     let alone: Vec<bool> = order.iter().map(|n| forest.stands_alone(*n)).collect();
+    let families = forest.families();
     let mut units: Vec<Option<Unit>> = forest.nodes.into_iter().map(|n| Some(n.unit)).collect();
     program.units = order.into_iter().filter_map(|n| units[n].take()).collect();
     for (unit, alone) in program.units.iter_mut().zip(alone) {
@@ -58,6 +61,7 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
             complete(unit);
         }
     }
+    families
 }
 
 /// What is left to do to a unit when it has no links. As the first pass, this one drops what
@@ -110,6 +114,19 @@ struct Forest {
 }
 
 impl Forest {
+    /// The families of the nested units.
+    fn families(&self) -> Families {
+        let mut families = Families::default();
+        // Those around a node stand before it.
+        for node in &self.nodes {
+            if let Some(parent) = node.parent {
+                let family = families.of(&self.nodes[parent].name).clone();
+                families.insert(node.name.clone(), family);
+            }
+        }
+        families
+    }
+
     fn symbol(&self, at: Root) -> &Symbol {
         &self.nodes[at.0].unit.symbols[at.1]
     }

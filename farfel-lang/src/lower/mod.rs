@@ -13,6 +13,8 @@
 //! 6. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
 //!    order in which they can be carried out.
 //!
+//! `naming` says what the names of new things are made of.
+//!
 //! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
 //! Implementation via Preprocessor" (2012), section 3.
 
@@ -20,6 +22,7 @@ mod calls;
 mod compact;
 mod import;
 mod lift;
+mod naming;
 mod outline;
 mod passed;
 mod propagate;
@@ -83,6 +86,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         requests: Vec::new(),
         diagnostics: Vec::new(),
     };
+    let mut families = naming::Families::default();
     let mut blocks = outline::Blocks::new();
     for pass in [
         Stage::Lift,
@@ -102,17 +106,25 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
-            Stage::Lift => lift::lift(program, diagnostics),
+            Stage::Lift => families = lift::lift(program, diagnostics),
             Stage::Specialize => {
-                specialize::specialize(program, &roots, &mut changed, diagnostics);
+                specialize::specialize(
+                    program,
+                    &roots,
+                    &mut families,
+                    &mut changed,
+                    diagnostics,
+                );
             }
             Stage::Prune => prune::prune(program, &roots),
-            Stage::Outline => blocks = outline::outline(program, &mut changed, diagnostics),
+            Stage::Outline => {
+                blocks = outline::outline(program, &families, &mut changed, diagnostics);
+            }
             Stage::Stage => {
                 propagate::propagate(program, &roots, &mut changed, diagnostics);
                 let propagated = !changed.is_empty();
                 let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
-                *requests = stage::order(program, staged, propagated, diagnostics);
+                *requests = stage::order(program, &blocks, staged, propagated, diagnostics);
             }
         }
         for unit in &mut program.units {

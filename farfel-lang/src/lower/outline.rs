@@ -2,13 +2,13 @@
 //!
 //! A block in UNIT becomes a call of UNIT_ADF1 (UNIT_ADR1), whose arguments are all
 //! variables that the block mentions: the independents, the others in alphabetical order,
-//! the dependents. Blocks are numbered through the program, by the alphabetical order of
-//! their units and then in the order of the text, so that numbers do not depend on the
-//! order of files.
+//! the dependents. Blocks are numbered in the order of the text, those of a small program
+//! through all units in alphabetical order, else in each unit; see [`naming`](super::naming).
 
 use super::calls::{global, has_ad_blocks};
 use super::compact::Changed;
 use super::import::{Import, variables_needed};
+use super::naming::{FEW, Families, Tags};
 use super::storage::{Storage, common_blocks, members};
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
@@ -21,12 +21,25 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The number of the block that each outlined subroutine comes from.
-pub(super) type Blocks = HashMap<Name, u32>;
+/// The block that each outlined subroutine comes from.
+pub(super) type Blocks = HashMap<Name, Block>;
+
+/// An AD block.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    /// How many there are before it in the program, by the alphabetical order of the units.
+    pub rank: usize,
+    /// It counts from 1.
+    pub number: u32,
+    /// What tells it from blocks of the same number in other units; empty where numbers
+    /// count through the program.
+    pub tag: Name,
+}
 
 /// Adds the names of the units that it changes or adds to `changed`.
 pub(super) fn outline(
     program: &mut Program,
+    families: &Families,
     changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Blocks {
@@ -41,13 +54,21 @@ pub(super) fn outline(
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
+    let counted = counted_through(program, &places, families);
+    let mut tags = Tags::default();
     let mut blocks = Blocks::new();
     let sharing = Sharing::of(program, &places);
     let mut new: Vec<Vec<Unit>> = vec![Vec::new(); program.units.len()];
     for at in places {
+        let (before, tag) = match counted {
+            true => (0, Name::default()),
+            false => (blocks.len(), tags.of(&program.units[at].name)),
+        };
         let mut outline = Outline {
             taken: &mut taken,
             blocks: &mut blocks,
+            before,
+            tag,
             formats: Vec::new(),
             sharing: sharing.as_ref(),
             new: Vec::new(),
@@ -67,9 +88,30 @@ pub(super) fn outline(
     blocks
 }
 
+/// Is the program so small that its blocks are counted through it? `places` are the
+/// positions of the units with blocks.
+fn counted_through(program: &Program, places: &[usize], families: &Families) -> bool {
+    let mut found = BTreeSet::new();
+    let mut count = 0;
+    for at in places {
+        let unit = &program.units[*at];
+        found.insert(families.of(&unit.name));
+        walk_block(&unit.body, &mut |s| {
+            count += usize::from(matches!(s.kind, StmtKind::Ad(_)));
+        });
+        if found.len() > 1 || count > FEW {
+            return false;
+        }
+    }
+    true
+}
+
 struct Outline<'a> {
     taken: &'a mut HashSet<Name>,
     blocks: &'a mut Blocks,
+    /// How many blocks do not count for the numbers here.
+    before: usize,
+    tag: Name,
     /// The FORMAT statements of the unit.
     formats: Vec<Spec>,
     sharing: Option<&'a Sharing>,
@@ -96,7 +138,8 @@ impl Outline<'_> {
         for stmt in body {
             let span = stmt.span;
             if let StmtKind::Ad(block) = &mut stmt.kind {
-                let number = self.blocks.len() as u32 + 1;
+                let rank = self.blocks.len();
+                let number = (rank - self.before) as u32 + 1;
                 let word = match block.mode {
                     AdMode::Forward => "ADF",
                     AdMode::Reverse => "ADR",
@@ -105,7 +148,12 @@ impl Outline<'_> {
                     self.taken.contains(n)
                 });
                 self.taken.insert(name.clone());
-                self.blocks.insert(name.clone(), number);
+                let made_from = Block {
+                    rank,
+                    number,
+                    tag: self.tag.clone(),
+                };
+                self.blocks.insert(name.clone(), made_from);
                 let outlined = self.extract(unit, block, name, span);
                 self.new.push(outlined);
             } else {

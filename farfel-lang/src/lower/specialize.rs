@@ -11,6 +11,7 @@
 use super::calls::{Constant, Mentions, check_calls, for_each_call, for_each_call_mut, global};
 use super::compact::Changed;
 use super::import::Import;
+use super::naming::{FEW, Families, Tags};
 use super::passed::Passed;
 use super::prune::reached;
 use super::state::share;
@@ -31,6 +32,7 @@ const MOST_COPIES: usize = 500;
 pub(super) fn specialize(
     program: &mut Program,
     roots: &HashSet<Name>,
+    families: &mut Families,
     changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -39,11 +41,14 @@ pub(super) fn specialize(
         taken: HashSet::new(),
         program,
         copies: HashMap::new(),
+        tags: Tags::default(),
         counts: HashMap::new(),
         totals: HashMap::new(),
         original: HashMap::new(),
+        made: Vec::new(),
         places: HashMap::new(),
-        families: HashMap::new(),
+        copies_of: HashMap::new(),
+        families,
         changed,
         diagnostics,
     };
@@ -53,6 +58,7 @@ pub(super) fn specialize(
     while specializer.diagnostics.is_empty() && specializer.close_constants(roots) {
         specializer.round();
     }
+    specializer.count_through();
 }
 
 /// Copies are made of units with dummy procedures only.
@@ -155,17 +161,23 @@ struct Specializer<'a> {
     taken: HashSet<Name>,
     /// What a copy was made for, and its name.
     copies: HashMap<Key, Name>,
-    /// How many copies of a unit there are.
-    counts: HashMap<Name, usize>,
+    /// What is in the names of copies.
+    tags: Tags,
+    /// How many copies of a unit there are for the same procedures.
+    counts: HashMap<(Name, Name), usize>,
     /// The same for subprograms of the source, copies of copies included.
     totals: HashMap<Name, usize>,
     /// The subprogram of the source that a copy finally comes from.
     original: HashMap<Name, Name>,
+    /// All copies, each with what it was made of.
+    made: Vec<(Name, Name)>,
     /// Where the units of the program are. Copies of the round at hand stand at the end.
     places: HashMap<Name, usize>,
     /// For subprograms of the source with copies: themselves and all copies, in the order
     /// that they get in the program.
-    families: HashMap<Name, Vec<Name>>,
+    copies_of: HashMap<Name, Vec<Name>>,
+    /// Whom units belong to.
+    families: &'a mut Families,
     changed: &'a mut Changed,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -217,7 +229,7 @@ impl Specializer<'_> {
             if self.original.contains_key(&unit.name) {
                 continue;
             }
-            match self.families.get(&unit.name) {
+            match self.copies_of.get(&unit.name) {
                 Some(family) => order.extend(family.iter().filter_map(|n| self.places.get(n))),
                 None => order.push(i),
             }
@@ -410,12 +422,18 @@ impl Specializer<'_> {
             return None;
         }
         let mut copy = target.clone();
-        let number = self.counts.entry(target_name.clone()).or_default();
+        let bound = || key.1.iter().flatten().map(|(procedure, _)| procedure);
+        let tag = self.tags.of_copy(bound());
+        let key_of_count = (target_name.clone(), tag.clone());
+        let number = self.counts.entry(key_of_count).or_default();
         *number += 1;
-        let name = unused_name(&format!("{target_name}_{number}"), &|n| {
+        let name = unused_name(&format!("{target_name}_{number}{tag}"), &|n| {
             self.taken.contains(n)
         });
         self.taken.insert(name.clone());
+        let family = self.families.of_copy(bound());
+        self.families.insert(name.clone(), family);
+        self.made.push((name.clone(), target_name.clone()));
         self.original.insert(name.clone(), root.clone());
         self.copies.insert(key.clone(), name.clone());
 
@@ -448,6 +466,51 @@ impl Specializer<'_> {
         Some(name)
     }
 
+    /// In a small program copies are counted by what they are made of: ROOT_1, ROOT_2.
+    fn count_through(&mut self) {
+        let mut counts: HashMap<&Name, usize> = HashMap::new();
+        let mut numbers = Vec::new();
+        for (_, target) in &self.made {
+            let number = counts.entry(target).or_default();
+            *number += 1;
+            numbers.push(*number);
+        }
+        let asking: HashSet<&Name> = self
+            .made
+            .iter()
+            .map(|(copy, _)| self.families.of(copy))
+            .filter(|f| !counts.contains_key(f))
+            .collect();
+        if self.made.is_empty() || asking.len() > 1 || numbers.iter().any(|n| *n > FEW) {
+            return;
+        }
+        for (copy, _) in &self.made {
+            self.taken.remove(copy);
+        }
+        let mut new: HashMap<Name, Name> = HashMap::new();
+        for ((copy, target), number) in self.made.iter().zip(numbers) {
+            let target = new.get(target).unwrap_or(target);
+            let name = unused_name(&format!("{target}_{number}"), &|n| self.taken.contains(n));
+            self.taken.insert(name.clone());
+            let family = self.families.of(copy).clone();
+            self.families.insert(name.clone(), family);
+            new.insert(copy.clone(), name);
+        }
+        let units = self.program.units.iter_mut();
+        for unit in units.filter(|u| self.changed.contains(&u.name)) {
+            for id in unit.symbols.ids() {
+                if let Some(name) = new.get(&unit.symbols[id].name) {
+                    unit.symbols.rename(id, name.clone());
+                }
+            }
+            if let Some(name) = new.get(&unit.name) {
+                unit.name = name.clone();
+            }
+        }
+        let renamed = new.into_values();
+        self.changed.extend(renamed);
+    }
+
     /// A subprogram that passes itself (directly or not) a nested subprogram which takes the
     /// procedure along that it got: every round would need a copy with one closure more.
     fn grows(&mut self, copy: &Unit, substitutes: &BTreeMap<SymId, Substitute>) -> bool {
@@ -478,7 +541,7 @@ impl Specializer<'_> {
     /// A copy stands behind the unit that it is a copy of and the copies made of that before.
     fn join_family(&mut self, root: Name, target: &Name, copy: &Name) {
         let family = self
-            .families
+            .copies_of
             .entry(root.clone())
             .or_insert_with(|| vec![root]);
         let own = format!("{target}_");

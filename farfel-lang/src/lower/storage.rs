@@ -1,6 +1,6 @@
 //! Where variables lie that share storage: COMMON and EQUIVALENCE.
 
-use crate::ir::{BinOp, Class, Expr, ExprKind, Name, SpecKind, SymId, Type, UnOp, Unit};
+use crate::ir::{Expr, ExprKind, Name, SpecKind, SymId, Type, Unit};
 use std::collections::HashMap;
 
 /// The storage of the variables of a unit that stand in COMMON or EQUIVALENCE.
@@ -190,27 +190,6 @@ fn offset(unit: &Unit, e: &Expr) -> i64 {
     }
 }
 
-/// The value of an integer constant expression.
 fn constant(unit: &Unit, e: &Expr) -> Option<i64> {
-    match &e.kind {
-        ExprKind::Int(n) => Some(*n),
-        ExprKind::Var(s) => match &unit.symbols[*s].class {
-            Class::Parameter(value) => constant(unit, value),
-            _ => None,
-        },
-        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => constant(unit, e),
-        ExprKind::Unary(UnOp::Minus, e) => constant(unit, e)?.checked_neg(),
-        ExprKind::Binary(op, a, b) => {
-            let (a, b) = (constant(unit, a)?, constant(unit, b)?);
-            match op {
-                BinOp::Add => a.checked_add(b),
-                BinOp::Sub => a.checked_sub(b),
-                BinOp::Mul => a.checked_mul(b),
-                BinOp::Div => a.checked_div(b),
-                BinOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
+    crate::constant::integer(&unit.symbols, e)
 }

@@ -5,7 +5,7 @@
 
 use super::line::Line;
 use super::scope::Scope;
-use crate::ir::{BinOp, Dim, Expr, ExprKind, ImpliedDo, SymId, UnOp};
+use crate::ir::{ArrayConstructor, BinOp, Dim, Expr, ExprKind, ImpliedDo, SymId, Type, UnOp};
 
 /// How tightly an expression holds together (ANSI X3.9-1978, 6.5; Fortran 90, 7.1.1).
 /// An operand needs parentheses when it holds less tightly than its place demands.
@@ -93,6 +93,9 @@ fn strength(expr: &Expr) -> Strength {
         | ExprKind::Logical(_)
         | ExprKind::Char(_)
         | ExprKind::Hollerith(_)
+        | ExprKind::Bits(_)
+        | ExprKind::Kind(..)
+        | ExprKind::Array(_)
         | ExprKind::Var(_)
         | ExprKind::Apply(..)
         | ExprKind::Element(..)
@@ -126,6 +129,12 @@ impl Line {
             ExprKind::Logical(true) => self.push(".TRUE."),
             ExprKind::Logical(false) => self.push(".FALSE."),
             ExprKind::Char(text) => self.character(text),
+            ExprKind::Bits(text) => self.push(text),
+            ExprKind::Kind(constant, bytes) => {
+                self.expr(scope, constant);
+                self.put(format_args!("_{bytes}"));
+            }
+            ExprKind::Array(array) => self.constructor(scope, array),
             ExprKind::Hollerith(text) => {
                 self.put(text.len());
                 self.push("H");
@@ -189,6 +198,40 @@ impl Line {
             }
             ExprKind::Star => self.push("*"),
         }
+    }
+
+    /// `(/ type :: items /)`
+    fn constructor(&mut self, scope: &Scope, array: &ArrayConstructor) {
+        let ArrayConstructor { ty, length, items } = array;
+        self.push("(/ ");
+        match ty {
+            // The star form of a type stands in declarations only.
+            Some(Type::Real(n) | Type::Complex(n)) if *n != 4 && *n != 8 => {
+                let word = if matches!(ty, Some(Type::Real(_))) {
+                    "REAL"
+                } else {
+                    "COMPLEX"
+                };
+                self.put(format_args!("{word}({n}) :: "));
+            }
+            Some(Type::Complex(8)) => self.push("COMPLEX(8) :: "),
+            Some(Type::Integer(n)) if *n != 4 => self.put(format_args!("INTEGER({n}) :: ")),
+            Some(Type::Logical(n)) if *n != 4 => self.put(format_args!("LOGICAL({n}) :: ")),
+            Some(Type::Character) => {
+                self.push("CHARACTER");
+                if let Some(length) = length {
+                    self.push("(LEN=");
+                    self.expr(scope, length);
+                    self.push(")");
+                }
+                self.push(" :: ");
+            }
+            Some(ty) => self.put(format_args!("{ty} :: ")),
+            None => {}
+        }
+        self.gap();
+        self.exprs(scope, items);
+        self.push(" /)");
     }
 
     /// Expressions with commas between them.

@@ -16,8 +16,10 @@
 //! | `expr` | expressions |
 //! | `spec` | specification statements |
 //! | `stmt` | executable statements |
+//! | `blocks` | those that hold others: IF, SELECT CASE, WHERE, DO |
 //! | `unit` | headers, order of the parts, nested subprograms |
 
+mod blocks;
 mod directive;
 mod expr;
 mod line;
@@ -31,6 +33,7 @@ use crate::ir::{Expr, Program, Unit};
 use crate::source::Sources;
 
 pub use crate::syntax::Form;
+pub(crate) use directive::lay_out as lay_out_directive;
 use line::Line;
 use scope::Scope;
 use writer::Writer;

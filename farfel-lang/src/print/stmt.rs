@@ -4,8 +4,8 @@ use super::line::Line;
 use super::scope::Scope;
 use super::writer::Writer;
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Allocation, Do, DoControl, DoEnd, Entry, Expr, IfBlock, Io,
-    IoKind, Label, Stmt, StmtKind,
+    AdAssign, AdBlock, AdItem, AdMode, Allocation, DoControl, Entry, Expr, Io, IoKind, Label, Stmt,
+    StmtKind,
 };
 use crate::source::Span;
 
@@ -17,11 +17,15 @@ impl Writer<'_> {
         }
     }
 
-    fn stmt(&mut self, scope: &Scope, stmt: &Stmt) {
+    pub(super) fn stmt(&mut self, scope: &Scope, stmt: &Stmt) {
         let Stmt { label, kind, span } = stmt;
         match kind {
             StmtKind::Comment(text) => self.comment(text),
             StmtKind::If(block) => self.if_block(scope, *label, *span, block),
+            StmtKind::Select(select) => self.select(scope, *label, *span, select),
+            StmtKind::Where(w) if !w.statement => {
+                self.where_block(scope, *label, *span, &w.block);
+            }
             StmtKind::LogicalIf(condition, inner) if !is_simple(&inner.kind) => {
                 // A pass has put a block where the user had one statement.
                 self.statement(*label, *span, |l| {
@@ -33,6 +37,7 @@ impl Writer<'_> {
             StmtKind::Do(d) => self.do_loop(scope, *label, *span, d),
             StmtKind::Ad(block) => self.ad_block(scope, *label, *span, block),
             StmtKind::Assign(..)
+            | StmtKind::Where(_)
             | StmtKind::LogicalIf(..)
             | StmtKind::ArithmeticIf(..)
             | StmtKind::Continue
@@ -54,79 +59,10 @@ impl Writer<'_> {
     }
 
     /// A block, indented.
-    fn inside(&mut self, scope: &Scope, block: &[Stmt]) {
+    pub(super) fn inside(&mut self, scope: &Scope, block: &[Stmt]) {
         self.open();
         self.block(scope, block);
         self.close();
-    }
-
-    fn if_block(&mut self, scope: &Scope, label: Option<Label>, span: Span, block: &IfBlock) {
-        let IfBlock {
-            arms,
-            otherwise,
-            end_label,
-        } = block;
-        for (i, (condition, body)) in arms.iter().enumerate() {
-            if i == 0 {
-                self.statement(label, span, |l| {
-                    l.condition(scope, "IF (", condition, ") THEN")
-                });
-            } else {
-                self.statement(None, condition.span, |l| {
-                    l.condition(scope, "ELSE IF (", condition, ") THEN");
-                });
-            }
-            self.inside(scope, body);
-        }
-        if let Some(body) = otherwise {
-            self.fixed_statement(None, Span::NONE, "ELSE");
-            self.inside(scope, body);
-        }
-        self.fixed_statement(*end_label, Span::NONE, "END IF");
-    }
-
-    fn do_loop(&mut self, scope: &Scope, label: Option<Label>, span: Span, d: &Do) {
-        let Do {
-            name,
-            control,
-            body,
-            end,
-        } = d;
-        self.statement(label, span, |l| {
-            if let Some(name) = name {
-                l.put(format_args!("{name}: "));
-            }
-            l.push("DO");
-            if let DoEnd::Label(end) = end {
-                l.put(format_args!(" {end}"));
-            }
-            l.do_control(scope, control);
-        });
-        match end {
-            DoEnd::EndDo(label) => {
-                self.inside(scope, body);
-                let end = match name {
-                    Some(name) => format!("END DO {name}"),
-                    None => "END DO".to_owned(),
-                };
-                self.fixed_statement(*label, Span::NONE, &end);
-            }
-            DoEnd::Label(end) => match body.split_last() {
-                // A CONTINUE ends the block in the text, so it stands where the loop does.
-                Some((last, rest))
-                    if last.label == Some(*end) && last.kind == StmtKind::Continue =>
-                {
-                    self.inside(scope, rest);
-                    self.stmt(scope, last);
-                }
-                Some((last, _)) if ends_at(last, *end) => self.inside(scope, body),
-                _ => {
-                    // A pass has removed the statement that bore the label.
-                    self.inside(scope, body);
-                    self.fixed_statement(Some(*end), Span::NONE, "CONTINUE");
-                }
-            },
-        }
     }
 
     fn ad_block(&mut self, scope: &Scope, label: Option<Label>, span: Span, block: &AdBlock) {
@@ -165,11 +101,13 @@ fn is_simple(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::Comment(_)
         | StmtKind::If(_)
+        | StmtKind::Select(_)
         | StmtKind::LogicalIf(..)
         | StmtKind::Do(_)
         | StmtKind::Format(_)
         | StmtKind::Entry(_)
         | StmtKind::Ad(_) => false,
+        StmtKind::Where(w) => w.statement,
         StmtKind::Assign(..)
         | StmtKind::ArithmeticIf(..)
         | StmtKind::Continue
@@ -188,25 +126,14 @@ fn is_simple(kind: &StmtKind) -> bool {
     }
 }
 
-/// True when the text of `stmt` ends with a statement that bears `label`.
-fn ends_at(stmt: &Stmt, label: Label) -> bool {
-    match &stmt.kind {
-        // Loops that share the label also share its statement; if that is missing in the
-        // inner loop, it is added there.
-        StmtKind::Do(d) => d.end == DoEnd::Label(label) || d.end == DoEnd::EndDo(Some(label)),
-        StmtKind::If(b) => b.end_label == Some(label),
-        _ => stmt.label == Some(label),
-    }
-}
-
 impl Line {
-    fn condition(&mut self, scope: &Scope, before: &str, condition: &Expr, after: &str) {
+    pub(super) fn condition(&mut self, scope: &Scope, before: &str, condition: &Expr, after: &str) {
         self.push(before);
         self.expr(scope, condition);
         self.push(after);
     }
 
-    fn do_control(&mut self, scope: &Scope, control: &DoControl) {
+    pub(super) fn do_control(&mut self, scope: &Scope, control: &DoControl) {
         match control {
             DoControl::Count {
                 var,
@@ -225,7 +152,18 @@ impl Line {
     /// A statement that holds no others.
     fn simple(&mut self, scope: &Scope, kind: &StmtKind) {
         match kind {
-            StmtKind::Comment(_) | StmtKind::If(_) | StmtKind::Do(_) | StmtKind::Ad(_) => {}
+            StmtKind::Comment(_)
+            | StmtKind::If(_)
+            | StmtKind::Select(_)
+            | StmtKind::Do(_)
+            | StmtKind::Ad(_) => {}
+            StmtKind::Where(w) => {
+                for (mask, body) in &w.block.arms {
+                    self.condition(scope, "WHERE (", mask, ") ");
+                    self.gap();
+                    body.iter().for_each(|s| self.simple(scope, &s.kind));
+                }
+            }
             StmtKind::Assign(target, value) => {
                 self.expr(scope, target);
                 self.push(" = ");
@@ -336,6 +274,7 @@ impl Line {
             IoKind::Rewind => "REWIND ",
             IoKind::Backspace => "BACKSPACE ",
             IoKind::Endfile => "ENDFILE ",
+            IoKind::Flush => "FLUSH ",
         });
         if *parens {
             self.arguments(scope, control);

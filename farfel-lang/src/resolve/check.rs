@@ -7,7 +7,7 @@ use crate::ir::{
     Name, Place, Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
-use crate::types::type_of;
+use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
 /// Checks the top-level units whose positions are not in `faulty`.
@@ -53,6 +53,7 @@ struct Checker<'a, 'p> {
 
 impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
+        super::interfaces::declarations(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
         self.function_types(unit);
         for (_, s) in unit.symbols.iter() {
@@ -173,10 +174,12 @@ impl<'p> Checker<'_, 'p> {
                 });
             }
             ExprKind::Call(s, args) => {
-                let passes = !matches!(
-                    unit.symbols[*s].class,
-                    Class::Intrinsic(_) | Class::StatementFunction(..)
-                );
+                let passes = match unit.symbols[*s].class {
+                    // They take procedures, too.
+                    Class::Intrinsic(i) => matches!(i.name, "LOC" | "PRESENT"),
+                    Class::StatementFunction(..) => false,
+                    _ => true,
+                };
                 args.iter().for_each(|a| self.value(unit, a, passes));
             }
             ExprKind::Keyword(..) => {}
@@ -317,13 +320,15 @@ impl<'p> Checker<'_, 'p> {
         if !symbol.class.is_procedure() && symbol.place != Place::Result {
             return;
         }
+        super::interfaces::keywords(&symbol.name, args, self.diagnostics);
         let Some(callee) = self.callee(unit, s) else {
             return;
         };
+        super::interfaces::explicit(unit, callee, span, self.diagnostics);
         if args.len() != callee.args.len() {
             let n = callee.args.len();
             self.error(
-                Diagnostic::error(
+                Diagnostic::warning(
                     &rules::ARGUMENT_MISMATCH,
                     span,
                     format!(
@@ -361,8 +366,8 @@ impl<'p> Checker<'_, 'p> {
             }
             _ => false,
         };
-        let mismatch = |text: String| {
-            Diagnostic::error(&rules::ARGUMENT_MISMATCH, actual.span, text).related(
+        let mismatch = |rule, text: String| {
+            Diagnostic::warning(rule, actual.span, text).related(
                 wanted.span,
                 format!("the dummy argument {} of {}", wanted.name, callee.name),
             )
@@ -373,23 +378,33 @@ impl<'p> Checker<'_, 'p> {
             } else {
                 ("data", "a procedure")
             };
-            self.error(mismatch(format!(
-                "this is {has}, but {} wants {wants} here",
-                callee.name
-            )));
+            self.error(mismatch(
+                &rules::ARGUMENT_MISMATCH,
+                format!("this is {has}, but {} wants {wants} here", callee.name),
+            ));
             return;
         }
-        if procedure || matches!(actual.kind, ExprKind::Hollerith(_) | ExprKind::AltReturn(_)) {
+        if procedure
+            || matches!(
+                actual.kind,
+                ExprKind::Hollerith(_) | ExprKind::AltReturn(_) | ExprKind::Percent(..)
+            )
+        {
             return;
         }
         let (Some(given), Some(ty)) = (type_of(unit, actual), wanted.ty) else {
             return;
         };
         if given != ty && wanted.class == Class::Variable {
-            let d = mismatch(format!(
-                "this is {given}, but {} wants {ty} here",
-                callee.name
-            ));
+            let text = (given == Type::Character) != (ty == Type::Character);
+            let rule = match text {
+                true => &rules::ARGUMENT_MISMATCH,
+                false => &rules::ARGUMENT_TYPE,
+            };
+            let d = mismatch(
+                rule,
+                format!("this is {given}, but {} wants {ty} here", callee.name),
+            );
             let d = match (&actual.kind, given, ty) {
                 (ExprKind::Int(n), Type::Integer(_), Type::Real(4)) => {
                     d.help(format!("write {n}.0"))
@@ -408,13 +423,13 @@ impl<'p> Checker<'_, 'p> {
         let scalar = match &actual.kind {
             ExprKind::Var(v) => !unit.symbols[*v].is_array() && ty != Type::Character,
             ExprKind::Element(..) | ExprKind::Substring(..) | ExprKind::Char(_) => false,
-            _ => ty != Type::Character,
+            _ => ty != Type::Character && rank(unit, actual) == 0,
         };
         if wanted.is_array() && scalar {
-            self.error(mismatch(format!(
-                "this is a scalar, but {} wants an array here",
-                callee.name
-            )));
+            self.error(mismatch(
+                &rules::ARGUMENT_SHAPE,
+                format!("this is a scalar, but {} wants an array here", callee.name),
+            ));
         }
     }
 
@@ -607,6 +622,7 @@ impl<'p> Checker<'_, 'p> {
                     }
                 }
                 StmtKind::If(b) => inside.extend(b.end_label),
+                StmtKind::Select(b) => inside.extend(b.end.label),
                 _ => {}
             }
         });
@@ -661,25 +677,6 @@ fn jumps(kind: &StmtKind) -> Vec<Label> {
             })
             .collect(),
         _ => Vec::new(),
-    }
-}
-
-/// The number of dimensions of a value; 0 for a scalar.
-fn rank(unit: &Unit, e: &Expr) -> usize {
-    match &e.kind {
-        ExprKind::Var(s) => unit.symbols[*s].dims.len(),
-        ExprKind::Element(_, subscripts) => subscripts
-            .iter()
-            .filter(|s| matches!(s.kind, ExprKind::Range(..)))
-            .count(),
-        // Functions take and give scalars, but for intrinsic ones, which go by elements.
-        ExprKind::Call(s, _) if !matches!(unit.symbols[*s].class, Class::Intrinsic(_)) => 0,
-        _ => e
-            .children()
-            .into_iter()
-            .map(|c| rank(unit, c))
-            .max()
-            .unwrap_or(0),
     }
 }
 

@@ -12,13 +12,17 @@
 //! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
 
 mod check;
+mod interfaces;
 mod names;
 mod procedures;
 
+pub(crate) use names::closest;
+
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, Program};
+use crate::lints::Lints;
 use crate::source::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Resolves the names of a parsed program and reports everything that is wrong with it.
 ///
@@ -30,20 +34,63 @@ use std::collections::HashMap;
 /// assert!(resolve(&mut parsed.program).is_empty());
 /// ```
 pub fn resolve(program: &mut Program) -> Vec<Diagnostic> {
+    resolve_with(program, &Lints::default())
+}
+
+/// The same, with settings for the warnings. Comments in the program may set them, too.
+pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let mut diagnostics = duplicate_units(program);
+    let (lints, faults) = lints.within(program);
+    diagnostics.extend(faults);
     let globals = names::Globals::of(program);
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
     // A name that is not known would only make more faults where it is used.
     check::check(program, &faulty, &mut diagnostics);
+    // What an array without declaration looks like where it is assigned is said once.
+    let of = |rule, d: &Diagnostic| (d.rule == rule).then_some(d.span);
+    let targets: HashSet<Span> = diagnostics
+        .iter()
+        .filter_map(|d| of(&rules::NOT_ASSIGNABLE, d))
+        .collect();
+    diagnostics
+        .retain(|d| of(&rules::UNKNOWN_PROCEDURE, d).is_none_or(|span| !targets.contains(&span)));
+    lints.apply(&mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
+    once_per_name(&mut diagnostics);
     diagnostics
 }
 
-/// Like [`resolve`], for a program in which the parser found the faults `syntax`: reports
+/// What is missing is missing everywhere: its first place is enough, with the number of
+/// program units besides.
+fn once_per_name(diagnostics: &mut Vec<Diagnostic>) {
+    let unknown = |d: &Diagnostic| d.rule == &rules::UNKNOWN_PROCEDURE;
+    let mut places: HashMap<(String, bool), usize> = HashMap::new();
+    diagnostics.retain(|d| {
+        if !unknown(d) {
+            return true;
+        }
+        let count = places.entry((d.message.clone(), d.is_error())).or_default();
+        *count += 1;
+        *count == 1
+    });
+    for d in diagnostics.iter_mut().filter(|d| unknown(d)) {
+        match places.get(&(d.message.clone(), d.is_error())) {
+            Some(1) | None => {}
+            Some(2) => d.label = "not known here, nor in one more program unit".into(),
+            Some(n) => d.label = format!("not known here, nor in {} more program units", n - 1),
+        }
+    }
+}
+
+/// Like [`resolve_with`], for a program in which the parser found the faults `syntax`: reports
 /// what is wrong in the units that could be read, so that one run shows all faults of a
 /// file. What may only follow from a statement that was not understood is left out.
-pub fn resolve_readable(program: &mut Program, syntax: &[Diagnostic]) -> Vec<Diagnostic> {
+pub fn resolve_readable(
+    program: &mut Program,
+    syntax: &[Diagnostic],
+    lints: &Lints,
+) -> Vec<Diagnostic> {
     let within = |d: Span, from: Span, to: Span| {
         d.file == from.file && d.start >= from.start && d.start <= to.end
     };
@@ -62,7 +109,7 @@ pub fn resolve_readable(program: &mut Program, syntax: &[Diagnostic]) -> Vec<Dia
         unit.is_none_or(|u| within(d.span, u.span, u.span))
     });
     let hidden = |s: Span| unreadable.iter().any(|(from, to)| within(s, *from, *to));
-    let mut found = resolve(program);
+    let mut found = resolve_with(program, lints);
     found.retain(|d| {
         let follows = hidden(d.span) || d.related.iter().any(|(s, _)| hidden(*s));
         let unknown = stray && d.rule == &rules::UNKNOWN_PROCEDURE;

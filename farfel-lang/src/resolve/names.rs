@@ -1,7 +1,7 @@
 //! Gives every name its place and class.
 
-use crate::diagnostic::{Diagnostic, rules};
-use crate::intrinsics::{Intrinsic, is_vendor_procedure};
+use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::intrinsics::{Intrinsic, is_vendor_procedure, vendor};
 use crate::ir::{
     Class, Expr, ExprKind, Implicit, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId, Symbol,
     Type, Unit, UnitKind, walk_block_mut,
@@ -98,6 +98,8 @@ struct Resolver<'a> {
     /// From the top-level unit to the current one.
     scopes: Vec<Scope>,
     diagnostics: &'a mut Vec<Diagnostic>,
+    /// What may be meant by a name that is not known: looking through all names takes long.
+    helps: &'a mut HashMap<(Name, bool), String>,
 }
 
 /// Resolves all names. Returns the top-level units, by position, in which something is
@@ -108,16 +110,18 @@ pub(super) fn resolve(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> HashSet<usize> {
     let mut faulty = HashSet::new();
+    let mut helps = HashMap::new();
     for (i, unit) in program.units.iter_mut().enumerate() {
         let before = diagnostics.len();
         let mut resolver = Resolver {
             globals,
             scopes: Vec::new(),
             diagnostics,
+            helps: &mut helps,
         };
         let empty = Unit::new(UnitKind::Subroutine, Name::default(), Span::NONE);
         *unit = resolver.unit(std::mem::replace(unit, empty));
-        if diagnostics.len() > before {
+        if any_errors(&diagnostics[before..]) {
             faulty.insert(i);
         }
     }
@@ -233,7 +237,7 @@ impl Resolver<'_> {
         if is_bound(symbol) {
             self.bound_name(level, id, used);
         } else if used.intrinsic {
-            self.intrinsic(level, id);
+            self.intrinsic(level, id, used);
         } else if let Some(s) = self.scopes[level].nested.get(&name) {
             let (class, ty) = (s.class.clone(), s.ty);
             let symbol = &mut self.scopes[level].unit.symbols[id];
@@ -248,11 +252,20 @@ impl Resolver<'_> {
     }
 
     /// A name in an INTRINSIC statement.
-    fn intrinsic(&mut self, level: usize, id: SymId) {
+    fn intrinsic(&mut self, level: usize, id: SymId, used: Use) {
         let symbol = &mut self.scopes[level].unit.symbols[id];
-        match Intrinsic::find(&symbol.name) {
-            Some(i) => symbol.class = Class::Intrinsic(i),
-            None => {
+        match (Intrinsic::find(&symbol.name), vendor(&symbol.name)) {
+            (Some(i), _) => symbol.class = Class::Intrinsic(i),
+            (None, Some(v)) => {
+                symbol.class = if v.subroutine && (used.called || v.function.is_none()) {
+                    Class::Subroutine
+                } else {
+                    Class::Function
+                };
+                symbol.place = Place::Global;
+                self.give_type(level, id);
+            }
+            (None, None) => {
                 // Known as a function from here on, so that nothing follows from it.
                 symbol.class = Class::Function;
                 symbol.place = Place::Global;
@@ -300,12 +313,13 @@ impl Resolver<'_> {
                 return;
             }
             if used.intrinsic {
-                self.intrinsic(level, id);
+                self.intrinsic(level, id, used);
                 return;
             }
             if !external
                 && symbol.class != Class::Subroutine
                 && let Some(i) = Intrinsic::find(&name)
+                && (i.standard || self.globals.get(&name).is_none())
             {
                 symbol.class = Class::Intrinsic(i);
                 return;
@@ -318,6 +332,9 @@ impl Resolver<'_> {
                 if !typed {
                     symbol.ty = None;
                 }
+            } else if !external && used.applied.is_some() && !is_vendor_procedure(&name) {
+                let span = used.applied.unwrap_or(symbol.span);
+                self.unknown_procedure(level, &name, span, true);
             }
         } else if place == Place::Local
             && let Some((class, ty)) = nested
@@ -365,6 +382,14 @@ impl Resolver<'_> {
             return;
         }
         let name = symbol.name.clone();
+        if symbol.place == Place::Global
+            && !symbol.external
+            && self.globals.get(&name).is_none()
+            && let Some(ty) = vendor(&name).and_then(|v| v.function)
+        {
+            self.scopes[level].unit.symbols[id].ty = Some(ty);
+            return;
+        }
         if symbol.place == Place::Global
             && name == self.scopes[0].unit.name
             && let Some(s) = self.globals.get(&name)
@@ -534,6 +559,8 @@ impl Resolver<'_> {
         let span = symbol.span;
         if !used.called
             && let Some(i) = Intrinsic::find(&name)
+            // FORTRAN 77 does not know the others, so that programs have their own.
+            && (i.standard || self.globals.get(&name).is_none())
         {
             self.scopes[level].unit.symbols[id].class = Class::Intrinsic(i);
             return;
@@ -553,27 +580,18 @@ impl Resolver<'_> {
         }
     }
 
-    fn unknown_procedure(&mut self, level: usize, name: &str, span: Span, function: bool) {
-        let known = self
-            .globals
-            .0
-            .keys()
-            .chain(self.scopes[..=level].iter().flat_map(|s| s.nested.keys()))
-            .map(Name::as_str)
-            .chain(
-                crate::intrinsics::ALL
-                    .iter()
-                    .filter(|_| function)
-                    .map(|i| i.name),
-            );
-        let help = match closest(name, known) {
-            Some(s) => format!("did you mean {s}?"),
-            None if function => format!(
-                "define FUNCTION {name}, declare {name} as an array, or write EXTERNAL {name} if a library provides it"
-            ),
-            None => format!(
-                "define SUBROUTINE {name}, or write EXTERNAL {name} if a library provides it"
-            ),
+    fn unknown_procedure(&mut self, level: usize, name: &Name, span: Span, function: bool) {
+        let local = self.scopes[..=level].iter().any(|s| !s.nested.is_empty());
+        let key = (name.clone(), function);
+        let help = match self.helps.get(&key) {
+            Some(help) if !local => help.clone(),
+            _ => {
+                let help = self.help_for_unknown(level, name, function);
+                if !local {
+                    self.helps.insert(key, help.clone());
+                }
+                help
+            }
         };
         let message = if function {
             format!("there is no function or array named {name}")
@@ -581,10 +599,30 @@ impl Resolver<'_> {
             format!("there is no subroutine named {name}")
         };
         self.diagnostics.push(
-            Diagnostic::error(&rules::UNKNOWN_PROCEDURE, span, message)
+            Diagnostic::warning(&rules::UNKNOWN_PROCEDURE, span, message)
                 .label("not known here")
                 .help(help),
         );
+    }
+
+    fn help_for_unknown(&self, level: usize, name: &str, function: bool) -> String {
+        let intrinsics = crate::intrinsics::ALL.iter().filter(|_| function);
+        let known = self
+            .globals
+            .0
+            .keys()
+            .chain(self.scopes[..=level].iter().flat_map(|s| s.nested.keys()))
+            .map(Name::as_str)
+            .chain(intrinsics.map(|i| i.name));
+        match closest(name, known) {
+            Some(s) => format!("did you mean {s}?"),
+            None if function => format!(
+                "define FUNCTION {name}, declare {name} as an array, or write EXTERNAL {name} if a library provides it"
+            ),
+            None => format!(
+                "define SUBROUTINE {name}, or write EXTERNAL {name} if a library provides it"
+            ),
+        }
     }
 
     /// An undeclared variable: it belongs to the top-level subprogram.
@@ -663,6 +701,7 @@ impl Resolver<'_> {
                     .for_each(|e| e.rewrite(&mut fix));
             }
             symbol.length.iter_mut().for_each(|e| e.rewrite(&mut fix));
+            symbol.init.iter_mut().for_each(|e| e.rewrite(&mut fix));
             unit.symbols[id] = symbol;
         }
         self.diagnostics.append(&mut faults);
@@ -760,6 +799,17 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
         if let Class::Parameter(e) | Class::StatementFunction(_, e) = &s.class {
             expr(e, &mut found);
         }
+        s.init.iter().for_each(|e| expr(e, &mut found));
+        // Expressions of a link are those of the surroundings.
+        if !matches!(s.place, Place::Host(_)) {
+            for d in &s.dims {
+                d.lower
+                    .iter()
+                    .chain(&d.upper)
+                    .for_each(|e| expr(e, &mut found));
+            }
+            s.length.iter().for_each(|e| expr(e, &mut found));
+        }
     }
     for s in called {
         found.entry(s).or_default().called = true;
@@ -775,13 +825,13 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
 }
 
 /// The known name most like `name`, if any is like enough to be meant.
-pub(super) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Names of a letter or two are all alike.
+    let most = |k: &str| (name.len().min(k.len()) / 3).max(1);
     known
+        .filter(|k| name.len() > 2 && k.len() > 2 && name.len().abs_diff(k.len()) <= most(k))
         .map(|k| (strsim::damerau_levenshtein(name, k), k))
-        // Names of a letter or two are all alike.
-        .filter(|(d, k)| {
-            *d > 0 && name.len() > 2 && k.len() > 2 && *d <= (name.len().min(k.len()) / 3).max(1)
-        })
+        .filter(|(d, k)| *d > 0 && *d <= most(k))
         .min_by_key(|(d, k)| (*d, *k))
         .map(|(_, k)| k)
 }

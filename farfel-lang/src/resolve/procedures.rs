@@ -4,7 +4,7 @@
 //! function of the program without EXTERNAL. Both become clear from who receives them:
 //! a fixed point over the arguments of all calls, in both directions.
 
-use crate::diagnostic::{Diagnostic, rules};
+use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
     Class, ExprKind, Name, Place, Program, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
@@ -60,7 +60,7 @@ pub(super) fn resolve(
     for (i, unit) in program.units.iter_mut().enumerate() {
         let before = diagnostics.len();
         apply(unit, &mut next, &facts, &found, &signatures, diagnostics);
-        if diagnostics.len() > before {
+        if any_errors(&diagnostics[before..]) {
             faulty.insert(i);
         }
     }
@@ -248,7 +248,7 @@ fn apply(
                     ),
                 };
                 diagnostics.push(
-                    Diagnostic::error(
+                    Diagnostic::warning(
                         &rules::UNKNOWN_PROCEDURE,
                         s.span,
                         format!(

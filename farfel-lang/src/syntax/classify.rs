@@ -4,7 +4,7 @@
 //! parentheses without a comma after it makes an assignment, whatever the letters before.
 
 use super::line::{Line, is_name_letter};
-use crate::ir::{AdMode, IoKind};
+use crate::ir::{AdMode, Attribute, IoKind};
 
 /// The kinds of statement, as far as their first words tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub(super) enum Kind {
     Data,
     Namelist,
     Intent,
+    /// ALLOCATABLE and the like.
+    Attribute(Attribute),
+    /// POINTER of Cray Fortran.
+    Pointer,
     Format,
     Include,
     Entry,
@@ -46,10 +50,18 @@ pub(super) enum Kind {
     Io(IoKind),
     Cycle,
     Exit,
+    Select,
+    Case,
+    Where,
+    ElseWhere,
     Ad(AdMode),
+    /// ALLOCATE, or DEALLOCATE if true.
+    Allocate(bool),
     // Closing.
     EndIf,
     EndDo,
+    EndSelect,
+    EndWhere,
     EndAd(AdMode),
     /// END, alone or with the kind of unit.
     End,
@@ -77,6 +89,8 @@ impl Kind {
                 | Kind::Equivalence
                 | Kind::Save
                 | Kind::Intent
+                | Kind::Attribute(_)
+                | Kind::Pointer
         )
     }
 }
@@ -98,29 +112,38 @@ pub(super) const TYPES: [&str; 8] = [
 const WORDS: &[(&str, Kind)] = &[
     ("ADF", Kind::Ad(AdMode::Forward)),
     ("ADR", Kind::Ad(AdMode::Reverse)),
+    ("ALLOCATABLE", Kind::Attribute(Attribute::Allocatable)),
+    ("ALLOCATE", Kind::Allocate(false)),
     ("ASSIGN", Kind::Assign),
+    ("AUTOMATIC", Kind::Attribute(Attribute::Automatic)),
     ("BACKSPACE", Kind::Io(IoKind::Backspace)),
     ("BLOCK DATA", Kind::BlockData),
     ("CALL", Kind::Call),
+    ("CASE", Kind::Case),
     ("CLOSE", Kind::Io(IoKind::Close)),
     ("COMMON", Kind::Common),
     ("CONTINUE", Kind::Continue),
     ("CYCLE", Kind::Cycle),
     ("DATA", Kind::Data),
+    ("DEALLOCATE", Kind::Allocate(true)),
     ("DIMENSION", Kind::Dimension),
     ("DO", Kind::Do),
     ("ELSE IF", Kind::ElseIf),
+    ("ELSE WHERE", Kind::ElseWhere),
     ("ELSE", Kind::Else),
     ("END ADF", Kind::EndAd(AdMode::Forward)),
     ("END ADR", Kind::EndAd(AdMode::Reverse)),
     ("END FILE", Kind::Io(IoKind::Endfile)),
     ("END IF", Kind::EndIf),
     ("END DO", Kind::EndDo),
+    ("END SELECT", Kind::EndSelect),
+    ("END WHERE", Kind::EndWhere),
     ("END", Kind::End),
     ("ENTRY", Kind::Entry),
     ("EQUIVALENCE", Kind::Equivalence),
     ("EXIT", Kind::Exit),
     ("EXTERNAL", Kind::External),
+    ("FLUSH", Kind::Io(IoKind::Flush)),
     ("FORMAT", Kind::Format),
     ("GO TO", Kind::Goto),
     ("IF", Kind::If),
@@ -131,33 +154,32 @@ const WORDS: &[(&str, Kind)] = &[
     ("INTRINSIC", Kind::Intrinsic),
     ("NAMELIST", Kind::Namelist),
     ("OPEN", Kind::Io(IoKind::Open)),
+    ("OPTIONAL", Kind::Attribute(Attribute::Optional)),
     ("PARAMETER", Kind::Parameter),
     ("PAUSE", Kind::Pause),
+    ("POINTER", Kind::Pointer),
     ("PRINT", Kind::Io(IoKind::Print)),
     ("PROGRAM", Kind::Program),
     ("READ", Kind::Io(IoKind::Read)),
     ("RETURN", Kind::Return),
     ("REWIND", Kind::Io(IoKind::Rewind)),
     ("SAVE", Kind::Save),
+    ("SELECT CASE", Kind::Select),
+    // Another word for the same.
+    ("STATIC", Kind::Save),
     ("STOP", Kind::Stop),
+    ("TARGET", Kind::Attribute(Attribute::Target)),
+    ("VOLATILE", Kind::Attribute(Attribute::Volatile)),
+    ("WHERE", Kind::Where),
     ("WRITE", Kind::Io(IoKind::Write)),
-    ("ALLOCATE", Kind::Foreign),
-    ("DEALLOCATE", Kind::Foreign),
     ("MODULE", Kind::Foreign),
     ("USE", Kind::Foreign),
     ("CONTAINS", Kind::Foreign),
     ("INTERFACE", Kind::Foreign),
-    ("SELECT CASE", Kind::Foreign),
-    ("CASE", Kind::Foreign),
-    ("WHERE", Kind::Foreign),
     ("FORALL", Kind::Foreign),
     ("NULLIFY", Kind::Foreign),
     ("STRUCTURE", Kind::Foreign),
     ("RECORD", Kind::Foreign),
-    ("POINTER", Kind::Foreign),
-    ("TARGET", Kind::Foreign),
-    ("ALLOCATABLE", Kind::Foreign),
-    ("OPTIONAL", Kind::Foreign),
     ("PUBLIC", Kind::Foreign),
     ("PRIVATE", Kind::Foreign),
     ("SEQUENCE", Kind::Foreign),
@@ -184,12 +206,14 @@ impl Line<'_> {
             && self.is_target(eq)
             // `DO 10 I = 1, 3`
             && !shape.comma
+            && !self.is_bare_parameter()
         {
             return Kind::Assignment;
         }
         if shape.comma
             && let Some(end) = self.keyword_end(self.pos, "DO")
         {
+            self.mark_keyword(end, "DO");
             self.pos = end;
             return Kind::Do;
         }
@@ -202,6 +226,7 @@ impl Line<'_> {
                 && let Some(end) = self.keyword_end(self.pos, word)
                 && self.fits(*kind, end)
             {
+                self.mark_keyword(end, word);
                 self.pos = end;
                 return *kind;
             }
@@ -215,6 +240,17 @@ impl Line<'_> {
         Kind::Unknown
     }
 
+    /// `PARAMETER N = 3`, which in fixed form is an assignment but for the blank.
+    fn is_bare_parameter(&self) -> bool {
+        self.keyword_end(self.pos, "PARAMETER").is_some_and(|end| {
+            self.at(end).is_ascii_uppercase()
+                && self.st.gap(end)
+                && !self
+                    .frame
+                    .declares(self.text(self.pos, self.name_end(self.pos)))
+        })
+    }
+
     /// Where what follows a keyword rules the statement out.
     fn fits(&self, kind: Kind, end: usize) -> bool {
         let next = self.at(end);
@@ -226,9 +262,18 @@ impl Line<'_> {
                         .keyword_end(end, "WHILE")
                         .is_some_and(|e| self.at(e) == b'(')
             }
-            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format => next == b'(',
-            Kind::Continue | Kind::Else => next == 0,
-            Kind::EndIf | Kind::EndDo => next == 0 || self.at(end).is_ascii_uppercase(),
+            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format | Kind::Allocate(_) => {
+                next == b'('
+            }
+            Kind::Select | Kind::Where => next == b'(',
+            Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
+            Kind::Continue => next == 0,
+            // The name of the construct may follow.
+            Kind::Else => next == 0 || self.name_end(end) == self.st.text.len(),
+            Kind::ElseWhere => matches!(next, 0 | b'(') || self.name_end(end) == self.st.text.len(),
+            Kind::EndIf | Kind::EndDo | Kind::EndSelect | Kind::EndWhere => {
+                next == 0 || self.at(end).is_ascii_uppercase()
+            }
             Kind::EndAd(_) => next == 0 || next == b'(',
             Kind::End => {
                 next == 0
@@ -249,8 +294,8 @@ impl Line<'_> {
         let mut i = self.pos;
         while let Some(&c) = text.get(i) {
             match c {
-                b'(' => depth += 1,
-                b')' => depth -= 1,
+                b'(' | b'[' => depth += 1,
+                b')' | b']' => depth -= 1,
                 b'=' if depth == 0 => {
                     let comparison = self.at(i + 1) == b'='
                         || i > 0 && matches!(self.at(i - 1), b'=' | b'/' | b'<' | b'>');
@@ -302,16 +347,16 @@ impl Line<'_> {
         if let Some(end) = TYPES.iter().find_map(|t| self.keyword_end(at, t)) {
             typed = true;
             at = end;
-            if self.at(at) == b'*' {
-                at += 1;
-                at = match self.at(at) {
-                    b'(' => match self.closing(at) {
-                        Some(close) => close + 1,
-                        None => return false,
-                    },
-                    _ => self.digits_end(at),
-                };
-            }
+            let star = self.at(at) == b'*';
+            at += usize::from(star);
+            at = match self.at(at) {
+                b'(' => match self.closing(at) {
+                    Some(close) => close + 1,
+                    None => return false,
+                },
+                _ if star => self.digits_end(at),
+                _ => at,
+            };
         }
         if let Some(end) = self.keyword_end(at, "RECURSIVE") {
             at = end;
@@ -346,16 +391,17 @@ impl Line<'_> {
         }
     }
 
-    /// `NAME:` before DO or IF.
+    /// `NAME:` before DO, IF, SELECT CASE or WHERE.
     pub fn construct_name(&self) -> Option<usize> {
         let end = self.name_end(self.pos);
         (end > self.pos
             && self.at(end) == b':'
             && self.at(end + 1) != b':'
             && (self.keyword_end(end + 1, "DO").is_some()
-                || self
-                    .keyword_end(end + 1, "IF")
-                    .is_some_and(|e| self.at(e) == b'(')))
+                || ["IF", "SELECT CASE", "WHERE"].iter().any(|w| {
+                    let end = self.keyword_end(end + 1, w);
+                    end.is_some_and(|e| self.at(e) == b'(')
+                })))
         .then_some(end)
     }
 

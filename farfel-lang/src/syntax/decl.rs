@@ -4,18 +4,10 @@
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Class, DataSet, Dim, Entity, Expr, ExprKind, Intent, Name, Place, SaveItem, Spec, SpecKind,
-    SymId, Type,
+    Class, Dim, Entity, Expr, ExprKind, Intent, Name, Place, SaveItem, Spec, SpecKind, SymId, Type,
 };
 use crate::source::Span;
 use std::collections::HashSet;
-
-/// A type as a declaration writes it, with the length of a CHARACTER.
-#[derive(Debug, Clone)]
-pub(super) struct TypeSpec {
-    pub ty: Type,
-    pub length: Option<Expr>,
-}
 
 impl Line<'_> {
     pub(super) fn spec(&mut self, kind: SpecKind) {
@@ -23,7 +15,7 @@ impl Line<'_> {
         self.frame.unit.specs.push(Spec { kind, span });
     }
 
-    fn conflict(&mut self, span: Span, message: String, sym: SymId) {
+    pub(super) fn conflict(&mut self, span: Span, message: String, sym: SymId) {
         let first = self.frame.unit.symbols[sym].span;
         self.diagnostics.push(
             Diagnostic::error(&rules::CONFLICTING_DECLARATION, span, message)
@@ -31,102 +23,8 @@ impl Line<'_> {
         );
     }
 
-    /// Reads a type: `REAL*8`, `DOUBLE PRECISION`, `CHARACTER*(*)`, …
-    pub fn type_spec(&mut self) -> Read<TypeSpec> {
-        let from = self.pos;
-        let plain = |ty| TypeSpec { ty, length: None };
-        if self.keyword("DOUBLE PRECISION") {
-            return Ok(plain(Type::DOUBLE));
-        }
-        if self.keyword("DOUBLE COMPLEX") {
-            return Ok(plain(Type::Complex(8)));
-        }
-        if self.keyword("BYTE") {
-            return Ok(plain(Type::Integer(1)));
-        }
-        if self.keyword("CHARACTER") {
-            return Ok(TypeSpec {
-                ty: Type::Character,
-                length: self.length_after_character()?,
-            });
-        }
-        let word = ["INTEGER", "REAL", "COMPLEX", "LOGICAL"]
-            .into_iter()
-            .find(|w| self.keyword(w));
-        let Some(word) = word else {
-            return Err(self.expected("a type"));
-        };
-        let size = if self.peek() == b'*' {
-            self.pos += 1;
-            self.number_needed("the size in bytes")?
-        } else if self.peek() == b'(' && self.is_kind() {
-            self.pos += 1;
-            if !self.keyword("KIND=") {
-                self.keyword("KIND =");
-            }
-            let size = self.number_needed("the kind")?;
-            self.expect(b')')?;
-            if word == "COMPLEX" { size * 2 } else { size }
-        } else {
-            if word == "COMPLEX" { 8 } else { 4 }
-        };
-        sized(word, size).map(plain).ok_or_else(|| {
-            Box::new(Diagnostic::error(
-                &rules::UNSUPPORTED,
-                self.since(from),
-                format!("there is no {word} of {size} bytes"),
-            ))
-        })
-    }
-
-    /// `(8)` or `(KIND=8)` after a type.
-    fn is_kind(&self) -> bool {
-        let at = self.pos + 1;
-        self.at(at).is_ascii_digit() || self.text(at, at + 5) == "KIND="
-    }
-
-    fn number_needed(&mut self, what: &str) -> Read<i64> {
-        match self.number() {
-            Some((n, _)) => Ok(n),
-            None => Err(self.expected(what)),
-        }
-    }
-
-    /// `*8`, `*(*)`, `*(N+1)`, `(8)` or `(LEN=8)`, with an optional comma after the first.
-    fn length_after_character(&mut self) -> Read<Option<Expr>> {
-        if self.peek() == b'*' {
-            let length = self.star_length()?;
-            self.eat(b',');
-            return Ok(Some(length));
-        }
-        if self.peek() == b'(' {
-            self.pos += 1;
-            if self.text(self.pos, self.pos + 4) == "LEN=" {
-                self.pos += 4;
-            }
-            let length = self.bound()?;
-            self.expect(b')')?;
-            return Ok(Some(length));
-        }
-        Ok(None)
-    }
-
-    /// `*8`, `*(*)` or `*(N+1)`.
-    fn star_length(&mut self) -> Read<Expr> {
-        self.expect(b'*')?;
-        if self.eat(b'(') {
-            let e = self.bound()?;
-            self.expect(b')')?;
-            return Ok(e);
-        }
-        match self.number() {
-            Some((n, span)) => Ok(Expr::int(n, span)),
-            None => Err(self.expected("a length")),
-        }
-    }
-
     /// An expression or `*`.
-    fn bound(&mut self) -> Read<Expr> {
+    pub(super) fn bound(&mut self) -> Read<Expr> {
         let from = self.pos;
         if self.peek() == b'*' && matches!(self.at(from + 1), b')' | b',') {
             self.pos += 1;
@@ -136,7 +34,7 @@ impl Line<'_> {
     }
 
     /// Reads `(bounds)`.
-    fn dims(&mut self) -> Read<Vec<Dim>> {
+    pub(super) fn dims(&mut self) -> Read<Vec<Dim>> {
         self.expect(b'(')?;
         let mut dims = Vec::new();
         loop {
@@ -170,7 +68,7 @@ impl Line<'_> {
         }
     }
 
-    fn set_dims(&mut self, sym: SymId, span: Span, dims: Vec<Dim>) {
+    pub(super) fn set_dims(&mut self, sym: SymId, span: Span, dims: Vec<Dim>) {
         if self.frame.unit.symbols[sym].is_array() {
             let name = self.frame.unit.symbols[sym].name.clone();
             self.conflict(
@@ -183,7 +81,7 @@ impl Line<'_> {
         self.frame.unit.symbols[sym].dims = dims;
     }
 
-    fn set_type(&mut self, sym: SymId, span: Span, ty: Type, length: Option<Expr>) {
+    pub(super) fn set_type(&mut self, sym: SymId, span: Span, ty: Type, length: Option<Expr>) {
         let symbol = &mut self.frame.unit.symbols[sym];
         if symbol.typed {
             let name = symbol.name.clone();
@@ -198,143 +96,6 @@ impl Line<'_> {
         symbol.typed = true;
         if length.is_some() {
             symbol.length = length;
-        }
-    }
-
-    /// `type names`
-    pub fn type_statement(&mut self) -> Read<()> {
-        let spec = self.type_spec()?;
-        let mut common_dims: Option<Vec<Dim>> = None;
-        let mut intent = None;
-        let mut external = false;
-        let mut parameter = false;
-        let mut intrinsic = false;
-        let mut saved = false;
-        let attributed = self.peek() == b',';
-        while attributed && self.eat(b',') {
-            if self.keyword("DIMENSION") {
-                common_dims = Some(self.dims()?);
-            } else if self.keyword("INTENT") {
-                intent = Some(self.intent()?);
-            } else if self.keyword("EXTERNAL") {
-                external = true;
-            } else if self.keyword("INTRINSIC") {
-                intrinsic = true;
-            } else if self.keyword("PARAMETER") {
-                parameter = true;
-            } else if self.keyword("SAVE") {
-                saved = true;
-            } else {
-                return Err(self.expected("DIMENSION, INTENT, EXTERNAL, PARAMETER or SAVE"));
-            }
-        }
-        let colons = self.peek() == b':' && self.at(self.pos + 1) == b':';
-        if colons {
-            self.pos += 2;
-        } else if attributed {
-            return Err(self.expected("`::`"));
-        }
-        let mut groups: Vec<(Type, Vec<Entity>)> = Vec::new();
-        let mut data = Vec::new();
-        let mut all = Vec::new();
-        loop {
-            let (sym, span) = self.expect_sym("a name")?;
-            let (mut ty, mut length) = (spec.ty, spec.length.clone());
-            if self.peek() == b'*' {
-                (ty, length) = self.own_size(ty)?;
-            }
-            let mut dims = false;
-            if self.peek() == b'(' {
-                let bounds = self.dims()?;
-                self.set_dims(sym, span, bounds);
-                dims = true;
-            } else if let Some(bounds) = &common_dims {
-                self.set_dims(sym, span, bounds.clone());
-                dims = true;
-            }
-            if self.peek() == b'*' {
-                (ty, length) = self.own_size(ty)?;
-            }
-            self.set_type(sym, span, ty, length);
-            let entity = Entity { sym, dims };
-            match groups.last_mut() {
-                Some((t, list)) if *t == ty => list.push(entity),
-                _ => groups.push((ty, vec![entity])),
-            }
-            all.push(sym);
-            if self.eat(b'/') {
-                let values = self.data_values()?;
-                self.frame.unit.symbols[sym].saved = true;
-                data.push(DataSet {
-                    targets: vec![Expr::var(sym, span)],
-                    values,
-                });
-            } else if colons && self.peek() == b'=' && parameter {
-                self.pos += 1;
-                let value = self.expr()?;
-                self.set_parameter(sym, span, value);
-            } else if colons && self.peek() == b'=' {
-                let mut fault = self.expected("`,` or the end of the statement");
-                fault.help = Some("initial values are given by a DATA statement".to_owned());
-                return Err(fault);
-            }
-            if !self.eat(b',') {
-                break;
-            }
-        }
-        self.end()?;
-        for (ty, list) in groups {
-            self.spec(SpecKind::Type(ty, list));
-        }
-        if !data.is_empty() {
-            self.spec(SpecKind::Data(data));
-        }
-        if let Some(intent) = intent {
-            self.spec(SpecKind::Intent(intent, all.clone()));
-        }
-        if external {
-            for sym in &all {
-                self.frame.unit.symbols[*sym].external = true;
-            }
-            self.spec(SpecKind::External(all.clone()));
-        }
-        if intrinsic {
-            self.spec(SpecKind::Intrinsic(all.clone()));
-        }
-        if parameter {
-            self.spec(SpecKind::Parameter(all.clone()));
-        }
-        if saved {
-            for sym in &all {
-                self.frame.unit.symbols[*sym].saved = true;
-            }
-            self.spec(SpecKind::Save(all.into_iter().map(SaveItem::Var).collect()));
-        }
-        Ok(())
-    }
-
-    /// `*8` after a name.
-    pub fn own_size(&mut self, ty: Type) -> Read<(Type, Option<Expr>)> {
-        let from = self.pos;
-        if ty == Type::Character {
-            return Ok((ty, Some(self.star_length()?)));
-        }
-        self.expect(b'*')?;
-        let size = self.number_needed("the size in bytes")?;
-        let word = match ty {
-            Type::Integer(_) => "INTEGER",
-            Type::Real(_) => "REAL",
-            Type::Complex(_) => "COMPLEX",
-            Type::Logical(_) => "LOGICAL",
-            Type::Character => "CHARACTER",
-        };
-        match sized(word, size) {
-            Some(ty) => Ok((ty, None)),
-            None => Err(Box::new(Diagnostic::error(
-                &rules::UNSUPPORTED,
-                self.since(from),
-                format!("there is no {word} of {size} bytes"),
-            ))),
         }
     }
 
@@ -356,15 +117,18 @@ impl Line<'_> {
         Ok(())
     }
 
-    fn colons(&mut self) {
-        if self.peek() == b':' && self.at(self.pos + 1) == b':' {
+    /// Goes past `::` if it comes next.
+    pub(super) fn colons(&mut self) -> bool {
+        let found = self.peek() == b':' && self.at(self.pos + 1) == b':';
+        if found {
             self.pos += 2;
         }
+        found
     }
 
-    /// `PARAMETER (A = 1, B = 2*A)`
+    /// `PARAMETER (A = 1, B = 2*A)`, or without parentheses
     pub fn parameter(&mut self) -> Read<()> {
-        self.expect(b'(')?;
+        let parens = self.eat(b'(');
         let mut list = Vec::new();
         loop {
             let (sym, span) = self.expect_sym("a name")?;
@@ -376,13 +140,15 @@ impl Line<'_> {
                 break;
             }
         }
-        self.expect(b')')?;
+        if parens {
+            self.expect(b')')?;
+        }
         self.end()?;
         self.spec(SpecKind::Parameter(list));
         Ok(())
     }
 
-    fn set_parameter(&mut self, sym: SymId, span: Span, value: Expr) {
+    pub(super) fn set_parameter(&mut self, sym: SymId, span: Span, value: Expr) {
         let symbol = &mut self.frame.unit.symbols[sym];
         let name = symbol.name.clone();
         if symbol.class != Class::Unknown || symbol.place != Place::Local {
@@ -391,94 +157,13 @@ impl Line<'_> {
                 (_, Place::Dummy) => "is a dummy argument and cannot be a constant",
                 (_, Place::Result) => "is the function's result and cannot be a constant",
                 (_, Place::Common(_)) => "is in a COMMON block and cannot be a constant",
+                (_, Place::Pointee(_)) => "lies where a pointer points and cannot be a constant",
                 _ => "is something else already and cannot be a constant",
             };
             self.conflict(span, format!("{name} {what}"), sym);
             return;
         }
         symbol.class = Class::Parameter(Box::new(value));
-    }
-
-    /// `IMPLICIT NONE` or `IMPLICIT REAL*8 (A-H, O-Z)`
-    pub fn implicit(&mut self) -> Read<()> {
-        let first = self.frame.unit.implicit.is_empty();
-        if self.keyword("NONE") {
-            self.end()?;
-            self.frame.unit.implicit.none = true;
-        } else {
-            loop {
-                self.implicit_rule()?;
-                if !self.eat(b',') {
-                    break;
-                }
-            }
-            self.end()?;
-        }
-        // One stands for all.
-        if !first {
-            return Ok(());
-        }
-        self.spec(SpecKind::Implicit);
-        Ok(())
-    }
-
-    fn implicit_rule(&mut self) -> Read<()> {
-        // `CHARACTER (A-B)`: the parentheses hold letters, not a length.
-        let (ty, length) = if self.keyword("CHARACTER") {
-            let length = match self.peek() {
-                b'*' => Some(self.star_length()?),
-                _ => None,
-            };
-            (Type::Character, length)
-        } else {
-            let spec = self.type_spec()?;
-            (spec.ty, None)
-        };
-        let length = match length {
-            None => None,
-            Some(Expr {
-                kind: ExprKind::Int(n),
-                ..
-            }) => Some(n),
-            Some(e) => {
-                return Err(Box::new(Diagnostic::error(
-                    &rules::UNSUPPORTED,
-                    e.span,
-                    "the length in IMPLICIT must be a number",
-                )));
-            }
-        };
-        self.expect(b'(')?;
-        loop {
-            let first = self.letter()?;
-            let last = if self.eat(b'-') {
-                self.letter()?
-            } else {
-                first
-            };
-            if last < first {
-                let mut fault = self.expected("a later letter");
-                fault.span = self.since(self.pos - 3);
-                fault.message = "the letters are in the wrong order".to_owned();
-                return Err(fault);
-            }
-            for letter in first..=last {
-                self.frame.unit.implicit.letters[usize::from(letter - b'A')] = Some((ty, length));
-            }
-            if self.list_ends()? {
-                return Ok(());
-            }
-        }
-    }
-
-    fn letter(&mut self) -> Read<u8> {
-        match self.peek() {
-            c @ b'A'..=b'Z' if !super::line::is_name_letter(self.at(self.pos + 1)) => {
-                self.pos += 1;
-                Ok(c)
-            }
-            _ => Err(self.expected("a letter")),
-        }
     }
 
     /// `EXTERNAL names` and `INTRINSIC names`
@@ -554,6 +239,7 @@ impl Line<'_> {
             }
             (Place::Dummy, _) => "is a dummy argument and cannot be in COMMON",
             (Place::Result, _) => "is the function's result and cannot be in COMMON",
+            (Place::Pointee(_), _) => "lies where a pointer points and cannot be in COMMON",
             _ => "is in a COMMON block twice",
         };
         let message = format!("{} {what}", symbol.name);
@@ -652,7 +338,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    fn intent(&mut self) -> Read<Intent> {
+    pub(super) fn intent(&mut self) -> Read<Intent> {
         self.expect(b'(')?;
         let intent = if self.keyword("IN OUT") {
             Intent::InOut
@@ -735,16 +421,4 @@ impl Line<'_> {
         self.spec(SpecKind::StatementFunction(sym));
         Ok(())
     }
-}
-
-/// The type of a word and a size in bytes.
-fn sized(word: &str, size: i64) -> Option<Type> {
-    let n = u8::try_from(size).ok()?;
-    Some(match (word, n) {
-        ("INTEGER", 1 | 2 | 4 | 8) => Type::Integer(n),
-        ("REAL", 4 | 8 | 10 | 16) => Type::Real(n),
-        ("COMPLEX", 8 | 16 | 20 | 32) => Type::Complex(n / 2),
-        ("LOGICAL", 1 | 2 | 4 | 8) => Type::Logical(n),
-        _ => return None,
-    })
 }

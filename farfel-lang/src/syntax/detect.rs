@@ -52,7 +52,7 @@ const LONGEST: usize = 1000;
 
 impl Layout {
     /// With what a comment on one of the first 20 lines of a text asks for.
-    pub(super) fn asked_by(self, text: &str) -> Layout {
+    pub(crate) fn asked_by(self, text: &str) -> Layout {
         let mut layout = self;
         for asked in text.lines().take(20).filter_map(asked) {
             layout.line_length = asked.line_length.unwrap_or(layout.line_length);
@@ -60,6 +60,11 @@ impl Layout {
         }
         layout
     }
+}
+
+/// The comment asks for a source form.
+pub(crate) fn asks_for_form(comment: &str) -> bool {
+    asked(comment).is_some_and(|a| a.form.is_some())
 }
 
 /// What a comment asks for: `!farfel: form=free`, and the like. `None` for one that asks for

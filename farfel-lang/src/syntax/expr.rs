@@ -3,7 +3,7 @@
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{BinOp, Expr, ExprKind, UnOp};
+use crate::ir::{ArrayConstructor, BinOp, Expr, ExprKind, Percent, UnOp};
 
 /// How tightly operators bind (ANSI X3.9-1978, 6.5.9), loosest first.
 mod binds {
@@ -23,7 +23,7 @@ mod binds {
 const MAX_CHAIN: u32 = 1000;
 
 /// Operators between periods, with the letters to look for.
-const WORDS: [(&str, BinOp); 11] = [
+pub(super) const WORDS: [(&str, BinOp); 11] = [
     (".EQ.", BinOp::Eq),
     (".NE.", BinOp::Ne),
     (".LT.", BinOp::Lt),
@@ -131,7 +131,7 @@ impl Line<'_> {
         let from = self.pos;
         match self.peek() {
             b'A'..=b'Z' => {
-                if let Some(e) = self.boz() {
+                if let Some(e) = self.bits() {
                     return Ok(e);
                 }
                 self.designator()
@@ -139,13 +139,24 @@ impl Line<'_> {
             b'0'..=b'9' => self.numeric(),
             b'.' if self.at(from + 1).is_ascii_digit() => self.numeric(),
             b'.' => self.logical(),
+            b'%' if self.rest().starts_with(b"%LOC(") => self.percent(),
             b'(' => {
                 self.enter()?;
                 let e = self.parenthesized();
                 self.leave();
                 e
             }
+            b'[' => {
+                self.pos += 1;
+                self.enter()?;
+                let e = self.constructor(from, false);
+                self.leave();
+                e
+            }
             CHAR => {
+                if let Some(e) = self.suffixed_bits() {
+                    return Ok(e);
+                }
                 self.pos += 1;
                 let value = self.st.string_value(from).to_owned();
                 let constant = Expr::new(ExprKind::Char(value), self.since(from));
@@ -225,7 +236,19 @@ impl Line<'_> {
                 Ok(Expr::new(ExprKind::AltReturn(label), self.since(from)))
             }
             b':' => self.range(None, from),
+            b'%' => self.percent(),
             _ => {
+                // `NAME = value`, for intrinsic procedures.
+                let end = self.name_end(from);
+                if end > from && self.at(end) == b'=' && self.at(end + 1) != b'=' {
+                    self.pos = end + 1;
+                    let value = Box::new(self.expr()?);
+                    let name = self.text(from, end).into();
+                    return Ok(Expr::new(
+                        ExprKind::Keyword(name, value),
+                        self.since(from),
+                    ));
+                }
                 let e = self.expr()?;
                 if self.peek() == b':' {
                     return self.range(Some(Box::new(e)), from);
@@ -233,6 +256,21 @@ impl Line<'_> {
                 Ok(e)
             }
         }
+    }
+
+    /// `%VAL(x)`, `%REF(x)` or `%LOC(x)`.
+    fn percent(&mut self) -> Read<Expr> {
+        let from = self.pos;
+        self.expect(b'%')?;
+        let Some(how) = Percent::ALL.into_iter().find(|p| self.keyword(p.word())) else {
+            return Err(self.expected("VAL, REF or LOC"));
+        };
+        self.expect(b'(')?;
+        self.enter()?;
+        let value = Box::new(self.expr()?);
+        self.leave();
+        self.expect(b')')?;
+        Ok(Expr::new(ExprKind::Percent(how, value), self.since(from)))
     }
 
     fn range(&mut self, low: Option<Box<Expr>>, from: usize) -> Read<Expr> {
@@ -253,19 +291,70 @@ impl Line<'_> {
         ))
     }
 
+    /// `type :: items` and the end of an array constructor, which `(/` or `[` has opened.
+    fn constructor(&mut self, from: usize, slash: bool) -> Read<Expr> {
+        let mut array = ArrayConstructor {
+            ty: None,
+            length: None,
+            items: Vec::new(),
+        };
+        if self.is_typed() {
+            let spec = self.type_spec()?;
+            self.expect(b':')?;
+            self.expect(b':')?;
+            array.ty = Some(spec.ty);
+            array.length = spec.length;
+        }
+        let ends = |l: &Self| match slash {
+            true => l.peek() == b'/' && l.at(l.pos + 1) == b')',
+            false => l.peek() == b']',
+        };
+        if array.ty.is_none() || !ends(self) {
+            loop {
+                array.items.push(self.io_item()?);
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+        }
+        if !ends(self) {
+            let mut fault = self.expected(if slash { "`,` or `/)`" } else { "`,` or `]`" });
+            if self.done() && fault.help.is_none() {
+                fault.help = Some("the array constructor is not closed".to_owned());
+            }
+            return Err(fault);
+        }
+        self.pos += if slash { 2 } else { 1 };
+        let span = self.since(from);
+        Ok(Expr::new(ExprKind::Array(Box::new(array)), span))
+    }
+
+    /// `::` follows before the next comma outside of parentheses.
+    fn is_typed(&self) -> bool {
+        let mut depth = 0i32;
+        let mut at = self.pos;
+        loop {
+            match self.at(at) {
+                b'(' => depth += 1,
+                b')' => depth -= 1,
+                b':' if depth == 0 => return self.at(at + 1) == b':',
+                b',' | b']' if depth == 0 => return false,
+                0 => return false,
+                _ => {}
+            }
+            if depth < 0 {
+                return false;
+            }
+            at += 1;
+        }
+    }
+
     /// `(e)` or a complex constant.
     fn parenthesized(&mut self) -> Read<Expr> {
         let from = self.pos;
         self.expect(b'(')?;
-        if self.peek() == b'/' {
-            return Err(Box::new(
-                Diagnostic::error(
-                    &rules::UNSUPPORTED,
-                    self.st.span(from, self.pos + 1),
-                    "FORTRAN 77 has no array constructors",
-                )
-                .help("assign the elements one by one, or give them in a DATA statement"),
-            ));
+        if self.eat(b'/') {
+            return self.constructor(from, true);
         }
         let first = self.expr()?;
         if self.eat(b',') {
@@ -293,83 +382,6 @@ impl Line<'_> {
             ExprKind::Paren(Box::new(first)),
             self.since(from),
         ))
-    }
-
-    /// Reads a constant of digits: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.
-    fn numeric(&mut self) -> Read<Expr> {
-        let from = self.pos;
-        let mut at = self.digits_end(from);
-        let mut real = false;
-        if self.at(at) == b'.' && (at == from || !self.gapped(at)) && !self.is_word(at) {
-            real = true;
-            at += 1;
-            if !self.gapped(at) {
-                at = self.digits_end(at);
-            }
-        }
-        if matches!(self.at(at), b'E' | b'D' | b'Q') && !self.gapped(at) {
-            let sign = usize::from(matches!(self.at(at + 1), b'+' | b'-'));
-            let digits = at + 1 + sign;
-            if self.at(digits).is_ascii_digit() {
-                real = true;
-                at = self.digits_end(digits);
-            }
-        }
-        self.pos = at;
-        let span = self.since(from);
-        let text = self.text(from, at);
-        if real {
-            return Ok(Expr::new(ExprKind::Real(text.into()), span));
-        }
-        match text.parse() {
-            Ok(n) => Ok(Expr::int(n, span)),
-            Err(_) => Err(Box::new(Diagnostic::error(
-                &rules::SYNTAX,
-                span,
-                "the integer constant is too large",
-            ))),
-        }
-    }
-
-    fn gapped(&self, at: usize) -> bool {
-        self.free && self.st.gap(at)
-    }
-
-    /// At `at` stands an operator or constant between periods, such as `.EQ.`.
-    fn is_word(&self, at: usize) -> bool {
-        let rest = self.st.text.get(at..).unwrap_or(&[]);
-        self.at(at + 1).is_ascii_uppercase()
-            && (WORDS.iter().any(|(w, _)| rest.starts_with(w.as_bytes()))
-                || rest.starts_with(b".NOT."))
-    }
-
-    fn logical(&mut self) -> Read<Expr> {
-        let from = self.pos;
-        for (word, value) in [(".TRUE.", true), (".FALSE.", false)] {
-            if self.rest().starts_with(word.as_bytes()) {
-                self.pos += word.len();
-                return Ok(Expr::new(ExprKind::Logical(value), self.since(from)));
-            }
-        }
-        Err(self.expected("an expression"))
-    }
-
-    /// `Z'FF'`, `O'17'` or `B'101'`.
-    fn boz(&mut self) -> Option<Expr> {
-        if self.at(self.pos + 1) != CHAR {
-            return None;
-        }
-        let radix = match self.peek() {
-            b'Z' | b'X' => 16,
-            b'O' => 8,
-            b'B' => 2,
-            _ => return None,
-        };
-        let digits = self.st.string_value(self.pos + 1).trim();
-        let value = i64::from_str_radix(digits, radix).ok()?;
-        let from = self.pos;
-        self.pos += 2;
-        Some(Expr::int(value, self.since(from)))
     }
 }
 

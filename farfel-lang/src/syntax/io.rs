@@ -23,7 +23,10 @@ impl Line<'_> {
             if self.eat(b',') {
                 items = self.io_list()?;
             }
-        } else if matches!(kind, IoKind::Rewind | IoKind::Backspace | IoKind::Endfile) {
+        } else if matches!(
+            kind,
+            IoKind::Rewind | IoKind::Backspace | IoKind::Endfile | IoKind::Flush
+        ) {
             control.push(self.format_or_unit(false)?);
         } else {
             return Err(self.expected("`(`"));
@@ -118,7 +121,7 @@ impl Line<'_> {
     }
 
     /// An expression or an implied DO.
-    fn io_item(&mut self) -> Read<Expr> {
+    pub(super) fn io_item(&mut self) -> Read<Expr> {
         let from = self.pos;
         if self.peek() != b'(' || !self.is_implied_do(from) {
             return self.expr();

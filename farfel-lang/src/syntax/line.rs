@@ -1,6 +1,7 @@
 //! A statement as a row of letters to read from.
 
 use super::form::{BAD, CHAR, HOLLERITH, Statement};
+use super::trace::Piece;
 use super::unit::Frame;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Label, SymId};
@@ -115,11 +116,27 @@ impl<'a> Line<'a> {
     pub fn keyword(&mut self, word: &str) -> bool {
         match self.keyword_end(self.pos, word) {
             Some(end) => {
+                self.mark_keyword(end, word);
                 self.pos = end;
                 true
             }
             None => false,
         }
+    }
+
+    /// Notes the keyword that goes from here to before `end`.
+    pub fn mark_keyword(&self, end: usize, word: &str) {
+        if self.st.marks.is_none() {
+            return;
+        }
+        let (mut blanks, mut letter) = (0u32, 0u32);
+        for w in word.bytes() {
+            match w {
+                b' ' => blanks |= 1u32.checked_shl(letter).unwrap_or(0),
+                _ => letter += 1,
+            }
+        }
+        self.st.mark(self.pos, end, Piece::Keyword(blanks));
     }
 
     /// Where a keyword ends that begins at `from`.
@@ -181,6 +198,7 @@ impl<'a> Line<'a> {
             return None;
         }
         let from = std::mem::replace(&mut self.pos, end);
+        self.st.mark(from, end, Piece::Name);
         Some((self.text(from, end), self.since(from)))
     }
 
@@ -208,6 +226,7 @@ impl<'a> Line<'a> {
         let end = self.digits_end(self.pos);
         let value = self.text(self.pos, end).parse().ok()?;
         let from = std::mem::replace(&mut self.pos, end);
+        self.st.mark(from, end, Piece::Number);
         Some((value, self.since(from)))
     }
 
@@ -219,6 +238,7 @@ impl<'a> Line<'a> {
             return Err(self.expected("a statement label"));
         }
         self.pos = end;
+        self.st.mark(from, end, Piece::Number);
         let span = self.since(from);
         match self.text(from, end).parse() {
             Ok(n @ 1..=99999) => {

@@ -6,15 +6,20 @@
 //! | physical lines → logical statements, blanks taken out | `form` |
 //! | a statement as a row of letters to read from | `line` |
 //! | what kind of statement it is | `classify` |
-//! | expressions, declarations, DATA, executable statements, input and output, AD blocks | `expr`, `decl`, `data`, `stmt`, `io`, `ad` |
+//! | constants, expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, AD blocks | `constants`, `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `ad` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
+//!
+//! `trace` notes what the parser took the letters for, for [`mod@crate::format`].
 //!
 //! The parser goes over the text once. Each statement that it cannot read gives one
 //! diagnostic, and reading goes on with the next statement; a faulty statement that opens
 //! a block still opens it, so that one fault does not look like several.
 
 mod ad;
+mod allocate;
+mod attributes;
 mod classify;
+mod constants;
 mod data;
 mod decl;
 pub mod detect;
@@ -24,6 +29,8 @@ mod io;
 mod line;
 mod spelling;
 mod stmt;
+pub(crate) mod trace;
+mod types;
 mod unit;
 
 #[cfg(test)]
@@ -35,7 +42,8 @@ use crate::source::{FileId, Sources};
 use std::sync::Arc;
 
 pub use detect::detect;
-pub(crate) use form::sentinel;
+pub(crate) use detect::asks_for_form;
+pub(crate) use form::{joined_directives, sentinel};
 
 /// How statements are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -65,7 +73,8 @@ impl Default for Layout {
     }
 }
 
-/// How a file is read. A comment on one of its first 20 lines overrides this for it:
+/// How a file is read. A comment on one of its first 20 lines says the same for it alone; it
+/// decides where nothing is given here, and overrides the layout:
 ///
 /// ```fortran
 /// !farfel: form=fixed, line-length=132, debug-lines=true

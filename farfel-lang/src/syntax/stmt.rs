@@ -49,8 +49,22 @@ impl Line<'_> {
             Kind::Stop => StmtKind::Stop(self.optional()?),
             Kind::Pause => StmtKind::Pause(self.optional()?),
             Kind::Io(kind) => self.io(kind)?,
-            Kind::Cycle => StmtKind::Cycle(self.name().map(|(n, _)| n.into())),
-            Kind::Exit => StmtKind::Exit(self.name().map(|(n, _)| n.into())),
+            Kind::Cycle | Kind::Exit => {
+                let from = self.pos;
+                let name = self.name().map(|(n, _)| n.into());
+                self.leave_block(kind == Kind::Exit, name.as_ref(), from);
+                match kind {
+                    Kind::Cycle => StmtKind::Cycle(name),
+                    _ => StmtKind::Exit(name),
+                }
+            }
+            Kind::Where => {
+                self.expect(b'(')?;
+                let mask = self.expr()?;
+                self.expect(b')')?;
+                self.masked(mask)?
+            }
+            Kind::Allocate(free) => self.allocation(free)?,
             Kind::Entry => self.entry()?,
             _ => return Err(self.expected("an executable statement")),
         };
@@ -176,7 +190,7 @@ impl Line<'_> {
                 If::Simple(s @ StmtKind::ArithmeticIf(..)) => s,
                 _ => return Err(self.not_after_if(from)),
             },
-            Kind::Do | Kind::Ad(_) | Kind::End | Kind::Entry | Kind::Format => {
+            Kind::Do | Kind::Ad(_) | Kind::End | Kind::Entry | Kind::Format | Kind::Select => {
                 return Err(self.not_after_if(from));
             }
             Kind::Unknown => {
@@ -205,7 +219,7 @@ impl Line<'_> {
             let span = self.st.span(from, after);
             self.diagnostics.push(
                 Diagnostic::warning(
-                    &rules::SYNTAX,
+                    &rules::SUSPICIOUS_LAYOUT,
                     span,
                     format!("this assigns to {name}: blanks mean nothing in fixed form"),
                 )
@@ -225,7 +239,7 @@ impl Line<'_> {
         )
     }
 
-    /// `IF (condition) THEN` after ELSE.
+    /// `IF (condition) THEN` after ELSE; the name of the construct may follow.
     pub fn else_if(&mut self) -> Read<Expr> {
         self.expect(b'(')?;
         let condition = self.expr()?;
@@ -235,9 +249,6 @@ impl Line<'_> {
             fault.help = Some("write THEN after the condition".to_owned());
             return Err(fault);
         }
-        // The name of the construct may follow.
-        self.name();
-        self.end()?;
         Ok(condition)
     }
 

@@ -31,14 +31,19 @@ pub fn printed(source: &str, stage: Stage) -> String {
     print::print_program(&lowered(source, stage).program, &print::Options::default())
 }
 
-/// What is wrong with a program, a line for each fault: `line:column code message`.
+/// What is wrong with a program, a line for each fault: `line:column code message`; a
+/// warning has that word before its code.
 pub fn faults(source: &str) -> String {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
     let mut found = parsed.diagnostics;
     let more = match farfel_lang::diagnostic::any_errors(&found) {
-        true => farfel_lang::resolve::resolve_readable(&mut parsed.program, &found),
+        true => farfel_lang::resolve::resolve_readable(
+            &mut parsed.program,
+            &found,
+            &farfel_lang::lints::Lints::default(),
+        ),
         false => resolve(&mut parsed.program),
     };
     found.extend(more);
@@ -58,7 +63,8 @@ fn shown(sources: &Sources, diagnostics: &[farfel_lang::Diagnostic]) -> String {
             .help
             .as_ref()
             .map_or_else(String::new, |h| format!(" | {h}"));
-        format!("{place} {} {}{help}", d.rule.code, d.message)
+        let kind = if d.is_error() { "" } else { "warning " };
+        format!("{place} {kind}{} {}{help}", d.rule.code, d.message)
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -72,6 +72,7 @@ fn stmt(unit: &mut Unit, s: Stmt) -> Stmt {
                 control,
                 body,
                 end,
+                end_span: Span::NONE,
             })),
             span,
         )

@@ -126,7 +126,7 @@ fn check(count: SymId, most: SymId, span: Span) -> Stmt {
         StmtKind::If(IfBlock {
             arms: vec![(too_many, body)],
             otherwise: None,
-            end_label: None,
+            ..IfBlock::default()
         }),
         span,
     )

@@ -183,6 +183,20 @@ impl Look<'_, '_> {
                 let arms = b.arms.iter().map(|(_, b)| b).chain(&b.otherwise);
                 self.one_of(arms, b.otherwise.is_some())
             }
+            StmtKind::Select(b) => {
+                let mut named = false;
+                stmt.for_each_own_expr(&mut |e| named |= names(e, s));
+                if named {
+                    return First::Read;
+                }
+                let all = b.cases.iter().any(|c| c.values.is_none());
+                self.one_of(b.cases.iter().map(|c| &c.body), all)
+            }
+            StmtKind::Where(_) => {
+                let mut named = false;
+                stmt.walk(&mut |inner| inner.for_each_own_expr(&mut |e| named |= names(e, s)));
+                read_if(named)
+            }
             StmtKind::LogicalIf(c, inner) => {
                 if names(c, s) {
                     return First::Read;

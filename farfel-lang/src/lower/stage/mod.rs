@@ -10,10 +10,12 @@ mod forward;
 mod input;
 mod order;
 mod reverse;
+mod suffix;
 
 pub(super) use order::order;
 
 use self::effects::HeadEffects;
+use self::suffix::Suffixes;
 use super::calls::has_ad_blocks;
 use super::compact::Changed;
 use super::outline::Blocks;
@@ -26,7 +28,7 @@ use crate::ir::{
     Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Replaces the blocks. Returns what is requested, in the order of the text. Adds the
 /// names of the units that it changes to `changed`.
@@ -48,7 +50,7 @@ pub(super) fn stage(
     for u in &program.units {
         taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
     }
-    let suffixes = Suffixes::of(program);
+    let mut suffixes = Suffixes::of(program);
     let heads: HashMap<Name, Unit> = program
         .units
         .iter()
@@ -69,7 +71,7 @@ pub(super) fn stage(
             heads: &heads,
             effects: &effects,
             taken: &mut taken,
-            suffixes: &suffixes,
+            suffixes: &mut suffixes,
             requests: &mut requests,
             frozen: BTreeMap::new(),
             diagnostics,
@@ -100,61 +102,13 @@ impl HeadCall<'_> {
     }
 }
 
-/// What the names of derivatives end in. An AD tool sees only a part of the program, so no
-/// name anywhere may look as if it were made of another one and the suffix.
-struct Suffixes {
-    /// The names of the program that could.
-    alike: Vec<Name>,
-}
-
-impl Suffixes {
-    fn of(program: &Program) -> Suffixes {
-        let mut alike: BTreeSet<Name> = BTreeSet::new();
-        let mut see = |name: &Name| {
-            if name.contains("_G") {
-                alike.insert(name.clone());
-            }
-        };
-        for unit in &program.units {
-            see(&unit.name);
-            for (_, symbol) in unit.symbols.iter() {
-                see(&symbol.name);
-                if let Place::Common(block) = &symbol.place {
-                    see(block);
-                }
-            }
-        }
-        Suffixes {
-            alike: alike.into_iter().collect(),
-        }
-    }
-
-    /// `_G3` for the block 3; `_G3A`, `_G3B`, … where the user has such names.
-    fn unused(&self, number: u32) -> Name {
-        let in_use = |suffix: &str| {
-            self.alike.iter().any(|name| {
-                name.match_indices(suffix).any(|(at, _)| {
-                    !name[at + suffix.len()..].starts_with(|c: char| c.is_ascii_digit())
-                })
-            })
-        };
-        let plain = format!("_G{number}");
-        let lettered = ('A'..='Z').map(|letter| format!("_G{number}{letter}"));
-        std::iter::once(plain.clone())
-            .chain(lettered)
-            .find(|s| !in_use(s))
-            .unwrap_or(plain)
-            .into()
-    }
-}
-
 struct Stager<'a> {
     unit: &'a mut Unit,
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
     taken: &'a mut HashSet<Name>,
-    suffixes: &'a Suffixes,
+    suffixes: &'a mut Suffixes,
     requests: &'a mut Vec<Request>,
     /// Variables that bounds of arrays depend on and that the block at hand changes, with
     /// those that hold their values from before it.
@@ -192,13 +146,12 @@ impl<'a> Stager<'a> {
             return Vec::new();
         };
         let head_name = self.unit.symbols[callee].name.clone();
-        let (Some(number), Some(head)) = (
-            self.blocks.get(&head_name).copied(),
-            self.heads.get(&head_name),
-        ) else {
+        let (Some(made_from), Some(head)) =
+            (self.blocks.get(&head_name), self.heads.get(&head_name))
+        else {
             return Vec::new();
         };
-        let suffix = self.suffixes.unused(number);
+        let suffix = self.suffixes.unused(made_from.number, &made_from.tag);
         let derivative = unused_name(&format!("{head_name}{suffix}"), &|n| self.taken.contains(n));
         self.taken.insert(derivative.clone());
 
@@ -229,7 +182,7 @@ impl<'a> Stager<'a> {
             AdMode::Reverse => (taken, given.clone()),
         };
         let request = Request {
-            id: number,
+            id: made_from.number,
             mode: block.mode,
             head: head_name,
             suffix,
@@ -459,6 +412,7 @@ impl<'a> Stager<'a> {
                         },
                         body,
                         end: DoEnd::EndDo(None),
+                        end_span: Span::NONE,
                     })),
                     span,
                 )]
@@ -528,6 +482,7 @@ impl<'a> Stager<'a> {
                     control,
                     body,
                     end: DoEnd::EndDo(None),
+                    end_span: Span::NONE,
                 })),
                 span,
             )];

@@ -3,17 +3,19 @@
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{Program, Request};
+use crate::lower::outline::Blocks;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Puts the requests in an order in which each can be carried out: a derivative is made
-/// before what calls it is differentiated. Among those that are ready, the lowest number
-/// goes first.
+/// before what calls it is differentiated. Among those that are ready, the first block
+/// goes first. So new blocks do not change the order of the others.
 ///
 /// `propagated` tells that units may name procedures which they no longer pass on. Calls of
 /// heads which have become calls of derivatives do not matter: these refer to the heads.
 pub(in crate::lower) fn order(
     program: &Program,
+    blocks: &Blocks,
     mut requests: Vec<Request>,
     propagated: bool,
     diagnostics: &mut Vec<Diagnostic>,
@@ -21,7 +23,7 @@ pub(in crate::lower) fn order(
     if any_errors(diagnostics) {
         return Vec::new();
     }
-    requests.sort_by_key(|r| r.id);
+    requests.sort_by_key(|r| blocks.get(&r.head).map(|b| b.rank));
     // A request needs all derivatives that the head, or what it calls, calls in turn; also
     // through other derivatives, which contain what their heads contain.
     let graph = match propagated {

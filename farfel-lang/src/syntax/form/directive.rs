@@ -111,3 +111,20 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
         apart,
     });
 }
+
+/// The comments of a text whose lines are given with their comment marks, as they are printed:
+/// lines of one directive joined, comments without their marks.
+pub(crate) fn joined<'a>(lines: impl IntoIterator<Item = &'a str>, free: bool) -> Vec<String> {
+    let mut comments = Vec::new();
+    for line in lines {
+        match read(line, free) {
+            Some(directive) => keep(&mut comments, directive, Span::NONE, false),
+            None => comments.push(Comment {
+                text: line.to_owned(),
+                span: Span::NONE,
+                apart: false,
+            }),
+        }
+    }
+    comments.into_iter().map(|c| c.text).collect()
+}

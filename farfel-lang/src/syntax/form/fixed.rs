@@ -126,6 +126,9 @@ impl Reader {
             at += 1;
         }
         let mut first = 0;
+        if self.verbatim && self.goes_on(pos) {
+            return Physical::Comment { text: pos + 1 };
+        }
         match self.byte(at) {
             b'C' | b'c' | b'*' | b'!' => return Physical::Comment { text: at + 1 },
             b'#' => return self.hash(at),
@@ -225,6 +228,9 @@ impl Reader {
     /// A line with `#` in column 1: preprocessors leave `# 12 "file"`, which says nothing
     /// that matters here; what is meant for them must not be passed over.
     pub(super) fn hash(&self, at: usize) -> Physical {
+        if self.verbatim {
+            return Physical::Comment { text: at + 1 };
+        }
         let rest = self.text.get(at + 1..self.next_line(at)).unwrap_or("");
         let rest = rest.trim_start();
         if self.preprocessor
@@ -240,6 +246,19 @@ impl Reader {
             column: 1,
             fault: Some(Layout::Preprocessor),
         }
+    }
+
+    /// The line goes on with one for a preprocessor, which ends with a backslash.
+    pub(super) fn goes_on(&self, line: usize) -> bool {
+        let mut lines = self.text.get(..line).unwrap_or("").lines().rev();
+        let mut hash = false;
+        for before in lines.by_ref().take_while(|l| l.ends_with('\\')) {
+            hash = before.starts_with('#');
+            if hash {
+                break;
+            }
+        }
+        hash && self.byte(line) != b'\n'
     }
 
     /// `D` in column 1 makes a comment where the label field is otherwise empty; else it

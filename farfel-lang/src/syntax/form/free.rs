@@ -99,6 +99,9 @@ impl Reader {
         if pos >= self.text.len() {
             return Physical::End;
         }
+        if self.verbatim && self.goes_on(pos) {
+            return Physical::Comment { text: pos + 1 };
+        }
         let mut at = pos;
         while CLASS[usize::from(self.byte(at))] == class::BLANK {
             at += 1;

@@ -24,7 +24,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Span};
 use std::sync::Arc;
 
-pub(crate) use directive::sentinel;
+pub(crate) use directive::{joined as joined_directives, sentinel};
 pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement};
 
 /// What is being read.
@@ -104,6 +104,8 @@ pub(super) struct Reader {
     gap: bool,
     /// Lines meant for a preprocessor are reported once.
     preprocessor: bool,
+    /// Every comment line is kept as it is, and so are lines meant for a preprocessor.
+    verbatim: bool,
 }
 
 impl Reader {
@@ -123,7 +125,14 @@ impl Reader {
             format: false,
             gap: false,
             preprocessor: false,
+            verbatim: false,
         }
+    }
+
+    /// Keeps every comment line as it is, and lines meant for a preprocessor like comments.
+    pub fn verbatim(mut self) -> Self {
+        self.verbatim = true;
+        self
     }
 
     /// True in free form.
@@ -192,6 +201,13 @@ impl Reader {
         let text = self.text.get(at..end).unwrap_or("").trim_end();
         let apart = std::mem::replace(&mut self.apart, false);
         let start = at.saturating_sub(1);
+        if self.verbatim {
+            return to.push(Comment {
+                text: text.to_owned(),
+                span: Span::new(self.file, start as u32, (at + text.len()) as u32),
+                apart,
+            });
+        }
         // What asks for a form must not reach a text in the other form.
         if self
             .text

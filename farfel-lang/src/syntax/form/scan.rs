@@ -50,6 +50,8 @@ const fn classes() -> [u8; 256] {
             | b'<'
             | b'>'
             | b'%'
+            | b'['
+            | b']'
             | b'$'
             | b'\\' => b,
             b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1a => class::BLANK,
@@ -126,6 +128,7 @@ impl Reader {
                     class::H => match self.hollerith(st) {
                         Some((n, digits)) => {
                             let start = st.start(digits) as usize;
+                            self.gap = st.gap(digits);
                             st.text.truncate(digits);
                             st.offsets.truncate(digits);
                             self.value.clear();

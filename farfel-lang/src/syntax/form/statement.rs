@@ -3,6 +3,8 @@
 use crate::diagnostic::Diagnostic;
 use crate::ir::Label;
 use crate::source::{FileId, Span};
+use crate::syntax::trace::{Mark, Piece};
+use std::cell::RefCell;
 
 /// Stands in [`Statement::text`] for a character constant.
 pub(in crate::syntax) const CHAR: u8 = b'\'';
@@ -53,6 +55,8 @@ pub(in crate::syntax) struct Statement {
     pub column: u32,
     /// The last column that is read in fixed form.
     pub last_column: usize,
+    /// What the letters were taken for, if anyone wants to know.
+    pub marks: Option<RefCell<Vec<Mark>>>,
 }
 
 impl Statement {
@@ -68,6 +72,7 @@ impl Statement {
             cut_off: None,
             column: 0,
             last_column: 0,
+            marks: None,
         }
     }
 
@@ -81,6 +86,34 @@ impl Statement {
         self.fault = None;
         self.cut_off = None;
         self.column = 0;
+        if let Some(marks) = &mut self.marks {
+            marks.get_mut().clear();
+        }
+    }
+
+    /// Notes what the letters from `from` to before `to` are. What was noted of letters from
+    /// there on was a try.
+    pub fn mark(&self, from: usize, to: usize, piece: Piece) {
+        let Some(marks) = &self.marks else { return };
+        let (from, to) = (from as u32, to as u32);
+        let mut marks = marks.borrow_mut();
+        while marks.last().is_some_and(|m| m.to > from) {
+            marks.pop();
+        }
+        if to > from {
+            marks.push(Mark { from, to, piece });
+        }
+    }
+
+    /// Where each letter stands, and whether there is a blank before it.
+    pub fn places(&self) -> impl Iterator<Item = (u32, bool)> {
+        self.offsets.iter().map(|o| (o & !GAP, o & GAP != 0))
+    }
+
+    /// The constants: letter, value and place.
+    pub fn constants(&self) -> impl Iterator<Item = (usize, &str, Span)> {
+        let span = |s: &Text| Span::new(self.file, self.start(s.at), s.end);
+        self.strings.iter().map(move |s| (s.at, &*s.value, span(s)))
     }
 
     pub(super) fn push(&mut self, letter: u8, offset: usize, gap: bool) {

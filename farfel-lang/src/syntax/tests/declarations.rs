@@ -101,7 +101,10 @@ fn as_written() {
             ),
             ("DATA A/2*4HABCD/", "DATA A /2*4HABCD/"),
             ("DATA L/T/,M/.FALSE./", "DATA L /.TRUE./, M /.FALSE./"),
-            ("DATA Z/(1.0,2.0)/,N/Z'1F'/", "DATA Z /(1.0, 2.0)/, N /31/"),
+            (
+                "DATA Z/(1.0,2.0)/,N/Z'1F'/",
+                "DATA Z /(1.0, 2.0)/, N /Z'1F'/",
+            ),
             ("DATA A/N*1/", "DATA A /N*1/"),
             ("INTENT(IN) A, B", "INTENT(IN) A, B"),
         ],
@@ -180,8 +183,8 @@ fn faults_in_declarations() {
             ),
             ("REAL*3 X", "1:7-1:13 F0008 there is no REAL of 3 bytes\n"),
             (
-                "REAL :: X = 1",
-                "1:17-1:18 F0001 expected `,` or the end of the statement, found `=`\n  help: initial values are given by a DATA statement\n",
+                "REAL X, Y(1) = 1",
+                "1:20-1:21 F0001 expected `,` or the end of the statement, found `=`\n  help: an initial value takes `::` before the names\n",
             ),
             (
                 "DIMENSION A",

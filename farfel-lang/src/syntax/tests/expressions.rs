@@ -48,7 +48,7 @@ fn shapes() {
             ("(1.0, -2)", "{1.0 (- 2)}"),
             ("(1,2)*(X)", "(mul {1 2} |X|)"),
             ("(1,2)**2", "(pow {1 2} 2)"),
-            ("Z'ff'", "255"),
+            ("Z'ff'", "Bits(\"Z'FF'\")"),
             // Character constants.
             ("'it''s'", "\"it's\""),
             ("\"say \"\"no\"\"\"", "\"say \\\"no\\\"\""),
@@ -149,8 +149,12 @@ fn faults_in_expressions() {
                 "1:11-1:12 F0001 expected an expression, found `.`\n",
             ),
             (
-                "(/ 1, 2 /)",
-                "1:11-1:13 F0008 FORTRAN 77 has no array constructors\n  help: assign the elements one by one, or give them in a DATA statement\n",
+                "(/ 1, 2 )",
+                "1:19-1:20 F0001 expected `,` or `/)`, found `)`\n",
+            ),
+            (
+                "[1, 2",
+                "1:16-1:16 F0001 expected `,` or `]`, found the end of the statement\n  help: the array constructor is not closed\n",
             ),
         ],
         |text| faults(&fixed(&format!("X = {text}"))),

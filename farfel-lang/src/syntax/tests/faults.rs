@@ -122,8 +122,8 @@ fn faults_in_statements() {
             "expected the end of the statement, found `X`",
         ),
         (
-            "ALLOCATE (A(3))",
-            "Farfel does not know ALLOCATE statements",
+            "INTERFACE",
+            "Farfel does not know INTERFACE statements",
         ),
     ] {
         let got = faults(&fixed(&format!("X = 1\n{text}")));

@@ -180,7 +180,7 @@ IF (I .EQ. 2) GOTO 30
 fn do_without_comma() {
     assert_eq!(
         faults(&fixed("DO 10 I = 1.3\nX = 1\n   10 CONTINUE")),
-        "1:7-1:20 F0001 without a comma this is an assignment, not a DO statement\n  3:4: the loop would end here\n  help: separate the first and the last value of the loop by a comma\n"
+        "1:7-1:20 F0501 without a comma this is an assignment, not a DO statement\n  3:4: the loop would end here\n  help: separate the first and the last value of the loop by a comma\n"
     );
 }
 
@@ -188,7 +188,7 @@ fn do_without_comma() {
 fn statement_after_then() {
     assert_eq!(
         faults(&fixed("X = 1\nIF (X .GT. 0) THEN Y = 2")),
-        "2:21-2:25 F0001 this assigns to THENY: blanks mean nothing in fixed form\n  help: nothing may follow THEN: write the statement on a line of its own\n"
+        "2:21-2:25 F0501 this assigns to THENY: blanks mean nothing in fixed form\n  help: nothing may follow THEN: write the statement on a line of its own\n"
     );
 }
 

@@ -1,9 +1,9 @@
 //! Executable statements and the blocks that they make.
 
-use super::frame::{Open, OpenKind, ad_word};
+use super::frame::{Open, OpenIf, OpenKind, ad_word};
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{AdMode, DoControl, Expr, Label, Name, Stmt, StmtKind};
+use crate::ir::{AdMode, DoControl, Expr, Label, Mark, Name, Stmt, StmtKind};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
@@ -24,6 +24,7 @@ impl Parser<'_> {
         name: Option<Name>,
     ) {
         let span = st.whole();
+        self.check_inside(st, kind);
         match kind {
             Kind::If => {
                 let read = self.line(st, free, pos).if_statement();
@@ -35,12 +36,18 @@ impl Parser<'_> {
                 };
                 self.open(
                     st,
-                    OpenKind::If {
+                    OpenKind::If(OpenIf {
+                        is_where: false,
+                        name,
                         arms: Vec::new(),
+                        marks: Vec::new(),
                         condition: Some(condition),
-                    },
+                    }),
                 );
             }
+            Kind::Where => self.where_(st, free, pos, name),
+            Kind::Select => self.select(st, free, pos, name),
+            Kind::Case => self.case(st, free, pos),
             Kind::Do => {
                 let mut line = self.line(st, free, pos);
                 let mut label = None;
@@ -70,22 +77,40 @@ impl Parser<'_> {
                 let opening = self.check(read).unwrap_or_default();
                 self.open(st, OpenKind::Ad { mode, opening });
             }
-            Kind::ElseIf | Kind::Else => {
-                let condition = if kind == Kind::ElseIf {
-                    let read = self.line(st, free, pos).else_if();
-                    Some(self.check(read).unwrap_or_else(|| no_condition(span)))
-                } else {
-                    None
+            Kind::ElseIf | Kind::Else | Kind::ElseWhere => {
+                let mut line = self.line(st, free, pos);
+                let read = match kind {
+                    Kind::ElseIf => line.else_if().map(Some),
+                    Kind::ElseWhere => line.else_where(),
+                    _ => Ok(None),
                 };
-                self.otherwise(st, condition);
+                let name = line.construct();
+                let read = read.and_then(|c| line.end().map(|()| c));
+                let condition = match self.check(read) {
+                    Some(c) => c,
+                    None => Some(no_condition(span)),
+                };
+                self.otherwise(st, condition, kind == Kind::ElseWhere, name);
             }
-            Kind::EndIf => {
-                if self.unwind(st, "IF", &|k| matches!(k, OpenKind::If { .. })) {
+            Kind::EndIf | Kind::EndWhere => {
+                let is = kind == Kind::EndWhere;
+                let word = if is { "WHERE" } else { "IF" };
+                let this = |k: &OpenKind| matches!(k, OpenKind::If(b) if b.is_where == is);
+                if self.unwind(st, word, &this) {
+                    self.end_name(st, free, pos);
+                    self.frame.close(label_of(st), Vec::new(), span);
+                }
+            }
+            Kind::EndSelect => {
+                let this = |k: &OpenKind| matches!(k, OpenKind::Select { .. });
+                if self.unwind(st, "SELECT CASE", &this) {
+                    self.end_name(st, free, pos);
                     self.frame.close(label_of(st), Vec::new(), span);
                 }
             }
             Kind::EndDo => {
                 if self.unwind(st, "DO", &|k| matches!(k, OpenKind::Do { .. })) {
+                    self.end_name(st, free, pos);
                     self.end_do(st);
                 }
             }
@@ -121,7 +146,7 @@ impl Parser<'_> {
     }
 
     /// Adds a statement, and closes the loops that end with its label.
-    fn push(&mut self, st: &Statement, kind: StmtKind) {
+    pub(super) fn push(&mut self, st: &Statement, kind: StmtKind) {
         self.frame.push(Stmt {
             label: label_of(st),
             kind,
@@ -136,7 +161,7 @@ impl Parser<'_> {
         }
     }
 
-    fn open(&mut self, st: &Statement, kind: OpenKind) {
+    pub(super) fn open(&mut self, st: &Statement, kind: OpenKind) {
         if self.frame.blocks.len() >= MAX_BLOCKS {
             self.give_up(st.whole(), "blocks", MAX_BLOCKS);
             return;
@@ -170,7 +195,12 @@ impl Parser<'_> {
     }
 
     /// Makes the innermost block of a kind the last one; false when there is none.
-    fn unwind(&mut self, st: &Statement, word: &str, is: &dyn Fn(&OpenKind) -> bool) -> bool {
+    pub(super) fn unwind(
+        &mut self,
+        st: &Statement,
+        word: &str,
+        is: &dyn Fn(&OpenKind) -> bool,
+    ) -> bool {
         match self.frame.blocks.iter().rposition(|b| is(&b.kind)) {
             Some(at) => {
                 self.close_above(at, st.whole());
@@ -219,22 +249,37 @@ impl Parser<'_> {
         true
     }
 
-    fn otherwise(&mut self, st: &Statement, condition: Option<Expr>) {
-        if !self.unwind(st, "IF", &|k| matches!(k, OpenKind::If { .. })) {
+    fn otherwise(
+        &mut self,
+        st: &Statement,
+        condition: Option<Expr>,
+        is_where: bool,
+        name: Option<(Name, Span)>,
+    ) {
+        let word = if is_where { "WHERE" } else { "IF" };
+        let this = |k: &OpenKind| matches!(k, OpenKind::If(b) if b.is_where == is_where);
+        if !self.unwind(st, word, &this) {
             return;
         }
+        self.check_name(name, None);
         let mut after_else = None;
         if let Some(Open {
             kind:
-                OpenKind::If {
+                OpenKind::If(OpenIf {
                     arms,
+                    marks,
                     condition: current,
-                },
+                    ..
+                }),
             body,
             span,
             ..
         }) = self.frame.blocks.last_mut()
         {
+            marks.push(Mark {
+                label: label_of(st),
+                span: st.whole(),
+            });
             let done = std::mem::take(body);
             match std::mem::replace(current, condition) {
                 Some(c) => arms.push((c, done)),
@@ -250,19 +295,12 @@ impl Parser<'_> {
                 Diagnostic::error(
                     &rules::UNCLOSED_BLOCK,
                     st.whole(),
-                    "nothing but END IF may follow the statements of ELSE",
+                    format!("nothing but END {word} may follow the statements of ELSE"),
                 )
-                .related(open, "this IF has an ELSE already"),
+                .related(open, format!("this {word} has an ELSE already")),
             );
         }
-        if let Some((_, span)) = st.label {
-            // A label of ELSE cannot be jumped to.
-            self.report(Diagnostic::warning(
-                &rules::BAD_LABEL,
-                span,
-                "the label of ELSE has no effect",
-            ));
-        }
+        self.no_target(st, "ELSE");
     }
 
     fn end_do(&mut self, st: &Statement) {

@@ -1,8 +1,8 @@
 //! A program unit that is being read, and its open blocks.
 
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Block, Do, DoControl, DoEnd, Expr, IfBlock, Label, Name, Spec,
-    SpecKind, Stmt, StmtKind, Unit, UnitKind,
+    AdBlock, AdItem, AdMode, Block, Case, Do, DoControl, DoEnd, Expr, IfBlock, Label, Mark, Name,
+    Select, Spec, SpecKind, Stmt, StmtKind, Unit, UnitKind, Where,
 };
 use crate::source::Span;
 use std::collections::HashMap;
@@ -38,10 +38,15 @@ pub(super) struct Open {
 
 #[derive(Debug)]
 pub(super) enum OpenKind {
-    If {
-        arms: Vec<(Expr, Block)>,
-        /// The condition of the arm that is being read; `None` in ELSE.
-        condition: Option<Expr>,
+    /// IF, and WHERE, whose arms are alike.
+    If(OpenIf),
+    Select {
+        name: Option<Name>,
+        selector: Expr,
+        comments: Block,
+        cases: Vec<Case>,
+        /// The values of the case that is being read and its CASE; `None` before the first.
+        current: Option<(Option<Vec<Expr>>, Mark)>,
     },
     Do {
         name: Option<Name>,
@@ -54,10 +59,22 @@ pub(super) enum OpenKind {
     },
 }
 
+#[derive(Debug)]
+pub(super) struct OpenIf {
+    pub(super) is_where: bool,
+    pub(super) name: Option<Name>,
+    pub(super) arms: Vec<(Expr, Block)>,
+    pub(super) marks: Vec<Mark>,
+    /// The condition of the arm that is being read; `None` in ELSE.
+    pub(super) condition: Option<Expr>,
+}
+
 impl OpenKind {
     pub(super) fn word(&self) -> &'static str {
         match self {
-            OpenKind::If { .. } => "IF",
+            OpenKind::If(b) if b.is_where => "WHERE",
+            OpenKind::If(_) => "IF",
+            OpenKind::Select { .. } => "SELECT CASE",
             OpenKind::Do { .. } => "DO",
             OpenKind::Ad { mode, .. } => ad_word(*mode),
         }
@@ -68,7 +85,18 @@ impl OpenKind {
             OpenKind::Do {
                 label: Some(label), ..
             } => format!("a statement with label {label}"),
+            OpenKind::Select { .. } => "END SELECT".to_owned(),
             kind => format!("END {}", kind.word()),
+        }
+    }
+
+    /// The name that the construct has.
+    pub(super) fn name(&self) -> Option<&Name> {
+        match self {
+            OpenKind::If(OpenIf { name, .. })
+            | OpenKind::Select { name, .. }
+            | OpenKind::Do { name, .. } => name.as_ref(),
+            OpenKind::Ad { .. } => None,
         }
     }
 }
@@ -146,10 +174,13 @@ impl Frame {
             span,
         } = block;
         let kind = match kind {
-            OpenKind::If {
+            OpenKind::If(OpenIf {
+                is_where,
+                name,
                 mut arms,
+                marks,
                 condition,
-            } => {
+            }) => {
                 let otherwise = match condition {
                     Some(c) => {
                         arms.push((c, body));
@@ -157,11 +188,44 @@ impl Frame {
                     }
                     None => Some(body),
                 };
-                StmtKind::If(IfBlock {
+                let block = IfBlock {
+                    name,
                     arms,
                     otherwise,
+                    marks,
                     end_label,
-                })
+                    end_span,
+                };
+                if is_where {
+                    StmtKind::Where(Box::new(Where {
+                        statement: false,
+                        block,
+                    }))
+                } else {
+                    StmtKind::If(block)
+                }
+            }
+            OpenKind::Select {
+                name,
+                selector,
+                mut comments,
+                mut cases,
+                current,
+            } => {
+                match current {
+                    Some((values, mark)) => cases.push(Case { values, body, mark }),
+                    None => comments = body,
+                }
+                StmtKind::Select(Box::new(Select {
+                    name,
+                    selector,
+                    comments,
+                    cases,
+                    end: Mark {
+                        label: end_label,
+                        span: end_span,
+                    },
+                }))
             }
             OpenKind::Do {
                 name,
@@ -175,6 +239,7 @@ impl Frame {
                     Some(l) => DoEnd::Label(l),
                     None => DoEnd::EndDo(end_label),
                 },
+                end_span,
             })),
             OpenKind::Ad { mode, opening } => StmtKind::Ad(Box::new(AdBlock {
                 mode,

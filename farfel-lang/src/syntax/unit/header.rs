@@ -201,7 +201,7 @@ impl Parser<'_> {
             if let Some(at) = frame.labels.get(label) {
                 self.report(
                     Diagnostic::warning(
-                        &rules::SYNTAX,
+                        &rules::SUSPICIOUS_LAYOUT,
                         *span,
                         "without a comma this is an assignment, not a DO statement",
                     )
@@ -309,11 +309,12 @@ impl Line<'_> {
             spec.length = length;
         }
         let mut result = None;
-        if function {
+        if function && !self.has_result_clause() {
             result = Some(self.intern(name, span));
         }
         let read = self.dummies();
         if function
+            && result.is_none()
             && read.is_ok()
             && self
                 .keyword_end(self.pos, "RESULT")
@@ -338,5 +339,15 @@ impl Line<'_> {
         }
         self.frame.unit.args = read?;
         self.end()
+    }
+
+    /// RESULT follows the dummy arguments: the function's name is no variable then.
+    fn has_result_clause(&self) -> bool {
+        if self.peek() != b'(' {
+            return false;
+        }
+        self.closing(self.pos)
+            .and_then(|close| self.keyword_end(close + 1, "RESULT"))
+            .is_some_and(|end| self.at(end) == b'(')
     }
 }

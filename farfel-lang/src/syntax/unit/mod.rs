@@ -5,9 +5,11 @@
 //! | `frame` | a unit that is being read, and its open blocks |
 //! | `header` | where units begin and end |
 //! | `blocks` | executable statements and the blocks that they make |
+//! | `constructs` | SELECT CASE, WHERE, names of constructs |
 //! | `include` | INCLUDE |
 
 mod blocks;
+mod constructs;
 mod frame;
 mod header;
 mod include;
@@ -18,10 +20,12 @@ use super::classify::Kind;
 use super::form::{Comment, Reader, Statement};
 use super::line::{Line, Read};
 use super::spelling::suggestion;
+use super::trace::{Depth, Trace, Traced};
 use super::{Loader, Parsed, ReadOptions, detect};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
 use crate::source::{FileId, Sources, Span};
+use std::cell::RefCell;
 
 struct Parser<'a> {
     sources: &'a mut Sources,
@@ -38,6 +42,8 @@ struct Parser<'a> {
     /// The units around it.
     outer: Vec<Frame>,
     comments: Vec<Comment>,
+    /// How the text is written, if anyone wants to know.
+    traced: Option<Vec<Traced>>,
 }
 
 pub(in crate::syntax) fn parse(
@@ -51,37 +57,84 @@ pub(in crate::syntax) fn parse(
         .map_or_else(|| "".into(), |f| f.text.clone());
     let form = asked.form.unwrap_or_else(|| detect(&text));
     let columns = asked.layout.asked_by(&text);
-    let mut parser = Parser {
-        sources,
-        loader,
-        readers: vec![Reader::new(file, text, form, columns)],
-        includes: 0,
-        units: Vec::new(),
-        implicit: None,
-        diagnostics: Vec::new(),
-        frame: Frame::none(),
-        outer: Vec::new(),
-        comments: Vec::new(),
-    };
+    let reader = Reader::new(file, text, form, columns);
+    let mut parser = Parser::new(sources, loader, reader);
     parser.run();
-    let mut diagnostics = parser.diagnostics;
-    // What is found out at the end of a unit belongs further up.
-    diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
-    Parsed {
-        program: Program {
-            units: parser.units,
-        },
+    parser.parsed()
+}
+
+/// Reads a text, and notes how it is written.
+pub(in crate::syntax) fn parse_traced(
+    sources: &mut Sources,
+    file: FileId,
+    asked: &ReadOptions,
+    loader: &mut dyn Loader,
+) -> Trace {
+    let text = sources
+        .get(file)
+        .map_or_else(|| "".into(), |f| f.text.clone());
+    let form = asked.form.unwrap_or_else(|| detect(&text));
+    let columns = asked.layout.asked_by(&text);
+    let reader = Reader::new(file, text, form, columns).verbatim();
+    let mut parser = Parser::new(sources, loader, reader);
+    parser.traced = Some(Vec::new());
+    parser.run();
+    let statements = parser.traced.take().unwrap_or_default();
+    let Parsed {
+        program,
         diagnostics,
+    } = parser.parsed();
+    Trace {
+        statements,
+        diagnostics,
+        program,
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn new(sources: &'a mut Sources, loader: &'a mut dyn Loader, reader: Reader) -> Self {
+        Parser {
+            sources,
+            loader,
+            readers: vec![reader],
+            includes: 0,
+            units: Vec::new(),
+            implicit: None,
+            diagnostics: Vec::new(),
+            frame: Frame::none(),
+            outer: Vec::new(),
+            comments: Vec::new(),
+            traced: None,
+        }
+    }
+
+    fn parsed(self) -> Parsed {
+        let mut diagnostics = self.diagnostics;
+        // What is found out at the end of a unit belongs further up.
+        diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
+        Parsed {
+            program: Program { units: self.units },
+            diagnostics,
+        }
     }
 }
 
 impl Parser<'_> {
     fn run(&mut self) {
         let mut st = Statement::new();
+        if self.traced.is_some() {
+            st.marks = Some(RefCell::default());
+        }
         let mut last = Span::NONE;
         while let Some(reader) = self.readers.last_mut() {
             let found = reader.next(&mut st);
             let free = reader.is_free();
+            let before = self.depth();
+            if self.readers.len() == 1
+                && let Some(traced) = &mut self.traced
+            {
+                traced.push(Traced::new(&mut st, before));
+            }
             self.comments.append(&mut st.comments);
             if !found {
                 self.readers.pop();
@@ -102,8 +155,23 @@ impl Parser<'_> {
                 // A faulty statement may mean other labels than those it names.
                 self.frame.references.truncate(references);
             }
+            let after = self.depth();
+            if let Some(traced) = self.traced.as_mut().and_then(|t| t.last_mut()) {
+                traced.after = after;
+                if let Some(marks) = &mut st.marks {
+                    traced.marks = std::mem::take(marks.get_mut());
+                }
+            }
         }
         self.finish(last);
+    }
+
+    fn depth(&self) -> Depth {
+        Depth {
+            units: self.outer.len() + usize::from(self.frame.open),
+            blocks: self.frame.blocks.len(),
+            implicit: self.frame.implicit,
+        }
     }
 
     fn line<'a>(&'a mut self, st: &'a Statement, free: bool, pos: usize) -> Line<'a> {
@@ -207,7 +275,16 @@ impl Parser<'_> {
         match kind {
             Kind::Unknown | Kind::Foreign => return false,
             Kind::End if self.units.is_empty() => {}
-            Kind::End | Kind::EndIf | Kind::EndDo | Kind::EndAd(_) | Kind::Else | Kind::ElseIf => {
+            Kind::End
+            | Kind::EndIf
+            | Kind::EndDo
+            | Kind::EndSelect
+            | Kind::EndWhere
+            | Kind::EndAd(_)
+            | Kind::Else
+            | Kind::ElseIf
+            | Kind::ElseWhere
+            | Kind::Case => {
                 self.report(
                     Diagnostic::error(
                         &rules::UNCLOSED_BLOCK,
@@ -265,6 +342,8 @@ impl Parser<'_> {
             Kind::Common => line.common(),
             Kind::Equivalence => line.equivalence(),
             Kind::Save => line.save(),
+            Kind::Attribute(a) => line.attribute_statement(a),
+            Kind::Pointer => line.cray_pointers(),
             _ => line.intent_statement(),
         };
         self.check(read);

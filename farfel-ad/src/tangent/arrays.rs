@@ -1,0 +1,69 @@
+//! Array constructors and their derivatives.
+
+use super::stmt::{Gen, Value};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{ArrayConstructor, Expr, ExprKind, ImpliedDo, Type};
+
+impl Gen<'_> {
+    /// The derivative has the derivatives of the elements as its elements.
+    pub(super) fn constructor(&mut self, e: &Expr, a: &ArrayConstructor) -> Value {
+        let ty = self.ty(e);
+        let (values, derivatives) = self.elements(&a.items, ty);
+        let like = |items| {
+            let array = ArrayConstructor { items, ..a.clone() };
+            Expr::new(ExprKind::Array(Box::new(array)), e.span)
+        };
+        Value {
+            p: like(values),
+            d: Some(like(derivatives)),
+        }
+    }
+
+    fn elements(&mut self, items: &[Expr], ty: Type) -> (Vec<Expr>, Vec<Expr>) {
+        items.iter().map(|i| self.element(i, ty)).unzip()
+    }
+
+    fn element(&mut self, item: &Expr, ty: Type) -> (Expr, Expr) {
+        if let ExprKind::ImpliedDo(d) = &item.kind {
+            let before = self.pre.len();
+            let (values, derivatives) = self.elements(&d.items, ty);
+            if self.pre.len() > before {
+                // Before the statement, the loop variable has no value yet.
+                self.element_unsupported(
+                    item.span,
+                    "the derivative of this implied DO needs statements before it",
+                    "assign the elements in a DO loop",
+                );
+            }
+            let like = |items| {
+                let made = ImpliedDo {
+                    items,
+                    ..(**d).clone()
+                };
+                Expr::new(ExprKind::ImpliedDo(Box::new(made)), item.span)
+            };
+            return (like(values), like(derivatives));
+        }
+        let v = self.tangent(item);
+        let d = match v.d {
+            Some(d) => d,
+            None => {
+                if self.is_array_valued(item) {
+                    self.element_unsupported(
+                        item.span,
+                        "this array has no derivative, but other elements of the constructor have",
+                        "assign the elements one by one",
+                    );
+                }
+                self.zero(ty)
+            }
+        };
+        (v.p, d)
+    }
+
+    fn element_unsupported(&mut self, span: Span, message: &str, help: &str) {
+        let fault = Diagnostic::error(&rules::AD_UNSUPPORTED, span, message).help(help);
+        self.errors.push(fault);
+    }
+}

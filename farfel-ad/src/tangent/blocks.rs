@@ -1,0 +1,244 @@
+//! Statements that hold others, with their derivatives.
+
+use super::stmt::{Gen, simple_statement};
+use crate::locations::differentiable;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Block, Case, Do, DoControl, DoEnd, Expr, IfBlock, Label, Select, Stmt, StmtKind, Where,
+};
+
+impl Gen<'_> {
+    pub(super) fn if_block(&mut self, arms: &[(Expr, Block)], b: &IfBlock, span: Span) -> Block {
+        let Some(((first, body), rest)) = arms.split_first() else {
+            return Vec::new();
+        };
+        let facts = (self.varied.clone(), self.live.clone());
+        let first = self.primal(first);
+        let outer_pre = std::mem::take(&mut self.pre);
+        let mut out = IfBlock {
+            arms: vec![(first, self.block(body))],
+            otherwise: None,
+            ..IfBlock::default()
+        };
+        (self.varied, self.live) = facts.clone();
+        self.span = span;
+        if rest.is_empty() {
+            out.otherwise = b.otherwise.as_ref().map(|b| self.block(b));
+        } else {
+            let mut others = self.if_block(rest, b, span);
+            let mut pre = std::mem::take(&mut self.pre);
+            match others.pop() {
+                Some(Stmt {
+                    kind: StmtKind::If(inner),
+                    ..
+                }) if pre.is_empty() && others.is_empty() => {
+                    out.arms.extend(inner.arms);
+                    out.otherwise = inner.otherwise;
+                }
+                // A condition that needs statements before it.
+                last => {
+                    pre.append(&mut others);
+                    pre.extend(last);
+                    out.otherwise = Some(pre);
+                }
+            }
+        }
+        if arms.len() == b.arms.len() {
+            out.name = b.name.clone();
+            out.end_label = b.end_label;
+            out.end_span = b.end_span;
+        }
+        self.pre = outer_pre;
+        vec![Stmt::new(StmtKind::If(out), span)]
+    }
+
+    pub(super) fn do_loop(&mut self, d: &Do, span: Span) -> Block {
+        let node = self.cursor - 1;
+        let mut zero = None;
+        let control = match &d.control {
+            DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            } => {
+                let loc = self.space.loc(*var);
+                if differentiable(&self.unit.symbols[*var])
+                    && self.activity.live[node].contains(loc)
+                {
+                    if self.is_varied(from) || step.as_ref().is_some_and(|s| self.is_varied(s)) {
+                        self.errors.push(
+                            Diagnostic::error(
+                                &rules::AD_UNSUPPORTED,
+                                from.span,
+                                "derivatives would go through the loop variable",
+                            )
+                            .label("varies with the independents")
+                            .help("count with an INTEGER and compute the value in the loop"),
+                        );
+                    }
+                    zero = self.zero_after(&Expr::var(*var, span), true, node);
+                }
+                DoControl::Count {
+                    var: *var,
+                    from: self.primal(from),
+                    to: self.primal(to),
+                    step: step.as_ref().map(|s| self.primal(s)),
+                }
+            }
+            DoControl::While(c) => {
+                let before = self.pre.len();
+                let c = self.primal(c);
+                if self.pre.len() > before {
+                    self.errors.push(
+                        Diagnostic::error(
+                            &rules::AD_UNSUPPORTED,
+                            c.span,
+                            "derivatives would go through a function call in the condition of DO WHILE",
+                        )
+                        .help("assign the function's value to a variable, before the loop and at its end"),
+                    );
+                }
+                DoControl::While(c)
+            }
+            DoControl::Forever => DoControl::Forever,
+        };
+        let mut pre = std::mem::take(&mut self.pre);
+        pre.extend(zero);
+        let mut body = Vec::new();
+        let mut end = d.end;
+        for (i, s) in d.body.iter().enumerate() {
+            let mut made = self.stmt(s);
+            if let (true, DoEnd::Label(l)) = (i + 1 == d.body.len(), d.end) {
+                end = self.terminal(l, s, &mut made);
+            }
+            body.append(&mut made);
+        }
+        self.pre = pre;
+        vec![Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                name: d.name.clone(),
+                control,
+                body,
+                end,
+                end_span: d.end_span,
+            })),
+            span,
+        )]
+    }
+
+    /// Sees to it that the last statement of a loop bears the label that ends the loop.
+    fn terminal(&mut self, label: Label, source: &Stmt, made: &mut Block) -> DoEnd {
+        if let StmtKind::Do(_) = source.kind {
+            // The inner loop has the terminal statement.
+            let l = self.moved_labels.get(&label).copied().unwrap_or(label);
+            return DoEnd::Label(l);
+        }
+        if made.len() == 1 && simple_statement(&made[0]) {
+            return DoEnd::Label(label);
+        }
+        let l = if self.jumped_to.contains(&label) {
+            // Who jumps there wants the statement itself carried out.
+            let l = (1..=99_999)
+                .rev()
+                .find(|l| !self.labels.contains(l))
+                .unwrap_or(label);
+            self.labels.insert(l);
+            self.moved_labels.insert(label, l);
+            l
+        } else {
+            if let Some(first) = made.first_mut() {
+                first.label = None;
+            }
+            label
+        };
+        made.push(Stmt {
+            label: Some(l),
+            kind: StmtKind::Continue,
+            span: source.span,
+        });
+        DoEnd::Label(l)
+    }
+
+    /// Case by case: the selector is no number that derivatives go through.
+    pub(super) fn select(&mut self, b: &Select, span: Span) -> Block {
+        let selector = self.primal(&b.selector);
+        let pre = std::mem::take(&mut self.pre);
+        let comments = self.block(&b.comments);
+        let cases = b
+            .cases
+            .iter()
+            .map(|c| Case {
+                values: c.values.clone(),
+                body: self.block(&c.body),
+                mark: c.mark,
+            })
+            .collect();
+        self.pre = pre;
+        let select = Select {
+            name: b.name.clone(),
+            selector,
+            comments,
+            cases,
+            end: b.end,
+        };
+        vec![Stmt::new(StmtKind::Select(Box::new(select)), span)]
+    }
+
+    /// The derivatives of masked assignments are assigned under the same masks.
+    pub(super) fn where_block(&mut self, w: &Where, span: Span) -> Block {
+        let b = &w.block;
+        let mut out = IfBlock {
+            name: b.name.clone(),
+            marks: b.marks.clone(),
+            end_label: b.end_label,
+            end_span: b.end_span,
+            ..IfBlock::default()
+        };
+        let mut pre = Vec::new();
+        for (i, (mask, body)) in b.arms.iter().enumerate() {
+            self.span = span;
+            let mask = self.primal(mask);
+            pre.append(&mut self.pre);
+            if i > 0 && !pre.is_empty() {
+                self.masked_unsupported(mask.span);
+            }
+            let body = self.masked(body);
+            out.arms.push((mask, body));
+        }
+        out.otherwise = b.otherwise.as_ref().map(|b| self.masked(b));
+        self.pre = pre;
+        let one = out.arms.len() == 1 && out.arms[0].1.len() == 1;
+        let made = Where {
+            statement: w.statement && one,
+            block: out,
+        };
+        vec![Stmt::new(StmtKind::Where(Box::new(made)), span)]
+    }
+
+    fn masked(&mut self, body: &Block) -> Block {
+        let made = self.block(body);
+        let plain = made.iter().all(|s| match &s.kind {
+            StmtKind::Assign(target, _) => self.is_array_valued(target),
+            StmtKind::Comment(_) | StmtKind::Where(_) => true,
+            _ => false,
+        });
+        let more = made.len() > body.len();
+        if !plain || more && self.engine.layout.vector {
+            self.masked_unsupported(body.first().map_or(self.span, |s| s.span));
+        }
+        made
+    }
+
+    fn masked_unsupported(&mut self, span: Span) {
+        self.errors.push(
+            Diagnostic::error(
+                &rules::AD_UNSUPPORTED,
+                span,
+                "the derivative of this WHERE needs statements that cannot stand in it",
+            )
+            .help("write a DO loop over the elements, with IF"),
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Source files laid out anew.
+
+use crate::{Config, Error, Report, files, sources};
+use farfel_lang::Sources;
+use farfel_lang::format::{Fault, format};
+use farfel_lang::syntax::Form;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use farfel_lang::format::Case;
+
+/// How files are laid out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The source form to convert to.
+    pub form: Option<Form>,
+    /// The letters of names and keywords.
+    pub case: Case,
+}
+
+/// A file that was laid out, not yet written.
+#[derive(Debug)]
+pub struct Formatted {
+    path: PathBuf,
+    /// Its name as people see it.
+    pub name: String,
+    /// The text as it was.
+    pub before: Arc<str>,
+    /// The text laid out.
+    pub after: String,
+    /// It went into another source form, and names files by INCLUDE, which did not.
+    pub includes_left: bool,
+    latin_1: bool,
+}
+
+/// Lays a file out, and writes nothing. INCLUDE files stay closed and no preprocessor runs.
+///
+/// # Errors
+///
+/// [`Error::Io`]; [`Error::Diagnostics`] when the text cannot be read; [`Error::Format`] when
+/// the settings ask for another form than `options`, or the result would not be the same
+/// program.
+pub fn format_file(path: &Path, config: &Config, options: &Options) -> Result<Formatted, Error> {
+    let (before, latin_1) = sources::read_encoded(path).map_err(Error::io(path))?;
+    let name = sources::shown(config, path);
+    let refuse = |reason: String| Error::Format {
+        name: name.clone(),
+        reason,
+    };
+    let mut read = config.read_options();
+    if let (Some(form), Some(wanted)) = (config.form, options.form)
+        && form != wanted
+    {
+        return Err(refuse(
+            "the setting `form` in Cargo.toml asks for another source form".into(),
+        ));
+    }
+    // Lines are as long as in the source.
+    read.layout.debug_lines = false;
+    let mut texts = Sources::new();
+    let file = texts.add(name.clone(), before.clone());
+    let asked = farfel_lang::format::Options {
+        read,
+        form: options.form,
+        case: options.case,
+    };
+    let after = match format(&mut texts, file, &asked) {
+        Ok(text) => text,
+        Err(Fault::Unreadable(diagnostics)) => {
+            return Err(Error::Diagnostics(Report {
+                sources: texts,
+                diagnostics,
+            }));
+        }
+        Err(Fault::Different(place)) => {
+            let line = place
+                .and_then(|span| Some(texts.get(span.file)?.line_column(span.start).line))
+                .map_or_else(String::new, |line| format!(", in line {line}"));
+            return Err(refuse(format!(
+                "laid out, it would not be the same program{line}"
+            )));
+        }
+    };
+    let converted = options.form.is_some_and(|form| {
+        let was = read
+            .form
+            .unwrap_or_else(|| farfel_lang::syntax::detect(&before));
+        was != form
+    });
+    let includes = |line: &str| {
+        line.trim_start()
+            .to_ascii_uppercase()
+            .starts_with("INCLUDE")
+    };
+    Ok(Formatted {
+        path: path.to_owned(),
+        includes_left: converted && before.lines().any(includes),
+        name,
+        before,
+        after,
+        latin_1,
+    })
+}
+
+impl Formatted {
+    /// Whether the layout differs from what it was.
+    pub fn changed(&self) -> bool {
+        *self.before != self.after
+    }
+
+    /// Writes the file, in the encoding that it had, if the layout differs: all of it or
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn write(&self) -> Result<(), Error> {
+        if !self.changed() {
+            return Ok(());
+        }
+        if !self.latin_1 {
+            return files::rewrite(&self.path, self.after.as_bytes());
+        }
+        // Layout adds no character of its own but ASCII ones.
+        let bytes: Result<Vec<u8>, _> = self.after.chars().map(u8::try_from).collect();
+        let bytes = bytes.map_err(|_| Error::Format {
+            name: self.name.clone(),
+            reason: "its characters are not those of Latin-1".into(),
+        })?;
+        files::rewrite(&self.path, &bytes)
+    }
+}

@@ -1,0 +1,128 @@
+//! `farfel fmt`.
+
+use farfel_build::format::{Case, Formatted, Options, format_file};
+use farfel_build::{Config, Error as BuildError};
+use farfel_lang::syntax::Form;
+use std::path::PathBuf;
+
+use crate::args::{FileOptions, Fmt, LetterCase, SourceForm};
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::{files, project};
+
+/// Lays source files out.
+///
+/// # Errors
+///
+/// A file has faults, cannot be laid out, or would change where `--check` says that none may.
+pub fn run(args: &Fmt, shell: &mut Shell) -> Result {
+    let (paths, config) = sources(args)?;
+    let options = Options {
+        form: args.form.map(|form| match form {
+            SourceForm::Fixed => Form::Fixed,
+            SourceForm::Free => Form::Free,
+        }),
+        case: match args.case {
+            LetterCase::Keep => Case::Keep,
+            LetterCase::Lower => Case::Lower,
+            LetterCase::Upper => Case::Upper,
+        },
+    };
+    let mut failed = false;
+    let mut changed = 0;
+    for path in &paths {
+        let formatted = match format_file(path, &config, &options) {
+            Ok(formatted) => formatted,
+            Err(error) => {
+                failed = true;
+                refused(error, path, shell);
+                continue;
+            }
+        };
+        if args.stdout {
+            out(&formatted.after, shell)?;
+            continue;
+        }
+        if !formatted.changed() {
+            shell.verbose("Unchanged", &formatted.name);
+            continue;
+        }
+        changed += 1;
+        if args.diff {
+            out(&difference(&formatted), shell)?;
+        } else if args.check {
+            shell.status("Differs", &formatted.name);
+        } else if let Err(error) = formatted.write() {
+            failed = true;
+            Error::from(error).show(shell);
+        } else {
+            shell.status("Formatted", &formatted.name);
+            if formatted.includes_left {
+                shell.warn(format_args!(
+                    "{} reads files by INCLUDE, which must be in the same source form",
+                    formatted.name
+                ));
+            }
+        }
+    }
+    if args.check && changed > 0 {
+        let files = if changed == 1 { "file is" } else { "files are" };
+        return Err(Error::fault(format!(
+            "{changed} {files} not laid out as `farfel fmt` does"
+        ))
+        .help("`farfel fmt --diff` shows what would change"));
+    }
+    if failed {
+        return Err(Error::Exit(crate::error::EXIT_FAULTS));
+    }
+    Ok(())
+}
+
+fn sources(args: &Fmt) -> Result<(Vec<PathBuf>, Config)> {
+    if args.files.is_empty() {
+        let config = project::config(&args.project)?;
+        return Ok((farfel_build::source_files(&config)?, config));
+    }
+    files::readable(&args.files)?;
+    let as_in_the_project = FileOptions {
+        real_kind: None,
+        form: None,
+        fc: None,
+    };
+    let config = files::config(&args.files, &as_in_the_project, false)?;
+    Ok((args.files.clone(), config))
+}
+
+/// Says why a file is left as it is.
+fn refused(error: BuildError, path: &std::path::Path, shell: &mut Shell) {
+    let unreadable = matches!(error, BuildError::Diagnostics(_));
+    Error::from(error).show(shell);
+    if unreadable {
+        let divided = std::fs::read(path).is_ok_and(|text| {
+            let text = String::from_utf8_lossy(&text).to_ascii_uppercase();
+            text.lines()
+                .any(|l| l.starts_with('#') || l.trim_start().starts_with("INCLUDE"))
+        });
+        let help = divided.then_some(
+            "INCLUDE files are not read and lines for a preprocessor are not followed: each \
+             part that they divide a file into must close what it opens",
+        );
+        shell.error(
+            format_args!("`{}` is left as it is: it cannot be read", path.display()),
+            help,
+        );
+    }
+}
+
+fn difference(formatted: &Formatted) -> String {
+    similar::TextDiff::from_lines(&*formatted.before, &*formatted.after)
+        .unified_diff()
+        .header(&formatted.name, &format!("{} (laid out)", formatted.name))
+        .to_string()
+}
+
+fn out(text: &str, shell: &mut Shell) -> Result {
+    shell
+        .out(text)
+        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+}

@@ -1,0 +1,119 @@
+//! Comments, directives and lines for a preprocessor, on lines of their own.
+
+use super::lines::{Line, Place, own_line};
+use crate::print::lay_out_directive;
+use crate::syntax::{Form, asks_for_form, joined_directives, sentinel};
+
+/// Carries comments over to the form of the result.
+pub(super) struct Converter {
+    from: Form,
+    to: Form,
+    /// Lines of a directive that may go on, and where they stand.
+    directive: Vec<String>,
+    /// The line before was for a preprocessor, and goes on.
+    hash: bool,
+}
+
+impl Converter {
+    pub fn new(from: Form, to: Form) -> Self {
+        Converter {
+            from,
+            to,
+            directive: Vec::new(),
+            hash: false,
+        }
+    }
+
+    /// A comment with a line of its own. `text` begins with its mark.
+    pub fn line(&mut self, text: &str, column: usize, place: Place, out: &mut Vec<Line>) {
+        if self.hash || text.starts_with('#') && column == 0 {
+            self.hash = text.ends_with('\\');
+            self.flush(out);
+            return out.push(Line::whole(text));
+        }
+        if self.from != self.to && is_directive(text, column, self.from) {
+            return self.directive.push(text.to_owned());
+        }
+        self.flush(out);
+        let text = self.inside(text);
+        let text = match asks_for_form(&text) && self.from != self.to {
+            true => other_form(&text, self.to),
+            false => text,
+        };
+        out.push(Line::whole(own_line(&text, column, place)));
+    }
+
+    /// A comment within a statement or at its end.
+    pub fn inside(&self, text: &str) -> String {
+        let marked = text.starts_with(['!', '#']);
+        match self.to {
+            Form::Free if !marked && text.starts_with(['D', 'd']) => format!("!{text}"),
+            Form::Free if !marked => format!("!{}", text.get(1..).unwrap_or("")),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// Writes the directive that is being collected.
+    pub fn flush(&mut self, out: &mut Vec<Line>) {
+        let lines = std::mem::take(&mut self.directive);
+        if lines.is_empty() {
+            return;
+        }
+        let lines = lines.iter().map(String::as_str);
+        for text in joined_directives(lines, self.from == Form::Free) {
+            let Some(length) = sentinel(&text) else {
+                continue;
+            };
+            let mut laid_out = String::new();
+            lay_out_directive(&mut laid_out, self.to, &text, length);
+            // Both forms know this mark.
+            for line in laid_out.lines() {
+                let rest = line.get(1..).unwrap_or("");
+                out.push(Line::whole(format!("!{rest}")));
+            }
+        }
+    }
+}
+
+/// Whether the comment is a directive in a form.
+pub(super) fn is_directive(text: &str, column: usize, form: Form) -> bool {
+    (form == Form::Free || column == 0)
+        && !text.starts_with('#')
+        && text.get(1..).is_some_and(|t| sentinel(t).is_some())
+}
+
+fn other_form(text: &str, to: Form) -> String {
+    let (old, new) = match to {
+        Form::Free => ("fixed", "free"),
+        Form::Fixed => ("free", "fixed"),
+    };
+    match text.to_ascii_lowercase().find(old) {
+        Some(at) => format!("{}{new}{}", &text[..at], &text[at + old.len()..]),
+        None => text.to_owned(),
+    }
+}
+
+/// The byte of a line of fixed form after its last column.
+pub(super) fn cut(line: &str, width: usize) -> Option<usize> {
+    let mut column = 1;
+    for (at, c) in line.char_indices() {
+        if column > width {
+            return Some(at);
+        }
+        column = if c == '\t' && column <= 6 {
+            7
+        } else {
+            column + 1
+        };
+    }
+    None
+}
+
+/// What was punched into columns 73 to 80: no blanks inside, digits at its end.
+pub(super) fn is_card_number(text: &str) -> bool {
+    text.len() <= 8
+        && text.ends_with(|c: char| c.is_ascii_digit())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || " .-".contains(c))
+}

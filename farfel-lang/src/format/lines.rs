@@ -1,0 +1,402 @@
+//! A statement on lines.
+
+use super::spacing::blanks;
+use super::tokens::{Kind, Token};
+use crate::syntax::Form;
+
+/// A line of the result.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Line {
+    /// Without the comment at its end.
+    pub code: String,
+    /// The comment at its end, with its mark, and the column it had, from 0.
+    pub comment: Option<(String, usize)>,
+    /// Lines from `code` on may stand beside others as far as their comments go.
+    pub is_code: bool,
+}
+
+impl Line {
+    pub fn whole(text: impl Into<String>) -> Self {
+        Line {
+            code: text.into(),
+            ..Line::default()
+        }
+    }
+}
+
+/// A comment inside of or after a statement.
+#[derive(Debug, Clone)]
+pub(super) struct Note {
+    /// How many tokens stand before it.
+    pub after: usize,
+    /// With its mark.
+    pub text: String,
+    /// Its column, from 0.
+    pub column: usize,
+    /// It has a line of its own.
+    pub own_line: bool,
+}
+
+/// Where a statement goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub form: Form,
+    /// The last column.
+    pub width: usize,
+    pub indent: usize,
+    pub label: Option<u32>,
+}
+
+/// How much further in continuation lines stand.
+const CONTINUATION: usize = 4;
+
+/// Lays a statement out. `broken` says before which tokens the user begins a line.
+pub(super) fn lay_out(
+    tokens: &[Token],
+    broken: &[bool],
+    notes: &[Note],
+    place: Place,
+) -> Vec<Line> {
+    let layout = Layout {
+        tokens,
+        blanks: blanks(tokens),
+        notes,
+        place,
+    };
+    let rows = layout.rows(broken);
+    layout.write(&rows)
+}
+
+struct Layout<'a> {
+    tokens: &'a [Token],
+    blanks: Vec<bool>,
+    notes: &'a [Note],
+    place: Place,
+}
+
+/// The tokens of a line, from one to before another.
+type Row = std::ops::Range<usize>;
+
+impl Layout<'_> {
+    /// The user's lines where they fit; otherwise as few lines as possible. Comments inside
+    /// keep their place.
+    fn rows(&self, broken: &[bool]) -> Vec<Row> {
+        let n = self.tokens.len();
+        let mut starts: Vec<usize> = (0..n)
+            .filter(|i| *i == 0 || broken.get(*i).copied().unwrap_or(false))
+            .collect();
+        // A comment within the statement ends its line.
+        for note in self.notes.iter().filter(|c| c.after > 0 && c.after < n) {
+            if !starts.contains(&note.after) {
+                starts.push(note.after);
+            }
+        }
+        starts.sort_unstable();
+        let rows = ranges(&starts, n);
+        let fits = |row: &Row| self.width(row) <= self.room(row.start == 0);
+        if rows.iter().all(fits) {
+            return rows;
+        }
+        let inside = |c: &Note| c.after > 0 && c.after < n;
+        if self.notes.iter().any(inside) {
+            return rows.into_iter().flat_map(|r| self.filled(r)).collect();
+        }
+        self.filled(0..n)
+    }
+
+    /// How many columns the text of a line may have.
+    fn room(&self, first: bool) -> usize {
+        let Place {
+            form,
+            width,
+            indent,
+            label,
+        } = self.place;
+        let before = match (form, first) {
+            (Form::Fixed, true) => 6 + indent,
+            (Form::Fixed, false) => 6 + indent + CONTINUATION,
+            // ` &` at the end of all but the last.
+            (Form::Free, true) => {
+                let label = label.map_or(0, |l| l.to_string().len() + 1);
+                indent.max(label) + 2
+            }
+            (Form::Free, false) => indent + CONTINUATION + 2,
+        };
+        width.saturating_sub(before)
+    }
+
+    fn width(&self, row: &Row) -> usize {
+        let blanks = row.clone().skip(1).filter(|i| self.blanks[*i]).count();
+        row.clone()
+            .map(|i| self.tokens[i].text.len())
+            .sum::<usize>()
+            + blanks
+    }
+
+    /// Breaks what is too long for a line.
+    fn filled(&self, row: Row) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut start = row.start;
+        while start < row.end {
+            let room = self.room(start == 0);
+            let mut end = start + 1;
+            while end < row.end && self.width(&(start..end + 1)) <= room {
+                end += 1;
+            }
+            // A constant that no line holds begins here as well as on the next one.
+            let endless = |t: &Token| t.kind == Kind::Constant && t.text.len() > self.room(false);
+            if end < row.end && endless(&self.tokens[end]) && self.width(&(start..end)) + 2 < room {
+                end += 1;
+            } else if end < row.end {
+                end = self.good_end(start, end);
+            }
+            rows.push(start..end);
+            start = end;
+        }
+        rows
+    }
+
+    /// The best place to end a line that could go from `start` to before `end`.
+    fn good_end(&self, start: usize, end: usize) -> usize {
+        let mut depth = 0i32;
+        let depths: Vec<i32> = (start..end)
+            .map(|i| {
+                match &*self.tokens[i].upper {
+                    "(" | "(/" => depth += 1,
+                    ")" | "/)" => depth -= 1,
+                    _ => {}
+                }
+                depth
+            })
+            .collect();
+        let half = start + (end - start) / 2;
+        // After a comma, before or after an operator with blanks, anywhere with a blank; as
+        // far out of parentheses as possible in the second half of the line.
+        let rank = |at: usize| -> Option<i32> {
+            let (p, c) = (&self.tokens[at - 1], &self.tokens[at]);
+            if matches!(&*c.upper, "," | ")" | "/)" | "(") || !self.blanks[at] && !p.is(",") {
+                return None;
+            }
+            let comma = if p.is(",") { 0 } else { 1 };
+            Some(depths[at - 1 - start] * 2 + comma)
+        };
+        let best = (half.max(start + 1)..=end)
+            .filter_map(|at| Some((rank(at)?, at)))
+            .min_by_key(|(rank, at)| (*rank, usize::MAX - at));
+        let any = || {
+            (start + 1..=end)
+                .rev()
+                .find(|at| self.blanks[*at] && !matches!(&*self.tokens[*at].upper, "(" | ","))
+        };
+        let some = || {
+            (start + 1..=end).rev().find(|at| {
+                let (p, c) = (&self.tokens[at - 1], &self.tokens[*at]);
+                (p.kind == Kind::Sign || c.kind == Kind::Sign)
+                    && !matches!(&*c.upper, "," | ")" | "(")
+            })
+        };
+        best.map(|(_, at)| at)
+            .or_else(any)
+            .or_else(some)
+            .unwrap_or(end)
+    }
+
+    fn write(&self, rows: &[Row]) -> Vec<Line> {
+        let mut lines: Vec<Line> = Vec::new();
+        let mut notes = self.notes.iter().peekable();
+        let last = rows.len().saturating_sub(1);
+        for (n, row) in rows.iter().enumerate() {
+            let from = lines.len();
+            self.row(row, n == 0, n == last, &mut lines);
+            while let Some(note) = notes.next_if(|c| c.after <= row.end) {
+                if note.own_line && n < last {
+                    lines.push(self.comment_line(note));
+                    continue;
+                }
+                let fits = |l: &Line| l.comment.is_none() && l.code.len() + 3 <= self.place.width;
+                match lines.last_mut().filter(|l| l.is_code && fits(l)) {
+                    Some(line) => line.comment = Some((note.text.clone(), note.column)),
+                    // No room: before the line.
+                    None => lines.insert(from, self.comment_line(note)),
+                }
+            }
+        }
+        lines
+    }
+
+    /// A comment on a line of its own.
+    fn comment_line(&self, note: &Note) -> Line {
+        Line::whole(own_line(&note.text, note.column, self.place))
+    }
+
+    fn row(&self, row: &Row, first: bool, last: bool, lines: &mut Vec<Line>) {
+        let Place {
+            form,
+            width,
+            indent,
+            label,
+        } = self.place;
+        let mut text = match (form, first) {
+            (Form::Fixed, true) => match label {
+                Some(l) => format!("{l:>5} "),
+                None => " ".repeat(6),
+            },
+            (Form::Fixed, false) => "     &".to_owned(),
+            (Form::Free, true) => label.map_or_else(String::new, |l| format!("{l} ")),
+            (Form::Free, false) => String::new(),
+        };
+        let column = match (form, first) {
+            (Form::Fixed, true) => 6 + indent,
+            (Form::Fixed, false) => 6 + indent + CONTINUATION,
+            (Form::Free, true) => indent,
+            (Form::Free, false) => indent + CONTINUATION,
+        };
+        while text.len() < column {
+            text.push(' ');
+        }
+        let begin = text.len();
+        for i in row.clone() {
+            if i > row.start && self.blanks[i] {
+                text.push(' ');
+            }
+            let token = &self.tokens[i].text;
+            let room = width.saturating_sub(text.len());
+            let needs = token.len() + if form == Form::Free { 2 } else { 0 };
+            if needs <= room || self.tokens[i].kind != Kind::Constant {
+                text.push_str(token);
+                continue;
+            }
+            // A constant that no line holds.
+            if i > row.start && token.len() <= width.saturating_sub(begin + 2) && form == Form::Free
+            {
+                text.push_str(" &");
+                lines.push(code(text));
+                text = " ".repeat(indent + CONTINUATION);
+                text.push_str(token);
+                continue;
+            }
+            text = self.split(text, token, lines);
+        }
+        if form == Form::Free && !last {
+            text.push_str(" &");
+        }
+        lines.push(code(text));
+    }
+
+    /// Writes a constant over several lines, and returns the line that it ends on.
+    fn split(&self, mut text: String, token: &str, lines: &mut Vec<Line>) -> String {
+        let Place { form, width, .. } = self.place;
+        let mut rest = token;
+        loop {
+            let room = match form {
+                Form::Fixed => width.saturating_sub(text.len()),
+                Form::Free => width.saturating_sub(text.len() + 1),
+            };
+            if rest.len() <= room {
+                text.push_str(rest);
+                return text;
+            }
+            let mut end = room.clamp(1, rest.len());
+            while !rest.is_char_boundary(end) {
+                end -= 1;
+            }
+            if form == Form::Free {
+                let quotes = ['\'', '"', '&'];
+                let before = rest[..end].trim_end_matches(quotes).len();
+                if rest[end..].starts_with(quotes) && before > 0 {
+                    end = before;
+                }
+            }
+            if end == 0 {
+                text.push_str(rest);
+                return text;
+            }
+            let (piece, more) = rest.split_at(end);
+            text.push_str(piece);
+            if form == Form::Free {
+                text.push('&');
+            }
+            lines.push(code(text));
+            text = match form {
+                Form::Fixed => "     &".to_owned(),
+                Form::Free => "&".to_owned(),
+            };
+            rest = more;
+        }
+    }
+}
+
+fn code(code: String) -> Line {
+    Line {
+        code,
+        comment: None,
+        is_code: true,
+    }
+}
+
+fn ranges(starts: &[usize], n: usize) -> Vec<Row> {
+    let ends = starts.iter().skip(1).copied().chain([n]);
+    starts
+        .iter()
+        .copied()
+        .zip(ends)
+        .map(|(a, b)| a..b)
+        .collect()
+}
+
+/// A comment on a line of its own: in column 1 if it stands there or has a mark that may
+/// stand nowhere else, otherwise with the statements.
+pub(super) fn own_line(text: &str, column: usize, place: Place) -> String {
+    if column == 0 || !text.starts_with('!') {
+        return text.to_owned();
+    }
+    let before = match place.form {
+        Form::Fixed => 6 + place.indent,
+        Form::Free => place.indent,
+    };
+    format!("{}{text}", " ".repeat(before))
+}
+
+/// Puts the comments at the ends of lines that follow each other into one column: that of
+/// the first, or further right where code is longer.
+pub(super) fn align(lines: &mut [Line], width: usize) {
+    let mut from = 0;
+    while from < lines.len() {
+        let noted = |l: &Line| l.comment.is_some();
+        let to = from + lines[from..].iter().take_while(|l| noted(l)).count();
+        let group = &mut lines[from..to];
+        let longest = group.iter().map(|l| l.code.len()).max().unwrap_or(0) + 1;
+        let first = group
+            .first()
+            .and_then(|l| l.comment.as_ref())
+            .map_or(0, |c| c.1);
+        let column = longest.max(first);
+        for line in group {
+            if let Some((_, at)) = &mut line.comment {
+                // What begins beyond the last column is no comment.
+                *at = if column < width {
+                    column
+                } else {
+                    line.code.len() + 1
+                };
+            }
+        }
+        from = to + 1;
+    }
+}
+
+impl Line {
+    /// The text of the line.
+    pub fn text(&self) -> String {
+        match &self.comment {
+            None => self.code.trim_end().to_owned(),
+            Some((comment, column)) => {
+                let mut text = self.code.clone();
+                let column = (*column).max(text.len() + 1);
+                text.push_str(&" ".repeat(column - text.len()));
+                text.push_str(comment);
+                text
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Source text laid out anew: indentation, blanks, continuation lines, one source form or the
+//! other.
+//!
+//! This works on the statements as the user has written them, not on the tree: spelling and
+//! letter case of names, numbers and constants stay what they are, comments stay where they
+//! are, INCLUDE statements and lines for a preprocessor are not followed. The parser says what
+//! the letters of a statement are and how deep it stands ([`mod@crate::syntax::trace`]).
+//!
+//! | module | what |
+//! |---|---|
+//! | `tokens` | a statement as a row of tokens |
+//! | `spacing` | the blanks between them |
+//! | `lines` | a statement on lines, comments at the ends of lines |
+//! | `comments` | comments and directives on lines of their own, in either form |
+//! | `verify` | whether the result means the same |
+//!
+//! What holds for every result: it is read again, and has the same statements, letter for
+//! letter, the same tree and the same comments in the same order; laid out again, it stays the
+//! same. Where that cannot be had, there is no result.
+
+mod comments;
+mod lines;
+mod spacing;
+mod tokens;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+use crate::diagnostic::{Diagnostic, rules};
+use crate::source::{FileId, Sources, Span};
+use crate::syntax::trace::{Trace, Traced, trace};
+use crate::syntax::{Form, ReadOptions, detect};
+use comments::Converter;
+use lines::{Line, Note, Place};
+use tokens::Token;
+
+/// Which letters names and keywords are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Case {
+    /// As they are.
+    #[default]
+    Keep,
+    /// Lower case.
+    Lower,
+    /// Upper case.
+    Upper,
+}
+
+/// How a text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Options {
+    /// How the text is read. Debug lines are comments here in any case.
+    pub read: ReadOptions,
+    /// The form of the result; that of the text if it is not given.
+    pub form: Option<Form>,
+    /// The letters of names and keywords. Constants and comments are left alone.
+    pub case: Case,
+}
+
+/// Why a text cannot be laid out.
+#[derive(Debug)]
+pub enum Fault {
+    /// It cannot be read. Where lines for a preprocessor or INCLUDE statements divide a
+    /// construct, that looks like a fault too.
+    Unreadable(Vec<Diagnostic>),
+    /// The result would not mean the same. The span is the first statement that would differ,
+    /// if it is known.
+    Different(Option<Span>),
+}
+
+/// The longest line of free form.
+const FREE_WIDTH: usize = 132;
+/// Columns for a level of nesting.
+const INDENT: usize = 2;
+/// Deeper levels are not indented further.
+const MAX_INDENT: usize = 30;
+
+/// Lays a text out.
+///
+/// ```
+/// use farfel_lang::Sources;
+/// use farfel_lang::format::{Options, format};
+///
+/// let mut sources = Sources::new();
+/// let file = sources.add("a.f", "      IF(A.GT.0)THEN\n      b=a*2 ! twice\n      ENDIF\n      END\n");
+/// let text = format(&mut sources, file, &Options::default()).unwrap();
+/// assert_eq!(
+///     text,
+///     "      IF (A .GT. 0) THEN\n        b = a*2 ! twice\n      ENDIF\n      END\n"
+/// );
+/// ```
+///
+/// # Errors
+///
+/// See [`Fault`].
+pub fn format(sources: &mut Sources, file: FileId, options: &Options) -> Result<String, Fault> {
+    let text = sources
+        .get(file)
+        .map_or_else(|| "".into(), |f| f.text.clone());
+    let mut read = options.read;
+    read.layout.debug_lines = false;
+    let from = read.form.unwrap_or_else(|| detect(&text));
+    let to = options.form.unwrap_or(from);
+    read.form = Some(from);
+    let traced = trace(sources, file, &read);
+    if unreadable(&traced, &text) {
+        return Err(Fault::Unreadable(traced.diagnostics));
+    }
+    let width = match to {
+        Form::Fixed => read.layout.asked_by(&text).line_length,
+        Form::Free => FREE_WIDTH,
+    };
+    let mut writer = Writer {
+        source: &text,
+        from,
+        to,
+        width,
+        width_read: read.layout.asked_by(&text).line_length,
+        case: options.case,
+        lines: Vec::new(),
+        end: if text.starts_with('\u{feff}') { 3 } else { 0 },
+        converter: Converter::new(from, to),
+    };
+    for st in &traced.statements {
+        writer.statement(st);
+    }
+    let mut result = writer.finish();
+    if options.read.form.is_none() && detect(&result) != to {
+        let form = if to == Form::Free { "free" } else { "fixed" };
+        result = format!("!farfel: form={form}\n{result}");
+    }
+    if text.contains("\r\n") {
+        result = result.replace('\n', "\r\n");
+    }
+    verify::same(&text, from, &traced, &result, to, &read).map_err(Fault::Different)?;
+    Ok(result)
+}
+
+/// The text has faults that make its structure uncertain. With lines for a preprocessor in it,
+/// what is written twice need not be twice in the program.
+fn unreadable(traced: &Trace, text: &str) -> bool {
+    let conditional = text.lines().any(|l| l.starts_with('#'));
+    // A file that others include has statements without a unit around them.
+    let part = |d: &Diagnostic| {
+        d.rule == &rules::UNCLOSED_BLOCK && d.message == "the main program has no END"
+    };
+    let harmless = [
+        &rules::BAD_LABEL,
+        &rules::CONFLICTING_DECLARATION,
+        &rules::MISPLACED_STATEMENT,
+    ];
+    traced
+        .diagnostics
+        .iter()
+        .any(|d| d.is_error() && !part(d) && !(conditional && harmless.contains(&d.rule)))
+}
+
+struct Writer<'a> {
+    source: &'a str,
+    from: Form,
+    to: Form,
+    /// The last column of the result, and that of the source in fixed form.
+    width: usize,
+    width_read: usize,
+    case: Case,
+    lines: Vec<Line>,
+    /// How far the source is written.
+    end: usize,
+    converter: Converter,
+}
+
+impl Writer<'_> {
+    /// A statement and the comments before it.
+    fn statement(&mut self, st: &Traced) {
+        let tokens = tokens::tokens(self.source, st, self.from == Form::Free, self.case);
+        let begin = match (st.label, st.offsets.first()) {
+            (Some((_, span)), _) => span.start as usize,
+            (None, Some(first)) => first.0 as usize,
+            (None, None) => usize::MAX,
+        };
+        let mut notes: Vec<Note> = Vec::new();
+        let mut around = Place {
+            form: self.to,
+            width: self.width,
+            indent: self.indent(st, &tokens, true),
+            label: None,
+        };
+        for comment in &st.comments {
+            let (start, end) = (comment.start as usize, comment.end as usize);
+            let text = self.source.get(start..end).unwrap_or("").trim_end();
+            let column = self.column(start);
+            let own_line = self.line_before(start).trim().is_empty();
+            if start < begin {
+                self.blank_line(start);
+                // After `;` on the line of the statement before.
+                if own_line || self.lines.is_empty() {
+                    self.converter.line(text, column, around, &mut self.lines);
+                } else if let Some(line) = self.lines.last_mut() {
+                    line.comment
+                        .get_or_insert((self.converter.inside(text), column));
+                }
+                self.end = end;
+                continue;
+            }
+            let after = tokens.iter().take_while(|t| t.start < start).count();
+            notes.push(Note {
+                after,
+                text: self.converter.inside(text),
+                column: if own_line { column } else { self.shifted(column) },
+                own_line,
+            });
+        }
+        if tokens.is_empty() {
+            return;
+        }
+        notes.extend(self.beyond(st, &tokens, begin));
+        notes.sort_by_key(|c| c.after);
+        self.flush();
+        self.blank_line(begin);
+        around.indent = self.indent(st, &tokens, false);
+        around.label = st.label.map(|(l, _)| l);
+        let mut broken = vec![false; tokens.len()];
+        for (i, pair) in tokens.windows(2).enumerate() {
+            let between = self.source.get(pair[0].end..pair[1].start).unwrap_or("");
+            broken[i + 1] = between.contains('\n');
+        }
+        let lines = lines::lay_out(&tokens, &broken, &notes, around);
+        self.lines.extend(lines);
+        let end = tokens.last().map_or(begin, |t| t.end);
+        let comments = st.comments.iter().map(|c| c.end as usize);
+        self.end = comments.chain([end]).max().unwrap_or(end);
+    }
+
+    /// What stands beyond the last column, but for card numbers, as comments.
+    fn beyond(&self, st: &Traced, tokens: &[Token], begin: usize) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let Some(last) = tokens.last().filter(|_| self.from == Form::Fixed) else {
+            return notes;
+        };
+        let mut at = self.source[..begin].rfind('\n').map_or(0, |n| n + 1);
+        for line in self.source[at..].split_inclusive('\n') {
+            if at > last.end {
+                break;
+            }
+            let cut = comments::cut(line, self.width_read);
+            let line_end = at + line.len();
+            let is_here = |c: &&Span| (at..line_end).contains(&(c.start as usize));
+            if st.comments.iter().any(|c| is_here(&c)) {
+                at = line_end;
+                continue;
+            }
+            if let Some(rest) = cut.and_then(|c| line.get(c..)).map(str::trim)
+                && !rest.is_empty()
+                && !comments::is_card_number(rest)
+            {
+                let end = at + line.len();
+                notes.push(Note {
+                    after: tokens.iter().take_while(|t| t.start < end).count(),
+                    text: format!("! {rest}"),
+                    column: 0,
+                    own_line: false,
+                });
+            }
+            at += line.len();
+        }
+        notes
+    }
+
+    /// The columns before a statement, or before the comments that stand before it.
+    fn indent(&self, st: &Traced, tokens: &[Token], comment: bool) -> usize {
+        let mut first = spacing::words(tokens);
+        if st.label.is_none() && tokens.get(1).is_some_and(|t| t.is(":")) {
+            first.clear();
+        }
+        let header = st.after.units > st.before.units && !st.after.implicit;
+        let ends = st.after.units < st.before.units;
+        // In free form what is in a unit stands further in than its header.
+        let units = match (self.to, header || ends) {
+            (_, true) if comment && ends => st.before.units,
+            (_, true) => st.before.units.max(st.after.units).saturating_sub(1),
+            (Form::Free, false) if !st.after.implicit => st.after.units,
+            (_, false) => st.after.units.saturating_sub(1),
+        };
+        let units = match (self.to, comment && ends) {
+            (Form::Fixed, true) => units.saturating_sub(1),
+            _ => units,
+        };
+        let (before, after) = (st.before.blocks, st.after.blocks);
+        let blocks = if header || ends && !comment {
+            0
+        } else if comment {
+            before
+        } else if after < before {
+            let closes = ["END", "CONTINUE"].iter().any(|w| first.starts_with(w));
+            if closes { after } else { before }
+        } else if after == before && ["ELSE", "CASE"].iter().any(|w| first.starts_with(w)) {
+            before.saturating_sub(1)
+        } else {
+            before
+        };
+        ((units + blocks) * INDENT).min(MAX_INDENT)
+    }
+
+    /// An empty line where the source has one or more between what is written and `start`.
+    fn blank_line(&mut self, start: usize) {
+        let between = self.source.get(self.end..start).unwrap_or("");
+        let mut lines = between.split('\n');
+        // The rest of a line, and the part before `start`, are none.
+        lines.next();
+        let empty = lines.count() > 1;
+        if empty && self.lines.last().is_some_and(|l| !l.text().is_empty()) {
+            self.flush();
+            self.lines.push(Line::default());
+        }
+    }
+
+    fn flush(&mut self) {
+        self.converter.flush(&mut self.lines);
+    }
+
+    fn line_before(&self, at: usize) -> &str {
+        let before = self.source.get(..at).unwrap_or("");
+        let line = before.rfind('\n').map_or(0, |n| n + 1);
+        before[line..].trim_start_matches('\u{feff}')
+    }
+
+    /// The column of the end of a line after statements have moved with the form.
+    fn shifted(&self, column: usize) -> usize {
+        match (self.from, self.to) {
+            (Form::Fixed, Form::Free) => column.saturating_sub(6 - INDENT),
+            (Form::Free, Form::Fixed) => column + 6 - INDENT,
+            _ => column,
+        }
+    }
+
+    fn column(&self, at: usize) -> usize {
+        let mut column = 0;
+        for c in self.line_before(at).chars() {
+            column = if c == '\t' {
+                (column / 8 + 1) * 8
+            } else {
+                column + 1
+            };
+        }
+        column
+    }
+
+    fn finish(mut self) -> String {
+        self.flush();
+        lines::align(&mut self.lines, self.width);
+        let mut out = String::new();
+        for line in &self.lines {
+            out.push_str(&line.text());
+            out.push('\n');
+        }
+        out
+    }
+}

@@ -1,0 +1,364 @@
+//! Where blanks stand between tokens.
+
+use super::tokens::{Kind, Token};
+
+/// What a statement is, as far as its blanks go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// DATA, COMMON, SAVE, NAMELIST, declarations: slashes are brackets.
+    Slashes,
+    Implicit,
+    Format,
+    /// READ, WRITE, OPEN, …
+    Io,
+    /// AD blocks, PARAMETER: `=` in parentheses has blanks.
+    Settings,
+    Other,
+}
+
+/// Keywords without a blank between them and the parenthesis that follows.
+const TIGHT: [&str; 22] = [
+    "INTEGER",
+    "REAL",
+    "COMPLEX",
+    "LOGICAL",
+    "CHARACTER",
+    "DOUBLE",
+    "PRECISION",
+    "KIND",
+    "LEN",
+    "INTENT",
+    "RESULT",
+    "FORMAT",
+    "ADF",
+    "ADR",
+    "ENDADF",
+    "ENDADR",
+    "TANGENT",
+    "COTANGENT",
+    "DIMENSION",
+    "ALLOCATED",
+    "SUBROUTINE",
+    "FUNCTION",
+];
+
+/// For each token whether a blank stands before it. The first has none.
+pub(super) fn blanks(tokens: &[Token]) -> Vec<bool> {
+    let mut state = State::new(tokens);
+    (0..tokens.len()).map(|i| state.before(i)).collect()
+}
+
+struct State<'a> {
+    tokens: &'a [Token],
+    sort: Sort,
+    /// Sort of parentheses that are open: they hold a list with `=` between blanks.
+    open: Vec<Group>,
+    /// A slash that opens was seen, outside of parentheses.
+    slash: bool,
+    /// The first parentheses of the statement are closed by this token.
+    first_close: Option<usize>,
+    /// The operator or sign before was unary.
+    unary: bool,
+    /// What was decided for the binary sign before.
+    after: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    /// `(A(I), I = 1, 5)` and the like.
+    Loop,
+    /// `(/ … /)`
+    Array,
+    Other,
+}
+
+impl<'a> State<'a> {
+    fn new(tokens: &'a [Token]) -> Self {
+        let declares = tokens.iter().any(|t| t.is("::"));
+        let first = words(tokens);
+        let starts = |w: &str| first.starts_with(w);
+        let sort = if starts("FORMAT") {
+            Sort::Format
+        } else if starts("IMPLICIT") {
+            Sort::Implicit
+        } else if ["DATA", "COMMON", "SAVE", "NAMELIST"]
+            .iter()
+            .any(|w| starts(w))
+        {
+            Sort::Slashes
+        } else if TYPES.iter().any(|w| starts(w)) && !first.contains("FUNCTION") {
+            if declares { Sort::Other } else { Sort::Slashes }
+        } else if IO.iter().any(|w| starts(w)) {
+            Sort::Io
+        } else if ["PARAMETER", "ADF", "ADR", "END"].iter().any(|w| starts(w)) {
+            Sort::Settings
+        } else {
+            Sort::Other
+        };
+        State {
+            tokens,
+            sort,
+            open: Vec::new(),
+            slash: false,
+            first_close: first_close(tokens),
+            unary: false,
+            after: false,
+        }
+    }
+
+    /// Whether a blank stands before token `i`. Called for all in order.
+    fn before(&mut self, i: usize) -> bool {
+        let Some((token, before)) = self.tokens.get(i).zip(i.checked_sub(1)) else {
+            self.enter(0);
+            self.unary = true;
+            return false;
+        };
+        let previous = &self.tokens[before];
+        let blank = match self.sort {
+            Sort::Format => self.in_format(before, previous, token),
+            _ => self.between(i, previous, token),
+        };
+        self.enter(i);
+        blank
+    }
+
+    /// The user's blanks, but none where they would look odd.
+    fn in_format(&self, before: usize, previous: &Token, token: &Token) -> bool {
+        before > 0 && token.gap && !matches!(&*token.upper, "," | ")") && !previous.is("(")
+    }
+
+    /// Notes what token `i` opens or closes.
+    fn enter(&mut self, i: usize) {
+        let token = &self.tokens[i];
+        match &*token.upper {
+            "(" => self.open.push(self.group(i)),
+            "(/" => self.open.push(Group::Array),
+            ")" | "/)" => {
+                self.open.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn group(&self, i: usize) -> Group {
+        let in_array = self.open.contains(&Group::Array);
+        let list = match self.sort {
+            Sort::Settings => true,
+            Sort::Slashes => self.tokens.first().is_some_and(|t| t.is("DATA")),
+            Sort::Io => self.first_close.is_some_and(|c| i > c) || !self.starts_control(i),
+            _ => in_array,
+        };
+        if list { Group::Loop } else { Group::Other }
+    }
+
+    /// The parenthesis holds what controls an input or output statement.
+    fn starts_control(&self, i: usize) -> bool {
+        self.first_close.is_some_and(|c| i < c)
+    }
+
+    fn between(&mut self, i: usize, p: &Token, c: &Token) -> bool {
+        let depth = self.open.len();
+        // After a sign that was looked at already.
+        if p.kind == Kind::Sign {
+            match &*p.upper {
+                "," => return self.sign(i, c, true),
+                "(" => return self.sign(i, c, false),
+                "(/" => return self.sign(i, c, !c.is("/)")),
+                ")" | "/)" => {}
+                "%" | "_" => return false,
+                ":" => return depth == 0 && !c.is(":"),
+                "::" | "=>" => return self.sign(i, c, true),
+                "/" | "//" if self.brackets() => {
+                    let opened = self.slash;
+                    return self.sign(i, c, !opened && !c.is(","));
+                }
+                _ => {
+                    let after = if self.unary { false } else { self.after };
+                    return self.sign(i, c, after);
+                }
+            }
+        }
+        let operand = p.kind != Kind::Sign || p.is(")") || p.is("/)");
+        match c.kind {
+            Kind::Sign => self.after_operand(i, p, c),
+            Kind::Word | Kind::Name | Kind::Number | Kind::Constant if operand => {
+                // `Z'FF'`, `'FF'X`
+                let close = (p.kind == Kind::Constant) != (c.kind == Kind::Constant)
+                    && !c.gap
+                    && p.end == c.start
+                    && (p.upper.len() == 1 && p.kind == Kind::Word
+                        || c.upper.len() == 1 && c.kind == Kind::Word);
+                !close
+            }
+            _ => true,
+        }
+    }
+
+    /// Token `i` follows a sign: whether there is a blank if `blank` is what the sign asks
+    /// for. Where `i` is a sign itself, it is unary.
+    fn sign(&mut self, i: usize, c: &Token, blank: bool) -> bool {
+        if c.kind == Kind::Sign {
+            match &*c.upper {
+                "," | ")" | ":" => return false,
+                "/)" => {
+                    return true;
+                }
+                "/" | "//" if self.brackets() => return self.bracket(c, i),
+                ".NOT." => {
+                    self.unary = false;
+                    self.after = true;
+                }
+                _ => self.unary = true,
+            }
+        }
+        blank
+    }
+
+    /// Slashes at this place are brackets.
+    fn brackets(&self) -> bool {
+        self.sort == Sort::Slashes && self.open.is_empty()
+    }
+
+    fn bracket(&mut self, c: &Token, i: usize) -> bool {
+        if c.is("//") {
+            // `COMMON // A`, `/A/ //`
+            return true;
+        }
+        self.slash = !self.slash;
+        self.slash && i > 0
+    }
+
+    /// A sign after an operand.
+    fn after_operand(&mut self, i: usize, p: &Token, c: &Token) -> bool {
+        self.unary = false;
+        let depth = self.open.len();
+        match &*c.upper {
+            "," | ")" | "%" | "_" | ":" => {
+                self.after = false;
+                false
+            }
+            "/)" => true,
+            "(" => self.parenthesis(i, p),
+            "(/" => p.kind == Kind::Word,
+            "::" | "=>" => true,
+            "/" | "//" if self.brackets() => self.bracket(c, i),
+            "=" => {
+                let blank = depth == 0 || self.open.last() != Some(&Group::Other);
+                self.after = blank;
+                blank
+            }
+            "**" => self.chosen(false),
+            "*" | "/" | "+" | "-" => {
+                if self.sort == Sort::Implicit && c.is("-") {
+                    return self.chosen(false);
+                }
+                if p.kind == Kind::Word {
+                    // `READ *, A`; `RETURN -1`
+                    self.unary = true;
+                    return !self.is_type(p);
+                }
+                let sum = matches!(&*c.upper, "+" | "-");
+                match self.sort {
+                    Sort::Implicit | Sort::Slashes => self.chosen(false),
+                    _ if sum && depth == 0 => self.chosen(true),
+                    _ => {
+                        let after = self.tokens.get(i + 1).is_some_and(|n| n.gap);
+                        let wide = c.gap && after;
+                        self.chosen(wide && !self.in_declaration())
+                    }
+                }
+            }
+            "&" | "$" | "\\" => {
+                self.unary = true;
+                c.gap
+            }
+            _ => self.chosen(true),
+        }
+    }
+
+    fn chosen(&mut self, blank: bool) -> bool {
+        self.after = blank;
+        blank
+    }
+
+    fn is_type(&self, p: &Token) -> bool {
+        TYPES.contains(&&*p.upper) || ["PRECISION", "COMPLEX"].contains(&&*p.upper)
+    }
+
+    /// `REAL*8, INTENT(IN) :: X`
+    fn in_declaration(&self) -> bool {
+        self.tokens.iter().any(|t| t.is("::"))
+            || self.tokens.first().is_some_and(|t| self.is_type(t))
+    }
+
+    fn parenthesis(&mut self, i: usize, p: &Token) -> bool {
+        self.after = false;
+        match p.kind {
+            Kind::Word => !TIGHT.contains(&&*p.upper),
+            Kind::Number => self.sort != Sort::Other || self.open.is_empty(),
+            Kind::Name | Kind::Constant => false,
+            Kind::Sign => self.first_close == Some(i - 1) && self.sort != Sort::Other,
+        }
+    }
+}
+
+const TYPES: [&str; 10] = [
+    "INTEGER",
+    "REAL",
+    "DOUBLEPRECISION",
+    "DOUBLECOMPLEX",
+    "COMPLEX",
+    "LOGICAL",
+    "CHARACTER",
+    "BYTE",
+    "DOUBLE",
+    "RECURSIVE",
+];
+
+const IO: [&str; 10] = [
+    "READ",
+    "WRITE",
+    "PRINT",
+    "OPEN",
+    "CLOSE",
+    "INQUIRE",
+    "REWIND",
+    "BACKSPACE",
+    "ENDFILE",
+    "IF",
+];
+
+/// The keywords that the statement begins with, together.
+pub(super) fn words(tokens: &[Token]) -> String {
+    tokens
+        .iter()
+        .take_while(|t| t.kind == Kind::Word)
+        .map(|t| &*t.upper)
+        .collect()
+}
+
+/// The token that closes the parenthesis which follows the keyword of the statement, or of
+/// the statement after `IF (…)`.
+fn first_close(tokens: &[Token]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let word = tokens.get(from).filter(|t| t.kind == Kind::Word)?;
+        let open = from + 1;
+        if !tokens.get(open)?.is("(") {
+            return None;
+        }
+        let mut depth = 0;
+        let close = tokens.iter().enumerate().skip(open).find(|(_, t)| {
+            depth += match &*t.upper {
+                "(" | "(/" => 1,
+                ")" | "/)" => -1,
+                _ => 0,
+            };
+            depth == 0
+        })?;
+        if !word.is("IF") || tokens.get(close.0 + 1).is_none_or(|t| t.kind != Kind::Word) {
+            return Some(close.0);
+        }
+        from = close.0 + 1;
+    }
+}

@@ -1,0 +1,132 @@
+//! How the names of what lowering makes are chosen.
+//!
+//! Copies of subprograms, subroutines of AD blocks and the suffixes of their derivatives
+//! have numbers. The paper counts blocks through the whole program. But whoever adds a
+//! block would then rename all later ones, and their derivatives would be made again
+//! although nothing in them has changed. So names depend on as little as possible:
+//!
+//! | what | name | depends on |
+//! |---|---|---|
+//! | the nested subprogram INNER of OUTER | `OUTER_INNER` | |
+//! | the copy of ROOT for the procedure SQ | `ROOT_1SQ` | what is bound in the copy |
+//! | the subroutine of the second block of SLOPE | `SLOPE_ADF2` | the blocks before it in SLOPE |
+//! | the derivatives for that block | `…_G2SLOPE` | the same |
+//!
+//! The letters behind a number are a [tag](Tags): the name of the subprogram that the thing
+//! belongs to or is made for. It is needed. `CUBE_G2SLOPE` is one derivative of CUBE among
+//! others, which may be in the same object file, or below the same block of a third
+//! subprogram. No number could tell it from those unless it knew of them.
+//!
+//! A program as small as the paper's, where all belongs to one subprogram, needs no tags.
+//! There numbers go through the program, in the alphabetical order of the units and then in
+//! that of the text, and names are those of the paper: `DERIV1_1_ADF1` with `_G1` to
+//! `DERIV2_2_ADF5` with `_G5`. To be so small means, for blocks: there are at most
+//! [`FEW`], and all stand in one [family](Families). For copies: of no subprogram are there
+//! more, and all are made for one family, apart from the copies for a subprogram that is
+//! copied itself (`ROOT_1` for ARGMAX). A change that makes a program larger than this
+//! renames those few once.
+
+use super::calls::Constant;
+use crate::ir::{Name, short_hash};
+use std::collections::{BTreeSet, HashMap};
+
+/// So many things of a kind can be counted through the program.
+pub(super) const FEW: usize = 9;
+
+/// Which subprogram of the source each unit belongs to: a lifted one to the outermost one
+/// around it, a copy to the family of the procedure that it is made for, every other one to
+/// itself.
+#[derive(Debug, Default)]
+pub(super) struct Families(HashMap<Name, Name>);
+
+impl Families {
+    pub fn of<'a>(&'a self, unit: &'a Name) -> &'a Name {
+        self.0.get(unit).unwrap_or(unit)
+    }
+
+    pub fn insert(&mut self, unit: Name, family: Name) {
+        self.0.insert(unit, family);
+    }
+
+    /// The family of a copy for these procedures.
+    pub fn of_copy<'a>(&self, bound: impl IntoIterator<Item = &'a Constant>) -> Name {
+        let names = bound.into_iter().map(|c| match c {
+            Constant::Global(name) => self.of(name).clone(),
+            _ => text(c),
+        });
+        names.min().unwrap_or_default()
+    }
+}
+
+/// Short words that stand for longer ones: names of at most six letters and digits for
+/// themselves, all else for a hash of four. No two are equal.
+#[derive(Debug, Default)]
+pub(super) struct Tags {
+    by_word: HashMap<Name, Name>,
+    used: BTreeSet<Name>,
+}
+
+impl Tags {
+    pub fn of(&mut self, word: &str) -> Name {
+        if let Some(tag) = self.by_word.get(word) {
+            return tag.clone();
+        }
+        let mut tag = match word {
+            _ if is_short(word) => Name::from(word),
+            _ => short_hash(word),
+        };
+        let mut again = 1;
+        while self.used.contains(&tag) {
+            tag = short_hash(&format!("{word} {again}"));
+            again += 1;
+        }
+        self.used.insert(tag.clone());
+        self.by_word.insert(word.into(), tag.clone());
+        tag
+    }
+
+    /// The tag of a copy for these procedures.
+    pub fn of_copy<'a>(&mut self, bound: impl IntoIterator<Item = &'a Constant>) -> Name {
+        let names: Vec<Name> = bound.into_iter().map(text).collect();
+        self.of(&names.join(" "))
+    }
+}
+
+fn is_short(word: &str) -> bool {
+    word.len() <= 6
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word
+            .bytes()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+}
+
+fn text(procedure: &Constant) -> Name {
+    match procedure {
+        Constant::Global(name) => name.clone(),
+        Constant::Intrinsic(name) => Name::from(*name),
+        Constant::Outside => Name::from("OUTSIDE"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_short_and_distinct() {
+        let mut tags = Tags::default();
+        assert_eq!(tags.of("SLOPE"), "SLOPE");
+        let long = tags.of("EQLBRM_F_G");
+        assert_eq!(long.len(), 4);
+        assert!(is_short(&long), "{long}");
+        assert_eq!(tags.of("EQLBRM_F_G"), long);
+        // Somebody's name is what another one's hash would be.
+        let mut tags = Tags::default();
+        assert_eq!(tags.of(&long), long);
+        let other = tags.of("EQLBRM_F_G");
+        assert_ne!(other, long);
+        assert!(is_short(&other), "{other}");
+        // A name with an underscore could be taken apart in two ways.
+        assert!(!tags.of("A_B").contains('_'));
+    }
+}

@@ -1,0 +1,202 @@
+//! Statements that hold others: IF, SELECT CASE, WHERE, DO.
+
+use super::scope::Scope;
+use super::writer::Writer;
+use crate::ir::{Case, Do, DoEnd, IfBlock, Label, Mark, Name, Select, Stmt, StmtKind};
+use crate::source::Span;
+
+impl Writer<'_> {
+    pub(super) fn if_block(
+        &mut self,
+        scope: &Scope,
+        label: Option<Label>,
+        span: Span,
+        block: &IfBlock,
+    ) {
+        self.arms(scope, label, span, block, &IF);
+    }
+
+    pub(super) fn where_block(
+        &mut self,
+        scope: &Scope,
+        label: Option<Label>,
+        span: Span,
+        block: &IfBlock,
+    ) {
+        self.arms(scope, label, span, block, &WHERE);
+    }
+
+    fn arms(
+        &mut self,
+        scope: &Scope,
+        label: Option<Label>,
+        span: Span,
+        block: &IfBlock,
+        words: &Words,
+    ) {
+        let IfBlock {
+            name,
+            arms,
+            otherwise,
+            marks,
+            end_label,
+            end_span,
+        } = block;
+        let mark = |i: usize| marks.get(i).copied().unwrap_or_default();
+        for (i, (condition, body)) in arms.iter().enumerate() {
+            if i == 0 {
+                self.statement(label, span, |l| {
+                    if let Some(name) = name {
+                        l.put(format_args!("{name}: "));
+                    }
+                    l.condition(scope, words.first, condition, words.then);
+                });
+            } else {
+                let Mark { label, span } = mark(i - 1);
+                self.statement(label, span.or(condition.span), |l| {
+                    l.condition(scope, words.other, condition, words.then);
+                    if let Some(name) = name {
+                        l.put(format_args!(" {name}"));
+                    }
+                });
+            }
+            self.inside(scope, body);
+        }
+        if let Some(body) = otherwise {
+            let Mark { label, span } = mark(arms.len().saturating_sub(1));
+            self.fixed_statement(label, span, &with_name(words.last, name.as_ref()));
+            self.inside(scope, body);
+        }
+        self.fixed_statement(*end_label, *end_span, &with_name(words.end, name.as_ref()));
+    }
+
+    pub(super) fn select(
+        &mut self,
+        scope: &Scope,
+        label: Option<Label>,
+        span: Span,
+        select: &Select,
+    ) {
+        let Select {
+            name,
+            selector,
+            comments,
+            cases,
+            end,
+        } = select;
+        self.statement(label, span, |l| {
+            if let Some(name) = name {
+                l.put(format_args!("{name}: "));
+            }
+            l.condition(scope, "SELECT CASE (", selector, ")");
+        });
+        self.inside(scope, comments);
+        for Case { values, body, mark } in cases {
+            self.statement(mark.label, mark.span, |l| {
+                match values {
+                    Some(values) => {
+                        l.push("CASE ");
+                        l.arguments(scope, values);
+                    }
+                    None => l.push("CASE DEFAULT"),
+                }
+                if let Some(name) = name {
+                    l.put(format_args!(" {name}"));
+                }
+            });
+            self.inside(scope, body);
+        }
+        self.fixed_statement(end.label, end.span, &with_name("END SELECT", name.as_ref()));
+    }
+
+    pub(super) fn do_loop(&mut self, scope: &Scope, label: Option<Label>, span: Span, d: &Do) {
+        let Do {
+            name,
+            control,
+            body,
+            end,
+            end_span,
+        } = d;
+        self.statement(label, span, |l| {
+            if let Some(name) = name {
+                l.put(format_args!("{name}: "));
+            }
+            l.push("DO");
+            if let DoEnd::Label(end) = end {
+                l.put(format_args!(" {end}"));
+            }
+            l.do_control(scope, control);
+        });
+        let last = match end {
+            DoEnd::EndDo(label) => {
+                self.inside(scope, body);
+                let text = with_name("END DO", name.as_ref());
+                return self.fixed_statement(*label, *end_span, &text);
+            }
+            DoEnd::Label(end) => *end,
+        };
+        // Only END DO can bear the name of a loop with a label.
+        let text = match name {
+            Some(name) => format!("END DO {name}"),
+            None => "CONTINUE".to_owned(),
+        };
+        match body.split_last() {
+            // A CONTINUE ends the block in the text, so it stands where the loop does.
+            Some((stmt, rest)) if stmt.label == Some(last) && stmt.kind == StmtKind::Continue => {
+                self.inside(scope, rest);
+                self.fixed_statement(Some(last), stmt.span, &text);
+            }
+            Some((stmt, _)) if ends_at(stmt, last) => self.inside(scope, body),
+            _ => {
+                // A pass has removed the statement that bore the label.
+                self.inside(scope, body);
+                self.fixed_statement(Some(last), Span::NONE, &text);
+            }
+        }
+    }
+}
+
+/// The words of a construct with arms.
+struct Words {
+    first: &'static str,
+    other: &'static str,
+    then: &'static str,
+    last: &'static str,
+    end: &'static str,
+}
+
+const IF: Words = Words {
+    first: "IF (",
+    other: "ELSE IF (",
+    then: ") THEN",
+    last: "ELSE",
+    end: "END IF",
+};
+
+const WHERE: Words = Words {
+    first: "WHERE (",
+    other: "ELSEWHERE (",
+    then: ")",
+    last: "ELSEWHERE",
+    end: "END WHERE",
+};
+
+fn with_name(word: &str, name: Option<&Name>) -> String {
+    match name {
+        Some(name) => format!("{word} {name}"),
+        None => word.to_owned(),
+    }
+}
+
+/// True when the text of `stmt` ends with a statement that bears `label`.
+fn ends_at(stmt: &Stmt, label: Label) -> bool {
+    match &stmt.kind {
+        // Loops that share the label also share its statement; if that is missing in the
+        // inner loop, it is added there.
+        StmtKind::Do(d) => d.end == DoEnd::Label(label) || d.end == DoEnd::EndDo(Some(label)),
+        StmtKind::If(b) => b.end_label == Some(label),
+        StmtKind::Select(_) => false,
+        StmtKind::Where(w) => w.statement && stmt.label == Some(label),
+        _ => stmt.label == Some(label),
+    }
+}

@@ -1,0 +1,159 @@
+//! Constants of digits: numbers, their kinds, and bits.
+
+use super::expr::WORDS;
+use super::form::CHAR;
+use super::trace::Piece;
+use super::line::{Line, Read};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{Expr, ExprKind, Name};
+use crate::source::Span;
+
+impl Line<'_> {
+    /// Reads a constant of digits: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.
+    pub(super) fn numeric(&mut self) -> Read<Expr> {
+        let from = self.pos;
+        let mut at = self.digits_end(from);
+        let mut real = false;
+        if self.at(at) == b'.' && (at == from || !self.gapped(at)) && !self.is_word(at) {
+            real = true;
+            at += 1;
+            if !self.gapped(at) {
+                at = self.digits_end(at);
+            }
+        }
+        if matches!(self.at(at), b'E' | b'D' | b'Q') && !self.gapped(at) {
+            let sign = usize::from(matches!(self.at(at + 1), b'+' | b'-'));
+            let digits = at + 1 + sign;
+            if self.at(digits).is_ascii_digit() {
+                real = true;
+                at = self.digits_end(digits);
+            }
+        }
+        self.pos = at;
+        self.st.mark(from, at, Piece::Number);
+        let span = self.since(from);
+        let text = self.text(from, at);
+        let kind = self.kind_suffix()?;
+        let all = self.since(from);
+        if real {
+            let text = match kind {
+                Some(n) => of_kind(text, n).ok_or_else(|| no_kind(all, "REAL", n))?,
+                None => text.into(),
+            };
+            return Ok(Expr::new(ExprKind::Real(text), all));
+        }
+        match text.parse() {
+            Ok(n) => kinded(Expr::int(n, span), kind, all, "INTEGER"),
+            Err(_) => Err(Box::new(Diagnostic::error(
+                &rules::SYNTAX,
+                span,
+                "the integer constant is too large",
+            ))),
+        }
+    }
+
+    fn gapped(&self, at: usize) -> bool {
+        self.free && self.st.gap(at)
+    }
+
+    /// At `at` stands an operator or constant between periods, such as `.EQ.`.
+    fn is_word(&self, at: usize) -> bool {
+        let rest = self.st.text.get(at..).unwrap_or(&[]);
+        self.at(at + 1).is_ascii_uppercase()
+            && (WORDS.iter().any(|(w, _)| rest.starts_with(w.as_bytes()))
+                || rest.starts_with(b".NOT."))
+    }
+
+    pub(super) fn logical(&mut self) -> Read<Expr> {
+        let from = self.pos;
+        for (word, value) in [(".TRUE.", true), (".FALSE.", false)] {
+            if self.rest().starts_with(word.as_bytes()) {
+                self.pos += word.len();
+                let constant = Expr::new(ExprKind::Logical(value), self.since(from));
+                let kind = self.kind_suffix()?;
+                return kinded(constant, kind, self.since(from), "LOGICAL");
+            }
+        }
+        Err(self.expected("an expression"))
+    }
+
+    /// `_8` after a constant.
+    fn kind_suffix(&mut self) -> Read<Option<u8>> {
+        if self.peek() != b'_' || !self.at(self.pos + 1).is_ascii_digit() {
+            return Ok(None);
+        }
+        self.pos += 1;
+        let from = self.pos;
+        let number = self.number();
+        match number.and_then(|(n, _)| u8::try_from(n).ok()) {
+            Some(n) => Ok(Some(n)),
+            None => Err(no_kind(self.since(from), "a constant", 0)),
+        }
+    }
+
+    /// `Z'FF'`, `O'17'` or `B'101'`.
+    pub(super) fn bits(&mut self) -> Option<Expr> {
+        let from = self.pos;
+        if self.at(from + 1) != CHAR {
+            return None;
+        }
+        let text = bits(self.peek(), self.st.string_value(from + 1))?;
+        self.pos += 2;
+        Some(Expr::new(ExprKind::Bits(text), self.since(from)))
+    }
+
+    /// `'FF'X`, `'17'O` or `'101'B`.
+    pub(super) fn suffixed_bits(&mut self) -> Option<Expr> {
+        let from = self.pos;
+        let letter = self.at(from + 1);
+        if !matches!(letter, b'Z' | b'X' | b'O' | b'B') || self.name_end(from + 1) != from + 2 {
+            return None;
+        }
+        let text = bits(letter, self.st.string_value(from))?;
+        self.pos += 2;
+        Some(Expr::new(ExprKind::Bits(text), self.since(from)))
+    }
+}
+
+/// Bits in canonical form.
+fn bits(letter: u8, digits: &str) -> Option<Name> {
+    let (letter, radix) = match letter {
+        b'Z' | b'X' => ('Z', 16),
+        b'O' => ('O', 8),
+        b'B' => ('B', 2),
+        _ => return None,
+    };
+    let digits = digits.trim().to_ascii_uppercase();
+    u128::from_str_radix(&digits, radix).ok()?;
+    Some(format!("{letter}'{digits}'").into())
+}
+
+/// A real constant of a kind, written with the exponent letter that stands for it.
+fn of_kind(text: &str, kind: u8) -> Option<Name> {
+    let letter = match kind {
+        4 => return Some(text.into()),
+        8 => 'D',
+        16 => 'Q',
+        _ => return None,
+    };
+    Some(match text.split_once(['E', 'D', 'Q']) {
+        Some((mantissa, exponent)) => format!("{mantissa}{letter}{exponent}").into(),
+        None => format!("{text}{letter}0").into(),
+    })
+}
+
+fn kinded(constant: Expr, kind: Option<u8>, span: Span, word: &str) -> Read<Expr> {
+    match kind {
+        None => Ok(constant),
+        Some(n @ (1 | 2 | 4 | 8)) => Ok(Expr::new(ExprKind::Kind(Box::new(constant), n), span)),
+        Some(n) => Err(no_kind(span, word, n)),
+    }
+}
+
+fn no_kind(span: Span, word: &str, kind: u8) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(
+        &rules::UNSUPPORTED,
+        span,
+        format!("there is no {word} of kind {kind}"),
+    ))
+}

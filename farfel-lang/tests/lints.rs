@@ -1,0 +1,112 @@
+//! Levels of warnings: from settings, from comments, and what is always an error.
+
+use farfel_lang::diagnostic::{Level, rules};
+use farfel_lang::lints::{Lints, rule};
+use farfel_lang::resolve::resolve_with;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::{Severity, Sources};
+
+/// `line severity message` for each fault.
+fn found(text: &str, levels: &[(&str, Level)]) -> Vec<String> {
+    let mut lints = Lints::default();
+    lints.set_all(levels.iter().copied()).unwrap();
+    let mut sources = Sources::new();
+    let file = sources.add("a.f", text);
+    let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+    let found = resolve_with(&mut program, &lints);
+    let shown = found.iter().map(|d| {
+        let line = sources
+            .get(d.span.file)
+            .unwrap()
+            .line_column(d.span.start)
+            .line;
+        let severity = match d.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        format!("{line} {severity} {} {}", d.rule.name, d.label)
+    });
+    shown.map(|l| l.trim_end().to_owned()).collect()
+}
+
+const THREE: &str = "\
+      SUBROUTINE A
+      CALL NOBODY(1)
+      END
+      SUBROUTINE B
+      CALL NOBODY(1)
+      END
+      SUBROUTINE C
+      CALL NOBODY(1)
+      END
+";
+
+#[test]
+fn settings_decide() {
+    let others = "not known here, nor in 2 more program units";
+    let warned = format!("2 warning unknown-procedure {others}");
+    assert_eq!(found(THREE, &[]), [warned.clone()]);
+    let denied = format!("2 error unknown-procedure {others}");
+    for deny in ["unknown-procedure", "F0107", "all", "warnings"] {
+        assert_eq!(found(THREE, &[(deny, Level::Deny)]), [denied.clone()]);
+    }
+    assert!(found(THREE, &[("unknown-procedure", Level::Allow)]).is_empty());
+    // A name outdoes a group, wherever it stands.
+    let both = [("unknown-procedure", Level::Warn), ("all", Level::Deny)];
+    assert_eq!(found(THREE, &both), [warned]);
+}
+
+#[test]
+fn comments_decide_for_their_unit() {
+    let text = THREE.replacen(
+        "      CALL",
+        "C     Farfel: allow(unknown-procedure)\n      CALL",
+        1,
+    );
+    let after = "6 warning unknown-procedure not known here, nor in one more program unit";
+    assert_eq!(found(&text, &[]), [after]);
+    let before = format!("C     farfel: DENY(argument-type, Unknown-Procedure)\n{THREE}");
+    let found = found(&before, &[]);
+    assert_eq!(
+        found,
+        [
+            "3 error unknown-procedure not known here",
+            "6 warning unknown-procedure not known here, nor in one more program unit",
+        ]
+    );
+}
+
+#[test]
+fn names_that_are_none() {
+    let text =
+        format!("{THREE}      SUBROUTINE D\n!     farfel: allow(unused, syntax)\n      END\n");
+    let faults = found(&text, &[("all", Level::Allow)]);
+    assert_eq!(faults, ["11 error unknown-lint", "11 error unknown-lint"]);
+    let mut lints = Lints::default();
+    assert_eq!(
+        lints.set("duplicate-unit", Level::Warn).unwrap_err(),
+        "`duplicate-unit` is always an error and cannot be set to `warn`"
+    );
+    assert_eq!(
+        lints.set("xyzzy", Level::Warn).unwrap_err(),
+        "there is no warning `xyzzy`; `farfel explain` lists them"
+    );
+    assert_eq!(rule("f0107"), Ok(&rules::UNKNOWN_PROCEDURE));
+    assert_eq!(
+        rule("duplicate-unti").unwrap_err(),
+        "there is no rule `duplicate-unti`; did you mean `duplicate-unit`?"
+    );
+}
+
+#[test]
+fn own_sources_are_held_to_more() {
+    let mut sources = Sources::new();
+    let file = sources.add("a.ff", THREE);
+    let mut lints = Lints::default();
+    lints.strict_in(file);
+    let parsed =
+        |sources: &mut Sources| parse(sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+    assert!(resolve_with(&mut parsed(&mut sources), &lints)[0].is_error());
+    lints.set("unknown-procedure", Level::Warn).unwrap();
+    assert!(!resolve_with(&mut parsed(&mut sources), &lints)[0].is_error());
+}

@@ -1,0 +1,45 @@
+C     RECURSIVE and RESULT in every position.
+      PROGRAM RESULTS
+      INTEGER FACT, FIB
+      DOUBLE PRECISION HALF, TRI
+      REAL PLAIN
+      CHARACTER*5 NAMED
+      PRINT *, FACT(5), FIB(10), HALF(3.0D0), TRI(4), PLAIN(2.0)
+      PRINT *, NAMED('ab'), EVAL(2.5)
+      CALL DOWN(3)
+      END
+      RECURSIVE FUNCTION FACT(N) RESULT(M)
+      INTEGER M
+      M = 1
+      IF (N .GT. 1) M = N*FACT(N - 1)
+      END
+      INTEGER RECURSIVE FUNCTION FIB(N) RESULT(K)
+      K = N
+      IF (N .GT. 1) K = FIB(N - 1) + FIB(N - 2)
+      END
+      DOUBLE PRECISION FUNCTION HALF(X) RESULT(Y)
+      IMPLICIT NONE
+      DOUBLE PRECISION X
+      Y = X/2
+      END
+      RECURSIVE DOUBLE PRECISION FUNCTION TRI(N) RESULT(Y)
+      IMPLICIT NONE
+      INTEGER N
+      Y = N
+      IF (N .GT. 0) Y = Y + TRI(N - 1)
+      END
+      FUNCTION PLAIN(X) RESULT(RES)
+      REAL :: RES
+      RES = X + 0.25
+      END
+      CHARACTER*5 FUNCTION NAMED(C) RESULT(D)
+      CHARACTER*(*) C
+      D = C // 'cdefg'
+      END
+      REAL FUNCTION EVAL(X) RESULT(EVAL_RES)
+      EVAL_RES = 2*X
+      END FUNCTION EVAL
+      RECURSIVE SUBROUTINE DOWN(N)
+      PRINT *, N
+      IF (N .GT. 0) CALL DOWN(N - 1)
+      END
