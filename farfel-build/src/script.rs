@@ -242,12 +242,15 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
 
     let step = recorder.begin("bind", "bindings", 0);
     let names = Names::new(&config.name, &config.version);
-    let program = interfaces(&staged, ad.adjoints_share_state);
-    let assigned = Assigned::of(&program);
-    let facts = Facts::of(&program, config.is_static());
-    let exports = bind::choose(&program, &written, config, &assigned)?;
+    let units = staged.program.units.len();
+    let derivatives = interfaces(&staged, ad.adjoints_share_state);
+    staged.program.units.extend(derivatives);
+    let program = &staged.program;
+    let assigned = Assigned::of(program);
+    let facts = Facts::of(program, config.is_static());
+    let exports = bind::choose(program, &written, config, &assigned)?;
     let bindings = Bindings {
-        program: &program,
+        program,
         exports: &exports,
         names: &names,
         sources: &staged.report.sources,
@@ -256,6 +259,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         assigned: &assigned,
     }
     .text();
+    staged.program.units.truncate(units);
     recorder.end(step, From::Ran);
     let bindings_file = out.join("farfel_bindings.rs");
     let library = out.join(format!("lib{}.a", names.library()));
@@ -336,6 +340,10 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         cargo.warn(&notice);
     }
     recorder.timings(workers.count()).write(out)?;
+    // A build script ends soon, and the system takes all of it back at once. To free each
+    // expression takes a good part of the time that it took to read them.
+    std::mem::forget(objects);
+    std::mem::forget(staged.program);
     let report = Report {
         sources: staged.report.sources,
         diagnostics,
