@@ -94,6 +94,12 @@ fn a_build_that_is_killed_at_any_moment() {
         .with("FARFEL_AD_TOOL", "tapenade")
         .with("TAPENADE_HOME", dir.join("home").to_str().unwrap());
     library(&p);
+    // So large that there is time while the library is written.
+    p.edit("Cargo.toml", "'ZETA'", "'ZETA', 'LARGE'").file(
+        "src/large.f",
+        "      DOUBLE PRECISION FUNCTION LARGE(I)\n      DOUBLE PRECISION T(2000000)\n      \
+         SAVE T\n      DATA T(1) /1.5D0/\n      LARGE = T(I)\n      END\n",
+    );
     let mut random = 2026;
     let mut killed: Vec<String> = Vec::new();
     let mut factors = (2, 7);
@@ -130,7 +136,7 @@ fn a_build_that_is_killed_at_any_moment() {
             };
             let mut ended = None;
             if library {
-                // It takes less than a millisecond, so nothing must come in between.
+                // That is over soon, so it is looked for without a pause.
                 while ended.is_none() && unfinished(&p.out).is_none() {
                     ended = child.try_wait().unwrap();
                 }
