@@ -30,7 +30,7 @@ pub mod collect;
 pub mod depend;
 pub mod dropin;
 pub mod external;
-pub mod flow;
+
 pub mod layout;
 pub mod locations;
 mod matrix;
@@ -38,9 +38,11 @@ mod refuse;
 pub mod tangent;
 pub mod tapenade;
 
+use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Something that differentiates programs.
 pub trait AdTool {
@@ -151,16 +153,35 @@ pub fn differentiate_all_warning(
         .enumerate()
         .map(|(i, u)| (u.name.clone(), i))
         .collect();
+    // A tool gets what the head reaches, not all of a large program.
+    let graph = CallGraph::staged(&program, requests);
+    let mut made: Vec<Vec<usize>> = Vec::with_capacity(requests.len());
     for request in requests {
-        for unit in tool.differentiate_warning(&program, request, &mut found)? {
-            match places.get(&unit.name) {
-                Some(at) => program.units[*at] = unit,
-                None => {
-                    places.insert(unit.name.clone(), program.units.len());
-                    program.units.push(unit);
-                }
+        let mut reads: BTreeSet<usize> = graph
+            .reached(graph.index(&request.head))
+            .into_iter()
+            .collect();
+        let needs: Vec<usize> = reads
+            .iter()
+            .flat_map(|u| graph.requests(*u))
+            .copied()
+            .collect();
+        reads.extend(needs.iter().filter_map(|r| made.get(*r)).flatten());
+        let below = Program {
+            units: reads.iter().map(|i| program.units[*i].clone()).collect(),
+        };
+        let mut ours = Vec::new();
+        for unit in tool.differentiate_warning(&below, request, &mut found)? {
+            let at = *places
+                .entry(unit.name.clone())
+                .or_insert(program.units.len());
+            match program.units.get_mut(at) {
+                Some(old) => *old = unit,
+                None => program.units.push(unit),
             }
+            ours.push(at);
         }
+        made.push(ours);
     }
     for w in found {
         // Other contexts and requests meet the same statement again.

@@ -8,9 +8,8 @@
 //! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
 //! all COMMON variables of the program.
 
-use farfel_lang::ir::{
-    BinOp, Class, Expr, ExprKind, Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit,
-};
+use farfel_lang::ir::{Expr, Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit};
+use farfel_lang::storage::constant::extents;
 use fixedbitset::FixedBitSet;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -65,48 +64,6 @@ pub fn common_members(unit: &Unit) -> BTreeMap<Name, Vec<SymId>> {
     blocks
 }
 
-/// The value of an INTEGER expression of constants.
-pub fn const_int(unit: &Unit, e: &Expr) -> Option<i64> {
-    match &e.kind {
-        ExprKind::Int(n) => Some(*n),
-        ExprKind::Paren(a) => const_int(unit, a),
-        ExprKind::Unary(farfel_lang::ir::UnOp::Minus, a) => const_int(unit, a)?.checked_neg(),
-        ExprKind::Unary(farfel_lang::ir::UnOp::Plus, a) => const_int(unit, a),
-        ExprKind::Var(s) => match &unit.symbols[*s].class {
-            Class::Parameter(v) if matches!(unit.symbols[*s].ty, Some(Type::Integer(_))) => {
-                const_int(unit, v)
-            }
-            _ => None,
-        },
-        ExprKind::Binary(op, a, b) => {
-            let (a, b) = (const_int(unit, a)?, const_int(unit, b)?);
-            match op {
-                BinOp::Add => a.checked_add(b),
-                BinOp::Sub => a.checked_sub(b),
-                BinOp::Mul => a.checked_mul(b),
-                BinOp::Div => a.checked_div(b),
-                BinOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-/// Number of elements in each dimension, where constants tell.
-pub fn extents(unit: &Unit, s: &Symbol) -> Option<Vec<i64>> {
-    s.dims
-        .iter()
-        .map(|d| {
-            let low = match &d.lower {
-                Some(e) => const_int(unit, e)?,
-                None => 1,
-            };
-            Some(const_int(unit, d.upper.as_ref()?)? - low + 1)
-        })
-        .collect()
-}
-
 impl Commons {
     /// Finds the COMMON variables of some units.
     pub fn of(units: &[&Unit]) -> Self {
@@ -120,7 +77,7 @@ impl Commons {
                     .iter()
                     .map(|s| {
                         let s = &unit.symbols[*s];
-                        (s.ty, extents(unit, s))
+                        (s.ty, extents(unit, &s.dims))
                     })
                     .collect();
                 match shapes.get(&block) {

@@ -5,11 +5,13 @@ use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Attribute, Class, Expr, ExprKind, Place, StmtKind, SymId, Type, Unit, walk_block, walk_exprs,
+    Attribute, Class, Expr, ExprKind, Place, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
+    walk_exprs,
 };
 use farfel_lang::types::type_of;
 
-/// Everything in a unit through which derivatives could get lost without a trace.
+/// Everything in a unit through which derivatives could get lost without a trace, be it
+/// active or not.
 pub(crate) fn refuse(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut fault = |span, what: String, why: &str, help: &str| {
@@ -29,26 +31,6 @@ pub(crate) fn refuse(unit: &Unit) -> Vec<Diagnostic> {
                 format!("derivatives cannot follow the Cray pointer to {}", s.name),
                 "lies where a pointer points",
                 "pass the array as an argument",
-            );
-        } else if s.has(Attribute::Optional) {
-            fault(
-                s.span,
-                format!(
-                    "derivatives by the optional argument {} are not known",
-                    s.name
-                ),
-                "may be left out by callers",
-                "write a subprogram for each list of arguments",
-            );
-        } else if s.is_assumed_shape() {
-            fault(
-                s.span,
-                format!(
-                    "derivatives by {}, an array of assumed shape, are not known",
-                    s.name
-                ),
-                "its bounds come from the caller",
-                "pass the bounds as arguments, and declare the array with them",
             );
         }
     }
@@ -77,9 +59,64 @@ pub(crate) fn refuse(unit: &Unit) -> Vec<Diagnostic> {
     found
 }
 
+/// Dummy arguments of an active unit that can have no derivative beside them.
+pub(crate) fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut fault = |span, what: String, why: &str, help: &str| {
+        found.push(
+            Diagnostic::error(&rules::AD_UNSUPPORTED, span, what)
+                .label(why)
+                .help(help),
+        );
+    };
+    let everything = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    for (_, s) in unit.symbols.iter() {
+        if s.has(Attribute::Allocatable) && s.place == Place::Local && (s.saved || everything) {
+            fault(
+                s.span,
+                format!(
+                    "{} is kept from call to call, where its derivative could not be",
+                    s.name
+                ),
+                "ALLOCATABLE, with SAVE",
+                "allocate it in the caller, and pass it as an argument",
+            );
+        }
+        if !differentiable(s) {
+            continue;
+        }
+        if s.has(Attribute::Optional) {
+            fault(
+                s.span,
+                format!(
+                    "derivatives by the optional argument {} are not known",
+                    s.name
+                ),
+                "may be left out by callers",
+                "write a subprogram for each list of arguments",
+            );
+        } else if s.is_assumed_shape() {
+            fault(
+                s.span,
+                format!(
+                    "derivatives by {}, an array of assumed shape, are not known",
+                    s.name
+                ),
+                "its bounds come from the caller",
+                "pass the bounds as arguments, and declare the array with them",
+            );
+        }
+    }
+    found
+}
+
 /// Like [`refuse`], for tools that read FORTRAN 77 only.
 pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = refuse(unit);
+    found.extend(refuse_arguments(unit));
     found.extend(refuse_allocations(unit, &|s| {
         differentiable(&unit.symbols[s])
     }));
@@ -135,9 +172,13 @@ pub(crate) fn refuse_allocations(unit: &Unit, active: &dyn Fn(SymId) -> bool) ->
         let StmtKind::Allocation(a) = &s.kind else {
             return;
         };
+        let copies = a
+            .control
+            .iter()
+            .any(|c| matches!(&c.kind, ExprKind::Keyword(k, _) if k == "SOURCE" || k == "MOLD"));
         for o in &a.objects {
             if let Some(base) = o.base()
-                && active(base)
+                && (active(base) || copies && differentiable(&unit.symbols[base]))
             {
                 let name = &unit.symbols[base].name;
                 found.push(

@@ -347,7 +347,7 @@ fn intrinsic_cases(i: &Intrinsic) -> Vec<Case> {
             // The others of a conversion are the kind.
             (Op::Convert, Type::Complex(_)) if !matches!(ty, Type::Complex(_)) => i.args.1.min(2),
             (Op::Convert, _) => 1,
-            _ => i.args.1.min(3),
+            _ => i.kind_at.unwrap_or(i.args.1).min(3),
         };
         for n in i.args.0..=most {
             let n = usize::from(n);

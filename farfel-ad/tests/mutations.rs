@@ -41,7 +41,11 @@ fn compile(text: &str) {
     let file = sources.add("test.ff", text);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
     if any_errors(&parsed.diagnostics) {
-        resolve_readable(&mut parsed.program, &parsed.diagnostics, &Default::default());
+        resolve_readable(
+            &mut parsed.program,
+            &parsed.diagnostics,
+            &Default::default(),
+        );
         return;
     }
     if any_errors(&resolve(&mut parsed.program)) {

@@ -203,7 +203,7 @@ fn intrinsic_cases(single: bool) -> Vec<Case> {
                     Op::Convert if !complex => 1,
                     Op::Convert if matches!(ty, Type::Complex(_)) => 1,
                     Op::Convert => i.args.1.min(2),
-                    _ => i.args.1.min(3),
+                    _ => i.kind_at.unwrap_or(i.args.1).min(3),
                 };
                 for n in i.args.0..=most {
                     let args = ["A", "B", "C"][..usize::from(n)].join(", ");

@@ -4,7 +4,7 @@
 //! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
 //! into an error. It returns the value itself when none of that can fail, else a `Result`.
 
-use crate::facts::{Facts, constant};
+use crate::facts::Facts;
 use crate::names::Names;
 use crate::pipeline::Written;
 use crate::{Config, Error};
@@ -16,6 +16,7 @@ use farfel_lang::ir::{
     UnOp, Unit, UnitKind,
 };
 use farfel_lang::print::print_expr;
+use farfel_lang::storage::constant;
 use std::fmt::Write as _;
 
 /// The subprograms that Rust can call, and those that it cannot, each with the reason.
@@ -141,7 +142,7 @@ fn least_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
     match &symbol.length {
         None => Some(1),
         Some(e) if e.kind == ExprKind::Star => Some(0),
-        Some(e) => constant(unit, e),
+        Some(e) => constant::integer(unit, e),
     }
 }
 

@@ -23,8 +23,8 @@ pub struct Config {
     pub name: String,
     /// Version of the package.
     pub version: String,
-    /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`
-    /// and `.f77` files in all their depth. Without it: `src` and `fortran`.
+    /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`,
+    /// `.f77` and `.f90` files in all their depth. Without it: `src` and `fortran`.
     pub sources: Option<Vec<PathBuf>>,
     /// `ad-tool`: what makes derivatives: `builtin`, `tapenade` or `adifor`.
     pub ad_tool: String,
@@ -41,6 +41,11 @@ pub struct Config {
     pub form: Option<Form>,
     /// `line-length`: the last column that is read in fixed form, 72 to 1000. Without it 72.
     pub line_length: usize,
+    /// `preprocess`: run the preprocessor on all sources, not only on those whose names end in
+    /// capital letters: `.F`, `.FF`, `.F90`, `.FOR`, `.F77`, `.FTN`, `.FPP`.
+    pub preprocess: bool,
+    /// `defines`: names that the preprocessor knows, `"NAME"` or `"NAME=value"`.
+    pub defines: Vec<String>,
     /// `debug-lines`: lines with `D` in column 1 are code. Otherwise they are comments.
     pub debug_lines: bool,
     /// `exports`: the subprograms that Rust can call. Without it: all that can be.
@@ -149,6 +154,8 @@ impl Default for Config {
             real_kind: 4,
             form: None,
             line_length: CARD,
+            preprocess: false,
+            defines: Vec::new(),
             debug_lines: false,
             exports: None,
             flags: Vec::new(),
@@ -217,6 +224,8 @@ struct Settings {
     real_kind: Option<u8>,
     form: Option<FormName>,
     line_length: Option<usize>,
+    preprocess: Option<bool>,
+    defines: Option<Vec<String>>,
     debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
     flags: Option<Vec<String>>,
@@ -321,6 +330,8 @@ impl Config {
             real_kind,
             form,
             line_length,
+            preprocess,
+            defines,
             debug_lines,
             exports,
             flags,
@@ -339,6 +350,8 @@ impl Config {
         });
         self.line_length = line_length.unwrap_or(CARD);
         self.debug_lines = debug_lines.unwrap_or(false);
+        self.preprocess = preprocess.unwrap_or(false);
+        self.defines = defines.unwrap_or_default();
         self.exports = exports;
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
@@ -469,6 +482,15 @@ impl Config {
                 "real-kind",
                 format!("{} is neither 4 nor 8", self.real_kind),
             );
+        }
+        let is_name = |d: &&String| {
+            let name = d.split('=').next().unwrap_or("");
+            name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && !d.contains(char::is_control)
+        };
+        if let Some(wrong) = self.defines.iter().find(|d| !is_name(d)) {
+            return fault("defines", format!("`{wrong}` is neither NAME nor NAME=value"));
         }
         if !(CARD..=1000).contains(&self.line_length) {
             return fault(

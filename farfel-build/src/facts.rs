@@ -2,9 +2,10 @@
 //! they STOP.
 
 use farfel_lang::ir::{
-    BinOp, Class, Expr, ExprKind, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId,
-    Symbol, Type, UnOp, Unit, walk_block, walk_exprs,
+    Class, Expr, ExprKind, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId, Symbol, Type,
+    Unit, walk_block, walk_exprs,
 };
+use farfel_lang::storage::constant::integer as constant;
 use std::collections::{HashMap, HashSet};
 
 /// Local arrays larger than this many bytes are not on the stack, so they are shared by
@@ -169,33 +170,6 @@ fn mentions_variable(unit: &Unit, symbol: &Symbol) -> bool {
         bound.for_each_symbol(&mut |s| found |= unit.symbols[s].is_variable());
     }
     found
-}
-
-/// The value of an integer constant expression.
-pub(crate) fn constant(unit: &Unit, expr: &Expr) -> Option<i64> {
-    match &expr.kind {
-        ExprKind::Int(n) => Some(*n),
-        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => constant(unit, e),
-        ExprKind::Unary(UnOp::Minus, e) => constant(unit, e)?.checked_neg(),
-        ExprKind::Var(s) => match &unit.symbols[*s].class {
-            Class::Parameter(value) if matches!(unit.symbols[*s].ty, Some(Type::Integer(_))) => {
-                constant(unit, value)
-            }
-            _ => None,
-        },
-        ExprKind::Binary(op, a, b) => {
-            let (a, b) = (constant(unit, a)?, constant(unit, b)?);
-            match op {
-                BinOp::Add => a.checked_add(b),
-                BinOp::Sub => a.checked_sub(b),
-                BinOp::Mul => a.checked_mul(b),
-                BinOp::Div => a.checked_div(b),
-                BinOp::Pow => a.checked_pow(b.try_into().ok()?),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
 }
 
 /// Calls `f` with every call of a unit: the procedure and its actual arguments.

@@ -55,8 +55,12 @@ pub fn format_file(path: &Path, config: &Config, options: &Options) -> Result<Fo
             "the setting `form` in Cargo.toml asks for another source form".into(),
         ));
     }
-    // Lines are as long as in the source.
-    read.layout.debug_lines = false;
+    let free_by_name = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("f90"));
+    if free_by_name && options.form.is_none() {
+        read.form = Some(sources::form(path, &before, config));
+    }
     let mut texts = Sources::new();
     let file = texts.add(name.clone(), before.clone());
     let asked = farfel_lang::format::Options {

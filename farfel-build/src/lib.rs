@@ -18,7 +18,7 @@
 //! }
 //! ```
 //!
-//! Every `.ff`, `.f`, `.for` and `.f77` file under `src` and `fortran` then is a part of one
+//! Every `.ff`, `.f`, `.for`, `.f77` and `.f90` file under `src` and `fortran` then is a part of one
 //! library, and `farfel_runtime::include_bindings!()` brings its subprograms into Rust.
 //! [`Config`] lists the settings, [`Build`] changes them in `build.rs`.
 //!
@@ -27,6 +27,7 @@
 //! | module | from → to |
 //! |---|---|
 //! | `sources` | directories → files and their text |
+//! | `preprocess` | text with lines for a preprocessor → text with line markers |
 //! | `pipeline` | text → a lowered program, and the derivatives that it asks for |
 //! | `ad` | settings → the AD tool, with its runs remembered |
 //! | `plan` | lowered program → object files, each made only when what it reads has changed |
@@ -75,6 +76,7 @@ pub mod graph;
 mod names;
 mod pipeline;
 mod plan;
+mod preprocess;
 mod process;
 mod remember;
 pub mod render;

@@ -3,6 +3,7 @@
 
 use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
+use crate::preprocess::{self, Outcome};
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
 use farfel_lang::diagnostic::any_errors;
@@ -11,7 +12,7 @@ use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::syntax::parse_with;
+use farfel_lang::syntax::{Parsed, ReadOptions, parse_with};
 use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 
@@ -64,8 +65,28 @@ pub(crate) fn read(
         let text = sources::read(path).map_err(Error::io(path))?;
         let name = sources::shown(config, path);
         includes.add_source(&name, path);
+        let form = sources::form(path, &text, config);
+        let options = ReadOptions {
+            form: Some(form),
+            ..config.read_options()
+        };
         let id = sources.add(name, text);
-        parsed.push((path, parse_with(&mut sources, id, &config.read_options(), &mut includes)));
+        let id = match preprocess::run(path, id, form, &mut sources, &mut includes, config)? {
+            Outcome::Plain => id,
+            Outcome::Done(id) => id,
+            Outcome::Faults(diagnostics) => {
+                let program = Program::default();
+                parsed.push((
+                    path,
+                    Parsed {
+                        program,
+                        diagnostics,
+                    },
+                ));
+                continue;
+            }
+        };
+        parsed.push((path, parse_with(&mut sources, id, &options, &mut includes)));
     }
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();

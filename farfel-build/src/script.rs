@@ -112,6 +112,20 @@ impl Build {
         self.configure(move |c| c.line_length = columns)
     }
 
+    /// Whether the preprocessor runs on all sources, not only on those whose names end in capital
+    /// letters (`.F`).
+    #[must_use]
+    pub fn preprocess(self, all: bool) -> Self {
+        self.configure(move |c| c.preprocess = all)
+    }
+
+    /// A name that the preprocessor knows: `NAME` or `NAME=value`. Call it again for more.
+    #[must_use]
+    pub fn define(self, define: impl Into<String>) -> Self {
+        let define = define.into();
+        self.configure(|c| c.defines.push(define))
+    }
+
     /// Whether lines with `D` in column 1 are code.
     #[must_use]
     pub fn debug_lines(self, are_code: bool) -> Self {

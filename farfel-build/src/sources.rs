@@ -1,7 +1,7 @@
 //! Finding and reading source files.
 
 use crate::{Config, Error};
-use farfel_lang::syntax::Loader;
+use farfel_lang::syntax::{Form, Loader, asked_form, detect};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a source file ends in, in any case.
-const EXTENSIONS: [&str; 4] = ["ff", "f", "for", "f77"];
+const EXTENSIONS: [&str; 5] = ["ff", "f", "for", "f77", "f90"];
 
 /// Where sources are looked for without settings.
 const DIRECTORIES: [&str; 2] = ["src", "fortran"];
@@ -110,14 +110,29 @@ pub(crate) fn read(path: &Path) -> std::io::Result<Arc<str>> {
 /// Like [`read`], and says whether the file is in Latin-1.
 pub(crate) fn read_encoded(path: &Path) -> std::io::Result<(Arc<str>, bool)> {
     check_name(path)?;
-    let bytes = fs::read(path)?;
-    Ok(match String::from_utf8(bytes) {
+    Ok(decoded(fs::read(path)?))
+}
+
+/// Bytes as text, and whether they are Latin-1.
+pub(crate) fn decoded(bytes: Vec<u8>) -> (Arc<str>, bool) {
+    match String::from_utf8(bytes) {
         Ok(text) => (text.into(), false),
         Err(e) => {
             let text: String = e.into_bytes().into_iter().map(char::from).collect();
             (text.into(), true)
         }
-    })
+    }
+}
+
+/// The source form of a file: what the settings or a comment in it ask for, free form where
+/// its name ends in `.f90`, and otherwise what it looks like.
+pub(crate) fn form(path: &Path, text: &str, config: &Config) -> Form {
+    let free = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("f90"));
+    config
+        .form
+        .or_else(|| asked_form(text))
+        .or(free.then_some(Form::Free))
+        .unwrap_or_else(|| detect(text))
 }
 
 /// The name of a file as people see it: relative to the project where it is inside, with
@@ -167,6 +182,56 @@ impl<'a> Includes<'a> {
         self.reached.contains(path) || path.canonicalize().is_ok_and(|p| self.real.contains(&p))
     }
 
+    /// The file that `from` names: its path, and where that leads. `None` when there is none.
+    pub(crate) fn locate(
+        &self,
+        from: &Path,
+        name: &str,
+    ) -> Result<Option<(PathBuf, PathBuf)>, String> {
+        let Some(path) = self
+            .directories(from)
+            .iter()
+            .map(|d| d.join(name))
+            .find(|p| p.exists())
+        else {
+            return Ok(None);
+        };
+        if !path.is_file() {
+            return Err("it is no file".into());
+        }
+        let real = self.allow(&path)?;
+        Ok(Some((path, real)))
+    }
+
+    /// Where a path leads, if that may be read.
+    pub(crate) fn allow(&self, path: &Path) -> Result<PathBuf, String> {
+        let real = path.canonicalize().map_err(|e| e.to_string())?;
+        if !self.allowed.iter().any(|a| real.starts_with(a)) {
+            return Err(
+                "the file is outside of the project; the setting `include` can name its directory"
+                    .into(),
+            );
+        }
+        check_name(path).map_err(|e| e.to_string())?;
+        Ok(real)
+    }
+
+    /// Notes that a file was read, and returns its name as people see it.
+    pub(crate) fn note(&mut self, path: &Path, real: &Path) -> String {
+        let shown = shown(self.config, path);
+        self.paths.insert(shown.clone(), path.to_owned());
+        self.reached.insert(path.to_owned());
+        self.real.insert(real.to_owned());
+        shown
+    }
+
+    /// Where INCLUDE looks: beside the including file, then where the settings say.
+    fn directories(&self, from: &Path) -> Vec<PathBuf> {
+        let beside = from.parent().map(Path::to_owned).unwrap_or_default();
+        let elsewhere = self.config.include.iter().map(|d| self.config.root.join(d));
+        std::iter::once(beside).chain(elsewhere).collect()
+    }
+
     /// Makes a source file known. Its own directory may be read from: it is the user who
     /// named it.
     pub(crate) fn add_source(&mut self, name: &str, path: &Path) {
@@ -188,9 +253,7 @@ impl Loader for Includes<'_> {
             .get(from)
             .cloned()
             .unwrap_or_else(|| self.config.root.join(from));
-        let beside = from.parent().map(Path::to_owned).unwrap_or_default();
-        let elsewhere = self.config.include.iter().map(|d| self.config.root.join(d));
-        let directories: Vec<PathBuf> = std::iter::once(beside).chain(elsewhere).collect();
+        let directories = self.directories(&from);
         let Some(path) = directories
             .iter()
             .map(|d| d.join(name))
@@ -205,21 +268,10 @@ impl Loader for Includes<'_> {
                 .collect();
             return Err(format!("no such file in {}", places.join(", ")));
         };
-        let real = path.canonicalize().map_err(|e| e.to_string())?;
-        if !self.allowed.iter().any(|a| real.starts_with(a)) {
-            return Err(
-                "the file is outside of the project; the setting `include` can name its directory"
-                    .into(),
-            );
-        }
-        check_name(&path).map_err(|e| e.to_string())?;
+        let real = self.allow(&path)?;
         // What was checked: a link may lead elsewhere by now.
         let text = read(&real).map_err(|e| e.to_string())?;
-        let shown = shown(self.config, &path);
-        self.paths.insert(shown.clone(), path.clone());
-        self.reached.insert(path);
-        self.real.insert(real);
-        Ok((shown, text))
+        Ok((self.note(&path, &real), text))
     }
 }
 

@@ -164,6 +164,8 @@ pub mod rules {
             "The statement is right, but this version of Farfel does not handle it yet.";
         CONSTRUCT_NAME = "F0009", "construct-name",
             "The name of a construct stands before its first statement, with a colon, and again after its END; CYCLE and EXIT name a construct around them.";
+        PREPROCESSOR = "F0010", "preprocessor",
+            "The preprocessor could not go through the file: a name, a condition or a file that it needs is missing or wrong.";
         UNDECLARED = "F0101", "undeclared",
             "Under IMPLICIT NONE every name needs a declaration.";
         CONFLICTING_DECLARATION = "F0102", "conflicting-declaration",
@@ -184,6 +186,26 @@ pub mod rules {
             "An array is used with a number of subscripts that differs from its declaration.";
         NOT_A_VALUE = "F0110", "not-a-value",
             "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
+        BAD_CONSTANT = "F0140", "bad-constant", Warn,
+            "An operation on constants has no value: it divides by zero, or the result does not fit its type.";
+        NOT_CONSTANT = "F0141", "not-constant",
+            "Only constants can stand here: values of PARAMETER and DATA, sizes of what lies in COMMON, in EQUIVALENCE or in a main program.";
+        OUT_OF_BOUNDS = "F0142", "out-of-bounds", Warn,
+            "A constant subscript is not within the bounds of its array, or a substring not within its variable. The last bound of a dummy array that is `*` or `1` counts as open.";
+        ZERO_STEP = "F0143", "zero-step",
+            "The step of a DO loop is zero, so that the loop would never end.";
+        EQUIVALENCE_CONFLICT = "F0144", "equivalence-conflict",
+            "EQUIVALENCE statements, together with COMMON, want a variable at two places.";
+        COMMON_EXTENDED_LEFT = "F0145", "common-extended-left",
+            "EQUIVALENCE can make a COMMON block longer at its end, never before its first variable.";
+        COMMONS_TIED = "F0146", "commons-tied",
+            "EQUIVALENCE cannot make variables of two COMMON blocks one, and not two of one block.";
+        DATA_COUNT = "F0147", "data-count",
+            "A DATA statement has as many values as there are elements to initialise.";
+        DATA_TYPE = "F0148", "data-type",
+            "An initial value is of a type that does not go with its variable: numbers go with numbers, LOGICAL with LOGICAL, CHARACTER with CHARACTER. Hollerith constants go with all.";
+        NO_INITIAL_VALUE = "F0149", "no-initial-value",
+            "Dummy arguments, function results, and arrays whose size is not constant have no initial value.";
         ESCAPING_CLOSURE = "F0201", "escaping-closure",
             "A nested subprogram is used where its surroundings cannot follow it.";
         UNRESOLVED_DUMMY = "F0202", "unresolved-dummy",
@@ -216,6 +238,40 @@ pub mod rules {
             "An actual argument has another type than the dummy argument. The subprogram then reads the same storage as something else, which old code does on purpose: a COMPLEX array as pairs of REAL, work space for several types. No derivative goes through it. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
         ARGUMENT_SHAPE = "F0503", "argument-shape", Warn,
             "An actual argument is smaller than the dummy argument: a scalar where an array is wanted, or an array with fewer elements. An array element is fine: the array begins there. In Farfel sources (.ff) this is an error unless a setting says otherwise.";
+        USED_BEFORE_SET = "F0504", "used-before-set", Warn,
+            "A local variable is read where no statement before, on any way there, can have given it a value. What it holds then is left over from something else. Variables in COMMON, EQUIVALENCE, DATA and SAVE are not looked at.";
+        UNUSED_VARIABLE = "F0505", "unused-variable", Allow,
+            "A variable is declared, and no statement uses it.";
+        UNUSED_ARGUMENT = "F0506", "unused-argument", Allow,
+            "A subprogram does not use one of its dummy arguments.";
+        UNREACHABLE_CODE = "F0507", "unreachable-code", Warn,
+            "No way leads from the start of the program unit to this statement.";
+        RESULT_NOT_SET = "F0508", "result-not-set", Warn,
+            "No statement gives the function's result a value before the function returns.";
+        UNUSED_LABEL = "F0509", "unused-label", Allow,
+            "No statement refers to this label.";
+        COMMON_PADDING = "F0510", "common-padding", Warn,
+            "A variable in COMMON would lie where its type should not begin, for instance a DOUBLE PRECISION behind one INTEGER. Compilers leave unused bytes before it, so that units which divide the block in another way see something else.";
+        COMMON_SIZE = "F0511", "common-size", Warn,
+            "A named COMMON block has the same size in all units of a program. Blank COMMON may differ.";
+        COMMON_TYPE_MISMATCH = "F0512", "common-type-mismatch", Warn,
+            "Two units divide a COMMON block so that the same bytes are values of different types. What one unit stores makes no sense to the other one.";
+        DATA_TRUNCATED = "F0513", "data-truncated", Warn,
+            "An initial value has more characters than its variable takes.";
+        INITIALISED_TWICE = "F0514", "initialised-twice", Warn,
+            "A variable has two initial values, perhaps under two names that share storage. Which of them it gets is up to the compiler.";
+        COMMON_INITIALISED = "F0515", "common-initialised", Warn,
+            "Standard Fortran gives initial values to variables in named COMMON blocks by BLOCK DATA only, and to blank COMMON not at all. Compilers allow it.";
+        IMPLICIT_TYPING = "F0520", "implicit-typing", Allow,
+            "The name is not declared; its type follows from its first letter.";
+        OBSOLESCENT = "F0521", "obsolescent", Allow,
+            "Later standards have removed the statement or advise against it.";
+        RECURSION = "F0522", "recursion", Warn,
+            "A subprogram calls itself, directly or through others, and is not declared RECURSIVE. FORTRAN 77 does not allow that; what its local variables hold after the call depends on the compiler.";
+        LOOP_VARIABLE = "F0523", "loop-variable",
+            "The variable of a DO loop is set inside of the loop. How often the loop runs is known when it begins.";
+        INTENT = "F0524", "intent", Warn,
+            "A dummy argument with INTENT(IN) is set: an error where a statement does so, a warning where it is passed to a procedure that may.";
     }
 }
 

@@ -21,8 +21,10 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod callgraph;
 pub mod constant;
+pub mod dataflow;
 pub mod diagnostic;
 pub mod effects;
+pub mod flow;
 pub mod format;
 pub mod intrinsics;
 pub mod ir;
@@ -31,6 +33,7 @@ pub mod lower;
 pub mod print;
 pub mod resolve;
 pub mod source;
+pub mod storage;
 pub mod syntax;
 pub mod types;
 

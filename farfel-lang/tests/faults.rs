@@ -207,7 +207,7 @@ const CASES: &[(&str, &str)] = &[
     (
         "ADR: assumed size, independent or assigned",
         "
-      SUBROUTINE S(X, W, Y, G)
+      SUBROUTINE S(X, W, Y, G, IW)
       REAL X(*), W(*), G(*)
       INTEGER IW(2, *)
       ADR(Y)

@@ -3,12 +3,12 @@
 //! ADIFOR leaves it to the caller to give derivatives in COMMON a value before the head is
 //! called. An AD block begins with all tangents zero but those that it gives.
 
-use crate::locations::{const_int, extents};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Class, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt,
     StmtKind, SymId, Symbol, Type, Unit, UnitKind,
 };
+use farfel_lang::storage::constant::{self, extents};
 
 /// Statements that set a variable or array of a unit to zero; `None` where its bounds do
 /// not tell how many elements there are.
@@ -104,7 +104,7 @@ impl Block<'_> {
     pub fn size(&self) -> Vec<(Option<Type>, Option<Vec<i64>>)> {
         let member = |m: &SymId| {
             let s = &self.unit.symbols[*m];
-            (s.ty, extents(self.unit, s))
+            (s.ty, extents(self.unit, &s.dims))
         };
         self.members.iter().map(member).collect()
     }
@@ -150,7 +150,7 @@ pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Uni
 
 /// The bounds of a COMMON variable as constants.
 fn dims(unit: &Unit, of: &Symbol, span: Span) -> Option<Vec<Dim>> {
-    let constant = |e: &Expr| const_int(unit, e).map(|n| Expr::int(n, span));
+    let constant = |e: &Expr| constant::integer(unit, e).map(|n| Expr::int(n, span));
     of.dims
         .iter()
         .map(|d| {

@@ -5,76 +5,8 @@ use super::stretch;
 use farfel_lang::ir::{
     Class, Expr, ExprKind, Place, SaveItem, SpecKind, Stmt, SymId, Unit, for_each_symbol,
 };
-use std::collections::{HashMap, HashSet};
-
-/// Which variables share storage with others (EQUIVALENCE).
-#[derive(Debug, Default)]
-pub(super) struct Storage {
-    shared: HashMap<SymId, Vec<SymId>>,
-}
-
-impl Storage {
-    pub fn of(unit: &Unit) -> Self {
-        let mut groups: Vec<Vec<SymId>> = Vec::new();
-        for spec in &unit.specs {
-            let SpecKind::Equivalence(sets) = &spec.kind else {
-                continue;
-            };
-            for set in sets {
-                let mut group: Vec<SymId> = set.iter().filter_map(Expr::base).collect();
-                // A variable in two sets makes one of them.
-                let (same, other): (Vec<_>, Vec<_>) = groups
-                    .into_iter()
-                    .partition(|g| g.iter().any(|s| group.contains(s)));
-                groups = other;
-                group.extend(same.into_iter().flatten());
-                groups.push(group);
-            }
-        }
-        // Two groups may also meet in one COMMON block; not telling where, they may overlap.
-        let mut shared = HashMap::new();
-        let in_common: Vec<SymId> = groups
-            .iter()
-            .filter(|g| {
-                g.iter()
-                    .any(|s| matches!(unit.symbols[*s].place, Place::Common(_)))
-            })
-            .flatten()
-            .copied()
-            .collect();
-        if !in_common.is_empty() {
-            let commons = unit
-                .symbols
-                .iter()
-                .filter(|(_, s)| matches!(s.place, Place::Common(_)));
-            let mut group: Vec<SymId> = commons.map(|(id, _)| id).collect();
-            group.extend(in_common);
-            groups.push(group);
-        }
-        for group in groups {
-            for s in &group {
-                shared
-                    .entry(*s)
-                    .or_insert_with(Vec::new)
-                    .extend(group.iter().copied());
-            }
-        }
-        Storage { shared }
-    }
-
-    /// Everything that an assignment to the variable may change: it and what may overlap
-    /// it.
-    pub fn overlapping(&self, s: SymId) -> Vec<SymId> {
-        let mut all = self.shared.get(&s).cloned().unwrap_or_default();
-        all.push(s);
-        all
-    }
-
-    /// Is the variable's storage its own?
-    pub fn is_own(&self, s: SymId) -> bool {
-        !self.shared.contains_key(&s)
-    }
-}
+use farfel_lang::storage::UnitStorage;
+use std::collections::HashSet;
 
 /// The scalar tangents whose values never leave a stretch: local to the unit, and no
 /// stretch or other statement reads one that it has not assigned before.
@@ -82,7 +14,7 @@ pub(super) fn local(
     unit: &Unit,
     body: &[Stmt],
     tangents: &HashSet<SymId>,
-    storage: &Storage,
+    storage: &UnitStorage,
 ) -> HashSet<SymId> {
     let save_all = unit
         .specs

@@ -56,6 +56,7 @@ mod liveness;
 mod stretch;
 
 use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, SymId, Unit, for_each_symbol};
+use farfel_lang::storage::UnitStorage;
 use std::collections::{HashMap, HashSet};
 
 /// How often the pass is repeated, at most, until it changes nothing.
@@ -87,7 +88,7 @@ struct Pass<'a> {
     /// All variables that have tangents.
     active: HashSet<SymId>,
     /// Which variables share storage with others.
-    storage: liveness::Storage,
+    storage: UnitStorage,
     /// Tangents that no stretch reads without having assigned them, and that nothing else
     /// reads: at the end of a stretch they are dead.
     local: HashSet<SymId>,
@@ -99,7 +100,7 @@ impl<'a> Pass<'a> {
             .iter()
             .filter_map(|t| Some((*t, variable_of(unit, *t, tangents)?)))
             .collect();
-        let storage = liveness::Storage::of(unit);
+        let storage = UnitStorage::of(unit);
         Pass {
             unit,
             tangents,

@@ -232,6 +232,7 @@ impl Pass<'_> {
                     learnt = reader.affine(value).map(|a| Value::Primal(a.ungrouped()));
                 }
             }
+            known.forget(base);
             for s in self.storage.overlapping(base) {
                 known.forget(s);
             }
@@ -282,9 +283,8 @@ impl Pass<'_> {
     /// A value can be put in place of the name if it does not name itself, is short, and
     /// nothing else can change what it names unseen.
     fn is_worth_knowing(&self, s: SymId, value: &Value) -> bool {
-        let overlapping = self.storage.overlapping(s);
         let mut own = false;
-        value.for_each_symbol(&mut |v| own |= overlapping.contains(&v));
+        value.for_each_symbol(&mut |v| own |= v == s || self.storage.overlap(v, s));
         let terms = match value {
             Value::Tangent(l) => l.len(),
             Value::Primal(a) => a.len(),

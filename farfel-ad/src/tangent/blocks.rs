@@ -5,8 +5,10 @@ use crate::locations::differentiable;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Case, Do, DoControl, DoEnd, Expr, IfBlock, Label, Select, Stmt, StmtKind, Where,
+    Block, Case, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, Select, Stmt, StmtKind,
+    SymId, Where, walk_block,
 };
+use std::collections::HashSet;
 
 impl Gen<'_> {
     pub(super) fn if_block(&mut self, arms: &[(Expr, Block)], b: &IfBlock, span: Span) -> Block {
@@ -196,18 +198,33 @@ impl Gen<'_> {
             end_span: b.end_span,
             ..IfBlock::default()
         };
+        let mut assigned = HashSet::new();
+        for body in b.blocks() {
+            walk_block(body, &mut |s| {
+                if let StmtKind::Assign(target, _) = &s.kind {
+                    assigned.extend(target.base());
+                }
+            });
+        }
+        assigned.extend(assigned.clone().iter().filter_map(|s| self.derivatives.get(s)));
+        let outer = std::mem::replace(&mut self.in_where, true);
         let mut pre = Vec::new();
         for (i, (mask, body)) in b.arms.iter().enumerate() {
             self.span = span;
             let mask = self.primal(mask);
-            pre.append(&mut self.pre);
-            if i > 0 && !pre.is_empty() {
+            let before = std::mem::take(&mut self.pre);
+            if i > 0 && !before.is_empty() {
                 self.masked_unsupported(mask.span);
             }
-            let body = self.masked(body);
+            pre.extend(before);
+            let body = self.masked(body, &assigned, &mut pre);
             out.arms.push((mask, body));
         }
-        out.otherwise = b.otherwise.as_ref().map(|b| self.masked(b));
+        out.otherwise = match &b.otherwise {
+            Some(body) => Some(self.masked(body, &assigned, &mut pre)),
+            None => None,
+        };
+        self.in_where = outer;
         self.pre = pre;
         let one = out.arms.len() == 1 && out.arms[0].1.len() == 1;
         let made = Where {
@@ -217,18 +234,28 @@ impl Gen<'_> {
         vec![Stmt::new(StmtKind::Where(Box::new(made)), span)]
     }
 
-    fn masked(&mut self, body: &Block) -> Block {
+    /// The statements of an arm. What they need beforehand goes to `pre`, before all of
+    /// WHERE, if it reads nothing that WHERE assigns.
+    fn masked(&mut self, body: &Block, assigned: &HashSet<SymId>, pre: &mut Block) -> Block {
         let made = self.block(body);
-        let plain = made.iter().all(|s| match &s.kind {
-            StmtKind::Assign(target, _) => self.is_array_valued(target),
-            StmtKind::Comment(_) | StmtKind::Where(_) => true,
-            _ => false,
-        });
-        let more = made.len() > body.len();
-        if !plain || more && self.engine.layout.vector {
+        let mut out = Vec::with_capacity(made.len());
+        let mut plain = true;
+        for s in made {
+            match &s.kind {
+                StmtKind::Assign(target, value) if !self.is_array_valued(target) => {
+                    let mut free = matches!(target.kind, ExprKind::Var(_));
+                    value.for_each_symbol(&mut |s| free &= !assigned.contains(&s));
+                    plain &= free;
+                    pre.push(s);
+                }
+                StmtKind::Assign(..) | StmtKind::Comment(_) | StmtKind::Where(_) => out.push(s),
+                _ => plain = false,
+            }
+        }
+        if !plain || out.len() > body.len() && self.engine.layout.vector {
             self.masked_unsupported(body.first().map_or(self.span, |s| s.span));
         }
-        made
+        out
     }
 
     fn masked_unsupported(&mut self, span: Span) {

@@ -3,11 +3,12 @@
 use super::stmt::{Gen, Value};
 use crate::activity::{Context, Site};
 use crate::calls::{CallSite, calls_in};
-use crate::locations::{Set, const_int, differentiable};
+use crate::locations::{Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,
 };
+use farfel_lang::storage::constant;
 use farfel_lang::types::{rank, type_of};
 
 impl Gen<'_> {
@@ -733,7 +734,7 @@ impl Gen<'_> {
         exponent: Expr,
         rebuild: &dyn Fn(Expr, Expr) -> Expr,
     ) -> Value {
-        if let Some(n) = const_int(&self.unit, &exponent) {
+        if let Some(n) = constant::integer(&self.unit, &exponent) {
             let base = self.share(base);
             let d = match n {
                 0 => None,

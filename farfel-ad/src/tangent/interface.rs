@@ -1,5 +1,6 @@
 //! The border of a derivative unit: what it is called by, and what it finds on entry.
 
+use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use super::{Engine, Wanted};
 use crate::activity::dummy_key;
@@ -146,6 +147,10 @@ impl Gen<'_> {
                 }
             };
             for d in found {
+                // It is not there yet.
+                if is_allocated_here(&self.unit.symbols[d]) {
+                    continue;
+                }
                 out.push(self.zero_whole(d));
             }
         }

@@ -17,6 +17,7 @@
 //! COMMON blocks with active variables have a block of derivatives beside them, named
 //! after the block and the suffix.
 
+mod allocate;
 mod arrays;
 mod blocks;
 mod expr;
@@ -56,7 +57,10 @@ pub fn differentiate(
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
     };
-    let mut made = Made::default();
+    let mut made = Made {
+        errors: engine.hidden(&graph),
+        ..Made::default()
+    };
     let root = engine.root(head, request);
     made.add(&root, engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
@@ -111,6 +115,10 @@ pub fn differentiate_heads(
 ) -> Result<Tangents, Vec<Diagnostic>> {
     let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
     let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
+    let hidden = engine.hidden(&graph);
+    if !hidden.is_empty() {
+        return Err(hidden);
+    }
     for h in heads {
         let args = program.unit(&h.unit).map_or(0, |u| u.args.len());
         let mut names = engine.names.borrow_mut();
@@ -201,6 +209,13 @@ impl<'a> Engine<'a> {
             dependence,
             warnings: RefCell::new(Vec::new()),
         }
+    }
+
+    /// What derivatives could not follow in the units below the heads.
+    fn hidden(&self, graph: &Below) -> Vec<Diagnostic> {
+        let units = graph.units.iter();
+        let found = units.flat_map(|u| crate::refuse::refuse(u));
+        found.map(|d| self.asked_by(d)).collect()
     }
 
     /// The unit of a name.

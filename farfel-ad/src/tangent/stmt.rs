@@ -1,5 +1,6 @@
 //! One unit's statements with their derivatives.
 
+use super::allocate::is_allocated_here;
 use super::interface::title;
 use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site};
@@ -49,6 +50,8 @@ pub(super) struct Gen<'a> {
     pub errors: Vec<Diagnostic>,
     /// Values of the dummy arguments of a statement function that is being expanded.
     pub bound: HashMap<SymId, Value>,
+    /// Inside of WHERE, whose statements share what is carried out before all of it.
+    pub in_where: bool,
     /// Statements to carry out before the one at hand.
     pub pre: Vec<Stmt>,
     /// The place of the statement at hand.
@@ -83,7 +86,7 @@ pub(super) fn generate(
         admit: &admit,
         assume: engine.layout.is_tapenade(),
     };
-    let refused = crate::refuse::refuse(source);
+    let refused = crate::refuse::refuse_arguments(source);
     if !refused.is_empty() {
         return Err(refused.into_iter().map(|d| engine.asked_by(d)).collect());
     }
@@ -162,6 +165,7 @@ pub(super) fn generate(
         temporaries_used: HashMap::new(),
         errors: Vec::new(),
         bound: HashMap::new(),
+        in_where: false,
         pre: Vec::new(),
         span: source.span,
         varied: Set::new(),
@@ -178,10 +182,16 @@ pub(super) fn generate(
     all.extend(body);
     g.unit.body = all;
     g.drop_unused_procedures();
-    let with_derivative: HashSet<SymId> = g.derivatives.keys().copied().collect();
-    for d in crate::refuse::refuse_allocations(source, &|s| with_derivative.contains(&s)) {
+    let refused = crate::refuse::refuse_allocations(source, &|s| {
+        g.derivatives.contains_key(&s)
+            && (g.engine.layout.vector || !is_allocated_here(&source.symbols[s]))
+    });
+    for d in refused {
         g.errors.push(engine.asked_by(d));
     }
+    let mut body = std::mem::take(&mut g.unit.body);
+    g.allocate_derivatives(&mut body);
+    g.unit.body = body;
     if g.errors.is_empty() {
         let temporaries = g
             .temporaries
@@ -222,7 +232,9 @@ impl Gen<'_> {
         let node = self.cursor;
         self.cursor += 1;
         self.span = s.span;
-        self.temporaries_used.clear();
+        if !self.in_where {
+            self.temporaries_used.clear();
+        }
         self.moves = self.engine.dependence.moves(self.source, self.space, s);
         self.varied = self
             .problem
@@ -303,7 +315,7 @@ impl Gen<'_> {
             | StmtKind::Cycle(_)
             | StmtKind::Exit(_)
             | StmtKind::Ad(_) => one(s.kind.clone()),
-            // Of arrays with a derivative they are refused in the end.
+            // Derivatives are added in the end.
             StmtKind::Allocation(a) => {
                 let mut a = a.clone();
                 for o in a.objects.iter_mut().chain(&mut a.control) {

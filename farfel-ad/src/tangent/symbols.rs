@@ -1,9 +1,10 @@
 //! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
 
+use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use crate::activity::{Context, dummy_key};
 use crate::layout::SIZES_FILE;
-use crate::locations::{common_members, const_int, differentiable, extents};
+use crate::locations::{common_members, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
@@ -11,6 +12,7 @@ use farfel_lang::ir::{
     Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
+use farfel_lang::storage::constant;
 
 impl Gen<'_> {
     /// Adds a symbol and writes its declaration, whatever the implicit rules say.
@@ -52,21 +54,23 @@ impl Gen<'_> {
         let of = self.unit.symbols[s].clone();
         let elsewhere = self.engine.layout.is_tapenade()
             && of.place == Place::Dummy
-            && extents(&self.unit, &of).is_none();
+            && constant::extents(&self.unit, &of.dims).is_none();
         if elsewhere && let Some(slot) = self.source.arg_position(s) {
             let mut names = self.engine.names.borrow_mut();
             names.request_argument(&self.source.name, slot);
         }
         let open = |u: &Option<Expr>| !u.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
-        if !elsewhere && of.dims.iter().any(|d| open(&d.upper)) {
+        let allocated = is_allocated_here(&of) && !self.engine.layout.vector;
+        if !elsewhere && !allocated && of.dims.iter().any(|d| open(&d.upper)) {
             // Only an argument of the head that the request does not pair with a derivative.
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
                     of.span,
                     format!(
-                        "{} has assumed size, so that its tangent cannot be stored",
-                        of.name
+                        "{} has {}, so that its tangent cannot be stored",
+                        of.name,
+                        of.openness()
                     ),
                 )
                 .help(format!("declare its bounds, for instance {}(N)", of.name)),
@@ -160,8 +164,11 @@ impl Gen<'_> {
             let low = dim
                 .lower
                 .as_ref()
-                .map_or(Some(1), |e| const_int(&self.unit, e));
-            let high = dim.upper.as_ref().and_then(|e| const_int(&self.unit, e));
+                .map_or(Some(1), |e| constant::integer(&self.unit, e));
+            let high = dim
+                .upper
+                .as_ref()
+                .and_then(|e| constant::integer(&self.unit, e));
             match (low, high) {
                 (Some(l), Some(h)) => elements = elements.saturating_mul(h - l + 1),
                 _ => {
@@ -280,10 +287,13 @@ impl Gen<'_> {
                 .iter()
                 .map(|d| {
                     let lower = match &d.lower {
-                        Some(e) => Some(Expr::int(const_int(owner, e)?, span)),
+                        Some(e) => Some(Expr::int(constant::integer(owner, e)?, span)),
                         None => None,
                     };
-                    let upper = Some(Expr::int(const_int(owner, d.upper.as_ref()?)?, span));
+                    let upper = Some(Expr::int(
+                        constant::integer(owner, d.upper.as_ref()?)?,
+                        span,
+                    ));
                     Some(Dim { lower, upper })
                 })
                 .collect();

@@ -5,7 +5,8 @@
 //! So in the copy that it gets every unit declares the blocks of all that it calls.
 
 use super::output::called;
-use farfel_lang::ir::{Class, Dim, Entity, Expr, ExprKind, Name, Place, SpecKind, Symbol, Unit};
+use farfel_lang::ir::{Dim, Entity, Expr, Name, Place, SpecKind, Symbol, Unit};
+use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, HashMap};
 
 /// The variables of a block, with constant bounds.
@@ -64,7 +65,7 @@ fn own_blocks(unit: &Unit) -> BTreeMap<Name, Option<Block>> {
 /// A variable whose facts name no other symbol.
 fn plain(unit: &Unit, sym: farfel_lang::ir::SymId) -> Option<Symbol> {
     let mut s = unit.symbols[sym].clone();
-    let constant = |e: &Expr| constant(unit, e).map(|n| Expr::int(n, e.span));
+    let constant = |e: &Expr| constant::integer(unit, e).map(|n| Expr::int(n, e.span));
     s.dims = s
         .dims
         .iter()
@@ -83,32 +84,6 @@ fn plain(unit: &Unit, sym: farfel_lang::ir::SymId) -> Option<Symbol> {
         None => None,
     };
     Some(s)
-}
-
-/// The value of an integer constant expression, as bounds have them.
-pub(super) fn constant(unit: &Unit, e: &Expr) -> Option<i64> {
-    use farfel_lang::ir::{BinOp, UnOp};
-    match &e.kind {
-        ExprKind::Int(n) => Some(*n),
-        ExprKind::Var(s) => match &unit.symbols[*s].class {
-            Class::Parameter(value) => constant(unit, value),
-            _ => None,
-        },
-        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => constant(unit, e),
-        ExprKind::Unary(UnOp::Minus, e) => constant(unit, e)?.checked_neg(),
-        ExprKind::Binary(op, a, b) => {
-            let (a, b) = (constant(unit, a)?, constant(unit, b)?);
-            match op {
-                BinOp::Add => a.checked_add(b),
-                BinOp::Sub => a.checked_sub(b),
-                BinOp::Mul => a.checked_mul(b),
-                BinOp::Div => a.checked_div(b),
-                BinOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
 }
 
 /// Declares a block in a unit.

@@ -6,9 +6,9 @@
 //! having been set, in both modes. Where that can happen the tool is told to set every
 //! derivative to zero in the unit that declares it.
 
-use super::commons::constant;
 use crate::calls::calls;
 use farfel_lang::ir::{Arg, Dim, Expr, ExprKind, Type, Unit, walk_block};
+use farfel_lang::storage::constant::integer as constant;
 
 /// Does one of `units` pass another one what may be less than a whole array?
 pub(super) fn are_passed(units: &[Unit]) -> bool {

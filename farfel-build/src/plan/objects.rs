@@ -18,7 +18,7 @@ use crate::toolchain::Compiler;
 use crate::{Error, Report};
 use farfel_lang::Diagnostic;
 use farfel_lang::diagnostic::any_errors;
-use farfel_lang::ir::{Name, Program, Request, UnitKind};
+use farfel_lang::ir::{Attribute, Name, Program, Request, SpecKind, UnitKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
@@ -197,6 +197,15 @@ impl<'a> Objects<'a> {
         {
             // STOP finds its way back through the Fortran frames.
             flags.push("-fexceptions".into());
+        }
+        // Extensions that gfortran must be asked for.
+        let units = &self.staged.program.units;
+        let specs = || group.reads.iter().flat_map(|i| &units[*i].specs);
+        if specs().any(|s| matches!(s.kind, SpecKind::Pointer(_))) {
+            flags.push("-fcray-pointer".into());
+        }
+        if specs().any(|s| matches!(s.kind, SpecKind::Attribute(Attribute::Automatic, _))) {
+            flags.push("-fdec-static".into());
         }
         flags
     }

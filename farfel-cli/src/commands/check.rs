@@ -12,7 +12,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         cargo::not_for_files(&args.cargo)?;
         files::readable(&args.files)?;
         let mut config = files::config(&args.files, &args.file_options, args.release)?;
-    args.lints.apply(&mut config)?;
+        args.lints.apply(&mut config)?;
         let report = farfel_build::check(&args.files, &config)?;
         files::show_warnings(&report, shell);
         shell.status("Checked", files::shown(&args.files));
@@ -20,6 +20,6 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     }
     project::prepare(&args.cargo, Some(&args.lints), shell)?;
     let mut command = cargo::command("check", args.release, &args.cargo, shell)?;
-        args.lints.hand_on(&mut command);
+    args.lints.hand_on(&mut command);
     faults(cargo::status(command, shell)?)
 }

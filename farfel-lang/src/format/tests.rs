@@ -98,7 +98,10 @@ fn blanks() {
         ("STOP'x'", "STOP 'x'"),
         ("X=1.0_8+2_4", "X = 1.0_8 + 2_4"),
         ("X=(/1,2,(I,I=1,3)/)", "X = (/ 1, 2, (I, I = 1, 3) /)"),
-        ("SELECTCASE(I)\nCASE(1:2,5)\nCASEDEFAULT\nENDSELECT", "SELECTCASE (I)\nCASE (1:2, 5)\nCASE DEFAULT\nENDSELECT"),
+        (
+            "SELECTCASE(I)\nCASE(1:2,5)\nCASEDEFAULT\nENDSELECT",
+            "SELECTCASE (I)\nCASE (1:2, 5)\nCASE DEFAULT\nENDSELECT",
+        ),
         ("RETURN", "RETURN"),
         ("F$A=B_C", "F$A = B_C"),
     ] {

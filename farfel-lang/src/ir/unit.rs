@@ -451,6 +451,17 @@ impl Symbol {
             && self.dims.iter().any(|d| d.upper.is_none())
     }
 
+    /// What a message says of an array without bounds of its own.
+    pub fn openness(&self) -> &'static str {
+        if self.has(Attribute::Allocatable) {
+            "bounds that ALLOCATE decides"
+        } else if self.is_assumed_shape() {
+            "assumed shape"
+        } else {
+            "assumed size"
+        }
+    }
+
     /// True for variables and arrays (not constants, not procedures).
     pub fn is_variable(&self) -> bool {
         self.class == Class::Variable
@@ -561,6 +572,8 @@ pub enum SpecKind {
     /// `INCLUDE 'file'` that stays in the text, for the Fortran compiler to read. The parser
     /// makes none: it reads the files.
     Include(String),
+    /// `USE module`, with what follows: a module that comes with the compiler.
+    Use(String),
     /// ENTRY may stand here too, but is kept with the executable statements.
     Intent(Intent, Vec<SymId>),
 }
@@ -783,6 +796,7 @@ impl Unit {
                 | SpecKind::StatementFunction(_)
                 | SpecKind::Namelist(_)
                 | SpecKind::Include(_)
+                | SpecKind::Use(_)
                 | SpecKind::Format(..) => {}
             }
         }

@@ -158,8 +158,11 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
 
 fn for_each_spec_symbol(spec: &SpecKind, f: &mut dyn FnMut(SymId)) {
     match spec {
-        SpecKind::Comment(_) | SpecKind::Implicit | SpecKind::Include(_) | SpecKind::Format(..) => {
-        }
+        SpecKind::Comment(_)
+        | SpecKind::Implicit
+        | SpecKind::Include(_)
+        | SpecKind::Use(_)
+        | SpecKind::Format(..) => {}
         SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => l.iter().for_each(|e| f(e.sym)),
         SpecKind::Pointer(l) => l.iter().for_each(|(p, e)| {
             f(*p);

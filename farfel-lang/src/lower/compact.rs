@@ -82,6 +82,7 @@ fn used(unit: &Unit) -> Vec<bool> {
             | SpecKind::StatementFunction(_)
             | SpecKind::Format(..)
             | SpecKind::Include(_)
+            | SpecKind::Use(_)
             | SpecKind::Intent(..) => {}
         }
     }
@@ -195,6 +196,7 @@ fn renumber(unit: &mut Unit, map: &[SymId]) {
             SpecKind::Comment(_)
             | SpecKind::Implicit
             | SpecKind::Include(_)
+            | SpecKind::Use(_)
             | SpecKind::Format(..) => {}
         }
     }

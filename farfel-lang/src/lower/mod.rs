@@ -30,7 +30,6 @@ mod prune;
 mod specialize;
 mod stage;
 mod state;
-mod storage;
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};

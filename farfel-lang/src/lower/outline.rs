@@ -9,7 +9,6 @@ use super::calls::{global, has_ad_blocks};
 use super::compact::Changed;
 use super::import::{Import, variables_needed};
 use super::naming::{FEW, Families, Tags};
-use super::storage::{Storage, common_blocks, members};
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -19,6 +18,7 @@ use crate::ir::{
     unused_name, walk_block,
 };
 use crate::source::Span;
+use crate::storage::{UnitStorage, common_blocks, members};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The block that each outlined subroutine comes from.
@@ -292,7 +292,7 @@ impl Sharing {
         if !has_equivalence(unit) {
             return None;
         }
-        let storage = Storage::of(unit);
+        let storage = UnitStorage::of(unit);
         let name = |s: SymId| &unit.symbols[s].name;
         let fault = |message: String| {
             Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)

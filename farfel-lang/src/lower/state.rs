@@ -8,9 +8,10 @@
 use super::compact::Changed;
 use super::import::Import;
 use crate::ir::{
-    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind,
-    SymId, Symbol, Unit, UnitKind, unused_name,
+    Class, DataSet, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId,
+    Unit, UnitKind, unused_name,
 };
+use crate::storage::Constants;
 use std::collections::{BTreeSet, HashSet};
 
 /// Moves the saved variables of the units that `which` chooses, by position, to COMMON.
@@ -60,21 +61,7 @@ fn saved(unit: &Unit) -> BTreeSet<SymId> {
             groups.iter().flatten().for_each(|e| fixed.extend(e.base()));
         }
     }
-    let constant = |e: &Expr| {
-        let mut all = true;
-        e.walk(&mut |e| match &e.kind {
-            ExprKind::Var(s) => all &= matches!(unit.symbols[*s].class, Class::Parameter(_)),
-            ExprKind::Star | ExprKind::Call(..) | ExprKind::Element(..) => all = false,
-            _ => {}
-        });
-        all
-    };
-    let sized = |s: &Symbol| {
-        let fits = |Dim { lower, upper }: &Dim| {
-            lower.as_ref().is_none_or(&constant) && upper.as_ref().is_some_and(&constant)
-        };
-        s.dims.iter().all(fits)
-    };
+    let constants = Constants::of(unit);
     unit.symbols
         .iter()
         .filter(|(id, s)| {
@@ -82,7 +69,7 @@ fn saved(unit: &Unit) -> BTreeSet<SymId> {
                 && s.place == Place::Local
                 && (s.saved || everything)
                 && !fixed.contains(id)
-                && sized(s)
+                && constants.count(*id).is_some()
         })
         .map(|(id, _)| id)
         .collect()

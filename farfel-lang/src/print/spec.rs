@@ -52,6 +52,7 @@ impl Writer<'_> {
                 | SpecKind::Attribute(..)
                 | SpecKind::Pointer(_)
                 | SpecKind::Include(_)
+                | SpecKind::Use(_)
                 | SpecKind::Intent(..) => {
                     self.statement(None, *span, |l| l.spec(scope, kind));
                 }
@@ -164,6 +165,15 @@ impl Line {
                     self.push(" = ");
                     self.gap();
                     self.expr(scope, value);
+                }
+            }
+            SpecKind::Use(text) => {
+                self.push("USE ");
+                for (i, piece) in text.split(", ").enumerate() {
+                    if i > 0 {
+                        self.comma();
+                    }
+                    self.push(piece);
                 }
             }
             SpecKind::Include(file) => {

@@ -6,12 +6,14 @@
 //!    Farfel's rule that an undeclared variable belongs to the *top-level* subprogram.
 //! 2. `procedures` finds out which names stand for procedures that nothing in their own
 //!    unit shows to be such, because they are only passed on.
-//! 3. `check` reports what is wrong between units and in AD blocks.
+//! 3. `check` reports what is wrong between units and in AD blocks;
+//!    [`storage`](crate::storage) what is wrong with COMMON, EQUIVALENCE and DATA.
 //!
 //! After it, no [`Class::Unknown`](crate::ir::Class) and no
 //! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
 
 mod check;
+mod habits;
 mod interfaces;
 mod names;
 mod procedures;
@@ -47,14 +49,15 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     procedures::resolve(program, &mut faulty, &mut diagnostics);
     // A name that is not known would only make more faults where it is used.
     check::check(program, &faulty, &mut diagnostics);
-    // What an array without declaration looks like where it is assigned is said once.
-    let of = |rule, d: &Diagnostic| (d.rule == rule).then_some(d.span);
-    let targets: HashSet<Span> = diagnostics
+    habits::warn(program, &faulty, &lints, &mut diagnostics);
+    diagnostics.extend(crate::storage::check(program, &|i| !faulty.contains(&i)));
+    // Where something is wrong, that is enough.
+    let wrong: HashSet<Span> = diagnostics
         .iter()
-        .filter_map(|d| of(&rules::NOT_ASSIGNABLE, d))
+        .filter(|d| d.is_error())
+        .map(|d| d.span)
         .collect();
-    diagnostics
-        .retain(|d| of(&rules::UNKNOWN_PROCEDURE, d).is_none_or(|span| !targets.contains(&span)));
+    diagnostics.retain(|d| d.is_error() || !wrong.contains(&d.span));
     lints.apply(&mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     once_per_name(&mut diagnostics);

@@ -3,6 +3,7 @@
 //! Fortran has no reserved words, so the shape decides first: an `=` outside of
 //! parentheses without a comma after it makes an assignment, whatever the letters before.
 
+use super::form::CHAR;
 use super::line::{Line, is_name_letter};
 use crate::ir::{AdMode, Attribute, IoKind};
 
@@ -48,6 +49,8 @@ pub(super) enum Kind {
     Stop,
     Pause,
     Io(IoKind),
+    /// TYPE and ACCEPT, old words for PRINT and READ.
+    Terminal(IoKind),
     Cycle,
     Exit,
     Select,
@@ -65,6 +68,8 @@ pub(super) enum Kind {
     EndAd(AdMode),
     /// END, alone or with the kind of unit.
     End,
+    Contains,
+    Use,
     /// Statements that Farfel does not know, but Fortran does.
     Foreign,
     Unknown,
@@ -110,6 +115,7 @@ pub(super) const TYPES: [&str; 8] = [
 /// Statements by their first letters; a keyword that another one begins with comes after
 /// it.
 const WORDS: &[(&str, Kind)] = &[
+    ("ACCEPT", Kind::Terminal(IoKind::Read)),
     ("ADF", Kind::Ad(AdMode::Forward)),
     ("ADR", Kind::Ad(AdMode::Reverse)),
     ("ALLOCATABLE", Kind::Attribute(Attribute::Allocatable)),
@@ -172,19 +178,10 @@ const WORDS: &[(&str, Kind)] = &[
     ("VOLATILE", Kind::Attribute(Attribute::Volatile)),
     ("WHERE", Kind::Where),
     ("WRITE", Kind::Io(IoKind::Write)),
-    ("MODULE", Kind::Foreign),
-    ("USE", Kind::Foreign),
-    ("CONTAINS", Kind::Foreign),
-    ("INTERFACE", Kind::Foreign),
-    ("FORALL", Kind::Foreign),
-    ("NULLIFY", Kind::Foreign),
-    ("STRUCTURE", Kind::Foreign),
-    ("RECORD", Kind::Foreign),
-    ("PUBLIC", Kind::Foreign),
-    ("PRIVATE", Kind::Foreign),
-    ("SEQUENCE", Kind::Foreign),
-    ("ENCODE", Kind::Foreign),
-    ("DECODE", Kind::Foreign),
+    ("CONTAINS", Kind::Contains),
+    ("USE", Kind::Use),
+    ("TYPE", Kind::Terminal(IoKind::Print)),
+    ("TYPE", Kind::Foreign),
 ];
 
 /// All words that may begin a statement, for suggestions.
@@ -212,6 +209,8 @@ impl Line<'_> {
         }
         if shape.comma
             && let Some(end) = self.keyword_end(self.pos, "DO")
+            // `DOUBLE PRECISION :: X = 1, Y`
+            && !self.attributed()
         {
             self.mark_keyword(end, "DO");
             self.pos = end;
@@ -230,6 +229,13 @@ impl Line<'_> {
                 self.pos = end;
                 return *kind;
             }
+        }
+        if let Some(end) = super::unit::foreign_words()
+            .filter(|w| w.as_bytes()[0] == first)
+            .find_map(|w| self.keyword_end(self.pos, w))
+        {
+            self.pos = end;
+            return Kind::Foreign;
         }
         if TYPES
             .iter()
@@ -267,6 +273,11 @@ impl Line<'_> {
             }
             Kind::Select | Kind::Where => next == b'(',
             Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
+            Kind::Terminal(_) => {
+                matches!(next, b'*' | b'0'..=b'9' | CHAR)
+                    || self.name_end(end) > end && self.at(self.name_end(end)) == b','
+            }
+            Kind::Foreign => !matches!(next, b'*' | b'='),
             Kind::Continue => next == 0,
             // The name of the construct may follow.
             Kind::Else => next == 0 || self.name_end(end) == self.st.text.len(),

@@ -2,8 +2,9 @@
 
 use super::expr::WORDS;
 use super::form::CHAR;
-use super::trace::Piece;
 use super::line::{Line, Read};
+use super::trace::Piece;
+use crate::constant;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, Name};
 use crate::source::Span;
@@ -77,17 +78,31 @@ impl Line<'_> {
         Err(self.expected("an expression"))
     }
 
-    /// `_8` after a constant.
+    /// `_8` or `_NAME` after a constant.
     fn kind_suffix(&mut self) -> Read<Option<u8>> {
-        if self.peek() != b'_' || !self.at(self.pos + 1).is_ascii_digit() {
+        let next = self.at(self.pos + 1);
+        if self.peek() != b'_' || !next.is_ascii_digit() && !next.is_ascii_uppercase() {
             return Ok(None);
         }
         self.pos += 1;
         let from = self.pos;
-        let number = self.number();
-        match number.and_then(|(n, _)| u8::try_from(n).ok()) {
+        let value = match self.number() {
+            Some((n, _)) => Some(n),
+            None => {
+                let (sym, span) = self.expect_sym("a kind")?;
+                constant::integer(&self.frame.unit.symbols, &Expr::var(sym, span))
+            }
+        };
+        match value.and_then(|n| u8::try_from(n).ok()) {
             Some(n) => Ok(Some(n)),
-            None => Err(no_kind(self.since(from), "a constant", 0)),
+            None => Err(Box::new(
+                Diagnostic::error(
+                    &rules::SYNTAX,
+                    self.since(from),
+                    "the kind of a constant must be a number that is known here",
+                )
+                .help("write a number, or a named constant that is declared above"),
+            )),
         }
     }
 

@@ -25,7 +25,7 @@ const CLEAR: i32 = 100;
 /// ```
 pub fn detect(text: &str) -> Form {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if let Some(form) = text.lines().take(20).find_map(|l| asked(l)?.form) {
+    if let Some(form) = asked_form(text) {
         return form;
     }
     let mut free = 0;
@@ -60,6 +60,11 @@ impl Layout {
         }
         layout
     }
+}
+
+/// The form that a comment on one of the first 20 lines asks for.
+pub(super) fn asked_form(text: &str) -> Option<Form> {
+    text.lines().take(20).find_map(|l| asked(l)?.form)
 }
 
 /// The comment asks for a source form.

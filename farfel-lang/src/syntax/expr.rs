@@ -244,10 +244,7 @@ impl Line<'_> {
                     self.pos = end + 1;
                     let value = Box::new(self.expr()?);
                     let name = self.text(from, end).into();
-                    return Ok(Expr::new(
-                        ExprKind::Keyword(name, value),
-                        self.since(from),
-                    ));
+                    return Ok(Expr::new(ExprKind::Keyword(name, value), self.since(from)));
                 }
                 let e = self.expr()?;
                 if self.peek() == b':' {

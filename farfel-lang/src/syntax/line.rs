@@ -274,6 +274,16 @@ impl<'a> Line<'a> {
         None
     }
 
+    /// Where the component of a variable, `A%B`, is named first.
+    pub fn component(&self) -> Option<usize> {
+        let text = &self.st.text;
+        (1..text.len()).find(|at| {
+            text[*at] == b'%'
+                && (is_name_letter(text[*at - 1]) || text[*at - 1] == b')')
+                && self.at(*at + 1).is_ascii_uppercase()
+        })
+    }
+
     /// Counts a level of nesting. Call [`Line::leave`] afterwards.
     pub fn enter(&mut self) -> Read<()> {
         if self.depth >= MAX_DEPTH {
@@ -309,6 +319,16 @@ impl<'a> Line<'a> {
                     ),
                 )
                 .label(format!("expected {wanted}")),
+            );
+        }
+        if found == b'%' {
+            return Box::new(
+                Diagnostic::error(
+                    &rules::UNSUPPORTED,
+                    self.here(),
+                    "Farfel does not know components of variables",
+                )
+                .help("write a variable or an array for each component"),
             );
         }
         let (what, span) = self.found();

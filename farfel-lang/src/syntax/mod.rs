@@ -27,6 +27,7 @@ mod expr;
 mod form;
 mod io;
 mod line;
+mod modules;
 mod spelling;
 mod stmt;
 pub(crate) mod trace;
@@ -121,7 +122,8 @@ pub struct Parsed {
 
 /// Reads a file of `sources`; `form` is found by [`detect()`] when it is not given.
 ///
-/// INCLUDE files are added to `sources`.
+/// INCLUDE files are added to `sources`. In a text with line markers of a preprocessor,
+/// `# 12 "file"`, all places are those in the named files, where `sources` has them.
 ///
 /// ```
 /// use farfel_lang::Sources;
@@ -146,6 +148,11 @@ pub fn parse(
     parse_with(sources, file, &options, loader)
 }
 
+/// The source form that a comment at the top of a text asks for.
+pub fn asked_form(text: &str) -> Option<Form> {
+    detect::asked_form(text)
+}
+
 /// Like [`parse`], with all that can be said about how the text is to be read.
 pub fn parse_with(
     sources: &mut Sources,
@@ -154,4 +161,17 @@ pub fn parse_with(
     loader: &mut dyn Loader,
 ) -> Parsed {
     unit::parse(sources, file, options, loader)
+}
+
+/// How many statements a file of `sources` has: the first step of reading alone, physical
+/// lines to rows of letters. For benchmarks and fuzzing.
+pub fn count_statements(sources: &Sources, file: FileId, form: Form, layout: Layout) -> usize {
+    let text = sources.get(file).map(|f| f.text.clone()).unwrap_or_default();
+    let mut reader = form::Reader::new(file, text, form, layout);
+    let mut statement = form::Statement::new();
+    let mut count = 0;
+    while reader.next(&mut statement) {
+        count += 1;
+    }
+    count
 }

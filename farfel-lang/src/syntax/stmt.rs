@@ -23,6 +23,17 @@ impl Line<'_> {
             Kind::Assignment => {
                 let target = self.designator()?;
                 self.expect(b'=')?;
+                if self.peek() == b'>' {
+                    return Err(Box::new(
+                        Diagnostic::error(
+                            &rules::UNSUPPORTED,
+                            self.st.whole(),
+                            "Farfel does not know pointer assignments",
+                        )
+                        .label("there are no Fortran 90 pointers")
+                        .help("assign the value with `=`, or pass the variable as an argument"),
+                    ));
+                }
                 let value = self.expr()?;
                 StmtKind::Assign(target, value)
             }
@@ -48,7 +59,7 @@ impl Line<'_> {
             Kind::Return => StmtKind::Return(self.optional()?),
             Kind::Stop => StmtKind::Stop(self.optional()?),
             Kind::Pause => StmtKind::Pause(self.optional()?),
-            Kind::Io(kind) => self.io(kind)?,
+            Kind::Io(kind) | Kind::Terminal(kind) => self.io(kind)?,
             Kind::Cycle | Kind::Exit => {
                 let from = self.pos;
                 let name = self.name().map(|(n, _)| n.into());

@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::Program;
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
@@ -75,11 +74,9 @@ pub fn read(name: &str, text: &str, form: Form) -> Read {
     if !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.extend(resolve(&mut program));
     }
-    // Libraries call each other, and hand INTEGER work space to REAL arguments.
-    let tolerated = [&rules::UNKNOWN_PROCEDURE, &rules::ARGUMENT_MISMATCH];
     let faults = diagnostics
         .iter()
-        .filter(|d| d.is_error() && !tolerated.contains(&d.rule))
+        .filter(|d| d.is_error())
         .map(|d| shown(&sources, d))
         .collect();
     Read {

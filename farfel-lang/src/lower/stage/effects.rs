@@ -12,8 +12,8 @@ use crate::ir::{
     AdMode, Class, Name, Place, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::lower::outline::Blocks;
-use crate::lower::storage::{self, Storage};
 use crate::source::Span;
+use crate::storage::{Area, Constants, UnitStorage};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -305,11 +305,10 @@ fn declarations(unit: &Unit) -> Unit {
 fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
     let mut changed: HashSet<SymId> = assigned.in_unit(unit);
     // What shares storage with what is assigned.
-    let storage = Storage::of(unit);
-    let shared: Vec<SymId> = unit
-        .symbols
-        .ids()
-        .filter(|a| changed.iter().any(|b| storage.overlap(*a, *b)))
+    let storage = UnitStorage::of(unit);
+    let shared: Vec<SymId> = changed
+        .iter()
+        .flat_map(|s| storage.overlapping(*s))
         .collect();
     changed.extend(shared);
     let everything = unit
@@ -349,25 +348,25 @@ struct Layout {
 impl Layout {
     /// All blocks of a unit.
     fn of(unit: &Unit) -> BTreeMap<Name, Layout> {
-        let blocks = storage::common_blocks(unit);
-        if blocks.is_empty() {
-            return BTreeMap::new();
-        }
-        let storage = Storage::of(unit);
-        let layout = |block: &Name| {
-            let members = storage::members(unit, block);
-            let shape = |m: &SymId| {
-                let (bytes, count) = storage::extent(unit, *m);
-                (unit.symbols[*m].ty, bytes, count)
+        let storage = UnitStorage::of(unit);
+        let constants = Constants::of(unit);
+        let layout = |area: &Area| {
+            let named = || area.members.iter().filter(|m| m.named);
+            let shape = |s: SymId| {
+                // What is not constant counts as one.
+                let bytes = constants.element_size(s).unwrap_or(1);
+                (unit.symbols[s].ty, bytes, constants.count(s).unwrap_or(1))
             };
-            let sizes = members.iter().map(|m| storage::size(unit, *m));
             Layout {
-                shapes: members.iter().map(shape).collect(),
-                size: sizes.fold(0, i64::saturating_add),
-                reach: members.first().map_or(0, |m| storage.length_from(*m)),
-                members,
+                members: named().map(|m| m.sym).collect(),
+                shapes: named().map(|m| shape(m.sym)).collect(),
+                size: named().map(|m| m.start + m.size).max().unwrap_or(0),
+                reach: area.size,
             }
         };
-        blocks.iter().map(|b| (b.clone(), layout(b))).collect()
+        let areas = storage.areas().iter();
+        areas
+            .filter_map(|a| Some((a.block.clone()?, layout(a))))
+            .collect()
     }
 }

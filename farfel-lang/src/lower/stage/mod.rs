@@ -24,7 +24,7 @@ use super::state::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Attribute, Attributes, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
+    AdAssign, AdBlock, AdItem, AdMode, Attributes, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
     Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
 };
 use crate::source::Span;
@@ -333,7 +333,7 @@ impl<'a> Stager<'a> {
                     format!(
                         "{} has {}, so that its {what} cannot be stored",
                         s.name,
-                        openness(s)
+                        s.openness()
                     ),
                 )
                 .related(s.span, "declared here")
@@ -531,17 +531,6 @@ fn assumed_size(s: &Symbol) -> bool {
             Some(ExprKind::Star) | None
         )
     })
-}
-
-/// What a message says of such an array.
-fn openness(s: &Symbol) -> &'static str {
-    if s.has(Attribute::Allocatable) {
-        "bounds that ALLOCATE decides"
-    } else if s.is_assumed_shape() {
-        "assumed shape"
-    } else {
-        "assumed size"
-    }
 }
 
 /// Calls `f` on the variables that stand for their elements where an expression is

@@ -24,12 +24,12 @@
 //! block, that variable is passed itself.
 
 use super::effects::{ChangedCommon, HeadEffects, Start};
-use super::{HeadCall, Stager, assumed_size, openness, zero};
+use super::{HeadCall, Stager, assumed_size, zero};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
-use crate::lower::storage::members;
+use crate::storage::members;
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -192,7 +192,7 @@ impl Stager<'_> {
                 format!(
                     "{} has {}, so that its values from before the block cannot be kept",
                     s.name,
-                    openness(s)
+                    s.openness()
                 ),
             )
             .label("this block assigns it")

@@ -36,12 +36,12 @@ pub(crate) fn sentinel(comment: &str) -> Option<usize> {
             0 => {
                 matches!(bytes.get(1), None | Some(b' ' | b'\t' | b'&' | b'0'..=b'9')).then_some(1)
             }
-            // `$OMP`, `$ACC`
-            n @ 2..=4 => Some(1 + n),
+            // `$OMP`, `$ACC`: as long as fixed form leaves room for before column 6.
+            3 => Some(4),
             _ => None,
         },
         // `DIR$`, `DEC$`, `GCC$`
-        2..=4 => Some(letters + 1),
+        3 => Some(4),
         _ => None,
     }
 }

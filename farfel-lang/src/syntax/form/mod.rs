@@ -10,11 +10,13 @@
 //! | `statement` | a logical statement |
 //! | `fixed`, `free` | which lines make one |
 //! | `scan` | the letters and constants of a line |
+//! | `origin` | `# 12 "file"`: where preprocessed text comes from |
 //! | `directive` | comments that compilers read: `!$OMP`, `!DIR$`, `!$ X = 1` |
 
 mod directive;
 mod fixed;
 mod free;
+mod origin;
 mod scan;
 mod statement;
 
@@ -24,6 +26,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Span};
 use std::sync::Arc;
 
+pub(crate) use origin::Origins;
 pub(crate) use directive::{joined as joined_directives, sentinel};
 pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement};
 
@@ -106,6 +109,8 @@ pub(super) struct Reader {
     preprocessor: bool,
     /// Every comment line is kept as it is, and so are lines meant for a preprocessor.
     verbatim: bool,
+    /// Where the lines come from, when a preprocessor has left that.
+    origins: Option<Origins>,
 }
 
 impl Reader {
@@ -126,7 +131,14 @@ impl Reader {
             gap: false,
             preprocessor: false,
             verbatim: false,
+            origins: None,
         }
+    }
+
+    /// Gives the places in the files that the text was made from.
+    pub fn with_origins(mut self, origins: Option<Origins>) -> Self {
+        self.origins = origins;
+        self
     }
 
     /// Keeps every comment line as it is, and lines meant for a preprocessor like comments.
@@ -170,6 +182,14 @@ impl Reader {
     /// The next statement; false when there is none. Comments that stand before the end
     /// of the file are left in `st` then.
     pub fn next(&mut self, st: &mut Statement) -> bool {
+        let found = self.next_here(st);
+        if let Some(origins) = &self.origins {
+            origins.statement(st);
+        }
+        found
+    }
+
+    fn next_here(&mut self, st: &mut Statement) -> bool {
         st.clear(self.file);
         st.last_column = self.last_column();
         loop {

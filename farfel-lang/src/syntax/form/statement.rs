@@ -105,6 +105,23 @@ impl Statement {
         }
     }
 
+    /// Gives every letter another place, and the statement another file. Letters without one
+    /// stand where the one before does.
+    pub fn relocate(&mut self, to: impl Fn(u32, &mut Option<FileId>) -> Option<u32>) {
+        let mut file = None;
+        let mut last = 0;
+        for offset in &mut self.offsets {
+            last = to(*offset & !GAP, &mut file).unwrap_or(last);
+            *offset = last | (*offset & GAP);
+        }
+        for s in &mut self.strings {
+            let start = self.offsets.get(s.at).map_or(0, |o| o & !GAP);
+            let end = to(s.end.saturating_sub(1), &mut file).map_or(start, |e| e + 1);
+            s.end = end.max(start);
+        }
+        self.file = file.unwrap_or(self.file);
+    }
+
     /// Where each letter stands, and whether there is a blank before it.
     pub fn places(&self) -> impl Iterator<Item = (u32, bool)> {
         self.offsets.iter().map(|o| (o & !GAP, o & GAP != 0))

@@ -23,6 +23,19 @@ fn facts() {
         ("REAL(KIND=8) X", "X DOUBLE PRECISION\n"),
         ("REAL :: X", "X REAL\n"),
         (
+            "DOUBLE PRECISION :: X = 1, Y(2) = 2",
+            "X DOUBLE PRECISION saved\nY DOUBLE PRECISION(_..2) saved\n",
+        ),
+        ("REAL(KIND(1.0D0)) X", "X DOUBLE PRECISION\n"),
+        (
+            "PARAMETER (K = 8)\nCOMPLEX(KIND=K) Z",
+            "K = 8\nZ COMPLEX*16\n",
+        ),
+        ("INTEGER*2 I*4, J", "I INTEGER\nJ INTEGER*2\n"),
+        ("REAL X(3)*8", "X DOUBLE PRECISION(_..3)\n"),
+        ("CHARACTER*8 A*4(3)", "A CHARACTER*4(_..3)\n"),
+        ("STATIC X", "X saved\n"),
+        (
             "REAL, DIMENSION(3), SAVE :: X, Y",
             "X REAL(_..3) saved\nY REAL(_..3) saved\n",
         ),
@@ -214,10 +227,6 @@ fn faults_in_declarations() {
             (
                 "EQUIVALENCE A, B",
                 "1:19-1:20 F0001 expected `(`, found `A`\n",
-            ),
-            (
-                "USE ISO_C_BINDING",
-                "1:7-1:24 F0008 Farfel does not know USE statements\n",
             ),
         ],
         |text| faults(&fixed(text)),

@@ -121,10 +121,7 @@ fn faults_in_statements() {
             "   10 FORMAT(I5) X",
             "expected the end of the statement, found `X`",
         ),
-        (
-            "INTERFACE",
-            "Farfel does not know INTERFACE statements",
-        ),
+        ("INTERFACE", "Farfel does not know INTERFACE blocks"),
     ] {
         let got = faults(&fixed(&format!("X = 1\n{text}")));
         let message = got.lines().next().unwrap_or("");

@@ -288,3 +288,34 @@ fn long_directives() {
         );
     }
 }
+
+/// A text with line markers: faults, comments and statements are where the markers say, as far
+/// as the files are there.
+#[test]
+fn line_markers() {
+    let original = "#include \"b.inc\"\n      SUBROUTINE S(X)\nC     About X\n   10 X = LENGTH\n      IF (X) GOTO 20\n      END\n";
+    let included = "      X = )\n";
+    let text = "# 1 \"a.F\"\n# 1 \"b.inc\" 1\n      X = )\n# 2 \"a.F\" 2\n      SUBROUTINE S(X)\nC     About X\n   10 X = 3\n# 5 \"a.F\"\n      IF (X) GOTO 20\n      END\n# 7 \"<stdin>\"\n      X = ((\n";
+    let mut sources = Sources::new();
+    let a = sources.add("a.F", original);
+    sources.add("b.inc", included);
+    let file = sources.add("a.F", text);
+    let parsed = crate::syntax::parse(&mut sources, file, None, &mut Files(&[]));
+    let text = describe(&sources, &parsed);
+    assert!(text.contains("b.inc 1:11-1:12 F0001"), "{text}");
+    assert!(
+        text.contains("a.F 5:19-5:21 F0004 there is no statement with label 20"),
+        "{text}"
+    );
+    let unit = parsed.program.units.iter().find(|u| u.name == "S").unwrap();
+    assert_eq!((unit.span.file, unit.span.start), (a, 23));
+    // The generated code says the same.
+    let options = Options {
+        line_markers: Some(&sources),
+        ..Options::default()
+    };
+    let printed = crate::print::print_unit(unit, &options);
+    let expected = "# 2 \"a.F\"\n      SUBROUTINE S(X)\nC     About X\n   10 X = 3\n";
+    assert!(printed.starts_with(expected), "{printed}");
+    assert_eq!(printed.matches('#').count(), 1, "{printed}");
+}

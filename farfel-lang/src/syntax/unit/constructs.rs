@@ -201,8 +201,9 @@ impl Parser<'_> {
     }
 
     /// A label of ELSE or CASE cannot be jumped to.
-    pub(super) fn no_target(&mut self, st: &Statement, word: &str) {
-        if let Some((_, span)) = st.label {
+    pub(super) fn no_target(&mut self, st: &Statement, word: &'static str) {
+        if let Some((label, span)) = st.label {
+            self.frame.dead_labels.insert(label, word);
             self.report(Diagnostic::warning(
                 &rules::SUSPICIOUS_LAYOUT,
                 span,
@@ -297,7 +298,7 @@ impl Line<'_> {
                 &rules::CONSTRUCT_NAME,
                 span,
                 format!(
-                    "CYCLE names a {} construct, not a loop",
+                    "CYCLE must name a loop, but this is the name of {}",
                     blocks[at].kind.word()
                 ),
             )

@@ -21,6 +21,8 @@ pub(in crate::syntax) struct Frame {
     pub(super) column: u32,
     pub(super) blocks: Vec<Open>,
     pub(super) labels: HashMap<Label, Span>,
+    /// Those of ELSE and CASE, where nothing may jump to, and their words.
+    pub(super) dead_labels: HashMap<Label, &'static str>,
     pub(super) references: Vec<(Label, Span)>,
     /// Assignments to `DO10I`, before there is a label 10: may be loops without comma.
     pub(super) suspects: Vec<(Label, Span)>,
@@ -127,6 +129,7 @@ impl Frame {
             column: 0,
             blocks: Vec::new(),
             labels: HashMap::new(),
+            dead_labels: HashMap::new(),
             references: Vec::new(),
             suspects: Vec::new(),
         }

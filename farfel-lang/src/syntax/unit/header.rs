@@ -189,7 +189,16 @@ impl Parser<'_> {
         let around = self.outer.pop().unwrap_or_else(Frame::none);
         let frame = std::mem::replace(&mut self.frame, around);
         for (label, span) in &frame.references {
-            if !frame.labels.contains_key(label) {
+            if let Some(word) = frame.dead_labels.get(label) {
+                self.report(
+                    Diagnostic::error(
+                        &rules::BAD_LABEL,
+                        *span,
+                        format!("the label {label} is that of {word}, where nothing can jump to"),
+                    )
+                    .help("put the label on the statement after it"),
+                );
+            } else if !frame.labels.contains_key(label) {
                 self.report(Diagnostic::error(
                     &rules::BAD_LABEL,
                     *span,

@@ -6,18 +6,21 @@
 //! | `header` | where units begin and end |
 //! | `blocks` | executable statements and the blocks that they make |
 //! | `constructs` | SELECT CASE, WHERE, names of constructs |
+//! | `foreign` | what Fortran has and Farfel has not; USE |
 //! | `include` | INCLUDE |
 
 mod blocks;
 mod constructs;
+mod foreign;
 mod frame;
 mod header;
 mod include;
 
+pub(super) use foreign::words as foreign_words;
 pub(super) use frame::Frame;
 
 use super::classify::Kind;
-use super::form::{Comment, Reader, Statement};
+use super::form::{Comment, Origins, Reader, Statement};
 use super::line::{Line, Read};
 use super::spelling::suggestion;
 use super::trace::{Depth, Trace, Traced};
@@ -42,6 +45,8 @@ struct Parser<'a> {
     /// The units around it.
     outer: Vec<Frame>,
     comments: Vec<Comment>,
+    /// A block that is passed over.
+    skipped: Option<foreign::Skipped>,
     /// How the text is written, if anyone wants to know.
     traced: Option<Vec<Traced>>,
 }
@@ -57,7 +62,8 @@ pub(in crate::syntax) fn parse(
         .map_or_else(|| "".into(), |f| f.text.clone());
     let form = asked.form.unwrap_or_else(|| detect(&text));
     let columns = asked.layout.asked_by(&text);
-    let reader = Reader::new(file, text, form, columns);
+    let origins = Origins::read(sources, file, &text);
+    let reader = Reader::new(file, text, form, columns).with_origins(origins);
     let mut parser = Parser::new(sources, loader, reader);
     parser.run();
     parser.parsed()
@@ -104,6 +110,7 @@ impl<'a> Parser<'a> {
             frame: Frame::none(),
             outer: Vec::new(),
             comments: Vec::new(),
+            skipped: None,
             traced: None,
         }
     }
@@ -215,6 +222,9 @@ impl Parser<'_> {
             }
             return;
         }
+        if self.skips(st, free) {
+            return;
+        }
         let mut line = self.line(st, free, 0);
         let mut name = None;
         if let Some(end) = line.construct_name() {
@@ -231,8 +241,10 @@ impl Parser<'_> {
             return self.include(st, free, pos);
         }
         if !self.frame.open && !self.begin_main(st, kind) {
-            if matches!(kind, Kind::Unknown | Kind::Foreign) {
-                self.unknown(st, free, kind, pos);
+            match kind {
+                Kind::Unknown => self.unknown(st, free),
+                Kind::Foreign => self.foreign(st, free, pos),
+                _ => {}
             }
             return;
         }
@@ -240,7 +252,10 @@ impl Parser<'_> {
             self.define(label, span);
         }
         match kind {
-            Kind::Unknown | Kind::Foreign => self.unknown(st, free, kind, pos),
+            Kind::Unknown => self.unknown(st, free),
+            Kind::Foreign => self.foreign(st, free, pos),
+            Kind::Contains => self.contains(st),
+            Kind::Use => self.use_module(st, free, pos),
             Kind::End => self.end(st, free, pos),
             Kind::Data | Kind::Namelist => {
                 self.keep_comments();
@@ -376,34 +391,28 @@ impl Parser<'_> {
         }
     }
 
-    fn unknown(&mut self, st: &Statement, free: bool, kind: Kind, pos: usize) {
+    fn unknown(&mut self, st: &Statement, free: bool) {
         self.comments.clear();
         let whole = st.whole();
         let mut line = self.line(st, free, 0);
-        let report = if kind == Kind::Foreign {
-            line.pos = 0;
-            Diagnostic::error(
-                &rules::UNSUPPORTED,
-                whole,
-                format!("Farfel does not know {} statements", line.text(0, pos)),
-            )
+        let word = line.first_word().to_owned();
+        let report = if let Some(at) = line.component() {
+            line.pos = at;
+            *line.expected("")
+        } else if word.is_empty() {
+            *line.expected("a statement")
         } else {
-            let word = line.first_word().to_owned();
-            if word.is_empty() {
-                *line.expected("a statement")
-            } else {
-                let mut report = Diagnostic::error(
-                    &rules::UNKNOWN_STATEMENT,
-                    whole,
-                    "this is no statement that Farfel knows",
-                );
-                if let Some(meant) = suggestion(&word) {
-                    report = report.help(format!("did you mean {meant}?"));
-                } else if let Some(at) = st.cut_off {
-                    report = report.related(at, st.beyond());
-                }
-                report
+            let mut report = Diagnostic::error(
+                &rules::UNKNOWN_STATEMENT,
+                whole,
+                "this is no statement that Farfel knows",
+            );
+            if let Some(meant) = suggestion(&word) {
+                report = report.help(format!("did you mean {meant}?"));
+            } else if let Some(at) = st.cut_off {
+                report = report.related(at, st.beyond());
             }
+            report
         };
         self.report(report);
     }

@@ -4,7 +4,7 @@
 //! pass that walks the tree in the same order can look facts up by counting. Two more
 //! nodes stand for the entry and the exit of the unit.
 
-use farfel_lang::ir::{
+use crate::ir::{
     Block, DoControl, DoEnd, Expr, ExprKind, Label, Name, Stmt, StmtKind, Unit, walk_block,
 };
 use std::collections::HashMap;
@@ -312,8 +312,8 @@ fn jump_label(control: &Expr) -> Option<Label> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farfel_lang::Span;
-    use farfel_lang::ir::{Do, UnitKind};
+    use crate::Span;
+    use crate::ir::{Do, UnitKind};
 
     fn st(label: Option<Label>, kind: StmtKind) -> Stmt {
         Stmt {

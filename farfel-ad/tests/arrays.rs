@@ -1,0 +1,217 @@
+//! SELECT CASE, named constructs and array statements: derivatives against differences, and
+//! what is refused.
+
+mod support;
+use insta::assert_snapshot;
+use std::borrow::Cow;
+use support::expand;
+use support::jacobian::{Case, check_cases};
+
+const CASES: &[Case] = &[
+    Case {
+        name: "select",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, T, G@
+      CHARACTER*3 W
+      W = 'b'
+      A = 1
+      DO 10 I = -1, 4
+C       every case at least once, and one twice
+      CHOICE: SELECT CASE (I)
+        CASE (:-1) CHOICE
+          A = A*X(1)
+        CASE (0, 3)
+          IF (I .EQ. 3) EXIT CHOICE
+          A = A + X(2)*X(3)
+        CASE DEFAULT
+          T = A
+          A = SIN(A) + G@(T)
+        CASE (4:) CHOICE
+          A = A*X(3)
+          IF (A .GT. 1D6) GOTO 20
+        END SELECT CHOICE
+   10 Y(2) = A
+   20 Y(1) = A
+      SELECT CASE (W(1:1))
+      CASE ('a')
+        Y(3) = 0
+      CASE ('b':'c')
+        Y(3) = X(1)**2*A
+      END SELECT
+      A = X(2)
+      SELECT CASE (INT(G@(A)) .GT. 100)
+      CASE (.TRUE.)
+        A = 3
+      END SELECT
+      Y(3) = Y(3) + A
+      END
+      FUNCTION G@(A)
+      DOUBLE PRECISION G@, A
+      G@ = A*A
+      A = A + G@/3
+      END
+",
+        ),
+    },
+    Case {
+        name: "names",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A
+      A = X(1)
+      OUTER: DO I = 1, 4
+        INNER: DO J = 1, 4
+          TEST: IF (J .EQ. 2) THEN
+            A = A*X(2)
+            IF (I .EQ. 2) EXIT TEST
+            IF (I .EQ. 3) CYCLE OUTER
+            A = A + X(3)
+          ELSE IF (J .EQ. 3) THEN TEST
+            IF (I .EQ. 4) EXIT OUTER
+            A = A/(2 + X(1))
+          ELSE TEST
+            A = A - X(3)*J
+          END IF TEST
+          A = A*A*0.1D0 + 1
+        END DO INNER
+        Y(2) = A
+      END DO OUTER
+      Y(1) = A
+      Y(3) = A*X(1)
+      END
+",
+        ),
+    },
+    Case {
+        name: "whole_arrays_and_sections",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(6), B(2, 3), C(3)
+      A = 0
+      A(1:3) = X
+      A(6:4:-1) = X*X(2)
+      A(2:6:2) = A(1:5:2)*2 + SIN(X)
+      A(2:6) = A(1:5)/(2 + A(2:6)**2)
+      B(1, :) = EXP(X) - A(4:6)
+      B(2, :) = SQRT(ABS(B(1, 3:1:-1))) + MAX(X(1), 0.5D0)
+      C = -(B(1, :)*B(2, :))**2 + X
+      C(2:3) = C(1:2)
+      Y = C + B(2, :)*A(::2)
+      Y(3) = Y(3)*X(3)
+      CALL G@(Y(1:3:2), X(2:3), 2)
+      C = 4
+      Y(2) = Y(2) + C(2)
+      END
+      SUBROUTINE G@(P, Q, N)
+      DOUBLE PRECISION P(N), Q(N)
+      P = P*Q + 1
+      END
+",
+        ),
+    },
+    Case {
+        name: "constructors",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(6), B(3)
+      INTEGER K(2)
+      K = (/ 3, 1 /)
+      A = (/ X(1), X(2)*X(3), 1D0, (X(I)*I, I = 1, 3) /)
+      B = (/ SIN(A(1)), A(2:3)*2 /) + (/ (X(I)*X(I), I = 3, 1, -1) /)
+      Y = B*[A(5), A(6), 2D0] + (/ (1D0, I = 1, 3) /)
+      Y(K) = Y(K) + (/ DOUBLE PRECISION :: 1, X(1) /)
+      Y(2) = Y(2)*A(4)
+      END
+",
+        ),
+    },
+    Case {
+        name: "masks",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(3), B(3)
+      A = X
+      B = 2
+      WHERE (A .LT. 0) A = -A*X(1)
+      WHERE (X .GT. 1)
+        B = A*A
+        A = B + X
+      ELSEWHERE (X .LT. 0)
+        B = EXP(A)
+      ELSEWHERE
+C       the third
+        B = A/(1 + X(3)**2)
+        A = 3
+      END WHERE
+      Y = A*B
+      WHERE (X .GT. 100) Y = 0
+      WHERE (X .LT. 100) B = 0
+      Y(2) = Y(2) + B(1)*X(2)
+      IF (X(1) .GT. 0) WHERE (X .LT. 0) Y = Y*X
+      END
+",
+        ),
+    },
+];
+
+#[test]
+fn derivatives() {
+    check_cases(CASES, 1e-8);
+}
+
+/// The faults of a subroutine F that is differentiated.
+fn faults(f: &str) -> String {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, Y, D)
+      DOUBLE PRECISION X(3), Y(3), D(3)
+      ADF((TANGENT(X(I)) = 1, I = 1, 3))
+      CALL F(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+{}",
+        f.trim_start_matches('\n')
+    );
+    match expand(&text) {
+        Ok(t) => format!("no faults\n{t}"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn refused() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y(3), B(3)
+      B = 1
+      WHERE (X .GT. 0)
+        Y = X*G(X(1))
+        Y = Y/(1 + Y(1)**2)
+      ELSEWHERE
+        Y = MAX(X, B)
+      END WHERE
+      Y = Y + (/ X(1), B(2:3) /)
+      Y = Y + (/ (X(I)**X(2)*SIN(X(I)), I = 1, 2), 1D0 /)
+      CALL H((/ X(1), X(2) /), Y)
+      END
+      FUNCTION G(X)
+      DOUBLE PRECISION X
+      G = X
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X(2), Y(3)
+      Y = Y + X(1)
+      END
+"), @r"
+    F0305 11:9 the derivative of this WHERE needs statements that cannot stand in it
+    F0305 14:13 the derivative of this array expression needs a case distinction for each element
+    F0305 16:24 this array has no derivative, but other elements of the constructor have
+    F0305 17:18 the derivative of this implied DO needs statements before it
+    F0305 18:14 derivatives would go through an array expression as an argument
+    ");
+}

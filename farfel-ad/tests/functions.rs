@@ -1,0 +1,240 @@
+//! Intrinsic functions of whole arrays, and declarations of Fortran 90: their derivatives
+//! against central differences, and what is refused at its place.
+
+mod support;
+use insta::assert_snapshot;
+use std::borrow::Cow;
+use support::expand;
+use support::jacobian::{Case, check_cases};
+
+const ARRAYS: &[Case] = &[
+    Case {
+        name: "sums",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(2, 3), B(3), C(2)
+      DO 10 J = 1, 3
+      A(1, J) = X(J)**2
+   10 A(2, J) = J*X(1)
+      Y(1) = SUM(X*X) + SUM(X, MASK=X .GT. 0) + SIZE(X)*X(2)
+      B = SUM(A, 1)
+      C = SUM(A, DIM=2)
+      Y(2) = B(1)*B(3) + SUM(B(1:2))*MAXLOC(B, 1)
+      Y(3) = C(1)*C(2)
+      END
+",
+        ),
+    },
+    Case {
+        name: "products",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(3, 3), W(3), V(3), B(3, 3)
+      DO 10 J = 1, 3
+      DO 10 I = 1, 3
+   10 A(I, J) = X(I)*X(J) + I
+      W = 2*X + 1
+      V = MATMUL(A, W)
+      B = MATMUL(TRANSPOSE(A), A)
+      Y(1) = DOT_PRODUCT(X, W)
+      Y(2) = DOT_PRODUCT(V, W)*X(1)
+      Y(3) = B(1, 2) + B(3, 3)*COUNT(A .GT. 2)
+      END
+",
+        ),
+    },
+    Case {
+        name: "places",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(2, 3), C(3), W(6), S(3, 2)
+      A(1, :) = X
+      A(2, :) = X**2
+      W = RESHAPE(A, SHAPE(W))
+      C = CSHIFT(X, 1) + EOSHIFT(X*X, -1)
+      S = SPREAD(X, 2, 2)
+      S(:, 2) = S(:, 2)*X(1)
+      Y(1) = W(4)*W(5) + C(1)*C(3)
+      Y(2) = SUM(PACK(A, A .GT. -99)) + SCALE(X(3)*X(1), 3)
+      Y(3) = SUM(MERGE(X, X*X, X .GT. 0)) + S(2, 2)
+      IF (X(1) .GT. 0) Y(3) = Y(3) + MERGE(X(1)**2, 3D0, X(2) .GT. X(1))
+      END
+",
+        ),
+    },
+    Case {
+        name: "declarations",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      IMPLICIT NONE
+      DOUBLE PRECISION, INTENT(IN) :: X(3)
+      DOUBLE PRECISION, INTENT(OUT) :: Y(3)
+      INTEGER, PARAMETER :: DP = KIND(1.0D0), N = 3
+      REAL(KIND=DP), DIMENSION(N) :: A
+      REAL(KIND=DP), VOLATILE :: V
+      REAL(DP), TARGET :: T = 4
+      INTEGER, ALLOCATABLE :: K(:)
+      REAL(DP), ALLOCATABLE :: W(:)
+      INTEGER I, IERR
+      ALLOCATE (K(N), W(2*N), STAT=IERR)
+      DO I = 1, N
+        K(I) = N + 1 - I
+        W(I) = I*0.5D0
+      END DO
+      A = X*W(1:3)
+      V = A(K(1))*X(2)
+      T = 4
+      T = T + V
+      Y(1) = V
+      Y(2) = T*A(2) + EPSILON(T)
+      Y(3) = A(K(3))**2
+      DEALLOCATE (K, W)
+      END
+",
+        ),
+    },
+    Case {
+        name: "allocation",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      DOUBLE PRECISION, ALLOCATABLE :: W(:), A(:, :)
+      INTEGER ST
+      ALLOCATE (W(0:2))
+      DO 10 I = 1, 2
+      IF (I .EQ. 2) ALLOCATE (A(2, 3), STAT=ST)
+   10 W(I) = X(I)*X(3)
+      A(2, 3) = X(1)*W(1)
+      W = W*X(2)
+      W(0) = 1
+      CALL G@(W, SIZE(W))
+      Y(1) = W(0) + SUM(W)
+      DEALLOCATE (W)
+      Y(2) = A(2, 3)**2
+      ALLOCATE (W(3))
+      W(1) = 2
+      W(2:3) = X(2:3)
+      Y(3) = W(1)*W(3) + A(2, 3)
+      DEALLOCATE (A, W, STAT=ST)
+      END
+      SUBROUTINE G@(W, N)
+      DOUBLE PRECISION W(N)
+      W(1) = W(1) + W(2)*W(3)
+      END
+",
+        ),
+    },
+    Case {
+        name: "initial_values",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      CALL G@(X, Y, 1)
+      CALL G@(X, Y, 2)
+      END
+      SUBROUTINE G@(X, Y, I)
+      DOUBLE PRECISION X(3), Y(3)
+      DOUBLE PRECISION :: S = 3, T(2) = 1
+      IF (I .EQ. 1) S = X(1)
+      IF (I .EQ. 1) T = X(2)
+      S = S*X(3) + T(2)
+      T(1) = T(1)*S
+      Y(1) = S
+      Y(2) = T(1)
+      Y(3) = T(2)
+      END
+",
+        ),
+    },
+];
+
+#[test]
+fn derivatives() {
+    check_cases(ARRAYS, 1e-6);
+}
+
+/// The faults of a program whose subroutine F is differentiated.
+fn faults(f: &str) -> String {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, Y, D)
+      DOUBLE PRECISION X(3), Y, D
+      ADF((TANGENT(X(I)) = 1, I = 1, 3))
+      CALL F(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y
+{}      END
+",
+        f.trim_start_matches('\n')
+    );
+    match expand(&text) {
+        Ok(t) => format!("no faults\n{t}"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn functions_without_a_rule() {
+    assert_snapshot!(faults("
+      Y = PRODUCT(X) + MAXVAL(X)
+      Y = Y + BESJ0(X(1)) + TRANSFER(X(2), 1D0) + ASINH(2D0)
+      Y = Y + MOD(P=X(3), A=3D0) + FRACTION(X(2))
+      Y = Y + SUM(EOSHIFT(X, 1, X(2)))
+"), @r"
+    F0305 9:11 the derivative of PRODUCT is not known to the built-in engine
+    F0305 9:24 the derivative of MAXVAL is not known to the built-in engine
+    F0305 10:15 the derivative of BESJ0 is not known to the built-in engine
+    F0305 10:29 the derivative of TRANSFER is not known to the built-in engine
+    F0305 11:15 the derivative of MOD is not known to the built-in engine
+    F0305 11:36 the derivative of FRACTION is not known to the built-in engine
+    F0305 12:19 the derivative of EOSHIFT is not known to the built-in engine
+    ");
+}
+
+#[test]
+fn what_derivatives_cannot_follow() {
+    assert_snapshot!(faults("
+      DOUBLE PRECISION A
+      POINTER (P, A)
+      P = LOC(X(2))
+      Y = X(1) + A
+"), @r"
+    F0305 9:24 derivatives cannot follow the Cray pointer to A
+    F0305 11:11 derivatives cannot follow what LOC hands over
+    ");
+    assert_snapshot!(faults("
+      EXTERNAL G
+      CALL G(%VAL(X(1)), %REF(Y))
+"), @r"
+    F0305 10:14 derivatives cannot follow what %VAL hands over
+    F0305 10:26 derivatives cannot follow what %REF hands over
+    ");
+    assert_snapshot!(faults("
+      DOUBLE PRECISION, ALLOCATABLE, SAVE :: W(:)
+      ALLOCATE (W(3))
+      W = X
+      Y = W(2)
+"), @"F0305 9:46 W is kept from call to call, where its derivative could not be");
+}
+
+#[test]
+fn blocks_cannot_give_derivatives_to_what_has_no_bounds_yet() {
+    let text = "      SUBROUTINE MAIN(X, D)
+      DOUBLE PRECISION X, D, Y
+      DOUBLE PRECISION, ALLOCATABLE :: W(:)
+      ALLOCATE (W(3))
+      ADF(X)
+      W = X
+      Y = W(2)
+      END ADF(D = TANGENT(Y))
+      END
+";
+    assert_snapshot!(expand(text).unwrap_err(), @"F0305 3:40 W has bounds that ALLOCATE decides, so that its tangent cannot be stored");
+}

@@ -1,0 +1,199 @@
+//! All that is wrong with the storage of a program.
+
+use super::constant::Constants;
+use super::data::{self, Initial};
+use super::layout::{Layout, UnitId};
+use super::unit::{Trouble, UnitStorage};
+use super::{expressions, shapes};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{Name, Program, Unit, UnitKind};
+
+/// Reports what is wrong with constants, with COMMON and EQUIVALENCE, and with initial
+/// values. `usable` says of top-level units, by position, whether their names are in order.
+pub fn check(program: &Program, usable: &dyn Fn(usize) -> bool) -> Vec<Diagnostic> {
+    let mut checker = Checker {
+        layout: Layout::default(),
+        units: Vec::new(),
+        initial: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    for (i, unit) in program.units.iter().enumerate() {
+        if usable(i) {
+            checker.unit(&Constants::of(unit), unit);
+        }
+    }
+    shapes::check(&checker.layout, &checker.units, &mut checker.diagnostics);
+    data::check_twice(checker.initial, &mut checker.diagnostics);
+    checker.diagnostics
+}
+
+struct Checker<'p> {
+    layout: Layout,
+    /// The units of the layout.
+    units: Vec<&'p Unit>,
+    /// What is initialised in COMMON.
+    initial: Vec<Initial>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'p> Checker<'p> {
+    fn unit(&mut self, constants: &Constants, unit: &'p Unit) {
+        expressions::check(constants, &mut self.diagnostics);
+        let (storage, troubles) = UnitStorage::build(constants);
+        let found = troubles.into_iter().map(|t| trouble(unit, t));
+        self.diagnostics.extend(found);
+        let id = UnitId(self.units.len() as u32);
+        data::check(
+            id,
+            constants,
+            &storage,
+            &mut self.initial,
+            &mut self.diagnostics,
+        );
+        self.layout.add(constants, storage);
+        self.units.push(unit);
+        for n in &unit.nested {
+            self.unit(&constants.nested(n), n);
+        }
+    }
+}
+
+/// `COMMON /NAME/`, or `blank COMMON`.
+pub(super) fn shown(block: &Name) -> String {
+    match block.as_str() {
+        "" => "blank COMMON".to_owned(),
+        b => format!("COMMON /{b}/"),
+    }
+}
+
+/// `1 byte`, `2 bytes`
+pub(super) fn bytes(n: i64) -> String {
+    match n {
+        1 => "1 byte".to_owned(),
+        n => format!("{n} bytes"),
+    }
+}
+
+fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
+    let name = |s| &unit.symbols[s].name;
+    match t {
+        Trouble::Inconsistent {
+            span,
+            first,
+            second,
+        } if first == second => Diagnostic::error(
+            &rules::EQUIVALENCE_CONFLICT,
+            span,
+            format!("this would put {} at two places", name(first)),
+        )
+        .label("lies elsewhere already"),
+        Trouble::Inconsistent {
+            span,
+            first,
+            second,
+        } => Diagnostic::error(
+            &rules::EQUIVALENCE_CONFLICT,
+            span,
+            format!(
+                "{} and {} are tied together already, at another distance",
+                name(first),
+                name(second)
+            ),
+        )
+        .label("lies elsewhere already"),
+        Trouble::Order { span, sym, block } => Diagnostic::error(
+            &rules::EQUIVALENCE_CONFLICT,
+            span,
+            format!(
+                "EQUIVALENCE puts {} at another place than {} does",
+                name(sym),
+                shown(&block)
+            ),
+        )
+        .related(
+            unit.symbols[sym].span,
+            format!("{} comes from here", name(sym)),
+        ),
+        Trouble::TwoBlocks { span, sym, other } => Diagnostic::error(
+            &rules::COMMONS_TIED,
+            span,
+            format!(
+                "{} and {} are in different COMMON blocks and cannot share storage",
+                name(sym),
+                name(other)
+            ),
+        ),
+        Trouble::BeforeBlock {
+            span,
+            sym,
+            block,
+            bytes: n,
+        } => Diagnostic::error(
+            &rules::COMMON_EXTENDED_LEFT,
+            span,
+            format!(
+                "{} would begin {} before {}",
+                name(sym),
+                bytes(n),
+                shown(&block)
+            ),
+        )
+        .help("EQUIVALENCE can make a COMMON block longer only at its end"),
+        Trouble::Padding {
+            span,
+            sym,
+            block,
+            bytes: n,
+        } => Diagnostic::warning(
+            &rules::COMMON_PADDING,
+            span,
+            format!(
+                "{} in {} comes after {} that {} not used",
+                name(sym),
+                shown(&block),
+                bytes(n),
+                if n == 1 { "is" } else { "are" }
+            ),
+        )
+        .help("name the variables of the largest types first"),
+        Trouble::Misaligned { span, sym } => Diagnostic::error(
+            &rules::EQUIVALENCE_CONFLICT,
+            span,
+            format!(
+                "{} would lie in COMMON where no {} can begin",
+                name(sym),
+                unit.symbols[sym]
+                    .ty
+                    .map_or_else(|| "variable".to_owned(), |t| t.to_string())
+            ),
+        )
+        .help("unused bytes before the variables that it is tied to cannot mend that"),
+        Trouble::NotConstant { span } => Diagnostic::error(
+            &rules::NOT_CONSTANT,
+            span,
+            "EQUIVALENCE takes elements and substrings at constant places",
+        ),
+        Trouble::Unsized { span, sym, common } => {
+            let s = &unit.symbols[sym];
+            let place = match common {
+                true => "in COMMON",
+                false => "in EQUIVALENCE",
+            };
+            let kind = match s.place {
+                crate::ir::Place::Dummy => "is a dummy argument and cannot be",
+                _ => "has no constant size and cannot be",
+            };
+            Diagnostic::error(
+                &rules::NOT_CONSTANT,
+                span,
+                format!("{} {kind} {place}", s.name),
+            )
+            .related(s.span, format!("{} comes from here", s.name))
+        }
+    }
+}
+
+/// Is it a unit that may initialise COMMON?
+pub(super) fn is_block_data(unit: &Unit) -> bool {
+    unit.kind == UnitKind::BlockData
+}

@@ -1,0 +1,211 @@
+//! COMMON blocks across program units.
+
+use super::constant::Constants;
+use super::unit::{Member, UnitStorage};
+use crate::ir::{Name, Program, SymId, Type, Unit};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// A unit in a [`Layout`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UnitId(pub u32);
+
+/// The storage of a whole program.
+#[derive(Debug, Clone, Default)]
+pub struct Layout {
+    units: Vec<(Name, UnitStorage)>,
+    by_name: HashMap<Name, UnitId>,
+    blocks: BTreeMap<Name, Block>,
+    /// The position of each shape in its block.
+    shapes: HashMap<(Name, Vec<Part>), usize>,
+}
+
+/// A COMMON block as all units see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Block {
+    /// The ways in which units divide it, in the order of their first units.
+    pub shapes: Vec<Shape>,
+    /// Bytes of the longest one.
+    pub size: i64,
+}
+
+/// One way to divide a COMMON block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// The variables by their first byte; those that EQUIVALENCE puts there, too.
+    pub parts: Vec<Part>,
+    /// Bytes.
+    pub size: i64,
+    /// The units that have it, in the order of the program.
+    pub units: Vec<UnitId>,
+}
+
+/// A variable of a [`Shape`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub ty: Option<Type>,
+    /// Its first byte, from the start of the block.
+    pub start: i64,
+    /// Its bytes.
+    pub size: i64,
+    /// The COMMON statement names it; if not, EQUIVALENCE puts it there.
+    pub named: bool,
+}
+
+/// A variable that shares storage with another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// The unit of the variable.
+    pub unit: UnitId,
+    /// The variable.
+    pub sym: SymId,
+    /// The bytes of the variable that was asked about which they share.
+    pub ours: Range<i64>,
+    /// The first of these bytes, counted from the start of this variable.
+    pub theirs: i64,
+}
+
+impl Layout {
+    /// The storage of a resolved program.
+    pub fn of(program: &Program) -> Self {
+        let mut layout = Layout::default();
+        for unit in &program.units {
+            layout.add_all(&Constants::of(unit));
+        }
+        layout
+    }
+
+    fn add_all(&mut self, constants: &Constants) {
+        self.add(constants, UnitStorage::build(constants).0);
+        for n in &constants.unit.nested {
+            self.add_all(&constants.nested(n));
+        }
+    }
+
+    /// Adds a unit: each before those nested in it.
+    pub(super) fn add(&mut self, constants: &Constants, storage: UnitStorage) -> UnitId {
+        let unit = constants.unit;
+        let id = UnitId(self.units.len() as u32);
+        for area in storage.areas() {
+            let Some(name) = &area.block else { continue };
+            let parts: Vec<Part> = area.members.iter().map(|m| part(unit, m)).collect();
+            let block = self.blocks.entry(name.clone()).or_default();
+            block.size = block.size.max(area.size);
+            let key = (name.clone(), parts);
+            match self.shapes.get(&key).and_then(|i| block.shapes.get_mut(*i)) {
+                Some(shape) => shape.units.push(id),
+                None => {
+                    block.shapes.push(Shape {
+                        parts: key.1.clone(),
+                        size: area.size,
+                        units: vec![id],
+                    });
+                    self.shapes.insert(key, block.shapes.len() - 1);
+                }
+            }
+        }
+        self.units.push((unit.name.clone(), storage));
+        // Nested units may share their names with others.
+        self.by_name.entry(unit.name.clone()).or_insert(id);
+        id
+    }
+
+    /// The unit of a name; of several, the first.
+    pub fn find(&self, name: &str) -> Option<UnitId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The name of a unit.
+    pub fn name(&self, unit: UnitId) -> &str {
+        self.units.get(unit.0 as usize).map_or("", |(name, _)| name)
+    }
+
+    /// All units, each before those nested in it.
+    pub fn units(&self) -> impl Iterator<Item = (UnitId, &Name, &UnitStorage)> {
+        let numbered = self.units.iter().enumerate();
+        numbered.map(|(i, (name, storage))| (UnitId(i as u32), name, storage))
+    }
+
+    /// The storage of one unit.
+    pub fn unit(&self, unit: UnitId) -> Option<&UnitStorage> {
+        self.units.get(unit.0 as usize).map(|(_, storage)| storage)
+    }
+
+    /// All COMMON blocks by name; the blank one has an empty name.
+    pub fn blocks(&self) -> &BTreeMap<Name, Block> {
+        &self.blocks
+    }
+
+    /// All variables, in all units, that share storage with one: first those of its own
+    /// unit, then the others in the order of the program.
+    pub fn overlaps(&self, unit: UnitId, sym: SymId) -> Vec<Overlap> {
+        let mut found = Vec::new();
+        let Some((storage, spot)) = self
+            .unit(unit)
+            .and_then(|storage| Some((storage, storage.spot(sym)?)))
+        else {
+            return found;
+        };
+        let mut add = |unit: UnitId, m: &Member| {
+            let from = spot.start.max(m.start);
+            let to = spot.end.min(m.start.saturating_add(m.size));
+            if from < to {
+                found.push(Overlap {
+                    unit,
+                    sym: m.sym,
+                    ours: from - spot.start..to - spot.start,
+                    theirs: from - m.start,
+                });
+            }
+        };
+        let area = &storage.areas()[spot.area];
+        for m in area.members.iter().filter(|m| m.sym != sym) {
+            add(unit, m);
+        }
+        let block = area.block.as_ref().and_then(|name| self.blocks.get(name));
+        let mut others: Vec<UnitId> = block
+            .iter()
+            .flat_map(|b| &b.shapes)
+            .flat_map(|s| s.units.iter().copied())
+            .filter(|u| *u != unit)
+            .collect();
+        others.sort_unstable();
+        for other in others {
+            let area = self
+                .unit(other)
+                .and_then(|s| s.block(area.block.as_deref()?));
+            for m in area.iter().flat_map(|a| &a.members) {
+                add(other, m);
+            }
+        }
+        found
+    }
+
+    /// Are two variables the same bytes, from the first to the last? Each is given with its
+    /// unit.
+    pub fn same_storage(&self, a: (UnitId, SymId), b: (UnitId, SymId)) -> bool {
+        let place = |(unit, sym)| {
+            let storage = self.unit(unit)?;
+            let spot = storage.spot(sym)?;
+            let block = storage.areas()[spot.area].block.as_ref();
+            // Without COMMON, areas of two units are apart.
+            let area = block.ok_or((unit, spot.area));
+            Some((area, spot.start, spot.end))
+        };
+        a == b || place(a).is_some_and(|p| place(b) == Some(p))
+    }
+}
+
+fn part(unit: &Unit, m: &Member) -> Part {
+    let s = &unit.symbols[m.sym];
+    Part {
+        name: s.name.clone(),
+        ty: s.ty,
+        start: m.start,
+        size: m.size,
+        named: m.named,
+    }
+}

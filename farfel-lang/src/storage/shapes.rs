@@ -1,0 +1,234 @@
+//! COMMON blocks that units divide in different ways.
+
+use super::check::{bytes, shown};
+use super::layout::{Block, Layout, Part, Shape};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{Name, SpecKind, Type, Unit};
+use crate::source::Span;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Compares the shapes of all blocks. `units` are those of the layout.
+pub(super) fn check(layout: &Layout, units: &[&Unit], diagnostics: &mut Vec<Diagnostic>) {
+    for (name, block) in layout.blocks() {
+        if block.shapes.len() > 1 {
+            let mut comparison = Comparison {
+                name,
+                units,
+                diagnostics,
+            };
+            if !name.is_empty() {
+                comparison.sizes(block);
+            }
+            comparison.types(block);
+        }
+    }
+}
+
+struct Comparison<'a> {
+    name: &'a Name,
+    units: &'a [&'a Unit],
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+/// Bytes that the same variables of a shape cover.
+struct Segment<'a> {
+    end: i64,
+    shape: usize,
+    parts: Vec<&'a Part>,
+}
+
+impl Comparison<'_> {
+    /// The first unit of a shape.
+    fn unit(&self, shape: &Shape) -> Option<&Unit> {
+        let first = shape.units.first()?;
+        self.units.get(first.0 as usize).copied()
+    }
+
+    /// Where the first unit of a shape names the block, or one of its variables.
+    fn place(&self, shape: &Shape, part: Option<&Part>) -> Span {
+        let Some(unit) = self.unit(shape) else {
+            return Span::NONE;
+        };
+        let sym = part.and_then(|p| unit.symbols.find(&p.name));
+        for spec in &unit.specs {
+            let here = match &spec.kind {
+                SpecKind::Common(blocks) => blocks.iter().any(|(name, list)| {
+                    name == self.name && sym.is_none_or(|s| list.iter().any(|e| e.sym == s))
+                }),
+                SpecKind::Equivalence(groups) => {
+                    sym.is_some() && groups.iter().flatten().any(|e| e.base() == sym)
+                }
+                _ => false,
+            };
+            if here {
+                return spec.span;
+            }
+        }
+        unit.name_span
+    }
+
+    /// A named block has one size (ANSI X3.9-1978, 8.3.5).
+    fn sizes(&mut self, block: &Block) {
+        let first = &block.shapes[0];
+        let mut known = BTreeSet::from([first.size]);
+        for shape in &block.shapes[1..] {
+            if !known.insert(shape.size) {
+                continue;
+            }
+            let name = |s: &Shape| self.unit(s).map_or("", |u| u.name.as_str());
+            let d = Diagnostic::warning(
+                &rules::COMMON_SIZE,
+                self.place(shape, None),
+                format!(
+                    "{} has {} in {}, but {} in {}",
+                    shown(self.name),
+                    bytes(shape.size),
+                    name(shape),
+                    bytes(first.size),
+                    name(first)
+                ),
+            )
+            .related(
+                self.place(first, None),
+                format!("{} in {}", bytes(first.size), name(first)),
+            )
+            .help("declare all of a named block in every unit");
+            self.diagnostics.push(d);
+        }
+    }
+
+    /// What is stored as one type is not read as another one.
+    fn types(&mut self, block: &Block) {
+        // What the shapes so far say of every byte. One that is there stays.
+        let mut known: BTreeMap<i64, Segment> = BTreeMap::new();
+        for (number, shape) in block.shapes.iter().enumerate() {
+            let mut first: Option<(&Part, &Part, usize)> = None;
+            let mut more = 0usize;
+            let mut fresh = Vec::new();
+            for (start, segment) in segments(number, shape) {
+                let mut from = start;
+                // The one before may reach into it.
+                let before = known.range(..=start).next_back().map(|(at, _)| *at);
+                let at = before.unwrap_or(start);
+                for (at, old) in known.range(at..segment.end) {
+                    if old.end <= from {
+                        continue;
+                    }
+                    if *at > from {
+                        fresh.push((from, *at, segment.parts.clone()));
+                    }
+                    from = old.end;
+                    if let Some((p, q)) = differ(&segment.parts, &old.parts) {
+                        match first {
+                            None => first = Some((p, q, old.shape)),
+                            // Of a variable one place is enough.
+                            Some((seen, ..)) if std::ptr::eq(seen, p) => {}
+                            Some(_) => more += 1,
+                        }
+                    }
+                }
+                if from < segment.end {
+                    fresh.push((from, segment.end, segment.parts.clone()));
+                }
+            }
+            for (start, end, parts) in fresh {
+                let shape = number;
+                known.insert(start, Segment { end, shape, parts });
+            }
+            if let Some((p, q, other)) = first {
+                self.mismatch(shape, p, &block.shapes[other], q, more);
+            }
+        }
+    }
+
+    fn mismatch(&mut self, shape: &Shape, p: &Part, other: &Shape, q: &Part, more: usize) {
+        let (Some(here), Some(there)) = (self.unit(shape), self.unit(other)) else {
+            return;
+        };
+        let ty = |p: &Part| p.ty.map_or_else(String::new, |t| t.to_string());
+        let among = match more {
+            0 => String::new(),
+            1 => "; so does one more variable".to_owned(),
+            n => format!("; so do {n} more variables"),
+        };
+        let what = format!(
+            "{} is {} and shares storage with {} of {}, which is {}, in {}{among}",
+            p.name,
+            ty(p),
+            q.name,
+            there.name,
+            ty(q),
+            shown(self.name)
+        );
+        let d = Diagnostic::warning(
+            &rules::COMMON_TYPE_MISMATCH,
+            self.place(shape, Some(p)),
+            what,
+        )
+        .label(format!(
+            "{} of {}: bytes {} to {}",
+            p.name,
+            here.name,
+            p.start,
+            p.start + p.size - 1
+        ))
+        .related(
+            self.place(other, Some(q)),
+            format!(
+                "{} of {}: bytes {} to {}",
+                q.name,
+                there.name,
+                q.start,
+                q.start + q.size - 1
+            ),
+        )
+        .help("declare the block alike in all units; an INCLUDE file does that");
+        self.diagnostics.push(d);
+    }
+}
+
+/// The type of the values that lie there. A COMPLEX is two REALs (ANSI X3.9-1978, 4.6).
+fn kinds(ty: Option<Type>) -> Option<Type> {
+    match ty {
+        Some(Type::Complex(n)) => Some(Type::Real(n)),
+        ty => ty,
+    }
+}
+
+/// A variable of each side, if none of one side is of a type with one of the other.
+fn differ<'a, 'b>(a: &[&'a Part], b: &[&'b Part]) -> Option<(&'a Part, &'b Part)> {
+    let alike = |p: &Part, q: &Part| kinds(p.ty) == kinds(q.ty);
+    if a.iter().any(|p| b.iter().any(|q| alike(p, q))) {
+        return None;
+    }
+    let named = |l: &[&Part]| l.iter().position(|p| p.named).unwrap_or(0);
+    Some((*a.get(named(a))?, *b.get(named(b))?))
+}
+
+/// Divides a shape where its variables begin and end.
+fn segments(number: usize, shape: &Shape) -> Vec<(i64, Segment<'_>)> {
+    let end = |p: &Part| p.start.saturating_add(p.size);
+    let parts = || shape.parts.iter().filter(|p| p.size > 0);
+    let mut cuts: Vec<i64> = parts().flat_map(|p| [p.start, end(p)]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut found = Vec::new();
+    let mut open: Vec<&Part> = Vec::new();
+    let mut next = parts().peekable();
+    for pair in cuts.windows(2) {
+        open.retain(|p| end(p) > pair[0]);
+        while let Some(p) = next.next_if(|p| p.start <= pair[0]) {
+            open.push(p);
+        }
+        if !open.is_empty() {
+            let parts = open.clone();
+            let segment = Segment {
+                end: pair[1],
+                shape: number,
+                parts,
+            };
+            found.push((pair[0], segment));
+        }
+    }
+    found
+}

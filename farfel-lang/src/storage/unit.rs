@@ -1,0 +1,537 @@
+//! Where the variables of one unit lie that share storage: COMMON and EQUIVALENCE.
+
+use super::constant::Constants;
+use crate::ir::{Expr, Name, Place, SpecKind, SymId, Type, Unit};
+use crate::source::Span;
+use std::collections::HashMap;
+
+/// The storage of the variables of a unit that stand in COMMON or EQUIVALENCE. All others
+/// have storage of their own.
+///
+/// Sizes are those of the types as written, and offsets those of gfortran: in COMMON every
+/// variable starts at a multiple of what its type wants, behind unused bytes where it must.
+#[derive(Debug, Clone, Default)]
+pub struct UnitStorage {
+    areas: Vec<Area>,
+    spots: HashMap<SymId, Spot>,
+}
+
+/// A stretch of storage: a COMMON block as one unit declares it, or variables that are tied
+/// together by EQUIVALENCE. Areas of a unit lie apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Area {
+    /// The COMMON block (the blank one has an empty name); `None` for an EQUIVALENCE class.
+    pub block: Option<Name>,
+    /// The variables by their first byte.
+    pub members: Vec<Member>,
+    /// Bytes from the start to the end of the last variable.
+    pub size: i64,
+    /// All sizes are constant. If not, one that is unknown counts as one element.
+    pub exact: bool,
+    /// There are variables in it that overlap.
+    pub tangled: bool,
+}
+
+/// A variable in an [`Area`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// The variable.
+    pub sym: SymId,
+    /// Its first byte, from the start of the area.
+    pub start: i64,
+    /// Its bytes.
+    pub size: i64,
+    /// The COMMON statement names it; if not, EQUIVALENCE puts it there.
+    pub named: bool,
+    /// Unused bytes that stand before it in a COMMON block.
+    pub padding: i64,
+}
+
+/// Where a variable lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// Its area, as an index into [`UnitStorage::areas`].
+    pub area: usize,
+    /// Its first byte, from the start of the area.
+    pub start: i64,
+    /// The byte after its last one.
+    pub end: i64,
+}
+
+impl Spot {
+    /// The bytes that it has in common with another one, from the start of their area.
+    fn shared(self, other: Spot) -> bool {
+        self.area == other.area && self.start < other.end && other.start < self.end
+    }
+}
+
+/// What cannot be as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// An EQUIVALENCE wants a variable at two places. `first` and what it is tied to.
+    Inconsistent {
+        span: Span,
+        first: SymId,
+        second: SymId,
+    },
+    /// Variables of two COMMON blocks, or two of one, are made one.
+    Order { span: Span, sym: SymId, block: Name },
+    /// Variables of two COMMON blocks are tied together.
+    TwoBlocks {
+        span: Span,
+        sym: SymId,
+        other: SymId,
+    },
+    /// A variable would lie before the first one of its block.
+    BeforeBlock {
+        span: Span,
+        sym: SymId,
+        block: Name,
+        bytes: i64,
+    },
+    /// Unused bytes before a variable.
+    Padding {
+        span: Span,
+        sym: SymId,
+        block: Name,
+        bytes: i64,
+    },
+    /// A variable lies where its type should not.
+    Misaligned { span: Span, sym: SymId },
+    /// Where something lies in an EQUIVALENCE is not constant.
+    NotConstant { span: Span },
+    /// A variable in COMMON or EQUIVALENCE has no constant size.
+    Unsized {
+        span: Span,
+        sym: SymId,
+        common: bool,
+    },
+}
+
+impl UnitStorage {
+    /// The storage of a unit that is not nested.
+    pub fn of(unit: &Unit) -> Self {
+        Self::build(&Constants::of(unit)).0
+    }
+
+    pub(super) fn build(constants: &Constants) -> (Self, Vec<Trouble>) {
+        let shares = |k: &SpecKind| matches!(k, SpecKind::Common(_) | SpecKind::Equivalence(_));
+        if !constants.unit.specs.iter().any(|s| shares(&s.kind)) {
+            return Default::default();
+        }
+        let mut builder = Builder {
+            constants,
+            classes: Classes::default(),
+            storage: UnitStorage::default(),
+            troubles: Vec::new(),
+        };
+        builder.equivalences();
+        for (block, members) in blocks(constants.unit) {
+            builder.block(block, &members);
+        }
+        builder.others();
+        (builder.storage, builder.troubles)
+    }
+
+    /// All areas: COMMON blocks in the order of their first mention, then EQUIVALENCE
+    /// classes.
+    pub fn areas(&self) -> &[Area] {
+        &self.areas
+    }
+
+    /// The area of a COMMON block, if the unit declares the block.
+    pub fn block(&self, name: &str) -> Option<&Area> {
+        let of_that_name = |a: &&Area| a.block.as_ref().is_some_and(|b| b == name);
+        self.areas.iter().find(of_that_name)
+    }
+
+    /// Where a variable lies; `None` when its storage is its own.
+    pub fn spot(&self, sym: SymId) -> Option<Spot> {
+        self.spots.get(&sym).copied()
+    }
+
+    /// Do two different variables share storage?
+    pub fn overlap(&self, a: SymId, b: SymId) -> bool {
+        match (self.spot(a), self.spot(b)) {
+            (Some(x), Some(y)) => a != b && x.shared(y),
+            _ => false,
+        }
+    }
+
+    /// Is a variable's storage its own, under no other name in the unit?
+    pub fn is_own(&self, sym: SymId) -> bool {
+        self.overlapping(sym).next().is_none()
+    }
+
+    /// The other variables that share storage with one.
+    pub fn overlapping(&self, sym: SymId) -> impl Iterator<Item = SymId> {
+        let spot = self.spot(sym);
+        // Where no two variables overlap there is nothing to look for.
+        let area = spot.map(|s| &self.areas[s.area]).filter(|a| a.tangled);
+        let members = area.map_or(&[][..], |a| &a.members);
+        members
+            .iter()
+            .map(|m| m.sym)
+            .filter(move |other| self.overlap(sym, *other))
+    }
+}
+
+/// The COMMON blocks that a unit declares, in the order of their first mention.
+pub fn common_blocks(unit: &Unit) -> Vec<Name> {
+    blocks(unit)
+        .into_iter()
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// The variables of a COMMON block, in order; none if the unit does not declare it.
+pub fn members(unit: &Unit, block: &str) -> Vec<SymId> {
+    let mut found = Vec::new();
+    for spec in &unit.specs {
+        if let SpecKind::Common(blocks) = &spec.kind {
+            let these = blocks.iter().filter(|(n, _)| n == block);
+            found.extend(these.flat_map(|(_, l)| l).map(|e| e.sym));
+        }
+    }
+    found
+}
+
+/// Blocks with their variables and the statements that name them. A block may be continued
+/// in another statement.
+fn blocks(unit: &Unit) -> Vec<(&Name, Vec<(SymId, Span)>)> {
+    let mut found: Vec<(&Name, Vec<(SymId, Span)>)> = Vec::new();
+    let mut places: HashMap<&Name, usize> = HashMap::new();
+    for spec in &unit.specs {
+        let SpecKind::Common(blocks) = &spec.kind else {
+            continue;
+        };
+        for (name, list) in blocks.iter().filter(|(_, l)| !l.is_empty()) {
+            let place = *places.entry(name).or_insert_with(|| {
+                found.push((name, Vec::new()));
+                found.len() - 1
+            });
+            found[place]
+                .1
+                .extend(list.iter().map(|e| (e.sym, spec.span)));
+        }
+    }
+    found
+}
+
+/// At multiples of how many bytes a variable of a type begins.
+fn alignment(ty: Option<Type>) -> i64 {
+    match ty {
+        Some(Type::Real(10) | Type::Complex(10)) => 16,
+        Some(Type::Integer(n) | Type::Real(n) | Type::Complex(n) | Type::Logical(n)) => {
+            i64::from(n).max(1)
+        }
+        Some(Type::Character) | None => 1,
+    }
+}
+
+struct Builder<'a> {
+    constants: &'a Constants<'a>,
+    classes: Classes,
+    storage: UnitStorage,
+    troubles: Vec<Trouble>,
+}
+
+impl Builder<'_> {
+    fn equivalences(&mut self) {
+        let unit = self.constants.unit;
+        for spec in &unit.specs {
+            let SpecKind::Equivalence(groups) = &spec.kind else {
+                continue;
+            };
+            for group in groups {
+                let mut first: Option<(SymId, i64)> = None;
+                for e in group {
+                    let Some(sym) = e.base() else { continue };
+                    self.classes.node(sym, e.span);
+                    let at = self.offset(sym, e);
+                    let Some((first, first_at)) = first else {
+                        first = Some((sym, at));
+                        continue;
+                    };
+                    let distance = first_at.saturating_sub(at);
+                    if !self.classes.tie(first, sym, distance, e.span) {
+                        self.troubles.push(Trouble::Inconsistent {
+                            span: e.span,
+                            first,
+                            second: sym,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    fn offset(&mut self, sym: SymId, e: &Expr) -> i64 {
+        match self.constants.offset(e) {
+            Some(at) => at,
+            None => {
+                // A variable without constant size is reported as such.
+                if self.constants.size(sym).is_some() {
+                    self.troubles.push(Trouble::NotConstant { span: e.span });
+                }
+                0
+            }
+        }
+    }
+
+    /// Bytes of a variable, and whether that is certain.
+    fn size(&mut self, sym: SymId, span: Span, common: bool) -> (i64, bool) {
+        if let Some(size) = self.constants.size(sym) {
+            return (size, true);
+        }
+        self.troubles.push(Trouble::Unsized { span, sym, common });
+        (self.constants.element_size(sym).unwrap_or(1), false)
+    }
+
+    fn block(&mut self, name: &Name, members: &[(SymId, Span)]) {
+        let unit = self.constants.unit;
+        let area = self.storage.areas.len();
+        let mut found = Area {
+            block: Some(name.clone()),
+            members: Vec::new(),
+            size: 0,
+            exact: true,
+            tangled: false,
+        };
+        // Where the next variable goes.
+        let mut next = 0i64;
+        for &(sym, span) in members {
+            let align = alignment(unit.symbols[sym].ty);
+            if let Some(spot) = self.storage.spot(sym) {
+                if spot.area == area {
+                    let wanted = next.saturating_add((align - next % align) % align);
+                    if spot.start != wanted {
+                        let block = name.clone();
+                        let span = self.classes.span(sym).unwrap_or(span);
+                        self.troubles.push(Trouble::Order { span, sym, block });
+                    }
+                    next = spot.end;
+                }
+                continue;
+            }
+            let own = self.classes.shift(sym);
+            let mut class: Vec<(i64, SymId)> = self
+                .classes
+                .members(sym)
+                .into_iter()
+                .map(|(s, shift)| (next.saturating_add(shift.saturating_sub(own)), s))
+                .collect();
+            // The order in which gfortran looks at them.
+            let size = |s: SymId| self.constants.size(s);
+            class.sort_by_key(|(start, s)| (*start, size(*s), *s == sym));
+            let lowest = class.first().map_or(0, |(start, _)| *start);
+            if lowest < 0 {
+                let other = class.first().map_or(sym, |(_, s)| *s);
+                self.troubles.push(Trouble::BeforeBlock {
+                    span: self.classes.span(other).unwrap_or(span),
+                    sym: other,
+                    block: name.clone(),
+                    bytes: -lowest,
+                });
+            }
+            let padding = self.padding(&class, span);
+            if padding > 0 {
+                self.troubles.push(Trouble::Padding {
+                    span,
+                    sym,
+                    block: name.clone(),
+                    bytes: padding,
+                });
+            }
+            for &(start, s) in &class {
+                let ours = matches!(&unit.symbols[s].place, Place::Common(b) if b == name);
+                if self.storage.spot(s).is_some() {
+                    // In another block, which is said there.
+                    continue;
+                }
+                if !ours && matches!(unit.symbols[s].place, Place::Common(_)) {
+                    let span = self.classes.span(s).unwrap_or(span);
+                    self.troubles.push(Trouble::TwoBlocks {
+                        span,
+                        sym,
+                        other: s,
+                    });
+                    continue;
+                }
+                let (size, sure) = self.size(s, span, ours);
+                found.exact &= sure;
+                let start = start.saturating_add(padding);
+                found.members.push(Member {
+                    sym: s,
+                    start,
+                    size,
+                    named: ours,
+                    padding: if s == sym { padding } else { 0 },
+                });
+                let end = start.saturating_add(size);
+                self.storage.spots.insert(s, Spot { area, start, end });
+            }
+            next = self.storage.spot(sym).map_or(next, |s| s.end);
+        }
+        self.finish(found);
+    }
+
+    /// How many bytes must be left before a class so that all variables in it begin where
+    /// their types want it. The same steps as gfortran's, which gives up on some.
+    fn padding(&mut self, class: &[(i64, SymId)], span: Span) -> i64 {
+        let mut padding = 0i64;
+        let mut before = 1;
+        for &(start, s) in class {
+            let align = alignment(self.constants.unit.symbols[s].ty);
+            if start.rem_euclid(align) != 0 {
+                let more = align - start.saturating_add(padding).rem_euclid(align);
+                if more % before != 0 {
+                    let span = self.classes.span(s).unwrap_or(span);
+                    self.troubles.push(Trouble::Misaligned { span, sym: s });
+                }
+                padding = padding.saturating_add(more);
+            }
+            before = align;
+        }
+        padding
+    }
+
+    /// The EQUIVALENCE classes that no COMMON block holds.
+    fn others(&mut self) {
+        for node in 0..self.classes.syms.len() {
+            let (sym, span) = self.classes.syms[node];
+            if self.storage.spot(sym).is_some() {
+                continue;
+            }
+            let class = self.classes.members(sym);
+            if class.len() < 2 {
+                continue;
+            }
+            let area = self.storage.areas.len();
+            let lowest = class.iter().map(|(_, shift)| *shift).min().unwrap_or(0);
+            let mut found = Area {
+                block: None,
+                members: Vec::new(),
+                size: 0,
+                exact: true,
+                tangled: false,
+            };
+            for (s, shift) in class {
+                // Of another block, which was a fault there.
+                if self.storage.spot(s).is_some() {
+                    continue;
+                }
+                let start = shift.saturating_sub(lowest);
+                let (size, sure) = self.size(s, span, false);
+                found.exact &= sure;
+                found.members.push(Member {
+                    sym: s,
+                    start,
+                    size,
+                    named: false,
+                    padding: 0,
+                });
+                let end = start.saturating_add(size);
+                self.storage.spots.insert(s, Spot { area, start, end });
+            }
+            self.finish(found);
+        }
+    }
+
+    fn finish(&mut self, mut area: Area) {
+        area.members.sort_by_key(|m| m.start);
+        for m in &area.members {
+            area.tangled |= m.start < area.size;
+            area.size = area.size.max(m.start.saturating_add(m.size));
+        }
+        self.storage.areas.push(area);
+    }
+}
+
+/// Variables tied together by EQUIVALENCE, with their distances.
+#[derive(Default)]
+struct Classes {
+    nodes: HashMap<SymId, usize>,
+    /// Each variable, and where it is first tied to another one.
+    syms: Vec<(SymId, Span)>,
+    parent: Vec<usize>,
+    /// From the start of the parent to that of the variable.
+    shift: Vec<i64>,
+    /// The variables of each class, at its root.
+    all: Vec<Vec<usize>>,
+}
+
+impl Classes {
+    fn node(&mut self, sym: SymId, span: Span) -> usize {
+        *self.nodes.entry(sym).or_insert_with(|| {
+            let node = self.syms.len();
+            self.syms.push((sym, span));
+            self.parent.push(node);
+            self.shift.push(0);
+            self.all.push(vec![node]);
+            node
+        })
+    }
+
+    /// The root of a class, and the distance from it.
+    fn find(&mut self, node: usize) -> (usize, i64) {
+        let mut path = Vec::new();
+        let mut root = node;
+        while self.parent[root] != root {
+            path.push(root);
+            root = self.parent[root];
+        }
+        for n in path.into_iter().rev() {
+            let parent = self.parent[n];
+            self.shift[n] = self.shift[n].saturating_add(self.shift[parent]);
+            self.parent[n] = root;
+        }
+        (root, self.shift[node])
+    }
+
+    /// Says that `b` begins `distance` bytes after `a`. False if that cannot be.
+    fn tie(&mut self, a: SymId, b: SymId, distance: i64, span: Span) -> bool {
+        let (a, b) = (self.node(a, span), self.node(b, span));
+        let ((mut ra, sa), (mut rb, sb)) = (self.find(a), self.find(b));
+        let mut roots = sa.saturating_add(distance).saturating_sub(sb);
+        if ra == rb {
+            return roots == 0;
+        }
+        // The smaller class moves.
+        if self.all[ra].len() < self.all[rb].len() {
+            std::mem::swap(&mut ra, &mut rb);
+            roots = 0i64.saturating_sub(roots);
+        }
+        self.parent[rb] = ra;
+        self.shift[rb] = roots;
+        let moved = std::mem::take(&mut self.all[rb]);
+        self.all[ra].extend(moved);
+        true
+    }
+
+    /// Where a variable begins, from the start of its class's root.
+    fn shift(&mut self, sym: SymId) -> i64 {
+        match self.nodes.get(&sym) {
+            Some(&node) => self.find(node).1,
+            None => 0,
+        }
+    }
+
+    /// All variables of the class of one, with where they begin.
+    fn members(&mut self, sym: SymId) -> Vec<(SymId, i64)> {
+        let Some(&node) = self.nodes.get(&sym) else {
+            return vec![(sym, 0)];
+        };
+        let (root, _) = self.find(node);
+        let mut nodes = self.all[root].clone();
+        nodes.sort_unstable();
+        nodes
+            .into_iter()
+            .map(|n| (self.syms[n].0, self.find(n).1))
+            .collect()
+    }
+
+    fn span(&self, sym: SymId) -> Option<Span> {
+        self.nodes.get(&sym).map(|n| self.syms[*n].1)
+    }
+}

@@ -1,0 +1,301 @@
+//! What Fortran has and Farfel has not: one fault for each statement or block, which says
+//! why and what to do instead.
+
+use super::{Parser, label_of};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::SpecKind;
+use crate::source::Span;
+use crate::syntax::classify::Kind;
+use crate::syntax::form::Statement;
+use crate::syntax::modules;
+
+/// A block that is passed over to its END.
+#[derive(Debug)]
+pub(super) struct Skipped {
+    /// What stands after its END.
+    word: &'static str,
+    /// How many blocks of this kind are open, one in the other.
+    depth: usize,
+    /// How many program units are open in it.
+    units: usize,
+}
+
+struct Foreign {
+    word: &'static str,
+    /// Why Farfel does not take it.
+    why: &'static str,
+    help: &'static str,
+    /// It opens a block that ends with END and this word.
+    block: bool,
+}
+
+const fn one(word: &'static str, why: &'static str, help: &'static str) -> Foreign {
+    Foreign {
+        word,
+        why,
+        help,
+        block: false,
+    }
+}
+
+const fn block(word: &'static str, why: &'static str, help: &'static str) -> Foreign {
+    Foreign {
+        word,
+        why,
+        help,
+        block: true,
+    }
+}
+
+const COMPONENTS: &str = "write a variable or an array for each component";
+const IN_COMMON: &str =
+    "put what it declares into COMMON blocks, and write these into a file for INCLUDE";
+const POINTERS: &str =
+    "use the variable itself, or an ALLOCATABLE array that is passed as an argument";
+
+const KNOWN: &[Foreign] = &[
+    block(
+        "MODULE",
+        "Farfel's program units are subprograms; modules would make the names of one known in others",
+        IN_COMMON,
+    ),
+    block(
+        "SUBMODULE",
+        "Farfel's program units are subprograms; modules would make the names of one known in others",
+        IN_COMMON,
+    ),
+    block(
+        "INTERFACE",
+        "Farfel compares calls with the subprograms themselves",
+        "take the block out; a type statement or EXTERNAL declares what it names",
+    ),
+    block("STRUCTURE", "variables have no components", COMPONENTS),
+    block("UNION", "variables have no components", COMPONENTS),
+    one("RECORD", "variables have no components", COMPONENTS),
+    one("CLASS", "variables have no components", COMPONENTS),
+    one("SEQUENCE", "variables have no components", COMPONENTS),
+    block("TYPE", "variables have no components", COMPONENTS),
+    block(
+        "ENUM",
+        "constants have a name each",
+        "write a PARAMETER statement",
+    ),
+    block(
+        "ASSOCIATE",
+        "names stand for the same variable in all of a program unit",
+        "write what the name stands for, or assign it to a variable",
+    ),
+    block(
+        "FORALL",
+        "its assignments have no order",
+        "write a DO loop, or an assignment of arrays",
+    ),
+    one("NULLIFY", "there are no Fortran 90 pointers", POINTERS),
+    one("PUBLIC", "it belongs to modules", "take it out"),
+    one("PRIVATE", "it belongs to modules", "take it out"),
+    one("IMPORT", "it belongs to interface blocks", "take it out"),
+    one(
+        "ENCODE",
+        "it is older than FORTRAN 77, which has internal files instead",
+        "write WRITE (variable, format) items",
+    ),
+    one(
+        "DECODE",
+        "it is older than FORTRAN 77, which has internal files instead",
+        "write READ (variable, format) items",
+    ),
+    one(
+        "DEFINE FILE",
+        "it is older than FORTRAN 77, which has OPEN instead",
+        "write OPEN (unit, ACCESS='DIRECT', RECL=length)",
+    ),
+];
+
+/// The words that begin such statements; the longest first where one begins another.
+pub(in crate::syntax) fn words() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|f| f.word).filter(|w| *w != "TYPE")
+}
+
+impl Parser<'_> {
+    /// Reports a statement that Fortran has and Farfel has not, and passes over the block
+    /// that it opens.
+    pub(super) fn foreign(&mut self, st: &Statement, free: bool, pos: usize) {
+        self.comments.clear();
+        let line = self.line(st, free, 0);
+        let word = KNOWN
+            .iter()
+            .filter(|f| line.keyword_end(0, f.word).is_some())
+            .max_by_key(|f| f.word.len());
+        let Some(f) = word else {
+            let word = line.text(0, pos).to_owned();
+            return self.report(Diagnostic::error(
+                &rules::UNSUPPORTED,
+                st.whole(),
+                format!("Farfel does not know {word} statements"),
+            ));
+        };
+        // `FORALL (…) assignment` and `TYPE (name) :: X` open nothing.
+        let opens = f.block
+            && match f.word {
+                "FORALL" => line.closing(pos).is_some_and(|c| c + 1 == st.text.len()),
+                "TYPE" => line.at(pos) != b'(',
+                // `MODULE PROCEDURE` stands in interface blocks.
+                _ => true,
+            };
+        let what = if opens { "blocks" } else { "statements" };
+        let report = Diagnostic::error(
+            &rules::UNSUPPORTED,
+            st.whole(),
+            format!("Farfel does not know {} {what}", f.word),
+        )
+        .label(f.why)
+        .help(f.help);
+        self.report(report);
+        if opens {
+            self.skipped = Some(Skipped {
+                word: f.word,
+                depth: 1,
+                units: 0,
+            });
+        }
+    }
+
+    /// CONTAINS: what follows it is nested all the same, but stands at the wrong place.
+    pub(super) fn contains(&mut self, st: &Statement) {
+        self.comments.clear();
+        self.report(
+            Diagnostic::error(
+                &rules::UNSUPPORTED,
+                st.whole(),
+                "nested subprograms stand before the executable statements, without CONTAINS",
+            )
+            .help(
+                "move the subprograms that follow in front of the first executable statement, \
+                 or make them program units of their own",
+            ),
+        );
+        self.skipped = Some(Skipped {
+            word: "",
+            depth: 1,
+            units: 0,
+        });
+    }
+
+    /// True while a block is passed over: the statement belongs to it or closes it.
+    pub(super) fn skips(&mut self, st: &Statement, free: bool) -> bool {
+        let Some(mut skipped) = self.skipped.take() else {
+            return false;
+        };
+        self.comments.clear();
+        let mut line = self.line(st, free, 0);
+        if line.construct_name().is_some() {
+            self.skipped = Some(skipped);
+            return true;
+        }
+        let word = skipped.word;
+        let ends = |l: &crate::syntax::line::Line| {
+            let after = l.keyword_end(0, "END").filter(|_| !word.is_empty());
+            after.and_then(|e| l.keyword_end(e, word)).is_some()
+        };
+        if ends(&line) {
+            skipped.depth -= 1;
+        } else if !word.is_empty() && word != "TYPE" && line.keyword_end(0, word).is_some() {
+            // A MODULE PROCEDURE opens none, nor does an assignment.
+            let opens = line.keyword_end(0, "MODULE PROCEDURE").is_none()
+                && !st.text.contains(&b'=')
+                && word != "FORALL";
+            skipped.depth += usize::from(opens);
+        } else {
+            let kind = line.classify();
+            if kind.is_header() {
+                skipped.units += 1;
+            } else if kind == Kind::End {
+                if skipped.units == 0 {
+                    // It closes the module, or the unit around a block without end.
+                    return matches!(word, "MODULE" | "SUBMODULE");
+                }
+                skipped.units = skipped.units.saturating_sub(1);
+            }
+        }
+        if skipped.depth > 0 {
+            self.skipped = Some(skipped);
+        }
+        true
+    }
+
+    /// USE of a module that comes with compilers.
+    pub(super) fn use_module(&mut self, st: &Statement, free: bool, pos: usize) {
+        self.keep_comments();
+        let mut line = self.line(st, free, pos);
+        let read = line.used_module();
+        match self.check(read) {
+            Some(text) => self.frame.spec(SpecKind::Use(text), st.whole()),
+            None => self.comments.clear(),
+        }
+        if self.frame.executable || label_of(st).is_some() {
+            self.report(Diagnostic::error(
+                &rules::MISPLACED_STATEMENT,
+                st.whole(),
+                "USE stands before all other specification statements, without a label",
+            ));
+        }
+    }
+}
+
+impl crate::syntax::line::Line<'_> {
+    /// `NAME`, or `NAME, ONLY: names`, in canonical form.
+    fn used_module(&mut self) -> crate::syntax::line::Read<String> {
+        if self.eat(b',') {
+            if !self.keyword("INTRINSIC") {
+                return Err(self.expected("INTRINSIC"));
+            }
+            self.expect(b':')?;
+            self.expect(b':')?;
+        } else if self.eat(b':') {
+            self.expect(b':')?;
+        }
+        let (name, span) = self.expect_name("the name of a module")?;
+        let Some(names) = modules::names(name) else {
+            return Err(Box::new(
+                Diagnostic::error(
+                    &rules::UNSUPPORTED,
+                    span,
+                    format!("the module {name} is not known"),
+                )
+                .label("Farfel knows only modules that come with the compiler")
+                .help("declare what is needed from it here, or put it into COMMON blocks"),
+            ));
+        };
+        let mut text = name.to_owned();
+        let mut wanted: Option<Vec<(String, Span)>> = None;
+        if self.eat(b',') {
+            if !self.keyword("ONLY") {
+                return Err(self.expected("ONLY"));
+            }
+            self.expect(b':')?;
+            let mut list = Vec::new();
+            while !self.done() {
+                let (only, at) = self.expect_name("a name of the module")?;
+                list.push((only.to_owned(), at));
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+            let listed: Vec<&str> = list.iter().map(|(n, _)| n.as_str()).collect();
+            text = format!("{name}, ONLY: {}", listed.join(", "));
+            wanted = Some(list);
+        }
+        self.end()?;
+        for (n, meaning) in names {
+            let at = match &wanted {
+                None => Some(span),
+                Some(list) => list.iter().find(|(w, _)| w == n).map(|(_, at)| *at),
+            };
+            if let Some(at) = at {
+                let sym = self.intern(n, at);
+                meaning.give(&mut self.frame.unit.symbols[sym], at);
+            }
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,132 @@
+//! What must hold for any text at all. The fuzz targets use this file too.
+#![allow(dead_code)]
+
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::ir::{Level, Program, verify};
+use farfel_lang::lints::Lints;
+use farfel_lang::lower::{Stage, lower};
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::resolve::{resolve, resolve_readable};
+use farfel_lang::syntax::{Form, Layout, NoIncludes, count_statements, detect, parse};
+use farfel_lang::{Diagnostic, Sources};
+
+/// Bytes as text, as `farfel build` has it.
+pub fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().copied().map(char::from).collect(),
+    }
+}
+
+/// The form reader ends.
+pub fn lines(text: &str) {
+    let mut sources = Sources::new();
+    let file = sources.add("any", text);
+    let _ = detect(text);
+    for form in [Form::Fixed, Form::Free] {
+        for (line_length, debug_lines) in [(72, false), (132, true)] {
+            let layout = Layout {
+                line_length,
+                debug_lines,
+            };
+            let count = count_statements(&sources, file, form, layout);
+            assert!(count <= text.len() + 1, "{count} statements");
+        }
+    }
+}
+
+/// The parser reports faults in the text; what it reads without prints as what reads the
+/// same.
+pub fn parser(text: &str) {
+    for form in [Form::Fixed, Form::Free] {
+        if let Some(program) = read(text, form) {
+            printed(&program, &|_| ());
+        }
+    }
+}
+
+/// The same for the whole front end; a program without faults goes through all passes.
+pub fn front_end(text: &str) {
+    let mut sources = Sources::new();
+    let file = sources.add("any", text);
+    let mut parsed = parse(&mut sources, file, None, &mut NoIncludes);
+    if any_errors(&parsed.diagnostics) {
+        let found = resolve_readable(&mut parsed.program, &parsed.diagnostics, &Lints::default());
+        places(&sources, &found);
+        return;
+    }
+    let found = resolve(&mut parsed.program);
+    places(&sources, &found);
+    if any_errors(&found) {
+        return;
+    }
+    assert_eq!(
+        verify(&parsed.program, Level::Resolved),
+        Vec::<String>::new()
+    );
+    printed(&parsed.program, &|program| {
+        let found = resolve(program);
+        assert!(!any_errors(&found), "{found:?}");
+    });
+    for stage in [
+        Stage::Lift,
+        Stage::Specialize,
+        Stage::Prune,
+        Stage::Outline,
+        Stage::Stage,
+    ] {
+        let lowered = lower(parsed.program.clone(), stage);
+        places(&sources, &lowered.diagnostics);
+        if any_errors(&lowered.diagnostics) {
+            return;
+        }
+        let _ = print_program(&lowered.program, &Options::default());
+    }
+}
+
+fn read(text: &str, form: Form) -> Option<Program> {
+    let mut sources = Sources::new();
+    let file = sources.add("any", text);
+    let parsed = parse(&mut sources, file, Some(form), &mut NoIncludes);
+    places(&sources, &parsed.diagnostics);
+    (!any_errors(&parsed.diagnostics)).then_some(parsed.program)
+}
+
+/// Faults are in the text, between characters.
+fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
+    for d in diagnostics {
+        let places = d.related.iter().map(|(s, _)| *s).chain([d.span]);
+        for span in places.filter(|s| !s.is_none()) {
+            let file = sources.get(span.file).expect("a file");
+            assert!(
+                file.text
+                    .get(span.start as usize..span.end as usize)
+                    .is_some(),
+                "{d:?}"
+            );
+        }
+    }
+}
+
+/// A program prints, in both forms, as a text that `further` accepts and that prints the
+/// same again.
+fn printed(program: &Program, further: &dyn Fn(&mut Program)) {
+    for form in [Form::Fixed, Form::Free] {
+        let options = Options {
+            form,
+            ..Options::default()
+        };
+        let first = print_program(program, &options);
+        let mut sources = Sources::new();
+        let file = sources.add("printed", first.as_str());
+        let mut again = parse(&mut sources, file, Some(form), &mut NoIncludes);
+        assert!(
+            !any_errors(&again.diagnostics),
+            "{first}\n{:?}",
+            again.diagnostics
+        );
+        let second = print_program(&again.program, &options);
+        assert_eq!(first, second);
+        further(&mut again.program);
+    }
+}

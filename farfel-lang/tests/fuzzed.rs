@@ -1,0 +1,54 @@
+//! What fuzzing has found, and the texts by which it reaches everything, once more.
+//!
+//! `fuzz/corpus` has a folder for each target of `fuzz/fuzz_targets`.
+
+#[path = "common/any_text.rs"]
+mod any_text;
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::Path;
+
+fn replay(target: &str, check: fn(&str)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
+    // A published crate has no such folder.
+    let Ok(entries) = fs::read_dir(folder.join(target)) else {
+        return;
+    };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let text = any_text::text(&fs::read(&path).unwrap());
+        assert!(catch_unwind(|| check(&text)).is_ok(), "{}", path.display());
+    }
+}
+
+#[test]
+fn lines() {
+    replay("lines", any_text::lines);
+}
+
+#[test]
+fn parser() {
+    replay("parser", any_text::parser);
+}
+
+#[test]
+fn front_end() {
+    replay("front_end", any_text::front_end);
+}
+
+/// The programs of the other tests have to go through as well.
+#[test]
+fn test_programs() {
+    for folder in ["tests/programs", "../tests/programs"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let text = any_text::text(&fs::read(&path).unwrap());
+                any_text::lines(&text);
+                any_text::front_end(&text);
+            }
+        }
+    }
+}

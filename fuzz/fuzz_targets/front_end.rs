@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../../farfel-lang/tests/common/any_text.rs"]
+mod any_text;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| any_text::front_end(&any_text::text(data)));
