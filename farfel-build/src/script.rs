@@ -294,6 +294,9 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     };
     let mut flags = gfortran::flags(config, &profile);
     flags.push("-c".into());
+    for (_, file) in toolchain::files_of(&flags) {
+        cargo.watch(&file);
+    }
     if !compiler.machine.contains("mingw") {
         flags.push("-fPIC".into());
     }

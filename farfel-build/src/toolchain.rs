@@ -4,6 +4,7 @@ use crate::cache::{Entry, Key};
 use crate::process::{self, Limits};
 use crate::{Config, Error, remember};
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -234,10 +235,30 @@ fn command(path: &Path) -> Command {
     command
 }
 
+/// The files that flags name and whose contents decide what is compiled, each with its flag:
+/// `-fprofile-use=FILE`, `@FILE`, `-include FILE`.
+pub(crate) fn files_of(flags: &[String]) -> impl Iterator<Item = (&str, PathBuf)> {
+    flags.iter().filter_map(|flag| {
+        let name = match flag.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => value,
+            _ => flag.strip_prefix('@').unwrap_or(flag),
+        };
+        let file = PathBuf::from(name);
+        file.is_file().then_some((flag.as_str(), file))
+    })
+}
+
 impl Compiler {
-    /// What distinguishes it from other compilers. No path is in it.
+    /// What distinguishes it, with some flags, from other compilers, and with the same flags
+    /// elsewhere: the files that they name are a part of it. No other path is in it.
     pub(crate) fn identity(&self, flags: &[String]) -> String {
         let mut identity = format!("{} {}", self.version, self.machine);
+        for (flag, file) in files_of(flags) {
+            // What cannot be read is the compiler's to complain of.
+            if let Ok(bytes) = std::fs::read(&file) {
+                let _ = write!(identity, "\n{flag} {}", blake3::hash(&bytes).to_hex());
+            }
+        }
         if flags.iter().any(|f| f.ends_with("=native")) {
             // What that means depends on the machine.
             let mut command = self.command();
@@ -483,5 +504,40 @@ mod tests {
             answers.others[i] = real;
         }
         assert_eq!(recall(&compiler.path, &Entry::one(ANSWERS, "{}")), None);
+    }
+
+    #[test]
+    fn files_that_flags_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let compiler = Compiler {
+            path: "gfortran".into(),
+            version: "12.2.0".into(),
+            machine: "x86_64-linux-gnu".into(),
+            libraries: Libraries::default(),
+        };
+        let (profile, more, macros) = (file("p", "1"), file("m", "2"), file("i", "3"));
+        let flags = [
+            "-O2".to_owned(),
+            format!("-fprofile-use={profile}"),
+            format!("@{more}"),
+            "-include".to_owned(),
+            macros,
+            format!("-fprofile-use={}", dir.path().display()),
+            "-DX=none".to_owned(),
+        ];
+        assert_eq!(files_of(&flags).count(), 3);
+        let mut known = vec![compiler.identity(&flags)];
+        for name in ["p", "m", "i"] {
+            file(name, "other");
+            let now = compiler.identity(&flags);
+            assert!(!known.contains(&now), "{name}");
+            known.push(now);
+        }
+        assert_eq!(compiler.identity(&flags[..1]), "12.2.0 x86_64-linux-gnu");
     }
 }

@@ -144,7 +144,16 @@ fn comments_are_no_change() {
     }
     assert_eq!(p.made(), ["compile zeta: changed: lines"]);
     assert!(bindings(&p.results()).contains("`fortran/c.f:21`"));
-    // With debug information the rest does, too.
+    // With counts of what ran, or debug information, the rest does, too.
+    let covered = p.clone().with("FARFEL_FFLAGS", "--coverage");
+    assert_eq!(covered.made().len(), 9, "{:?}", covered.steps());
+    covered.edit("src/a.ff", "C     New.\n", "C     New.\nC     One.\n");
+    let made = covered.made();
+    assert!(
+        made.contains(&"compile alpha: changed: lines".to_owned()),
+        "{made:?}"
+    );
+    covered.edit("src/a.ff", "C     New.\nC     One.\n", "C     New.\n");
     let debug = p.with("DEBUG", "true");
     assert_eq!(debug.made().len(), 9, "{:?}", debug.steps());
     debug.edit("src/a.ff", "C     New.\n", "C     New.\nC     More.\n");
@@ -218,6 +227,15 @@ fn other_tools_and_flags_make_everything_again() {
     };
     let flagged = p.clone().with("FARFEL_FFLAGS", "-fno-inline");
     assert_eq!(count(&flagged, "flags"), (6, 3, 9));
+    // A file that a flag names.
+    let options = dir.path().join("options");
+    fs::write(&options, "-fno-inline").unwrap();
+    let named = p
+        .clone()
+        .with("FARFEL_FFLAGS", format!("@{}", options.display()));
+    assert_eq!(count(&named, "flags"), (6, 3, 9));
+    fs::write(&options, "-fno-inline -fwrapv").unwrap();
+    assert_eq!(count(&named, "compiler"), (6, 3, 9));
     let optimised = p.clone().with("OPT_LEVEL", "1");
     assert_eq!(count(&optimised, "flags"), (6, 3, 9));
     // The same flags again: the cache has them.
