@@ -78,12 +78,14 @@ mod pipeline;
 mod plan;
 mod preprocess;
 mod process;
+mod reading;
 mod remember;
 pub mod render;
 mod rustdoc;
 mod script;
 mod sources;
 mod stage;
+pub mod storage;
 pub mod timings;
 pub mod toolchain;
 pub mod tools;
@@ -273,6 +275,21 @@ pub fn call_graph(
     Ok((graph, staged.report))
 }
 
+/// COMMON blocks and EQUIVALENCE classes, of files or, without them, of the project, as they
+/// are written.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what lowering and the AD tool would find.
+pub fn storage(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(storage::Storage, Report), Error> {
+    let read = read(files, config)?;
+    let real = if config.real_kind == 8 { 8 } else { 4 };
+    Ok((storage::Storage::of(&read.program, real), read.report))
+}
+
 /// The steps of a build, of files or, without them, of the project. The notes have the
 /// beginning of a hash of all sources that the step depends on: as long as it stays,
 /// so does what the step makes.
@@ -293,19 +310,24 @@ pub fn plan(files: Option<&[PathBuf]>, config: &Config) -> Result<(graph::Graph,
     Ok((graph, staged.report))
 }
 
+/// The program in files, or that of the project.
+fn read(files: Option<&[PathBuf]>, config: &Config) -> Result<pipeline::Read, Error> {
+    config.check()?;
+    match files {
+        Some(files) => pipeline::read(files, config, Goal::Program, &mut Vec::new()),
+        None => {
+            let found = sources::find(config)?;
+            pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())
+        }
+    }
+}
+
 /// What lowering makes of files, or of the project, and what the user wrote in them.
 fn staged(
     files: Option<&[PathBuf]>,
     config: &Config,
 ) -> Result<(Staged, Vec<pipeline::Written>), Error> {
-    config.check()?;
-    let mut read = match files {
-        Some(files) => pipeline::read(files, config, Goal::Program, &mut Vec::new())?,
-        None => {
-            let found = sources::find(config)?;
-            pipeline::read(&found.files, config, Goal::Library, &mut Vec::new())?
-        }
-    };
+    let mut read = read(files, config)?;
     let is_library = !has_main(&read.program);
     let exports = config.exports.as_deref().filter(|_| is_library);
     let written = std::mem::take(&mut read.written);

@@ -4,6 +4,7 @@
 use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
 use crate::preprocess::{self, Outcome};
+use crate::reading::parse_all;
 use crate::sources::{self, Includes};
 use crate::{Config, Error, Report};
 use farfel_lang::diagnostic::any_errors;
@@ -12,7 +13,7 @@ use farfel_lang::ir::{Name, Program, Request, UnitKind};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::syntax::{Parsed, ReadOptions, parse_with};
+use farfel_lang::syntax::{Parsed, ReadOptions};
 use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +61,7 @@ pub(crate) fn read(
 ) -> Result<Read, Error> {
     let mut sources = Sources::new();
     let mut includes = Includes::new(config);
-    let mut parsed = Vec::new();
+    let mut texts = Vec::new();
     for path in files {
         let text = sources::read(path).map_err(Error::io(path))?;
         let name = sources::shown(config, path);
@@ -71,27 +72,27 @@ pub(crate) fn read(
             ..config.read_options()
         };
         let id = sources.add(name, text);
-        let id = match preprocess::run(path, id, form, &mut sources, &mut includes, config)? {
-            Outcome::Plain => id,
-            Outcome::Done(id) => id,
-            Outcome::Faults(diagnostics) => {
-                let program = Program::default();
-                parsed.push((
-                    path,
-                    Parsed {
-                        program,
-                        diagnostics,
-                    },
-                ));
-                continue;
-            }
-        };
-        parsed.push((path, parse_with(&mut sources, id, &options, &mut includes)));
+        texts.push(
+            match preprocess::run(path, id, form, &mut sources, &mut includes, config)? {
+                Outcome::Plain => Ok((id, options)),
+                Outcome::Done(id) => Ok((id, options)),
+                Outcome::Faults(diagnostics) => Err(diagnostics),
+            },
+        );
     }
+    let readable: Vec<_> = texts.iter().flatten().copied().collect();
+    let mut parsed = parse_all(&readable, &mut sources, &mut includes).into_iter();
     included.extend(includes.reached.iter().cloned());
     let mut program = Program::default();
     let mut diagnostics = Vec::new();
-    for (path, file) in parsed {
+    for (path, text) in files.iter().zip(texts) {
+        let nothing = |diagnostics| Parsed {
+            program: Program::default(),
+            diagnostics,
+        };
+        let file = text.map_or_else(nothing, |_| {
+            parsed.next().unwrap_or_else(|| nothing(Vec::new()))
+        });
         // A file that another one includes is a part of that one, whatever its name ends
         // in.
         if !includes.is_reached(path) || files.len() == 1 {

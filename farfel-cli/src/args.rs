@@ -95,6 +95,8 @@ pub enum Command {
     Explain(Explain),
     /// Show who calls whom and which derivatives that takes, or the steps of a build
     Graph(Graph),
+    /// Show where variables lie in COMMON and EQUIVALENCE
+    Storage(Storage),
     /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
     Tapenade(Tapenade),
     /// Look after the results of earlier builds that are kept
@@ -434,6 +436,31 @@ pub enum GraphFormat {
     Mermaid,
     Dot,
     Svg,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    farfel storage                        the COMMON blocks of the project, unit by unit\n  \
+    farfel storage old.f more.f           those of files, as one program\n  \
+    farfel storage --format json          for other programs")]
+pub struct Storage {
+    /// What to read, as one program; without, the sources of the project
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// As what: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(hide_possible_values = true)]
+    pub format: StorageFormat,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    #[command(flatten)]
+    pub project: OneProject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StorageFormat {
+    Text,
+    Json,
 }
 
 /// One package, for what shows things.

@@ -20,7 +20,6 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod callgraph;
-pub mod constant;
 pub mod dataflow;
 pub mod diagnostic;
 pub mod effects;

@@ -59,7 +59,7 @@ pub fn rank(unit: &Unit, e: &Expr) -> usize {
         ExprKind::Var(s) => unit.symbols[*s].dims.len(),
         ExprKind::Element(_, subscripts) => subscripts
             .iter()
-            .filter(|s| matches!(s.kind, ExprKind::Range(..)))
+            .filter(|s| matches!(s.kind, ExprKind::Range(..)) || rank(unit, s) > 0)
             .count(),
         ExprKind::Array(_) => 1,
         // Functions take and give scalars, but for intrinsic ones, which go by elements.
@@ -111,17 +111,11 @@ fn intrinsic_type(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> Option<Type> {
             ExprKind::Keyword(_, value) => &**value,
             _ => e,
         });
-    let Some(kind) = kind.and_then(|e| crate::constant::integer(&unit.symbols, e)) else {
+    let Some(kind) = kind.and_then(|e| crate::storage::constant::integer(unit, e)) else {
         return Some(ty);
     };
     let kind = u8::try_from(kind).ok()?;
-    Some(match ty {
-        Type::Integer(_) => Type::Integer(kind),
-        Type::Real(_) => Type::Real(kind),
-        Type::Complex(_) => Type::Complex(kind),
-        Type::Logical(_) => Type::Logical(kind),
-        Type::Character => Type::Character,
-    })
+    Some(ty.with_kind(kind))
 }
 
 /// The first element of an array constructor, through implied DOs.

@@ -44,6 +44,28 @@ fn each_intrinsic_function_has_its_copy() {
     assert_eq!(units, ["P", "APPLY_1SIN", "APPLY_1COS"]);
 }
 
+/// A nested subprogram that needs nothing around it is passed to a procedure of which no
+/// text is known, as any other is.
+#[test]
+fn nested_subprograms_reach_what_is_not_in_the_program() {
+    let text = printed(
+        "      PROGRAM P
+      EXTERNAL TWICE
+        FUNCTION CUBE(X)
+          CUBE = X**3
+        END
+      CALL TWICE(CUBE, 2.0)
+      END
+",
+        Stage::Stage,
+    );
+    let library = "      SUBROUTINE TWICE(F, X)
+      PRINT *, INT(F(F(X)))
+      END
+";
+    assert_eq!(run(&(text + library)).unwrap().trim(), "512");
+}
+
 /// The five requests, in the order of section 3.2 of the paper, with what they are
 /// differentiated by.
 #[test]
@@ -479,4 +501,45 @@ fn normal(out: &str) -> String {
         _ => w.to_owned(),
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Directives and comments go where their statements go.
+#[test]
+fn directives_move_with_their_statements() {
+    let text = "      SUBROUTINE OUTER(X, N)
+      DIMENSION X(N)
+        SUBROUTINE INNER(K)
+C$OMP PARALLEL DO
+C$OMP+ PRIVATE(I)
+        DO I = 1, N ! all
+CDIR$ IVDEP
+          X(I) = K
+        END DO
+C$OMP END PARALLEL DO
+        END
+      ADF(TANGENT(X) = 1)
+C$OMP SIMD
+      DO I = 1, N
+        X(I) = X(I)**2
+      END DO
+      END ADF(D = TANGENT(X(1)))
+!$    CALL INNER(3)
+      CALL INNER(2)
+      END
+";
+    for stage in [Stage::Lift, Stage::Prune, Stage::Outline, Stage::Stage] {
+        let text = printed(text, stage);
+        let inner = "C$OMP PARALLEL DO PRIVATE(I)
+      DO I = 1, N ! all
+CDIR$ IVDEP
+        X(I) = K
+      END DO
+C$OMP END PARALLEL DO
+";
+        assert!(text.contains(inner), "{text}");
+        assert!(text.contains("C$OMP SIMD\n"), "{text}");
+        let (_, after) = text.split_once("C$OMP SIMD\n").unwrap();
+        assert!(after.trim_start().starts_with("DO I = 1, N\n"), "{text}");
+        assert!(text.contains("C$    CALL INNER(3)\n"), "{text}");
+    }
 }

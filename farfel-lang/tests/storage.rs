@@ -56,6 +56,32 @@ fn values_of_constants() {
         ("INTEGER C", "IDIM(3, 5) + IDIM(5, 3)", int(2)),
         ("INTEGER C", "LEN(S)", int(7)),
         ("INTEGER C", "2147483647 + 1", None),
+        ("INTEGER C", "9223372036854775807 + 1", None),
+        ("INTEGER C", "C + 1", None),
+        ("INTEGER C", "UNKNOWN(3)", None),
+        ("INTEGER C", "KIND(1.0D0)*10 + KIND(D)", int(88)),
+        ("INTEGER C", "KIND(1.0)*10 + KIND((1.0, 2.0D0))", int(48)),
+        (
+            "INTEGER C",
+            "SELECTED_REAL_KIND(6)*10 + SELECTED_REAL_KIND(15, 307)",
+            int(48),
+        ),
+        (
+            "INTEGER C",
+            "SELECTED_REAL_KIND(18)*10 + SELECTED_REAL_KIND(R=400)",
+            int(110),
+        ),
+        (
+            "INTEGER C",
+            "SELECTED_REAL_KIND(33) + SELECTED_INT_KIND(10)",
+            int(24),
+        ),
+        ("INTEGER C", "Z'7F' + 1_8", int(128)),
+        (
+            "INTEGER*8 C",
+            "INT(2.0E9, 8)*2",
+            Some(Value::Integer(4_000_000_000, 8)),
+        ),
         (
             "INTEGER*8 C",
             "2147483647",
@@ -98,8 +124,10 @@ fn values_of_constants() {
             "
       SUBROUTINE S1
       CHARACTER S*7
+      DOUBLE PRECISION D
       {declaration}
-      PARAMETER (C = {expression})
+      PARAMETER (C =
+     + {expression})
       END"
         ));
         let unit = &p.units[0];

@@ -1,4 +1,4 @@
-//! `farfel graph` and `farfel build --timings`, from outside.
+//! `farfel graph`, `farfel storage` and `farfel build --timings`, from outside.
 
 use std::fs;
 use std::path::Path;
@@ -371,4 +371,97 @@ fn timings_need_something_that_leaves_them() {
         "{}",
         stderr(&output)
     );
+}
+
+const SHAPES: &str = "\
+SUBROUTINE INIT
+DOUBLE PRECISION T
+COMMON /STATE/ N, M, T, X(3)
+COMMON W
+EQUIVALENCE (X(2), PEAK)
+T = 0
+END
+SUBROUTINE STEP
+DOUBLE PRECISION S
+COMMON /STATE/ N, M, S
+COMMON W
+CHARACTER C*4, D*2
+EQUIVALENCE (C(3:4), D)
+S = S + 1
+END
+";
+
+#[test]
+fn storage_is_a_table_of_blocks_by_unit() {
+    let dir = sandbox();
+    write(dir.path(), "shapes.ff", fixed(SHAPES));
+    farfel(dir.path())
+        .args(["storage", "shapes.ff"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+Blank COMMON: 4 bytes
+  INIT, STEP
+          0       4  W  REAL
+COMMON /STATE/: 28 bytes
+  INIT
+          0       4  N     INTEGER
+          4       4  M     INTEGER
+          8       8  T     DOUBLE PRECISION
+         16      12  X     REAL
+         20       4  PEAK  REAL, by EQUIVALENCE
+  STEP: 16 bytes
+          0       4  N  INTEGER
+          4       4  M  INTEGER
+          8       8  S  DOUBLE PRECISION
+EQUIVALENCE in STEP: 4 bytes
+          0       4  C  CHARACTER
+          2       2  D  CHARACTER
+
+"#]]);
+}
+
+#[test]
+fn storage_of_a_project_counts_with_its_sizes() {
+    let dir = sandbox();
+    let text = "SUBROUTINE S\nCOMMON /C/ X\nX = 1\nEND\n";
+    package(
+        dir.path(),
+        &[("fortran/s.f", text)],
+        "[package.metadata.farfel]\nreal-kind = 8\n",
+    );
+    farfel(dir.path())
+        .args(["storage", "--format", "json"])
+        .assert()
+        .success()
+        .stderr_eq("")
+        .stdout_eq(str![[r#"
+{
+  "common": [
+    {
+      "name": "C",
+      "bytes": 8,
+      "shapes": [
+        {
+          "units": [
+            "S"
+          ],
+          "bytes": 8,
+          "variables": [
+            {
+              "name": "X",
+              "type": "REAL",
+              "offset": 0,
+              "bytes": 8,
+              "equivalence": false
+            }
+          ]
+        }
+      ]
+    }
+  ],
+  "equivalence": []
+}
+
+"#]]);
 }

@@ -11,6 +11,7 @@ mod explain;
 mod graph;
 mod new;
 mod run;
+mod storage;
 mod tapenade;
 mod test;
 
@@ -35,6 +36,7 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Fmt(args) => fmt::run(&args, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Graph(args) => graph::run(&args, shell),
+        Command::Storage(args) => storage::run(&args, shell),
         Command::Tapenade(args) => tapenade::run(&args, shell),
         Command::Cache(args) => cache::run(&args.action, shell),
         Command::Doctor(args) => doctor::run(&args, shell),

@@ -40,6 +40,19 @@ impl Type {
         matches!(self, Type::Integer(_) | Type::Real(_) | Type::Complex(_))
     }
 
+    /// The same type, of another kind: that of [`Type::Complex`] is the size of one part. A
+    /// CHARACTER stays one.
+    #[must_use]
+    pub fn with_kind(self, kind: u8) -> Type {
+        match self {
+            Type::Integer(_) => Type::Integer(kind),
+            Type::Real(_) => Type::Real(kind),
+            Type::Complex(_) => Type::Complex(kind),
+            Type::Logical(_) => Type::Logical(kind),
+            Type::Character => Type::Character,
+        }
+    }
+
     /// The type of an arithmetic operation on two numeric types (ANSI X3.9-1978, 6.1.4).
     ///
     /// ```

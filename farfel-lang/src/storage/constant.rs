@@ -13,6 +13,7 @@
 //! ```
 
 use super::value::{self, Computed, Value};
+use crate::intrinsics::Intrinsic;
 use crate::ir::{Class, Dim, Expr, ExprKind, Place, SpecKind, SymId, Type, UnOp, Unit};
 use crate::source::Span;
 use std::cell::{Cell, RefCell};
@@ -75,6 +76,8 @@ pub struct Constants<'a> {
     pub unit: &'a Unit,
     /// The unit around it.
     around: Option<&'a Constants<'a>>,
+    /// Bytes of a default REAL.
+    real: u8,
     /// `None` for what has no value.
     known: RefCell<HashMap<SymId, Option<Value>>>,
     /// Named constants that are being worked out, each for the one before.
@@ -94,11 +97,21 @@ impl<'a> Constants<'a> {
         Constants {
             unit,
             around: None,
+            real: 4,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
             endless: RefCell::default(),
             loops: RefCell::default(),
+        }
+    }
+
+    /// The same, with a default REAL of so many bytes, as the setting `real-kind` wants it.
+    #[must_use]
+    pub fn with_real(self, bytes: u8) -> Self {
+        Constants {
+            real: bytes,
+            ..self
         }
     }
 
@@ -110,6 +123,7 @@ impl<'a> Constants<'a> {
         Constants {
             unit,
             around: Some(self),
+            real: self.real,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
@@ -187,7 +201,11 @@ impl<'a> Constants<'a> {
             None => Some(1),
             Some(e) => self.integer(e),
         };
-        s.ty.map_or(Ok(None), |ty| value::convert(v, ty, length))
+        match s.ty {
+            Some(ty) => value::convert(v, ty, length),
+            // Before names are resolved.
+            None => Ok(Some(v)),
+        }
     }
 
     /// Lower and upper bound of a dimension from 0, where constants tell.
@@ -209,13 +227,33 @@ impl<'a> Constants<'a> {
         (low, d.upper.as_ref().and_then(|e| self.integer(e)))
     }
 
+    /// The type as it is stored.
+    fn stored(&self, ty: Type) -> Type {
+        match ty {
+            Type::Real(4) => Type::Real(self.real),
+            Type::Complex(4) => Type::Complex(self.real),
+            ty => ty,
+        }
+    }
+
+    /// At multiples of how many bytes a variable begins.
+    pub(super) fn alignment(&self, id: SymId) -> i64 {
+        match self.unit.symbols[id].ty.map(|ty| self.stored(ty)) {
+            Some(Type::Real(10) | Type::Complex(10)) => 16,
+            Some(Type::Integer(n) | Type::Real(n) | Type::Complex(n) | Type::Logical(n)) => {
+                i64::from(n).max(1)
+            }
+            Some(Type::Character) | None => 1,
+        }
+    }
+
     /// Bytes of a variable that is no array, or of an element.
     pub fn element_size(&self, id: SymId) -> Option<i64> {
         let s = &self.unit.symbols[id];
         if let Place::Host(outer) = s.place {
             return self.around?.element_size(outer);
         }
-        match s.ty? {
+        match self.stored(s.ty?) {
             // Ten bytes of a REAL*10 stand in sixteen.
             Type::Real(10) => Some(16),
             Type::Complex(10) => Some(32),
@@ -302,17 +340,24 @@ impl<'a> Constants<'a> {
                 return Some(Value::Complex(re.number()?, im.number()?, kind));
             }
             ExprKind::Logical(b) => return Some(Value::Logical(*b)),
+            ExprKind::Kind(e, kind) => match e.kind {
+                ExprKind::Int(n) => value::integer(n.into(), *kind),
+                ExprKind::Logical(b) => return Some(Value::Logical(b)),
+                _ => return None,
+            },
+            ExprKind::Bits(text) => return bits(text),
             ExprKind::Char(s) => return Some(Value::Character(s.clone())),
             ExprKind::Var(s) => return self.variable(*s),
             ExprKind::Element(s, subscripts) => {
                 self.element(e.span, *s, subscripts, seen);
                 return None;
             }
-            ExprKind::Call(s, args) => self.call(*s, args, seen),
+            // The parser asks for kinds before names are resolved.
+            ExprKind::Call(s, args) | ExprKind::Apply(s, args) => self.call(*s, args, seen),
             ExprKind::Substring(base, from, to) => {
                 return self.substring(base, from.as_deref(), to.as_deref(), seen);
             }
-            ExprKind::Paren(a) => return self.evaluate(a, seen),
+            ExprKind::Paren(a) | ExprKind::Keyword(_, a) => return self.evaluate(a, seen),
             // The most negative number is written as the negative of one too large.
             ExprKind::Unary(UnOp::Minus, a) if a.kind == ExprKind::Int(1 << 31) => {
                 return Some(Value::Integer(i32::MIN.into(), 4));
@@ -411,25 +456,89 @@ impl<'a> Constants<'a> {
     }
 
     fn call(&self, s: SymId, args: &[Expr], seen: &mut dyn Observer) -> Computed {
-        let Class::Intrinsic(i) = self.unit.symbols[s].class else {
+        let symbol = &self.unit.symbols[s];
+        let called = match symbol.class {
+            Class::Intrinsic(i) => Some(i),
+            Class::Unknown if !symbol.is_array() => Intrinsic::find(&symbol.name),
+            _ => None,
+        };
+        let Some(i) = called else {
             args.iter().for_each(|a| self.look(a, seen));
             return Ok(None);
         };
-        let values: Vec<Option<Value>> = args.iter().map(|a| self.evaluate(a, seen)).collect();
-        // The length of a variable is known where its value is not.
-        if let ("LEN", [Expr { kind, .. }]) = (i.name, args)
-            && let ExprKind::Var(v) | ExprKind::Element(v, _) = kind
-            && self.unit.symbols[*v].is_variable()
-            && self.unit.symbols[*v].ty == Some(Type::Character)
+        // The length and the kind of a variable are known where its value is not.
+        if let ("LEN" | "KIND", [a]) = (i.name, args)
+            && let Some(n) = self.inquiry(i.name, a)
         {
-            return Ok(self.element_size(*v).map(|n| Value::Integer(n, 4)));
+            return Ok(Some(Value::Integer(n, 4)));
         }
-        let Some(values) = values.into_iter().collect::<Option<Vec<_>>>() else {
+        let values: Vec<Option<Value>> = args.iter().map(|a| self.evaluate(a, seen)).collect();
+        let Some(mut values) = values.into_iter().collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
-        let types: Vec<Type> = values.iter().map(Value::ty).collect();
-        value::intrinsic(i.name, &values, i.result_type(&types))
+        let keyword = |a: &Expr| match &a.kind {
+            ExprKind::Keyword(k, _) => Some(k.clone()),
+            _ => None,
+        };
+        let position = |word: &str, place: Option<usize>| {
+            let named = args
+                .iter()
+                .position(|a| keyword(a).is_some_and(|k| k == word));
+            named.or(place.filter(|p| args.get(*p).is_some_and(|a| keyword(a).is_none())))
+        };
+        if i.name == "SELECTED_REAL_KIND" {
+            let of = |word, place| {
+                let value = position(word, Some(place)).map(|p| values[p].integer());
+                value.unwrap_or(Some(0))
+            };
+            let (digits, range) = (of("P", 0), of("R", 1));
+            return Ok(digits.zip(range).map(|(p, r)| value::real_kind(p, r)));
+        }
+        let kind = match i.kind_at {
+            Some(at) => position("KIND", Some(at.into())),
+            None => None,
+        };
+        let kind = kind.map(|p| values.remove(p));
+        let ty = i.result_type(&values.iter().map(Value::ty).collect::<Vec<_>>());
+        let ty = match kind {
+            None => Some(ty),
+            Some(kind) => kind
+                .integer()
+                .and_then(|k| u8::try_from(k).ok())
+                .map(|k| ty.with_kind(k)),
+        };
+        ty.map_or(Ok(None), |ty| value::intrinsic(i.name, &values, ty))
     }
+
+    /// What is known of a variable, not of its value.
+    fn inquiry(&self, name: &str, e: &Expr) -> Option<i64> {
+        let v = match &e.kind {
+            ExprKind::Var(v) | ExprKind::Element(v, _) => *v,
+            _ => return None,
+        };
+        let s = &self.unit.symbols[v];
+        match (name, s.ty?) {
+            ("LEN", Type::Character) if s.is_variable() => self.element_size(v),
+            ("KIND", Type::Character) => Some(1),
+            ("KIND", Type::Integer(k) | Type::Real(k) | Type::Complex(k) | Type::Logical(k)) => {
+                Some(k.into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `Z'FF'`, `O'17'`, `B'101'`; those that no default INTEGER holds have no value here.
+fn bits(text: &str) -> Option<Value> {
+    let radix = match text.bytes().next()? {
+        b'Z' => 16,
+        b'O' => 8,
+        b'B' => 2,
+        _ => return None,
+    };
+    let digits = text.get(1..)?.trim_matches('\'');
+    let n = i32::from_str_radix(digits, radix).ok()?;
+    Some(Value::Integer(n.into(), 4))
 }
 
 /// `1.5`, `1.E-3`, `0.5D0`, `1Q0`

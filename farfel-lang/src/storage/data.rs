@@ -362,6 +362,10 @@ impl Checker<'_> {
             );
             return;
         }
+        // Bits and characters without type go anywhere.
+        if let ExprKind::Bits(_) | ExprKind::Hollerith(_) = plain.kind {
+            return;
+        }
         let (Some(ty), Some(v)) = (s.ty, self.constants.value(value)) else {
             return;
         };

@@ -71,9 +71,14 @@ pub struct Overlap {
 impl Layout {
     /// The storage of a resolved program.
     pub fn of(program: &Program) -> Self {
+        Self::with_real(program, 4)
+    }
+
+    /// The same, with a default REAL of so many bytes.
+    pub fn with_real(program: &Program, bytes: u8) -> Self {
         let mut layout = Layout::default();
         for unit in &program.units {
-            layout.add_all(&Constants::of(unit));
+            layout.add_all(&Constants::of(unit).with_real(bytes));
         }
         layout
     }

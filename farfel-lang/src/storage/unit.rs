@@ -1,14 +1,14 @@
 //! Where the variables of one unit lie that share storage: COMMON and EQUIVALENCE.
 
 use super::constant::Constants;
-use crate::ir::{Expr, Name, Place, SpecKind, SymId, Type, Unit};
+use crate::ir::{Expr, Name, Place, SpecKind, SymId, Unit};
 use crate::source::Span;
 use std::collections::HashMap;
 
 /// The storage of the variables of a unit that stand in COMMON or EQUIVALENCE. All others
 /// have storage of their own.
 ///
-/// Sizes are those of the types as written, and offsets those of gfortran: in COMMON every
+/// Sizes are those of the types as written (see [`Constants::with_real`]), and offsets those of gfortran: in COMMON every
 /// variable starts at a multiple of what its type wants, behind unused bytes where it must.
 #[derive(Debug, Clone, Default)]
 pub struct UnitStorage {
@@ -163,6 +163,25 @@ impl UnitStorage {
         self.overlapping(sym).next().is_none()
     }
 
+    /// The groups of variables that share storage, each with another one of its group.
+    pub fn tangles(&self) -> Vec<Vec<SymId>> {
+        let mut found: Vec<Vec<SymId>> = Vec::new();
+        for area in self.areas.iter().filter(|a| a.tangled) {
+            let mut group: Vec<SymId> = Vec::new();
+            let mut end = 0;
+            for m in area.members.iter().filter(|m| m.size > 0) {
+                if m.start >= end {
+                    found.push(std::mem::take(&mut group));
+                }
+                group.push(m.sym);
+                end = end.max(m.start.saturating_add(m.size));
+            }
+            found.push(group);
+        }
+        found.retain(|g| g.len() > 1);
+        found
+    }
+
     /// The other variables that share storage with one.
     pub fn overlapping(&self, sym: SymId) -> impl Iterator<Item = SymId> {
         let spot = self.spot(sym);
@@ -216,17 +235,6 @@ fn blocks(unit: &Unit) -> Vec<(&Name, Vec<(SymId, Span)>)> {
         }
     }
     found
-}
-
-/// At multiples of how many bytes a variable of a type begins.
-fn alignment(ty: Option<Type>) -> i64 {
-    match ty {
-        Some(Type::Real(10) | Type::Complex(10)) => 16,
-        Some(Type::Integer(n) | Type::Real(n) | Type::Complex(n) | Type::Logical(n)) => {
-            i64::from(n).max(1)
-        }
-        Some(Type::Character) | None => 1,
-    }
 }
 
 struct Builder<'a> {
@@ -301,7 +309,7 @@ impl Builder<'_> {
         // Where the next variable goes.
         let mut next = 0i64;
         for &(sym, span) in members {
-            let align = alignment(unit.symbols[sym].ty);
+            let align = self.constants.alignment(sym);
             if let Some(spot) = self.storage.spot(sym) {
                 if spot.area == area {
                     let wanted = next.saturating_add((align - next % align) % align);
@@ -382,7 +390,7 @@ impl Builder<'_> {
         let mut padding = 0i64;
         let mut before = 1;
         for &(start, s) in class {
-            let align = alignment(self.constants.unit.symbols[s].ty);
+            let align = self.constants.alignment(s);
             if start.rem_euclid(align) != 0 {
                 let more = align - start.saturating_add(padding).rem_euclid(align);
                 if more % before != 0 {

@@ -266,6 +266,18 @@ fn compare(op: BinOp, a: &Value, b: &Value) -> Option<bool> {
     })
 }
 
+/// SELECTED_REAL_KIND
+pub(super) fn real_kind(digits: i64, range: i64) -> Value {
+    let kind = match (digits, range) {
+        (..=6, ..=37) => 4,
+        (..=15, ..=307) => 8,
+        (..=18, ..=4931) => 10,
+        (..=33, ..=4931) => 16,
+        _ => -1,
+    };
+    Value::Integer(kind, 4)
+}
+
 /// The value of a reference to the intrinsic function `name`, whose result has the type `ty`.
 pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
     use Value::{Character, Integer, Logical, Real};
@@ -306,24 +318,17 @@ pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
             }
             Type::Character => Some(Integer(1, 4)),
         }),
-        ("SELECTED_REAL_KIND", ..) => Ok(match ints.as_deref() {
-            Some([p] | [p, _]) if *p <= 6 => Some(4),
-            Some([p] | [p, _]) if *p <= 15 => Some(8),
-            _ => None,
-        }
-        .filter(|_| {
-            ints.as_deref()
-                .is_some_and(|l| l.get(1).is_none_or(|r| *r <= 37))
-        })
-        .map(|k| Integer(k, 4))),
-        ("SELECTED_INT_KIND", _, Some(&[r]), _) => Ok(Some(match r {
-            ..=2 => 1,
-            3..=4 => 2,
-            5..=9 => 4,
-            10..=18 => 8,
-            _ => return Ok(None),
-        })
-        .map(|k| Integer(k, 4))),
+        ("SELECTED_INT_KIND", _, Some(&[r]), _) => Ok(Some(Integer(
+            match r {
+                ..=2 => 1,
+                3..=4 => 2,
+                5..=9 => 4,
+                10..=18 => 8,
+                19..=38 => 16,
+                _ => -1,
+            },
+            4,
+        ))),
         ("IAND", _, Some(&[a, b]), _) => as_type(Integer(a & b, 8)),
         ("IOR", _, Some(&[a, b]), _) => as_type(Integer(a | b, 8)),
         ("IEOR", _, Some(&[a, b]), _) => as_type(Integer(a ^ b, 8)),

@@ -4,7 +4,7 @@ use super::expr::WORDS;
 use super::form::CHAR;
 use super::line::{Line, Read};
 use super::trace::Piece;
-use crate::constant;
+use crate::storage::constant;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, Name};
 use crate::source::Span;
@@ -90,7 +90,7 @@ impl Line<'_> {
             Some((n, _)) => Some(n),
             None => {
                 let (sym, span) = self.expect_sym("a kind")?;
-                constant::integer(&self.frame.unit.symbols, &Expr::var(sym, span))
+                constant::integer(&self.frame.unit, &Expr::var(sym, span))
             }
         };
         match value.and_then(|n| u8::try_from(n).ok()) {

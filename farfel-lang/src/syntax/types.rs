@@ -1,7 +1,7 @@
 //! Types as declarations write them, and IMPLICIT.
 
 use super::line::{Line, Read};
-use crate::constant;
+use crate::storage::constant;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, SpecKind, Type};
 use crate::source::Span;
@@ -60,7 +60,7 @@ impl Line<'_> {
     fn kind(&mut self) -> Read<i64> {
         let before = self.frame.unit.symbols.len();
         let e = self.expr()?;
-        let value = constant::integer(&self.frame.unit.symbols, &e);
+        let value = constant::integer(&self.frame.unit, &e);
         // The type says the number; nothing names KIND any more.
         self.frame.unit.symbols.truncate(before);
         value.ok_or_else(|| {
@@ -245,7 +245,7 @@ impl Line<'_> {
         };
         let length = match spec.length {
             None => None,
-            Some(e) => match constant::integer(&self.frame.unit.symbols, &e) {
+            Some(e) => match constant::integer(&self.frame.unit, &e) {
                 Some(n) => Some(n),
                 None => {
                     return Err(Box::new(Diagnostic::error(

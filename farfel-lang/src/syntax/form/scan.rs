@@ -78,6 +78,10 @@ impl Reader {
         };
         let free = self.form == Form::Free;
         let (mut at, mut column) = (at, column);
+        // Columns count characters, as in the files of old systems, where each is a byte.
+        // Compilers, and so the printer, count the bytes of UTF-8: a constant that goes on
+        // in the next line may have filled its line either way.
+        let mut tails = 0;
         let stop = loop {
             let Some(&c) = bytes.get(at) else {
                 break Stop::Line(column);
@@ -107,7 +111,7 @@ impl Reader {
                         }
                     }
                     class::COMMENT => {
-                        self.comment(&mut st.comments, at + 1);
+                        self.comment_at(&mut st.comments, at + 1, true);
                         self.pos = self.next_line(at);
                         return Stop::Line(column);
                     }
@@ -157,7 +161,7 @@ impl Reader {
                 },
                 Mode::Quote(quote, start) => {
                     if c == b'\n' {
-                        break Stop::Line(column);
+                        break Stop::Line(column + tails);
                     }
                     if c == quote {
                         if bytes.get(at + 1) == Some(&quote) && column < limit {
@@ -166,7 +170,8 @@ impl Reader {
                             column += 1;
                         } else {
                             self.finish_string(st, CHAR, start, at + 1);
-                            self.quote_at_end = (column == limit).then_some(quote);
+                            let full = column == limit || column + tails == limit;
+                            self.quote_at_end = full.then_some(quote);
                         }
                     } else if free && c == b'&' && self.blank_after(at + 1) {
                         self.pos = self.next_line(at);
@@ -177,7 +182,7 @@ impl Reader {
                 }
                 Mode::Hollerith(left, start) => {
                     if c == b'\n' || (c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
-                        break Stop::Line(column);
+                        break Stop::Line(column + tails);
                     }
                     self.value.push(c);
                     // Compilers count bytes. No character is taken apart all the same.
@@ -190,9 +195,9 @@ impl Reader {
                     }
                 }
             }
-            // Columns count characters.
-            if !(0x80..0xc0).contains(&c) {
-                column += 1;
+            match (0x80..0xc0).contains(&c) {
+                true => tails += 1,
+                false => column += 1,
             }
             at += 1;
         };
@@ -268,7 +273,7 @@ impl Reader {
             at += 1;
         }
         if self.byte(at) == b'!' {
-            self.comment(&mut st.comments, at + 1);
+            self.comment_at(&mut st.comments, at + 1, true);
         }
     }
 

@@ -1,0 +1,280 @@
+//! How fast real Fortran is read: SciPy's, LAPACK and CalculiX.
+//!
+//! `cargo run -p farfel-tests --bin corpora` gets them; then `cargo bench -p farfel-benches
+//! --bench corpora`. Without them there is nothing to measure, and it says so. Times are
+//! processor time on one core, the least of five runs; with all files in parallel, the time
+//! that passes.
+//!
+//! Ends with 1 when a line takes longer than it should, or when memory grows faster than the
+//! text. Without `--bench`, as under `cargo test --benches`, it reads a few files.
+
+// The table is what this program is for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use farfel_benches::own_time;
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, Layout, Loader, count_statements, parse};
+use farfel_lang::{Sources, diagnostic::any_errors, ir::Program};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Lines that one core has to read in a second, names resolved.
+const WANTED: f64 = 500_000.0;
+
+/// How many times as much memory a line may take in all of the text as in a quarter of it.
+const GROWTH: f64 = 1.25;
+
+/// How often everything is done.
+const RUNS: usize = 5;
+
+type Failure = Box<dyn std::error::Error>;
+
+struct File {
+    name: String,
+    text: Arc<str>,
+}
+
+/// INCLUDE from the folder of the including file.
+struct Folder;
+
+impl Loader for Folder {
+    fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        let folder = Path::new(from).parent().unwrap_or(Path::new("."));
+        let path = folder.join(name.trim());
+        let text = text_of(&path).map_err(|e| e.to_string())?;
+        Ok((path.to_string_lossy().into_owned(), text))
+    }
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let outcome = match arguments.next().as_deref() {
+        Some("--memory") => memory(arguments.next().and_then(|n| n.parse().ok()).unwrap_or(1)),
+        Some("--bench") => bench(),
+        _ => trial(),
+    };
+    match outcome {
+        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(faults) => {
+            for fault in faults {
+                eprintln!("{fault}");
+            }
+            ExitCode::FAILURE
+        }
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The same folder as that of the tests.
+fn folder() -> PathBuf {
+    match std::env::var_os("FARFEL_CORPORA") {
+        Some(folder) if !folder.is_empty() => folder.into(),
+        _ => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/corpora"),
+    }
+}
+
+fn text_of(path: &Path) -> std::io::Result<Arc<str>> {
+    Ok(match String::from_utf8(fs::read(path)?) {
+        Ok(text) => text.into(),
+        Err(e) => {
+            let text: String = e.into_bytes().into_iter().map(char::from).collect();
+            text.into()
+        }
+    })
+}
+
+/// All fixed-form files that no preprocessor has to read first, sorted.
+fn files() -> Result<Vec<File>, Failure> {
+    fn walk(folder: &Path, files: &mut Vec<File>) -> std::io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                walk(&path, files)?;
+            } else if path.extension().is_some_and(|e| e == "f") {
+                files.push(File {
+                    name: path.to_string_lossy().into_owned(),
+                    text: text_of(&path)?,
+                });
+            }
+        }
+        Ok(())
+    }
+    let mut files = Vec::new();
+    for corpus in ["scipy", "lapack", "calculix"] {
+        let folder = folder().join(corpus);
+        if folder.is_dir() {
+            walk(&folder, &mut files)?;
+        }
+    }
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(files)
+}
+
+fn nothing() -> Result<Vec<String>, Failure> {
+    eprintln!(
+        "NOTICE: the corpora are not there; `cargo run -p farfel-tests --bin corpora` gets them"
+    );
+    Ok(Vec::new())
+}
+
+fn trial() -> Result<Vec<String>, Failure> {
+    let files = files()?;
+    if files.is_empty() {
+        return nothing();
+    }
+    for file in files.iter().take(20) {
+        let (mut program, faults) = parsed(file);
+        if !faults {
+            resolve(&mut program);
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn parsed(file: &File) -> (Program, bool) {
+    let mut sources = Sources::new();
+    let id = sources.add(file.name.clone(), file.text.clone());
+    let parsed = parse(&mut sources, id, Some(Form::Fixed), &mut Folder);
+    (parsed.program, any_errors(&parsed.diagnostics))
+}
+
+/// Lexes, parses and resolves every file; the time for each.
+fn passes(files: &[File]) -> Result<[Duration; 3], Failure> {
+    let mut statements = 0;
+    let start = own_time()?;
+    for file in files {
+        let mut sources = Sources::new();
+        let id = sources.add(file.name.clone(), file.text.clone());
+        statements += count_statements(&sources, id, Form::Fixed, Layout::default());
+    }
+    let lexed = own_time()?;
+    let mut programs: Vec<_> = files.iter().map(parsed).collect();
+    let read = own_time()?;
+    for (program, faults) in &mut programs {
+        if !*faults {
+            resolve(program);
+        }
+    }
+    let resolved = own_time()?;
+    if statements < files.len() {
+        return Err("there are fewer statements than files".into());
+    }
+    Ok([
+        lexed.saturating_sub(start),
+        read.saturating_sub(lexed),
+        resolved.saturating_sub(read),
+    ])
+}
+
+fn bench() -> Result<Vec<String>, Failure> {
+    let files = files()?;
+    if files.is_empty() {
+        return nothing();
+    }
+    let lines: usize = files.iter().map(|f| f.text.lines().count()).sum();
+    println!(
+        "{} files, {lines} lines; least of {RUNS} runs\n",
+        files.len()
+    );
+    let mut best = passes(&files)?;
+    for _ in 1..RUNS {
+        for (best, again) in best.iter_mut().zip(passes(&files)?) {
+            *best = again.min(*best);
+        }
+    }
+    let speed = |time: Duration| lines as f64 / time.as_secs_f64();
+    let [lexed, read, resolved] = best;
+    println!("{:<42}{:>12.0} lines/s", "lexed", speed(lexed));
+    println!("{:<42}{:>12.0} lines/s", "lexed and parsed", speed(read));
+    println!("{:<42}{:>12.0} lines/s", "resolved", speed(resolved));
+    let all = speed(read + resolved);
+    println!(
+        "{:<42}{all:>12.0} lines/s",
+        "lexed, parsed and resolved, one core"
+    );
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let parallel = (0..RUNS).map(|_| in_parallel(&files, workers)).min();
+    let parallel = speed(parallel.unwrap_or_default());
+    let label = format!("the same with {workers} threads, time that passes");
+    println!("{label:<42}{parallel:>12.0} lines/s");
+    let mut faults = Vec::new();
+    if all < WANTED {
+        faults.push(format!(
+            "one core reads {all:.0} lines in a second, not {WANTED:.0}"
+        ));
+    }
+    let (quarter, whole) = (memory_of(4)?, memory_of(1)?);
+    println!("\nmemory of the programs, names resolved: {quarter:.0} bytes a line of a quarter,");
+    println!("{whole:.0} bytes a line of all");
+    if whole > GROWTH * quarter {
+        faults.push(format!(
+            "memory grows from {quarter:.0} to {whole:.0} bytes a line"
+        ));
+    }
+    Ok(faults)
+}
+
+/// Everything once more, on several threads.
+fn in_parallel(files: &[File], workers: usize) -> Duration {
+    let start = Instant::now();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (mut program, faults) = parsed(file);
+                    if !faults {
+                        resolve(&mut program);
+                    }
+                }
+            });
+        }
+    });
+    start.elapsed()
+}
+
+/// Bytes a line that the programs of every `nth` file take, in a process of its own.
+fn memory_of(nth: usize) -> Result<f64, Failure> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(["--memory", &nth.to_string()])
+        .output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+}
+
+/// Keeps the programs and prints how much larger the process has become for a line.
+fn memory(nth: usize) -> Result<Vec<String>, Failure> {
+    let mut files = files()?;
+    let mut i = 0;
+    files.retain(|_| {
+        i += 1;
+        i % nth == 0
+    });
+    let lines: usize = files.iter().map(|f| f.text.lines().count()).sum();
+    let before = resident()?;
+    let mut programs: Vec<_> = files.iter().map(parsed).collect();
+    for (program, faults) in &mut programs {
+        if !*faults {
+            resolve(program);
+        }
+    }
+    let after = resident()?;
+    println!("{}", after.saturating_sub(before) as f64 / lines as f64);
+    drop(programs);
+    Ok(Vec::new())
+}
+
+/// Bytes of memory that this process has.
+fn resident() -> Result<u64, Failure> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+    let number = line.and_then(|l| l.split_whitespace().next());
+    let kilobytes: u64 = number.ok_or("no VmRSS")?.parse()?;
+    Ok(kilobytes * 1024)
+}

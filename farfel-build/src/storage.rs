@@ -1,0 +1,193 @@
+//! COMMON blocks and EQUIVALENCE classes of a program, to be looked at.
+
+use farfel_lang::ir::{Program, Unit};
+use farfel_lang::storage::{Layout, Member, Part};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Where the variables of a program lie that share storage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Storage {
+    /// COMMON blocks by name.
+    pub common: Vec<Block>,
+    /// Variables that EQUIVALENCE ties together and no COMMON block holds, unit by unit.
+    pub equivalence: Vec<Class>,
+}
+
+/// A COMMON block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Block {
+    /// Its name; that of blank COMMON is empty.
+    pub name: String,
+    /// Bytes in the unit that has most of it.
+    pub bytes: i64,
+    /// How units divide it.
+    pub shapes: Vec<Shape>,
+}
+
+/// One way to divide a COMMON block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shape {
+    /// The units that do it in this way.
+    pub units: Vec<String>,
+    /// Bytes.
+    pub bytes: i64,
+    /// What lies there, by the first byte.
+    pub variables: Vec<Variable>,
+}
+
+/// An EQUIVALENCE class of one unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Class {
+    /// The unit.
+    pub unit: String,
+    /// Bytes.
+    pub bytes: i64,
+    /// What lies there, by the first byte.
+    pub variables: Vec<Variable>,
+}
+
+/// A variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its type, as a declaration writes it.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// First byte from the start.
+    pub offset: i64,
+    /// Bytes.
+    pub bytes: i64,
+    /// EQUIVALENCE puts it there, not COMMON.
+    pub equivalence: bool,
+}
+
+impl Storage {
+    /// The storage of a resolved program, with a default REAL of so many bytes.
+    pub fn of(program: &Program, real: u8) -> Self {
+        let layout = Layout::with_real(program, real);
+        let shape = |s: &farfel_lang::storage::Shape| Shape {
+            units: s.units.iter().map(|u| layout.name(*u).to_owned()).collect(),
+            bytes: s.size,
+            variables: s.parts.iter().map(of_part).collect(),
+        };
+        let block = |(name, b): (&farfel_lang::ir::Name, &farfel_lang::storage::Block)| Block {
+            name: name.to_string(),
+            bytes: b.size,
+            shapes: b.shapes.iter().map(shape).collect(),
+        };
+        let mut units = Vec::new();
+        program.units.iter().for_each(|u| flatten(u, &mut units));
+        let mut equivalence = Vec::new();
+        for ((_, _, storage), unit) in layout.units().zip(units) {
+            for area in storage.areas().iter().filter(|a| a.block.is_none()) {
+                equivalence.push(Class {
+                    unit: unit.name.to_string(),
+                    bytes: area.size,
+                    variables: area.members.iter().map(|m| of_member(unit, m)).collect(),
+                });
+            }
+        }
+        Storage {
+            common: layout.blocks().iter().map(block).collect(),
+            equivalence,
+        }
+    }
+
+    /// As a table for people.
+    ///
+    /// ```text
+    /// COMMON /STATE/: 16 bytes
+    ///   A, B
+    ///          0       4  T  REAL
+    ///          4      12  X  REAL
+    /// ```
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for block in &self.common {
+            let name = match block.name.as_str() {
+                "" => "Blank COMMON".to_owned(),
+                name => format!("COMMON /{name}/"),
+            };
+            let _ = writeln!(text, "{name}: {}", bytes(block.bytes));
+            for shape in &block.shapes {
+                let size = match shape.bytes == block.bytes {
+                    true => String::new(),
+                    false => format!(": {}", bytes(shape.bytes)),
+                };
+                let _ = writeln!(text, "  {}{size}", shape.units.join(", "));
+                table(&mut text, &shape.variables, true);
+            }
+        }
+        for class in &self.equivalence {
+            let _ = writeln!(
+                text,
+                "EQUIVALENCE in {}: {}",
+                class.unit,
+                bytes(class.bytes)
+            );
+            table(&mut text, &class.variables, false);
+        }
+        text
+    }
+
+    /// As JSON: `{"common": [{"name", "bytes", "shapes": [{"units", "bytes", "variables":
+    /// [{"name", "type", "offset", "bytes", "equivalence"}]}]}], "equivalence": [{"unit",
+    /// "bytes", "variables"}]}`.
+    pub fn json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+fn of_part(p: &Part) -> Variable {
+    Variable {
+        name: p.name.to_string(),
+        ty: p.ty.map_or_else(String::new, |t| t.to_string()),
+        offset: p.start,
+        bytes: p.size,
+        equivalence: !p.named,
+    }
+}
+
+fn of_member(unit: &Unit, m: &Member) -> Variable {
+    let s = &unit.symbols[m.sym];
+    Variable {
+        name: s.name.to_string(),
+        ty: s.ty.map_or_else(String::new, |t| t.to_string()),
+        offset: m.start,
+        bytes: m.size,
+        equivalence: true,
+    }
+}
+
+/// Units in the order of a layout.
+fn flatten<'p>(unit: &'p Unit, found: &mut Vec<&'p Unit>) {
+    found.push(unit);
+    unit.nested.iter().for_each(|n| flatten(n, found));
+}
+
+fn bytes(n: i64) -> String {
+    match n {
+        1 => "1 byte".to_owned(),
+        n => format!("{n} bytes"),
+    }
+}
+
+/// Offset, bytes, name and type of each variable.
+fn table(text: &mut String, variables: &[Variable], common: bool) {
+    let width = variables.iter().map(|v| v.name.len()).max().unwrap_or(0);
+    for v in variables {
+        let by = match v.equivalence && common {
+            true => ", by EQUIVALENCE",
+            false => "",
+        };
+        let _ = writeln!(
+            text,
+            "    {:>7} {:>7}  {:width$}  {}{by}",
+            v.offset, v.bytes, v.name, v.ty
+        );
+    }
+}
