@@ -225,7 +225,7 @@ fn what_derivatives_cannot_follow() {
 }
 
 #[test]
-fn blocks_cannot_give_derivatives_to_what_has_no_bounds_yet() {
+fn what_would_need_an_explicit_interface() {
     let text = "      SUBROUTINE MAIN(X, D)
       DOUBLE PRECISION X, D, Y
       DOUBLE PRECISION, ALLOCATABLE :: W(:)
@@ -236,5 +236,60 @@ fn blocks_cannot_give_derivatives_to_what_has_no_bounds_yet() {
       END ADF(D = TANGENT(Y))
       END
 ";
-    assert_snapshot!(expand(text).unwrap_err(), @"F0305 3:40 W has bounds that ALLOCATE decides, so that its tangent cannot be stored");
+    assert_snapshot!(expand(text).unwrap_err(), @"F0305 5:7 W is ALLOCATABLE, and cannot be used in an AD block");
+}
+
+#[test]
+fn nested_subprograms_share_what_their_surroundings_declare() {
+    let source = "
+      PROGRAM NEST
+      IMPLICIT CHARACTER*3 (C)
+      REAL Z(3), X
+      INTEGER :: K = 5
+      REAL, TARGET :: T = 0.5
+      POINTER (IP, X(3))
+        SUBROUTINE INNER(N)
+        REAL :: S = 1.5
+        REAL W(SIZE(Z))
+        S = S + X(2)
+        K = K + N
+        W = Z*T
+        C1 = 'abcdef'
+        PRINT *, 'S', S, 1.5 + 7*N
+        PRINT *, 'K', K, 4 + N*(N + 1)/2 + 1
+        PRINT *, 'W', W(2), 3.5
+        PRINT *, 'LEN', LEN(C1), 3
+        END
+        FUNCTION SUM(U, V)
+        SUM = U*V
+        END
+      Z(2) = 7
+      IP = LOC(Z)
+      CALL INNER(1)
+      CALL INNER(2)
+      PRINT *, 'SUM', SUM(3.0, 4.0), 12
+      PRINT *, C1(1:0), 'CODE', ICHAR(C1(3:3)), ICHAR('c')
+      END
+";
+    let fortran = expand(source.trim_start_matches('\n')).unwrap_or_else(|e| panic!("{e}"));
+    let out = support::run(&fortran, &["-fcray-pointer"]);
+    support::compare(&out, 1e-6, &fortran);
+}
+
+#[test]
+fn nested_subprograms_cannot_get_what_would_need_an_explicit_interface() {
+    let text = "      SUBROUTINE MAIN(N)
+      REAL, ALLOCATABLE :: W(:)
+      LOGICAL, VOLATILE :: L
+        SUBROUTINE INNER
+        IF (L) W(1) = 2
+        END
+      ALLOCATE (W(N))
+      CALL INNER
+      END
+";
+    assert_snapshot!(expand(text).unwrap_err(), @r"
+    F0008 5:13 L is VOLATILE, and cannot be used in a nested subprogram
+    F0008 5:16 W is ALLOCATABLE, and cannot be used in a nested subprogram
+    ");
 }

@@ -183,7 +183,7 @@ pub mod rules {
         NOT_A_PROCEDURE = "F0108", "not-a-procedure",
             "The name is called like a procedure but it is a variable.";
         RANK_MISMATCH = "F0109", "rank-mismatch",
-            "An array is used with a number of subscripts that differs from its declaration.";
+            "An array is used with a number of subscripts that differs from its declaration, or with an array of another shape, or where a scalar is wanted.";
         NOT_A_VALUE = "F0110", "not-a-value",
             "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
         BAD_CONSTANT = "F0140", "bad-constant", Warn,

@@ -1,6 +1,6 @@
 //! Programs, program units, symbols and specification statements.
 
-use super::{Block, Expr, Name, Type};
+use super::{Block, Comment, Expr, Name, Type};
 use crate::intrinsics::Intrinsic;
 use crate::source::Span;
 use std::ops::{Index, IndexMut};
@@ -451,6 +451,20 @@ impl Symbol {
             && self.dims.iter().any(|d| d.upper.is_none())
     }
 
+    /// What bars a variable from being handed over to a subprogram that a pass makes: its
+    /// callers would need an explicit interface.
+    pub fn handover_bar(&self) -> Option<&'static str> {
+        let of = [
+            Attribute::Allocatable,
+            Attribute::Optional,
+            Attribute::Volatile,
+        ];
+        let found = of.into_iter().find(|a| self.has(*a)).map(Attribute::word);
+        found.or(self
+            .is_assumed_shape()
+            .then_some("an array of assumed shape"))
+    }
+
     /// What a message says of an array without bounds of its own.
     pub fn openness(&self) -> &'static str {
         if self.has(Attribute::Allocatable) {
@@ -538,7 +552,7 @@ pub struct Entity {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SpecKind {
     /// A comment line.
-    Comment(String),
+    Comment(Comment),
     /// IMPLICIT statement: its text is made from [`Unit::implicit`], so one is enough.
     Implicit,
     /// `type names`; an initial value ([`Symbol::init`]) is written here, too.

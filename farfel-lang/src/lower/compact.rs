@@ -24,9 +24,17 @@ pub(super) fn compact(unit: &mut Unit) {
         .ids()
         .filter(|id| !used[id.0 as usize])
         .collect();
+    let mut pointers = Vec::new();
     for id in unused {
         unit.undeclare(id);
+        if let Place::Pointee(pointer) = unit.symbols[id].place
+            && used[pointer.0 as usize]
+        {
+            pointers.push(pointer);
+        }
     }
+    // Without a POINTER statement its type must be told.
+    pointers.into_iter().for_each(|p| unit.declare(p));
     let old = std::mem::take(&mut unit.symbols);
     let mut map = Vec::with_capacity(old.len());
     let mut symbols = Symbols::default();

@@ -1,7 +1,7 @@
 //! Brings names of one unit into another.
 
 use crate::ir::{
-    Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol, Symbols, Unit,
+    Attributes, Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol, Symbols, Unit,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -75,11 +75,16 @@ impl<'a> Import<'a> {
         let saved = theirs.saved && matches!(place, Place::Common(_));
         let ours = to.symbols.add(Symbol {
             name,
-            place,
             saved,
             dims: Vec::new(),
             length: None,
             init: None,
+            // A dummy argument with attributes would need an explicit interface.
+            attributes: match place {
+                Place::Dummy => Attributes::default(),
+                _ => theirs.attributes,
+            },
+            place,
             class: Class::Unknown,
             ..theirs.clone()
         });

@@ -10,8 +10,8 @@ use super::compact::compact;
 use super::naming::Families;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Arg, Class, Dim, Entity, Expr, ExprKind, Implicit, Name, Place, Program, Spec, SpecKind, SymId,
-    Symbol, Unit, unused_name,
+    Arg, Attributes, Class, Dim, Entity, Expr, ExprKind, Implicit, Name, Place, Program, Spec,
+    SpecKind, SymId, Symbol, Unit, unused_name,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -541,6 +541,21 @@ impl Forest {
         }
         let unit = &mut self.nodes[node].unit;
         for id in args {
+            let s = &mut unit.symbols[id];
+            if let Some(what) = s.handover_bar() {
+                diagnostics.push(
+                    Diagnostic::error(
+                        &rules::UNSUPPORTED,
+                        s.span,
+                        format!(
+                            "{} is {what}, and cannot be used in a nested subprogram",
+                            s.name
+                        ),
+                    )
+                    .help("pass it to the nested subprogram as an argument"),
+                );
+            }
+            s.attributes = Attributes::default();
             unit.args.push(Arg::Dummy(id));
             unit.declare(id);
         }

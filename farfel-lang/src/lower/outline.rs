@@ -197,6 +197,20 @@ impl Outline<'_> {
         }
         let listed = independents.iter().chain(&dependents).copied();
         let all = variables_needed(&unit.symbols, mentioned.iter().copied().chain(listed));
+        for s in &all {
+            let s = &unit.symbols[*s];
+            if let Some(what) = s.handover_bar() {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        span,
+                        format!("{} is {what}, and cannot be used in an AD block", s.name),
+                    )
+                    .related(s.span, "declared here")
+                    .help("put the block into a subroutine that gets it as a plain argument"),
+                );
+            }
+        }
         if let Some(sharing) = self.sharing
             && let Some(fault) = sharing.fault(unit, block, &mentioned, &all, span)
         {

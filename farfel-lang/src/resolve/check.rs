@@ -55,6 +55,8 @@ impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
         super::interfaces::declarations(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
+        let mut shapes = super::arrays::Shapes::new(unit, self.diagnostics);
+        walk_block(&unit.body, &mut |s| shapes.statement(s));
         self.function_types(unit);
         for (_, s) in unit.symbols.iter() {
             // The facts of a link are checked where they are written.

@@ -12,6 +12,7 @@
 //! After it, no [`Class::Unknown`](crate::ir::Class) and no
 //! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
 
+mod arrays;
 mod check;
 mod habits;
 mod interfaces;

@@ -244,7 +244,7 @@ impl Resolver<'_> {
             symbol.class = class;
             symbol.ty = ty;
         } else if self.find_in_surroundings(level, id, used) {
-        } else if used.called || used.applied.is_some() {
+        } else if used.called || used.applied.is_some() && !self.is_substring(level, id, used) {
             self.global_procedure(level, id, used);
         } else {
             self.implicit_variable(level, id);
@@ -361,6 +361,12 @@ impl Resolver<'_> {
         implicit_type(&rules, name)
     }
 
+    /// The length that the implicit rules give a CHARACTER.
+    fn implicit_length(&self, level: usize, name: &str) -> Option<i64> {
+        let mut rules = self.scopes[..=level].iter().rev();
+        rules.find_map(|s| s.unit.implicit.own(name))?.1
+    }
+
     /// Gives a symbol of the unit at `level` the type that the implicit rules say.
     fn give_type(&mut self, level: usize, id: SymId) {
         let symbol = &self.scopes[level].unit.symbols[id];
@@ -400,7 +406,15 @@ impl Resolver<'_> {
             return;
         }
         match self.implicit_at(level, &name) {
-            Some(t) => self.scopes[level].unit.symbols[id].ty = Some(t),
+            Some(t) => {
+                let length = self.implicit_length(level, &name);
+                let symbol = &mut self.scopes[level].unit.symbols[id];
+                symbol.ty = Some(t);
+                // What passes declare must have the length, too.
+                if t == Type::Character && symbol.length.is_none() {
+                    symbol.length = length.map(|n| Expr::int(n, symbol.span));
+                }
+            }
             None => {
                 let span = self.scopes[level].unit.symbols[id].span;
                 self.undeclared(level, &name, span);

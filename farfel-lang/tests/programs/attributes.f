@@ -2,7 +2,7 @@ C     Declarations with `::`, their attributes and initial values.
       PROGRAM ATTR
       INTEGER :: I = 3, J = -4, K
       REAL, PARAMETER :: PI = 3.25, TWOPI = 2*PI
-      INTEGER, PARAMETER :: N = 2, A(N) = 7
+      INTEGER, PARAMETER :: N = 2, A(N) = (/ 7, 8 /)
       CHARACTER(LEN=*), PARAMETER :: GREET = 'it''s'
       CHARACTER(LEN=5) :: D*3 = 'xyz', E = '12345'
       REAL, DIMENSION(2,2) :: G = 1.5

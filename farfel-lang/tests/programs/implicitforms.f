@@ -18,7 +18,9 @@ C     IMPLICIT statements, several of them.
       Z = 2
       S = 'abcdef'
       B = 2.5
-      PRINT *, A, C, E, I, K, L, Z, S, B
+      S2(2:3) = 'xy'
+      S2(1:1) = S(3:3)
+      PRINT *, A, C, E, I, K, L, Z, S, B, S2
       CALL NONE1
       CALL T('ab')
       END

@@ -277,8 +277,7 @@ C     about the program
 C     about X
       REAL X
 C     before
-C beside
-      X = 1
+      X = 1 ! beside
       DO 10 I = 1, 3
 C       inside
    10 CONTINUE
