@@ -183,7 +183,7 @@ pub mod rules {
         NOT_A_PROCEDURE = "F0108", "not-a-procedure",
             "The name is called like a procedure but it is a variable.";
         RANK_MISMATCH = "F0109", "rank-mismatch",
-            "An array is used with a number of subscripts that differs from its declaration.";
+            "An array is used with a number of subscripts that differs from its declaration, or with an array of another shape, or where a scalar is wanted.";
         NOT_A_VALUE = "F0110", "not-a-value",
             "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
         BAD_CONSTANT = "F0140", "bad-constant", Warn,
@@ -272,6 +272,8 @@ pub mod rules {
             "The variable of a DO loop is set inside of the loop. How often the loop runs is known when it begins.";
         INTENT = "F0524", "intent", Warn,
             "A dummy argument with INTENT(IN) is set: an error where a statement does so, a warning where it is passed to a procedure that may.";
+        CONSTANT_SET = "F0525", "constant-set", Warn,
+            "A constant is passed for a dummy argument that the procedure sets, whatever way it takes. That changes the constant for all later uses, or stops the program.";
     }
 }
 

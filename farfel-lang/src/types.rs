@@ -59,7 +59,7 @@ pub fn rank(unit: &Unit, e: &Expr) -> usize {
         ExprKind::Var(s) => unit.symbols[*s].dims.len(),
         ExprKind::Element(_, subscripts) => subscripts
             .iter()
-            .filter(|s| matches!(s.kind, ExprKind::Range(..)))
+            .filter(|s| matches!(s.kind, ExprKind::Range(..)) || rank(unit, s) > 0)
             .count(),
         ExprKind::Array(_) => 1,
         // Functions take and give scalars, but for intrinsic ones, which go by elements.

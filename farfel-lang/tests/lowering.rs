@@ -502,3 +502,44 @@ fn normal(out: &str) -> String {
     });
     words.collect::<Vec<_>>().join(" ")
 }
+
+/// Directives and comments go where their statements go.
+#[test]
+fn directives_move_with_their_statements() {
+    let text = "      SUBROUTINE OUTER(X, N)
+      DIMENSION X(N)
+        SUBROUTINE INNER(K)
+C$OMP PARALLEL DO
+C$OMP+ PRIVATE(I)
+        DO I = 1, N ! all
+CDIR$ IVDEP
+          X(I) = K
+        END DO
+C$OMP END PARALLEL DO
+        END
+      ADF(TANGENT(X) = 1)
+C$OMP SIMD
+      DO I = 1, N
+        X(I) = X(I)**2
+      END DO
+      END ADF(D = TANGENT(X(1)))
+!$    CALL INNER(3)
+      CALL INNER(2)
+      END
+";
+    for stage in [Stage::Lift, Stage::Prune, Stage::Outline, Stage::Stage] {
+        let text = printed(text, stage);
+        let inner = "C$OMP PARALLEL DO PRIVATE(I)
+      DO I = 1, N ! all
+CDIR$ IVDEP
+        X(I) = K
+      END DO
+C$OMP END PARALLEL DO
+";
+        assert!(text.contains(inner), "{text}");
+        assert!(text.contains("C$OMP SIMD\n"), "{text}");
+        let (_, after) = text.split_once("C$OMP SIMD\n").unwrap();
+        assert!(after.trim_start().starts_with("DO I = 1, N\n"), "{text}");
+        assert!(text.contains("C$    CALL INNER(3)\n"), "{text}");
+    }
+}

@@ -393,7 +393,7 @@ fn line_markers_stand_where_a_compiler_would_assume_another_line() {
     m.unit.body = vec![
         Stmt::assign(m.var("X"), int(1), at("X =")),
         Stmt::assign(m.var("GENERATED"), int(1), at("X =")),
-        Stmt::new(StmtKind::Comment(" comment".into()), at("X =")),
+        Stmt::new(StmtKind::Comment(" comment".to_owned().into()), at("X =")),
         Stmt::assign(m.var("NOWHERE"), int(1), S),
         Stmt::assign(m.var("Y"), long, at("Y =")),
     ];

@@ -171,7 +171,7 @@ impl Reader<'_> {
         for u in units {
             let (span, _) = self.source(&u.name);
             let spec_comments = u.specs.iter().filter_map(|s| match &s.kind {
-                SpecKind::Comment(c) => Some(c),
+                SpecKind::Comment(c) => Some(&c.text),
                 _ => None,
             });
             for c in u.comments.iter().chain(spec_comments) {
@@ -306,7 +306,7 @@ impl Reader<'_> {
                 items.retain(|i| !matches!(i, SaveItem::Var(s) if local.contains(s)));
                 if items.is_empty() {
                     // An empty list would mean "everything".
-                    spec.kind = SpecKind::Comment(String::new());
+                    spec.kind = SpecKind::Comment(Default::default());
                 }
             }
         }

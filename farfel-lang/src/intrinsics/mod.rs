@@ -213,8 +213,11 @@ impl Intrinsic {
             (Shape::First, _) => of(0),
             (Shape::More, _) => of(0) + 1,
             (Shape::Product, _) => (of(0) + of(1)).saturating_sub(2),
-            // How many elements the second argument has is not looked at.
-            (Shape::Reshaped, _) => of(0).max(2),
+            (Shape::Reshaped, _) => match args.get(1).map(|e| &e.kind) {
+                Some(ExprKind::Array(a)) => a.items.len(),
+                // How many elements the second argument has is not looked at.
+                _ => of(0).max(2),
+            },
         }
     }
 }

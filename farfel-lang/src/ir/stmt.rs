@@ -21,7 +21,7 @@ pub type Block = Vec<Stmt>;
 #[derive(Debug, Clone, PartialEq)]
 pub enum StmtKind {
     /// A comment line, without its marker (`C`, `*`, `!`) and trailing blanks.
-    Comment(String),
+    Comment(Comment),
     /// `target = value`
     Assign(Expr, Expr),
     /// `IF (…) THEN … ELSE IF (…) THEN … ELSE … END IF`
@@ -77,6 +77,32 @@ pub struct Mark {
     pub label: Option<Label>,
     /// Where it stands.
     pub span: Span,
+}
+
+/// A comment: its text without mark (`C`, `*`, `!`) and trailing blanks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comment {
+    /// The text.
+    pub text: String,
+    /// It stands at the end of the line of the statement before it.
+    pub trailing: bool,
+}
+
+impl From<String> for Comment {
+    /// A comment on a line of its own.
+    fn from(text: String) -> Self {
+        Comment {
+            text,
+            trailing: false,
+        }
+    }
+}
+
+impl std::ops::Deref for Comment {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.text
+    }
 }
 
 /// A block IF.

@@ -1,6 +1,6 @@
 //! Programs, program units, symbols and specification statements.
 
-use super::{Block, Expr, Name, Type};
+use super::{Block, Comment, Expr, Name, Type};
 use crate::intrinsics::Intrinsic;
 use crate::source::Span;
 use std::ops::{Index, IndexMut};
@@ -552,7 +552,7 @@ pub struct Entity {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SpecKind {
     /// A comment line.
-    Comment(String),
+    Comment(Comment),
     /// IMPLICIT statement: its text is made from [`Unit::implicit`], so one is enough.
     Implicit,
     /// `type names`; an initial value ([`Symbol::init`]) is written here, too.

@@ -23,7 +23,7 @@ impl Writer<'_> {
         for spec in &unit.specs {
             let Spec { kind, span } = spec;
             match kind {
-                SpecKind::Comment(text) => self.comment(text),
+                SpecKind::Comment(comment) => self.remark(comment),
                 SpecKind::Implicit => {
                     // One statement tells all rules.
                     if !implicit_done {

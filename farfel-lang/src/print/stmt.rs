@@ -20,7 +20,7 @@ impl Writer<'_> {
     pub(super) fn stmt(&mut self, scope: &Scope, stmt: &Stmt) {
         let Stmt { label, kind, span } = stmt;
         match kind {
-            StmtKind::Comment(text) => self.comment(text),
+            StmtKind::Comment(comment) => self.remark(comment),
             StmtKind::If(block) => self.if_block(scope, *label, *span, block),
             StmtKind::Select(select) => self.select(scope, *label, *span, select),
             StmtKind::Where(w) if !w.statement => {

@@ -2,7 +2,7 @@
 
 use super::line::Line;
 use super::{Form, Options, directive};
-use crate::ir::Label;
+use crate::ir::{Comment, Label};
 use crate::source::{FileId, Span};
 use crate::syntax::sentinel;
 use std::fmt::Write;
@@ -15,6 +15,8 @@ pub(super) struct Writer<'a> {
     level: usize,
     /// With line markers: the place from which a compiler takes the next line to come.
     assumed: Option<(FileId, usize)>,
+    /// Where in the text the last line begins, if it is the end of a statement.
+    last: Option<usize>,
     /// The statement being written. Kept to use its memory again.
     line: Line,
 }
@@ -31,6 +33,7 @@ impl<'a> Writer<'a> {
             options,
             level: 0,
             assumed: None,
+            last: None,
             line: Line::default(),
         }
     }
@@ -63,12 +66,45 @@ impl<'a> Writer<'a> {
         let lines = self
             .line
             .lay_out(&mut self.out, self.options.form, label, indent);
+        let end = self.out.len().saturating_sub(1);
+        self.last = Some(self.out[..end].rfind('\n').map_or(0, |n| n + 1));
         self.advance(lines);
     }
 
     /// A statement that is written the same each time.
     pub(super) fn fixed_statement(&mut self, label: Option<Label>, span: Span, text: &str) {
         self.statement(label, span, |l| l.push(text));
+    }
+
+    /// A comment of the tree.
+    pub(super) fn remark(&mut self, comment: &Comment) {
+        let Comment { text, trailing } = comment;
+        match self.last {
+            Some(line) if *trailing && self.fits(line, text) => {
+                if !self.options.comments {
+                    return;
+                }
+                self.out.truncate(self.out.len() - 1);
+                self.out.push_str(" !");
+                if !text.is_empty() && !text.starts_with([' ', '\t']) {
+                    self.out.push(' ');
+                }
+                self.out.push_str(text);
+                self.out.push('\n');
+                self.last = None;
+            }
+            _ => self.comment(text),
+        }
+    }
+
+    /// Whether a comment can stand at the end of the last line, which begins at `line`.
+    fn fits(&self, line: usize, text: &str) -> bool {
+        let code = self.out.len() - line;
+        match self.options.form {
+            // What begins beyond column 72 is no comment.
+            Form::Fixed => code + 2 <= 72,
+            Form::Free => code + text.len() + 3 <= 132,
+        }
     }
 
     /// A comment, which may have several lines.
@@ -80,6 +116,7 @@ impl<'a> Writer<'a> {
             Form::Fixed => 'C',
             Form::Free => '!',
         };
+        self.last = None;
         let mut lines = 0;
         // An empty comment is one line.
         for line in text.split('\n') {
@@ -105,6 +142,7 @@ impl<'a> Writer<'a> {
     /// An empty line.
     pub(super) fn empty_line(&mut self) {
         self.out.push('\n');
+        self.last = None;
         self.advance(1);
     }
 

@@ -123,7 +123,12 @@ impl Line<'_> {
         let operand = self.binary(level)?;
         self.leave();
         let span = self.since(from);
-        Ok(Expr::new(ExprKind::Unary(op, Box::new(operand)), span))
+        let signed = Expr::new(ExprKind::Unary(op, Box::new(operand)), span);
+        if op != UnOp::Not && min > binds::SUM {
+            // Right after another operator the standard wants parentheses.
+            return Ok(Expr::new(ExprKind::Paren(Box::new(signed)), span));
+        }
+        Ok(signed)
     }
 
     /// Reads a constant, a name with or without arguments, or parentheses.

@@ -74,7 +74,7 @@ impl Line<'_> {
             let from = self.pos;
             let end = self.name_end(from);
             if end > from && self.at(end) == b'=' && self.at(end + 1) != b'=' {
-                let word = self.text(from, end);
+                let word = standard(kind, self.text(from, end));
                 self.pos = end + 1;
                 let label = matches!(word, "END" | "ERR" | "EOR")
                     || matches!(word, "FMT") && {
@@ -92,6 +92,13 @@ impl Line<'_> {
                     ExprKind::Keyword(word.into(), Box::new(value)),
                     self.since(from),
                 ));
+            } else if let Some(words) = self.lone_word(kind, end) {
+                self.pos = end;
+                let span = self.since(from);
+                list.extend(words.map(|(word, value)| {
+                    let value = Expr::new(ExprKind::Char(value.to_owned()), span);
+                    Expr::new(ExprKind::Keyword(word.into(), Box::new(value)), span)
+                }));
             } else {
                 let formatted = matches!(kind, IoKind::Read | IoKind::Write);
                 let digits = self.digits_end(from);
@@ -106,6 +113,20 @@ impl Line<'_> {
             if self.list_ends()? {
                 return Ok(list);
             }
+        }
+    }
+
+    /// READONLY and the like, which stand alone in OPEN: what standard Fortran has for
+    /// them, if it has something.
+    fn lone_word(&self, kind: IoKind, end: usize) -> Option<Option<(&'static str, &'static str)>> {
+        if kind != IoKind::Open || !matches!(self.at(end), b',' | b')') {
+            return None;
+        }
+        match self.text(self.pos, end) {
+            "READONLY" => Some(Some(("ACTION", "READ"))),
+            // Gfortran's files are.
+            "SHARED" | "NOSPANBLOCKS" => Some(None),
+            _ => None,
         }
     }
 
@@ -181,5 +202,14 @@ impl Line<'_> {
             }
             at += 1;
         }
+    }
+}
+
+/// The standard word for one that only old compilers know.
+fn standard(kind: IoKind, word: &str) -> &str {
+    match (kind, word) {
+        (IoKind::Open, "NAME") => "FILE",
+        (IoKind::Open, "TYPE") | (IoKind::Close, "DISPOSE" | "DISP") => "STATUS",
+        _ => word,
     }
 }

@@ -109,6 +109,7 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
         text: text.trim_end().to_owned(),
         span,
         apart,
+        trailing: false,
     });
 }
 
@@ -123,6 +124,7 @@ pub(crate) fn joined<'a>(lines: impl IntoIterator<Item = &'a str>, free: bool) -
                 text: line.to_owned(),
                 span: Span::NONE,
                 apart: false,
+                trailing: false,
             }),
         }
     }

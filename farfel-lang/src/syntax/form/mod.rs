@@ -217,6 +217,12 @@ impl Reader {
 
     /// Keeps the comment whose text begins at `at`.
     fn comment(&mut self, to: &mut Vec<Comment>, at: usize) {
+        self.comment_at(to, at, false);
+    }
+
+    /// Keeps the comment whose text begins at `at`; `trailing` says whether code stands before
+    /// it on its line.
+    fn comment_at(&mut self, to: &mut Vec<Comment>, at: usize, trailing: bool) {
         let end = self.next_line(at);
         let text = self.text.get(at..end).unwrap_or("").trim_end();
         let apart = std::mem::replace(&mut self.apart, false);
@@ -226,6 +232,7 @@ impl Reader {
                 text: text.to_owned(),
                 span: Span::new(self.file, start as u32, (at + text.len()) as u32),
                 apart,
+                trailing,
             });
         }
         // What asks for a form must not reach a text in the other form.
@@ -238,13 +245,14 @@ impl Reader {
             let span = Span::new(self.file, start as u32, (at + text.len()) as u32);
             let line = self.text.get(start..at + text.len()).unwrap_or("");
             let free = self.is_free();
-            if let Some(text) = directive::read(line, free) {
+            if let Some(text) = directive::read(line, free).filter(|_| !trailing) {
                 return directive::keep(to, text, span, apart);
             }
             to.push(Comment {
                 text: text.to_owned(),
                 span,
                 apart,
+                trailing,
             });
         }
     }

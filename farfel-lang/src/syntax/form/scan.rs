@@ -111,7 +111,7 @@ impl Reader {
                         }
                     }
                     class::COMMENT => {
-                        self.comment(&mut st.comments, at + 1);
+                        self.comment_at(&mut st.comments, at + 1, true);
                         self.pos = self.next_line(at);
                         return Stop::Line(column);
                     }
@@ -273,7 +273,7 @@ impl Reader {
             at += 1;
         }
         if self.byte(at) == b'!' {
-            self.comment(&mut st.comments, at + 1);
+            self.comment_at(&mut st.comments, at + 1, true);
         }
     }
 

@@ -24,6 +24,8 @@ pub(in crate::syntax) struct Comment {
     pub span: Span,
     /// A blank line or code stands before it, so that it belongs to no comment above.
     pub apart: bool,
+    /// Code stands before it on its line.
+    pub trailing: bool,
 }
 
 /// A character or Hollerith constant, or a character without meaning.
@@ -120,6 +122,14 @@ impl Statement {
             s.end = end.max(start);
         }
         self.file = file.unwrap_or(self.file);
+    }
+
+    /// Takes the comment after the end of the statement, on its last line.
+    pub fn take_trailing(&mut self) -> Option<Comment> {
+        let end = self.end(self.text.len());
+        let last = self.comments.last()?;
+        let after = last.trailing && last.span.start >= end && !self.text.is_empty();
+        if after { self.comments.pop() } else { None }
     }
 
     /// Where each letter stands, and whether there is a blank before it.

@@ -42,7 +42,7 @@ fn fixed_form_columns() {
             ("      X = 1\r\n     + + 2\r\n", "      X = 1 + 2\n"),
             ("\u{c}      X = 1\n\u{c}\n", "      X = 1\n"),
             ("D     X = 2\n      X = 1\n", "C     X = 2\n      X = 1\n"),
-            ("      X = 1 ! y\n", "C y\n      X = 1\n"),
+            ("      X = 1 ! y\n", "      X = 1 ! y\n"),
             ("# 1 \"a.ff\"\n      X = 1\n", "      X = 1\n"),
         ],
         |text| {

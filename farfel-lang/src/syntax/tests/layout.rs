@@ -109,13 +109,13 @@ fn odd_but_right() {
             ("      C = 'a\\nb\\'\n", "      C = 'a\\nb\\'\n"),
             (
                 "      X = 1; Y = 2 ! both\n",
-                "      X = 1\nC both\n      Y = 2\n",
+                "      X = 1\n      Y = 2 ! both\n",
             ),
             // A form feed and a lone carriage return.
             ("\u{c}\n      X = 1\u{c}\r\n", "      X = 1\n"),
             (
                 "      C = 'Straße' ! größer\n",
-                "C größer\n      C = 'Straße'\n",
+                "      C = 'Straße' ! größer\n",
             ),
         ],
         |text| {
@@ -318,4 +318,115 @@ fn line_markers() {
     let expected = "# 2 \"a.F\"\n      SUBROUTINE S(X)\nC     About X\n   10 X = 3\n";
     assert!(printed.starts_with(expected), "{printed}");
     assert_eq!(printed.matches('#').count(), 1, "{printed}");
+}
+
+/// Comments at the ends of lines stay there, where there is room; what is printed reads back
+/// the same in both forms.
+#[test]
+fn comments_at_ends_of_lines() {
+    let long = "X".repeat(50);
+    let text = format!(
+        "      SUBROUTINE S(X) ! what S does
+      INTEGER I ! a count
+      X = 1 +   ! one
+     +    2     ! two
+      IF (X .GT. 0) THEN ! positive
+        X = 2
+      ELSE !less
+        X = 3
+      END IF ! done
+      SELECT CASE (I) ! by count
+      CASE (1) ! one
+        X = 5
+      END SELECT ! that was it
+      DO 10 I = 1, 3 ! three times
+   10 CONTINUE ! labelled
+      INCLUDE 'b.inc' ! more
+      X = X + {long}, ! too long
+      X = 4 !$OMP no directive
+      END ! of S
+"
+    );
+    let text = text.replace(&format!("{long},"), &format!("{long} + 100"));
+    let expected = format!(
+        "C what S does
+      SUBROUTINE S(X)
+      INTEGER I ! a count
+C one
+      X = 1 + 2 ! two
+      IF (X .GT. 0) THEN ! positive
+        X = 2
+      ELSE ! less
+        X = 3
+      END IF ! done
+      SELECT CASE (I) ! by count
+      CASE (1) ! one
+        X = 5
+      END SELECT ! that was it
+      DO 10 I = 1, 3 ! three times
+   10 CONTINUE ! labelled
+C more
+C in b
+      X = X + {long} + 100
+C too long
+      X = 4 ! $OMP no directive
+      END
+
+C of S
+"
+    );
+    let files = &[("b.inc", "C in b\n")];
+    let (sources, parsed) = super::read_with(&text, Some(Form::Fixed), files);
+    assert_eq!(describe(&sources, &parsed), "");
+    let print = |program, form| {
+        let options = Options {
+            form,
+            ..Options::default()
+        };
+        print_program(program, &options)
+    };
+    assert_eq!(print(&parsed.program, Form::Fixed), expected);
+    assert_eq!(printed(&expected, Some(Form::Fixed)), expected);
+    let free = print(&parsed.program, Form::Free);
+    let units = good(&free, Some(Form::Free));
+    assert_eq!(print(&crate::ir::Program { units }, Form::Free), free);
+}
+
+/// INCLUDE may bring anything: parts of declarations, of a loop's body, a block's end.
+#[test]
+fn include_anywhere() {
+    let files = &[
+        (
+            "head.inc",
+            "      SUBROUTINE S(A, N)\n      DIMENSION A(N)\n",
+        ),
+        ("more.inc", "      COMMON /C/ Y\n      INCLUDE 'deep.inc'\n"),
+        ("deep.inc", "      REAL Z\n"),
+        (
+            "open.inc",
+            "      DO 10 I = 1, N\n      IF (A(I) .GT. 0) THEN\n",
+        ),
+        ("close.inc", "      END IF\n   10 CONTINUE"),
+        ("tail.inc", "      END\n      SUBROUTINE T\n"),
+    ];
+    let text = "      INCLUDE 'head.inc'\n      INCLUDE 'more.inc'\n      INCLUDE 'open.inc'\n      A(I) = Y + Z\n      INCLUDE 'close.inc'\n      INCLUDE 'tail.inc'\n      END\n";
+    let (sources, parsed) = super::read_with(text, Some(Form::Fixed), files);
+    assert_eq!(describe(&sources, &parsed), "");
+    assert_eq!(
+        print_program(&parsed.program, &Options::default()),
+        "      SUBROUTINE S(A, N)
+      DIMENSION A(N)
+      COMMON /C/ Y
+      REAL Z
+      DO 10 I = 1, N
+        IF (A(I) .GT. 0) THEN
+          A(I) = Y + Z
+        END IF
+   10 CONTINUE
+      END
+
+      SUBROUTINE T
+      END
+"
+    );
 }

@@ -20,13 +20,13 @@ pub(super) use foreign::words as foreign_words;
 pub(super) use frame::Frame;
 
 use super::classify::Kind;
-use super::form::{Comment, Origins, Reader, Statement};
+use super::form::{Comment, Origins, Reader, Statement, sentinel};
 use super::line::{Line, Read};
 use super::spelling::suggestion;
 use super::trace::{Depth, Trace, Traced};
 use super::{Loader, Parsed, ReadOptions, detect};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
+use crate::ir::{self, Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
 use crate::source::{FileId, Sources, Span};
 use std::cell::RefCell;
 
@@ -142,6 +142,7 @@ impl Parser<'_> {
             {
                 traced.push(Traced::new(&mut st, before));
             }
+            let trailing = found.then(|| st.take_trailing()).flatten();
             self.comments.append(&mut st.comments);
             if !found {
                 self.readers.pop();
@@ -150,6 +151,7 @@ impl Parser<'_> {
             last = st.whole();
             let before = self.diagnostics.len();
             let (depth, references) = (self.outer.len(), self.frame.references.len());
+            let (units, includes) = (self.depth().units, self.includes);
             if let Some(fault) = st.fault.take() {
                 self.diagnostics.push(*fault);
                 self.statement(&st, free);
@@ -163,6 +165,9 @@ impl Parser<'_> {
                 self.frame.references.truncate(references);
             }
             let after = self.depth();
+            if let Some(c) = trailing {
+                self.keep_trailing(c, units, includes);
+            }
             if let Some(traced) = self.traced.as_mut().and_then(|t| t.last_mut()) {
                 traced.after = after;
                 if let Some(marks) = &mut st.marks {
@@ -437,14 +442,45 @@ impl Parser<'_> {
             return self.comments_to_body();
         }
         for c in self.comments.drain(..) {
-            self.frame.spec(SpecKind::Comment(c.text), c.span);
+            self.frame.spec(SpecKind::Comment(c.text.into()), c.span);
+        }
+    }
+
+    /// Keeps the comment at the end of the line of a statement that was just read. There were
+    /// `units` open program units and `includes` INCLUDE files before it.
+    fn keep_trailing(&mut self, comment: Comment, units: usize, includes: usize) {
+        let Comment { mut text, span, .. } = comment;
+        // On a line of its own it would be a directive.
+        if sentinel(&text).is_some() {
+            text.insert(0, ' ');
+        }
+        let now = self.depth().units;
+        if now > units && !self.frame.implicit {
+            return self.frame.unit.comments.push(text);
+        }
+        let comment = ir::Comment {
+            text,
+            // Something else has come before it by now.
+            trailing: self.includes == includes,
+        };
+        if now < units || !self.frame.open {
+            self.comments.push(Comment {
+                text: comment.text,
+                span,
+                apart: true,
+                trailing: false,
+            });
+        } else if self.frame.executable {
+            self.frame.push(Stmt::new(StmtKind::Comment(comment), span));
+        } else {
+            self.frame.spec(SpecKind::Comment(comment), span);
         }
     }
 
     fn comments_to_body(&mut self) {
         for c in std::mem::take(&mut self.comments) {
             self.frame
-                .push(Stmt::new(StmtKind::Comment(c.text), c.span));
+                .push(Stmt::new(StmtKind::Comment(c.text.into()), c.span));
         }
     }
 
