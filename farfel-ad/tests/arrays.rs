@@ -215,3 +215,44 @@ fn refused() {
     F0305 18:14 derivatives would go through an array expression as an argument
     ");
 }
+
+/// Storage that is something else on the other side keeps no derivative.
+#[test]
+fn arguments_of_other_types() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(4), Y(3), D(2)
+      COMPLEX*16 Z
+      REAL W(4)
+      D(1) = 1
+      CALL QUIET(D, W)
+      CALL PAIR(X, Y)
+      Z = X(1)
+      CALL PAIR2(Z, Y)
+      CALL WORK(X, Y(2))
+      END
+      SUBROUTINE PAIR(Z, Y)
+      COMPLEX*16 Z(2)
+      DOUBLE PRECISION Y(3)
+      Y = REAL(Z(1)*Z(2))
+      END
+      SUBROUTINE PAIR2(V, Y)
+      DOUBLE PRECISION V(2), Y(3)
+      Y = Y + V(1)*V(2)
+      END
+      SUBROUTINE WORK(I, Y)
+      INTEGER I(4)
+      DOUBLE PRECISION Y
+      Y = Y + I(1)
+      END
+      SUBROUTINE QUIET(I, W)
+      INTEGER I(4)
+      REAL W(4)
+      W = I(1)
+      END
+"), @r"
+    F0305 13:17 derivatives would go through this argument, which is DOUBLE PRECISION here and COMPLEX*16 in PAIR
+    F0305 15:18 derivatives would go through this argument, which is COMPLEX*16 here and DOUBLE PRECISION in PAIR2
+    F0305 16:17 derivatives would go through this argument, which is DOUBLE PRECISION here and INTEGER in WORK
+    ");
+}

@@ -103,8 +103,8 @@ impl Line<'_> {
             let from = self.pos;
             let end = self.name_end(from);
             if end > from && self.at(end) == b'=' && self.at(end + 1) != b'=' {
-                let word = self.text(from, end);
-                self.known_control(kind, word, &list)?;
+                self.known_control(kind, self.text(from, end), &list)?;
+                let word = standard(kind, self.text(from, end));
                 self.pos = end + 1;
                 let label = matches!(word, "END" | "ERR" | "EOR")
                     || matches!(word, "FMT") && {
@@ -122,6 +122,13 @@ impl Line<'_> {
                     ExprKind::Keyword(word.into(), Box::new(value)),
                     self.since(from),
                 ));
+            } else if let Some(words) = self.lone_word(kind, end) {
+                self.pos = end;
+                let span = self.since(from);
+                list.extend(words.map(|(word, value)| {
+                    let value = Expr::new(ExprKind::Char(value.to_owned()), span);
+                    Expr::new(ExprKind::Keyword(word.into(), Box::new(value)), span)
+                }));
             } else {
                 let formatted = matches!(kind, IoKind::Read | IoKind::Write);
                 let digits = self.digits_end(from);
@@ -144,7 +151,7 @@ impl Line<'_> {
         let span = self.st.span(self.pos, self.pos + word.len());
         let again = list
             .iter()
-            .any(|e| matches!(&e.kind, ExprKind::Keyword(w, _) if w == word));
+            .any(|e| matches!(&e.kind, ExprKind::Keyword(w, _) if w == standard(kind, word)));
         if again {
             let message = format!("{word}= is given twice");
             return Err(Box::new(Diagnostic::error(&rules::SYNTAX, span, message)));
@@ -163,6 +170,20 @@ impl Line<'_> {
             fault = fault.help(format!("did you mean {meant}=?"));
         }
         Err(Box::new(fault))
+    }
+
+    /// READONLY and the like, which stand alone in OPEN: what standard Fortran has for
+    /// them, if it has something.
+    fn lone_word(&self, kind: IoKind, end: usize) -> Option<Option<(&'static str, &'static str)>> {
+        if kind != IoKind::Open || !matches!(self.at(end), b',' | b')') {
+            return None;
+        }
+        match self.text(self.pos, end) {
+            "READONLY" => Some(Some(("ACTION", "READ"))),
+            // Gfortran's files are.
+            "SHARED" | "NOSPANBLOCKS" => Some(None),
+            _ => None,
+        }
     }
 
     /// Items up to the end of the statement.
@@ -237,5 +258,14 @@ impl Line<'_> {
             }
             at += 1;
         }
+    }
+}
+
+/// The standard word for one that only old compilers know.
+fn standard(kind: IoKind, word: &str) -> &str {
+    match (kind, word) {
+        (IoKind::Open, "NAME") => "FILE",
+        (IoKind::Open, "TYPE") | (IoKind::Close, "DISPOSE" | "DISP") => "STATUS",
+        _ => word,
     }
 }
