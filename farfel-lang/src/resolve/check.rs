@@ -65,6 +65,7 @@ impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
         super::interfaces::declarations(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
+        super::jumps::check(unit, self.diagnostics);
         let mut shapes = super::arrays::Shapes::new(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| shapes.statement(s));
         self.function_types(unit);
@@ -481,7 +482,7 @@ impl<'p> Checker<'_, 'p> {
 }
 
 /// The labels where a statement may go on.
-fn jumps(kind: &StmtKind) -> Vec<Label> {
+pub(super) fn jumps(kind: &StmtKind) -> Vec<Label> {
     match kind {
         StmtKind::Goto(l) => vec![*l],
         StmtKind::ArithmeticIf(_, l) => l.to_vec(),

@@ -16,6 +16,7 @@ mod arrays;
 mod check;
 mod habits;
 mod interfaces;
+mod jumps;
 mod names;
 mod procedures;
 
