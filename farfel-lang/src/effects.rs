@@ -13,12 +13,25 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug, Default)]
 pub struct Assigned {
     by_unit: HashMap<Name, Vec<bool>>,
+    /// Procedures that a unit gets as arguments are taken to assign nothing.
+    trusting: bool,
 }
 
 impl Assigned {
     /// Analyses a program whose names are resolved.
     pub fn of(program: &Program) -> Self {
+        Self::analysed(program, false)
+    }
+
+    /// What units assign when the procedures that they get as arguments assign none of
+    /// theirs.
+    pub(crate) fn with_harmless_procedures(program: &Program) -> Self {
+        Self::analysed(program, true)
+    }
+
+    fn analysed(program: &Program, trusting: bool) -> Self {
         let mut known = Assigned {
+            trusting,
             by_unit: program
                 .units
                 .iter()
@@ -159,9 +172,15 @@ impl Assigned {
         ) {
             return;
         }
-        let known = matches!(symbol.place, Place::Global);
+        // What else is passed on may assign what the callee passes to it.
+        let sends = self.trusting && args.iter().any(|a| passes_procedure(unit, a));
         for (i, a) in args.iter().enumerate() {
-            if known && !self.argument(&symbol.name, i) {
+            let kept = match symbol.place {
+                Place::Dummy => self.trusting,
+                Place::Global => !self.argument(&symbol.name, i),
+                _ => false,
+            };
+            if kept && !sends {
                 continue;
             }
             match &a.kind {
@@ -174,6 +193,18 @@ impl Assigned {
                 _ => {}
             }
         }
+    }
+}
+
+/// Is the argument a procedure that is not an argument itself?
+fn passes_procedure(unit: &Unit, actual: &Expr) -> bool {
+    match actual.kind {
+        ExprKind::Closure(..) => true,
+        ExprKind::Var(s) => {
+            let s = &unit.symbols[s];
+            s.class.is_procedure() && s.place != Place::Dummy
+        }
+        _ => false,
     }
 }
 

@@ -3,11 +3,10 @@
 //! `ROOT(F, X0, N)`, called with the closure EQLBRM_F {BIGA, BIGB, BSTAR, N}, becomes
 //! `ROOT_2(BIGA, BIGB, BSTAR, X0, N)`, in which F is the constant EQLBRM_F. A copy is
 //! shared by all calls that agree in what they pass.
-//!
-//! A captured variable that is also an ordinary actual argument is passed once where the
-//! two would bear the same name, or where one of them may be assigned: Fortran forbids two
-//! names for one variable that is assigned.
 
+mod slots;
+
+use self::slots::{Slot, passes_twice};
 use super::calls::{Constant, Mentions, check_calls, for_each_call, for_each_call_mut, global};
 use super::compact::Changed;
 use super::import::Import;
@@ -38,6 +37,7 @@ pub(super) fn specialize(
 ) {
     let mut specializer = Specializer {
         assigned: None,
+        otherwise_assigned: None,
         taken: HashSet::new(),
         program,
         copies: HashMap::new(),
@@ -158,6 +158,8 @@ struct Specializer<'a> {
     program: &'a mut Program,
     /// These two are found when the first copy may be needed.
     assigned: Option<Assigned>,
+    /// What units assign if what is passed to them assigns nothing; found when it matters.
+    otherwise_assigned: Option<Assigned>,
     taken: HashSet<Name>,
     /// What a copy was made for, and its name.
     copies: HashMap<Key, Name>,
@@ -185,18 +187,6 @@ struct Specializer<'a> {
 /// What makes two calls share a copy: the callee and, for each argument that is a closure,
 /// the procedure with the place that each captured variable is passed at.
 type Key = (Name, Vec<Option<(Constant, Vec<Slot>)>>);
-
-/// Where the copy gets a captured variable from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Slot {
-    /// The ordinary argument at this position, which is the same variable.
-    Ordinary(usize),
-    /// The captured variable of this number of an earlier closure argument at this
-    /// position.
-    Closure(usize, usize),
-    /// A dummy argument of its own.
-    New,
-}
 
 impl Specializer<'_> {
     /// Does every unit once, then puts the new copies where they belong.
@@ -270,6 +260,10 @@ impl Specializer<'_> {
             self.unresolved(caller, *callee, args);
             return;
         };
+        if self.otherwise_assigned.is_none() && passes_twice(args) {
+            let found = Assigned::with_harmless_procedures(self.program);
+            self.otherwise_assigned = Some(found);
+        }
         let slots = self.slots(caller, &self.program.units[target], args);
         let key: Key = (
             name.clone(),
@@ -356,52 +350,6 @@ impl Specializer<'_> {
         }
     }
 
-    /// Decides for every captured variable of every closure how the copy gets it.
-    fn slots(&self, caller: &Unit, target: &Unit, args: &[Expr]) -> Vec<Vec<Slot>> {
-        let assigned = |unit: &Name, position: usize| {
-            self.assigned
-                .as_ref()
-                .is_none_or(|a| a.argument(unit, position))
-        };
-        let mut all: Vec<Vec<Slot>> = Vec::new();
-        let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
-        for (i, a) in args.iter().enumerate() {
-            let ExprKind::Closure(p, captured) = &a.kind else {
-                all.push(Vec::new());
-                continue;
-            };
-            let procedure = &caller.symbols[*p].name;
-            let own = self.find(procedure);
-            let first = own.map_or(0, |u| u.args.len().saturating_sub(captured.len()));
-            let mut slots = Vec::new();
-            for (k, c) in captured.iter().enumerate() {
-                let dummy_name = own
-                    .and_then(|u| u.args.get(first + k)?.sym().map(|s| &u.symbols[s].name))
-                    .unwrap_or(&caller.symbols[*c].name);
-                let ordinary = args.iter().enumerate().position(|(j, other)| {
-                    other.kind == ExprKind::Var(*c) && {
-                        let same_name = target
-                            .args
-                            .get(j)
-                            .and_then(|d| d.sym())
-                            .is_some_and(|s| target.symbols[s].name == *dummy_name);
-                        same_name || assigned(&target.name, j) || assigned(procedure, first + k)
-                    }
-                });
-                slots.push(if let Some(j) = ordinary {
-                    Slot::Ordinary(j)
-                } else if let Some((_, at, number)) = earlier.iter().find(|(s, ..)| s == c) {
-                    Slot::Closure(*at, *number)
-                } else {
-                    earlier.push((*c, i, k));
-                    Slot::New
-                });
-            }
-            all.push(slots);
-        }
-        all
-    }
-
     /// Makes the copy of the unit at `target` for a key and returns its name.
     fn copy(&mut self, target: usize, key: &Key, args: &[Expr]) -> Option<Name> {
         let target = &self.program.units[target];
@@ -459,8 +407,10 @@ impl Specializer<'_> {
             .chain(copy.args.iter().filter_map(|a| a.sym()))
             .collect();
         ids.into_iter().for_each(|id| copy.declare(id));
-        if let Some(assigned) = &mut self.assigned {
-            assigned.add(&copy);
+        for assigned in [&mut self.assigned, &mut self.otherwise_assigned] {
+            if let Some(assigned) = assigned {
+                assigned.add(&copy);
+            }
         }
         let at = self.program.units.len();
         self.places.insert(name.clone(), at);

@@ -16,6 +16,7 @@ mod arrays;
 mod check;
 mod habits;
 mod interfaces;
+mod jumps;
 mod names;
 mod procedures;
 
@@ -25,6 +26,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, Program};
 use crate::lints::Lints;
 use crate::source::Span;
+use crate::targets::Targets;
 use std::collections::{HashMap, HashSet};
 
 /// Resolves the names of a parsed program and reports everything that is wrong with it.
@@ -49,8 +51,10 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
     // A name that is not known would only make more faults where it is used.
-    check::check(program, &faulty, &mut diagnostics);
+    let targets = Targets::of(program);
+    check::check(program, &faulty, &targets, &mut diagnostics);
     habits::warn(program, &faulty, &lints, &mut diagnostics);
+    habits::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, &|i| !faulty.contains(&i)));
     // Where something is wrong, that is enough.
     let wrong: HashSet<Span> = diagnostics

@@ -1,0 +1,116 @@
+//! Where a copy gets what closures have captured.
+//!
+//! A captured variable that is also an ordinary actual argument is passed once where one of
+//! the two may be assigned: Fortran forbids two names for one variable that is assigned. So
+//! is one without derivatives that would bear the same name twice. Others are not: whoever
+//! differentiates by the argument does not mean what the procedure has captured.
+
+use super::Specializer;
+use crate::effects::procedure_dummies;
+use crate::ir::{Class, Expr, ExprKind, Name, SymId, Type, Unit};
+use crate::lower::calls::global;
+
+/// Where the copy gets a captured variable from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Slot {
+    /// The ordinary argument at this position, which is the same variable.
+    Ordinary(usize),
+    /// The captured variable of this number of an earlier closure argument at this
+    /// position.
+    Closure(usize, usize),
+    /// A dummy argument of its own.
+    New,
+}
+
+impl Specializer<'_> {
+    /// Decides for every captured variable of every closure how the copy gets it.
+    pub(super) fn slots(&self, caller: &Unit, target: &Unit, args: &[Expr]) -> Vec<Vec<Slot>> {
+        let otherwise = match self.passes_harmless(caller, args) {
+            true => self.otherwise_assigned.as_ref(),
+            false => None,
+        };
+        let assigned = |unit: &Name, position: usize| {
+            let known = [self.assigned.as_ref(), otherwise];
+            known
+                .into_iter()
+                .flatten()
+                .all(|a| a.argument(unit, position))
+        };
+        let mut all: Vec<Vec<Slot>> = Vec::new();
+        let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
+        for (i, a) in args.iter().enumerate() {
+            let ExprKind::Closure(p, captured) = &a.kind else {
+                all.push(Vec::new());
+                continue;
+            };
+            let procedure = &caller.symbols[*p].name;
+            let own = self.find(procedure);
+            let first = own.map_or(0, |u| u.args.len().saturating_sub(captured.len()));
+            let mut slots = Vec::new();
+            for (k, c) in captured.iter().enumerate() {
+                let dummy_name = own
+                    .and_then(|u| u.args.get(first + k)?.sym().map(|s| &u.symbols[s].name))
+                    .unwrap_or(&caller.symbols[*c].name);
+                let has_derivative = caller.symbols[*c].ty.is_some_and(Type::is_differentiable);
+                let ordinary = args.iter().enumerate().position(|(j, other)| {
+                    other.kind == ExprKind::Var(*c) && {
+                        let same_name = target
+                            .args
+                            .get(j)
+                            .and_then(|d| d.sym())
+                            .is_some_and(|s| target.symbols[s].name == *dummy_name);
+                        let once = same_name && !has_derivative;
+                        once || assigned(&target.name, j) || assigned(procedure, first + k)
+                    }
+                });
+                slots.push(if let Some(j) = ordinary {
+                    Slot::Ordinary(j)
+                } else if let Some((_, at, number)) = earlier.iter().find(|(s, ..)| s == c) {
+                    Slot::Closure(*at, *number)
+                } else {
+                    earlier.push((*c, i, k));
+                    Slot::New
+                });
+            }
+            all.push(slots);
+        }
+        all
+    }
+
+    /// Do all procedures among the arguments leave theirs as they are, whatever calls them?
+    fn passes_harmless(&self, caller: &Unit, args: &[Expr]) -> bool {
+        let Some(assigned) = &self.otherwise_assigned else {
+            return false;
+        };
+        args.iter().all(|a| {
+            let (procedure, captured) = match &a.kind {
+                ExprKind::Closure(p, captured) => (*p, captured.as_slice()),
+                ExprKind::Var(s) => (*s, [].as_slice()),
+                _ => return true,
+            };
+            let symbol = &caller.symbols[procedure];
+            if matches!(symbol.class, Class::Intrinsic(_)) || !symbol.class.is_procedure() {
+                return true;
+            }
+            let unit = global(&caller.symbols, procedure).and_then(|name| self.find(name));
+            unit.is_some_and(|u| {
+                // Procedures that it took along itself could do anything.
+                procedure_dummies(u).next().is_none()
+                    && (0..u.args.len()).all(|i| !assigned.argument(&u.name, i))
+                    && !captured
+                        .iter()
+                        .any(|c| caller.symbols[*c].class.is_procedure())
+            })
+        })
+    }
+}
+
+/// Is a variable passed that a closure captures?
+pub(super) fn passes_twice(args: &[Expr]) -> bool {
+    let captured = |v: SymId| {
+        args.iter()
+            .any(|a| matches!(&a.kind, ExprKind::Closure(_, c) if c.contains(&v)))
+    };
+    args.iter()
+        .any(|a| matches!(a.kind, ExprKind::Var(s) if captured(s)))
+}
