@@ -50,9 +50,9 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let globals = names::Globals::of(program);
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
-    // A name that is not known would only make more faults where it is used.
     let targets = Targets::of(program);
     check::check(program, &faulty, &targets, &mut diagnostics);
+    // A name that is not known would only make more faults where it is used.
     habits::warn(program, &faulty, &lints, &mut diagnostics);
     habits::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, &|i| !faulty.contains(&i)));
