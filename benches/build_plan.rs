@@ -1,10 +1,11 @@
 //! What a build costs, and what it costs when little or nothing has changed.
 //!
 //! `cargo bench -p farfel-benches --bench build_plan`. A project with 200 AD requests is
-//! generated: each in an exported subprogram of its own, above a tree of functions. It is
-//! built by cargo as users build it, so that the build helper has the optimisation that
-//! cargo gives to build scripts: none. What the build script does is measured by running
-//! it again as cargo runs it.
+//! generated: each in an exported subprogram of its own, above a tree of functions. The
+//! package around it is what `farfel new --lib` writes, and cargo builds it, so that the build
+//! script is as fast as users have it: with the optimisation that the profiles in that
+//! manifest give it. What it does is measured by running it again as cargo runs it. Its whole
+//! work counts: all processor time of the script and of what it starts.
 //!
 //! Ends with 1 when a figure is not as it should be; see [`LIMITS`]. Without `--bench`, as under
 //! `cargo test --benches`, a small project is taken, nothing is timed, and it is only checked
@@ -220,7 +221,8 @@ fn program(requests: usize, changed_leaf: Option<usize>) -> Generated {
 /// A project in a directory that is gone with it, but for what cargo builds: that stays, so
 /// that the crates it depends on are compiled once.
 struct Project {
-    dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
+    directory: PathBuf,
     requests: usize,
     target: PathBuf,
 }
@@ -231,35 +233,33 @@ impl Project {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("..")
             .canonicalize()?;
-        let crates = ["farfel-runtime", "farfel-build"].map(|name| repository.join(name));
         let exports: Vec<String> = program(requests, None)
             .exports
             .iter()
             .map(|name| format!("{name:?}"))
             .collect();
-        let manifest = format!(
-            "[package]\nname = \"planned\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
-             [dependencies]\nfarfel-runtime = {{ path = {:?} }}\n\
-             [build-dependencies]\nfarfel-build = {{ path = {:?} }}\n\
-             [package.metadata.farfel]\nexports = [{}]\n",
-            crates[0],
-            crates[1],
+        let directory = dir.path().join("planned");
+        run(Command::new(env!("CARGO_BIN_EXE_farfel-benched"))
+            .args(["new", "-q", "--lib", "--vcs", "none", "--farfel-path"])
+            .args([&repository, &directory]))?;
+        let manifest = fs::read_to_string(directory.join("Cargo.toml"))?;
+        let exports = format!(
+            "\n[package.metadata.farfel]\nexports = [{}]\n",
             exports.join(", ")
         );
+        // Its own program makes place for the generated one.
+        fs::remove_dir_all(directory.join("fortran"))?;
         let project = Project {
             target: Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-plan"),
             requests,
-            dir,
+            directory,
+            _dir: dir,
         };
-        let root = project.dir.path();
-        for folder in ["src", "fortran", "out", "cache"] {
+        let root = &project.directory;
+        for folder in ["fortran", "out", "cache"] {
             fs::create_dir(root.join(folder))?;
         }
-        fs::write(root.join("Cargo.toml"), manifest)?;
-        fs::write(
-            root.join("build.rs"),
-            "fn main() {\n    farfel_build::compile();\n}\n",
-        )?;
+        fs::write(root.join("Cargo.toml"), manifest + &exports)?;
         fs::write(
             root.join("src/lib.rs"),
             "farfel_runtime::include_bindings!();\n",
@@ -271,7 +271,7 @@ impl Project {
     /// Writes the sources, with one leaf other than it was if it is named.
     fn write(&self, changed_leaf: Option<usize>) -> std::io::Result<()> {
         for (name, text) in program(self.requests, changed_leaf).files {
-            fs::write(self.dir.path().join("fortran").join(name), text)?;
+            fs::write(self.directory.join("fortran").join(name), text)?;
         }
         Ok(())
     }
@@ -279,9 +279,9 @@ impl Project {
     fn in_it(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
-            .current_dir(self.dir.path())
+            .current_dir(&self.directory)
             .env("CARGO_TARGET_DIR", &self.target)
-            .env("FARFEL_CACHE_DIR", self.dir.path().join("cache"))
+            .env("FARFEL_CACHE_DIR", self.directory.join("cache"))
             .stdin(Stdio::null());
         command
     }
@@ -352,12 +352,12 @@ struct Build {
 
 impl Script<'_> {
     fn out(&self) -> PathBuf {
-        self.project.dir.path().join("out")
+        self.project.directory.join("out")
     }
 
     /// Nothing is there from before.
     fn cold(&self) -> Result<Build, Failure> {
-        empty(&self.project.dir.path().join("cache"))?;
+        empty(&self.project.directory.join("cache"))?;
         self.taken_from_cache()
     }
 
@@ -372,7 +372,7 @@ impl Script<'_> {
         run(self
             .project
             .in_it(&self.program)
-            .env("CARGO_MANIFEST_DIR", self.project.dir.path())
+            .env("CARGO_MANIFEST_DIR", &self.project.directory)
             .env("CARGO_PKG_NAME", "planned")
             .env("CARGO_PKG_VERSION", "0.1.0")
             .env("OUT_DIR", self.out())

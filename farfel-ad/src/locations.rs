@@ -2,14 +2,16 @@
 //!
 //! Inside one unit, a *location* stands for a variable or a whole array: location `i` is
 //! symbol `i`, unless that symbol is in COMMON; then it is one of the program's COMMON
-//! variables, which come after the symbols. Variables that EQUIVALENCE ties together are
-//! one location.
+//! variables, which come after the symbols. Variables that EQUIVALENCE puts over each other
+//! are one location, and so is a COMMON block that units divide differently, or of which
+//! EQUIVALENCE puts one variable over several.
 //!
 //! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
 //! all COMMON variables of the program.
 
-use farfel_lang::ir::{Expr, Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::constant::extents;
+use farfel_lang::storage::{Area, Member, UnitStorage};
 use fixedbitset::FixedBitSet;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -72,6 +74,10 @@ impl Commons {
         let mut owner: BTreeMap<Name, (Name, Vec<SymId>)> = BTreeMap::new();
         let mut commons = Commons::default();
         for unit in units {
+            let storage = UnitStorage::of(unit);
+            let tangled = storage.areas().iter().filter(|a| ties_several(a));
+            let names = tangled.filter_map(|a| a.block.clone());
+            commons.irregular.extend(names);
             for (block, members) in common_members(unit) {
                 let shape: Vec<Shape> = members
                     .iter()
@@ -176,13 +182,11 @@ impl Space {
                 weak.insert(of_symbol[id.0 as usize]);
             }
         }
+        for group in UnitStorage::of(unit).tangles() {
+            tie(&group, &mut of_symbol, symbols, &mut weak, &mut tangled);
+        }
         for spec in &unit.specs {
             match &spec.kind {
-                SpecKind::Equivalence(groups) => {
-                    for group in groups {
-                        tie(group, &mut of_symbol, symbols, &mut weak, &mut tangled);
-                    }
-                }
                 SpecKind::Save(items) if items.is_empty() => {
                     saved.extend(
                         unit.symbols
@@ -291,12 +295,26 @@ impl RemoveFrom for Set {
     }
 }
 
-fn tie(group: &[Expr], of_symbol: &mut [usize], symbols: usize, weak: &mut Set, tangled: &mut Set) {
-    let locs: Vec<usize> = group
-        .iter()
-        .filter_map(Expr::base)
-        .map(|s| of_symbol[s.0 as usize])
-        .collect();
+/// Does a variable that EQUIVALENCE puts into a COMMON block lie over several of its
+/// variables?
+fn ties_several(area: &Area) -> bool {
+    let end = |m: &Member| m.start.saturating_add(m.size);
+    let over = |a: &Member, b: &Member| a.start < end(b) && b.start < end(a);
+    area.block.is_some()
+        && area.members.iter().filter(|m| !m.named).any(|m| {
+            let named = area.members.iter().filter(|n| n.named && over(m, n));
+            named.count() > 1
+        })
+}
+
+fn tie(
+    group: &[SymId],
+    of_symbol: &mut [usize],
+    symbols: usize,
+    weak: &mut Set,
+    tangled: &mut Set,
+) {
+    let locs: Vec<usize> = group.iter().map(|s| of_symbol[s.0 as usize]).collect();
     // Prefer a COMMON location: it is the one that others know.
     let Some(&one) = locs
         .iter()

@@ -123,7 +123,10 @@ pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
     walk_exprs(&unit.body, &mut |e| {
         if let ExprKind::Call(s, _) = &e.kind
             && let Class::Intrinsic(i) = unit.symbols[*s].class
-            && matches!(i.op, Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque)
+            && matches!(
+                i.op,
+                Op::Modulo | Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque
+            )
             && type_of(unit, e).is_some_and(Type::is_differentiable)
         {
             found.push(

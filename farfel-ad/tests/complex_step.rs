@@ -246,6 +246,7 @@ fn intrinsic_reference(op: Op, result: Type, v: &[Variable]) -> Option<Reference
         Op::Abs if a.is_complex() => Some(step("SQRT(AU**2 + AV**2)")),
         Op::Abs => Some(step(if x > 0.0 { "A" } else { "-A" })),
         Op::Mod => Some(step(format!("A - B*({:?}D0)", (x / y).trunc()))),
+        Op::Modulo => Some(step(format!("A - B*({:?}D0)", (x / y).floor()))),
         Op::Sign => Some(step(if x * y > 0.0 { "A" } else { "-A" })),
         Op::Dim => Some(step(if x > y { "A - B" } else { "0*A" })),
         Op::Dprod => Some(step("A*B")),
@@ -330,7 +331,9 @@ fn argument_types(i: &Intrinsic) -> Vec<Type> {
     match (i.takes, i.op) {
         (Some(ty), _) => vec![ty],
         (None, Op::Convert | Op::Abs) => NUMERIC.to_vec(),
-        (None, Op::Mod | Op::Sign | Op::Dim | Op::Max | Op::Min) => NUMERIC[..3].to_vec(),
+        (None, Op::Mod | Op::Modulo | Op::Sign | Op::Dim | Op::Max | Op::Min) => {
+            NUMERIC[..3].to_vec()
+        }
         (None, Op::Aimag | Op::Conjg) => NUMERIC[3..].to_vec(),
         (None, Op::Aint | Op::Anint | Op::Nint | Op::Log10 | Op::Atan2 | Op::Erf | Op::Erfc) => {
             real

@@ -202,3 +202,32 @@ fn adjoints() {
     let errors = expand(text).unwrap_err();
     assert_snapshot!(errors, @"F0305 2:7 reverse mode is not in the built-in engine of Farfel 0.1.0 yet");
 }
+
+/// An array over two variables of a block: what goes in by the one name comes out by the
+/// other.
+#[test]
+fn equivalence_over_several_common_variables() {
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, P, Q, Z(2)
+      COMMON /C/ P, Q
+      EQUIVALENCE (P, Z(1))
+      Q = X(1)
+      Y = Z(2)
+      END
+"), @"F0305 8:33 derivatives would go through P, which shares its storage with other variables");
+    assert_snapshot!(faults("
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, P, Q, Z(2)
+      COMMON /C/ P, Q
+      EQUIVALENCE (P, Z(1))
+      Z(2) = X(1)
+      CALL G(Y)
+      END
+      SUBROUTINE G(Y)
+      DOUBLE PRECISION Y, P, Q
+      COMMON /C/ P, Q
+      Y = Q
+      END
+"), @"F0305 8:33 derivatives would go through P, which shares its storage with other variables");
+}

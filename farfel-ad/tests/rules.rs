@@ -149,7 +149,7 @@ fn domain(i: &Intrinsic) -> (Vec<Type>, usize) {
     let both = vec![Real(4), Real(8), Complex(4), Z];
     let (generic, points) = match i.op {
         Op::Convert => ([both, vec![Integer(4)]].concat(), 3),
-        Op::Aint | Op::Anint | Op::Nint | Op::Mod | Op::Sign | Op::Dim => (real, 3),
+        Op::Aint | Op::Anint | Op::Nint | Op::Mod | Op::Modulo | Op::Sign | Op::Dim => (real, 3),
         Op::Dprod => (vec![Real(4)], 3),
         Op::Max | Op::Min => (real, 3),
         Op::Abs => ([both, vec![Integer(4)]].concat(), 3),

@@ -1,104 +1,61 @@
 //! The static library.
 
-use crate::names::Names;
 use crate::plan::objects::{Means, Object};
-use crate::process::{self, Limits};
 use crate::{Error, files};
-use std::fs;
-use std::path::{Path, PathBuf};
+use ar_archive_writer::{
+    ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, write_archive_to_stream,
+};
+use std::io::Cursor;
+use std::path::Path;
 
-/// How many files are put into an archive by one run of the archiver.
-const MOST_MEMBERS: usize = 2000;
-
-/// Makes the static library of the objects on the shelf, with the archiver that cc knows for
-/// the target, whole or not at all.
+/// Makes the static library of the objects for the machine that the name of a target says,
+/// whole or not at all. Returns its contents.
+///
+/// No archiver of the system does it: each has an opinion of its own about what belongs into
+/// an archive, and none is there where only rustc's linker is.
 pub(crate) fn write(
     objects: &[Object],
     means: &Means,
     library: &Path,
-    names: &Names,
-) -> Result<(), Error> {
-    // Not beside the library: an archiver that finds its disk full may say nothing of it.
-    let scratch = files::Scratch::new()?;
-    let failed = |reason: String| Error::Command {
-        command: format!("archiving {}", library.display()),
-        reason,
-    };
-    let mut members: Vec<PathBuf> = objects
+    target: &str,
+) -> Result<Vec<u8>, Error> {
+    let mut members: Vec<(String, &[u8])> = objects
         .iter()
-        .filter_map(|o| means.shelf.object(&o.name))
+        .map(|o| (format!("{}.o", o.name), &o.code[..]))
         .collect();
-    if objects.iter().any(|o| o.about.needs_stack) {
-        for (i, code) in (means.stack)()?.iter().enumerate() {
-            let path = scratch.path().join(format!("farfel-stack{i}.o"));
-            files::write_if_changed(&path, code)?;
-            members.push(path);
-        }
+    let stack = match objects.iter().any(|o| o.about.needs_stack) {
+        true => (means.stack)()?,
+        false => Vec::new(),
+    };
+    for (i, code) in stack.iter().enumerate() {
+        members.push((format!("farfel-stack{i}.o"), code));
     }
-    let made = scratch.path().join(format!("lib{}.a", names.library()));
-    // One run over all of them where cc would make several, each of which reads what those
-    // before have written. A command line has its limits.
-    for some in members.chunks(MOST_MEMBERS) {
-        let mut archiver = cc::Build::new()
-            .cargo_metadata(false)
-            .try_get_archiver()
-            .map_err(|e| failed(e.to_string()))?;
-        archiver
-            .env("ZERO_AR_DATE", "1")
-            .arg("qcs")
-            .arg(&made)
-            .args(some);
-        let ran =
-            process::run(&mut archiver, &Limits::COMPILER).map_err(|e| failed(e.to_string()))?;
-        if !ran.status.success() {
-            return Err(failed(format!(
-                "{}\n{}",
-                ran.status,
-                String::from_utf8_lossy(&ran.stderr)
-            )));
-        }
-    }
-    if members.is_empty() {
-        // An archive of nothing.
-        fs::write(&made, b"!<arch>\n").map_err(Error::io(&made))?;
-    }
-    let mut bytes = fs::read(&made).map_err(Error::io(&made))?;
-    forget(&mut bytes);
+    let bytes = archive(members, kind(target)).map_err(|e| Error::Command {
+        command: format!("archiving {}", library.display()),
+        reason: e.to_string(),
+    })?;
     files::write_if_changed(library, &bytes)?;
-    Ok(())
+    Ok(bytes)
 }
 
-/// Removes from an archive who made it when: not every archiver leaves that out.
-fn forget(archive: &mut [u8]) {
-    const START: usize = b"!<arch>\n".len();
-    const HEADER: usize = 60;
-    let mut at = START;
-    while let Some(header) = archive.get_mut(at..at + HEADER) {
-        // Where it ends is not known, so nothing more is.
-        let size = str::from_utf8(&header[48..58])
-            .ok()
-            .and_then(|s| s.trim().parse::<usize>().ok());
-        let (Some(size), b"`\n") = (size, &header[58..]) else {
-            return;
-        };
-        // Time, owner and group, then the mode, each with blanks after it. Tables of the
-        // archive itself may have no owner.
-        for (field, value) in [
-            (16..28, &b"0"[..]),
-            (28..34, b"0"),
-            (34..40, b"0"),
-            (40..48, b"644"),
-        ] {
-            let field = &mut header[field];
-            if field[0] != b' ' {
-                field.fill(b' ');
-                field[..value.len()].copy_from_slice(value);
-            }
-        }
-        at = at
-            .saturating_add(HEADER)
-            .saturating_add(size)
-            .saturating_add(size % 2);
+/// The archive of files with these names and contents: no time, no owner, no path.
+fn archive(members: Vec<(String, &[u8])>, kind: ArchiveKind) -> std::io::Result<Vec<u8>> {
+    let members: Vec<NewArchiveMember> = members
+        .into_iter()
+        .map(|(name, code)| NewArchiveMember::new(code, &DEFAULT_OBJECT_READER, name))
+        .collect();
+    let mut bytes = Cursor::new(Vec::new());
+    write_archive_to_stream(&mut bytes, &members, kind, false, None)?;
+    Ok(bytes.into_inner())
+}
+
+/// What the linkers of a target read.
+fn kind(target: &str) -> ArchiveKind {
+    match target {
+        t if t.contains("-apple-") => ArchiveKind::Darwin,
+        t if t.ends_with("-windows-msvc") => ArchiveKind::Coff,
+        t if t.ends_with("-aix") => ArchiveKind::AixBig,
+        _ => ArchiveKind::Gnu,
     }
 }
 
@@ -107,33 +64,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_made_it_when_is_forgotten() {
-        let member = |name: &str, about: &str, content: &str| {
-            let size = content.len();
-            let pad = &"\n"[..size % 2];
-            format!("{name:<16}{about:<32}{size:<10}`\n{content}{pad}")
-        };
-        let archive = |about: &str| {
-            let table = member("//", "", "a-long-name.o/\n");
-            let one = member("/0", about, "abc");
-            let other = member("b.o/", about, "1234567890  501   20    100600  ");
-            format!("!<arch>\n{table}{one}{other}").into_bytes()
-        };
-        let mut made = archive("1234567890  501   20    100600  ");
-        forget(&mut made);
-        let expected = archive("0           0     0     644     ");
-        assert_eq!(String::from_utf8(made), String::from_utf8(expected));
-        // Whatever it gets, it stays within it.
-        for bytes in [
-            &b""[..],
-            b"!<arch>\n",
-            b"!<thin>\nxyz",
-            &[b' '; 200],
-            &[b'9'; 200],
+    fn each_target_has_its_kind() {
+        for (target, expected) in [
+            ("x86_64-unknown-linux-gnu", ArchiveKind::Gnu),
+            ("x86_64-pc-windows-gnu", ArchiveKind::Gnu),
+            ("x86_64-pc-windows-msvc", ArchiveKind::Coff),
+            ("aarch64-apple-darwin", ArchiveKind::Darwin),
+            ("powerpc64-ibm-aix", ArchiveKind::AixBig),
+            ("", ArchiveKind::Gnu),
         ] {
-            let mut copy = bytes.to_vec();
-            forget(&mut copy);
-            assert_eq!(copy, bytes);
+            assert_eq!(kind(target), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn an_archive_of_nothing() {
+        let bytes = archive(Vec::new(), ArchiveKind::Gnu).unwrap();
+        assert_eq!(bytes, b"!<arch>\n");
+        let bytes = archive(Vec::new(), ArchiveKind::Darwin).unwrap();
+        assert!(bytes.starts_with(b"!<arch>\n"));
+    }
+
+    /// What is no object has no symbols, and harms nothing.
+    #[test]
+    fn whatever_the_members_are() {
+        let name = "a-name-that-is-longer-than-sixteen.o".to_owned();
+        for code in [&b""[..], b"abc", b"\x7fELF", &[0xff; 200]] {
+            for kind in [ArchiveKind::Gnu, ArchiveKind::Darwin, ArchiveKind::Coff] {
+                if let Ok(bytes) = archive(vec![(name.clone(), code)], kind) {
+                    let found = bytes.windows(code.len().max(1)).any(|w| w == code);
+                    assert!(found || code.is_empty(), "{kind:?} {code:?}");
+                }
+            }
         }
     }
 }

@@ -35,6 +35,7 @@
 //! | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | `bind` | program → `farfel_bindings.rs` |
 //! | `process` | command → what it said, within limits |
+//! | `remember` | what tools and compilers say of themselves, asked once |
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `archive` | object files → static library |
@@ -78,6 +79,7 @@ mod plan;
 mod preprocess;
 mod process;
 mod reading;
+mod remember;
 pub mod render;
 mod rustdoc;
 mod script;
@@ -166,10 +168,12 @@ pub fn check_project_reading(config: &Config, files: &mut Vec<PathBuf>) -> Resul
     files.extend(found.files.iter().cloned());
     let mut read = pipeline::read(&found.files, config, Goal::Library, files)?;
     let written = std::mem::take(&mut read.written);
-    let staged = pipeline::stage(read, config.exports.as_deref())?;
+    let mut staged = pipeline::stage(read, config.exports.as_deref())?;
     let report = check_derivatives(&staged, config)?;
-    let program = interfaces(&staged, false);
-    bind::choose(&program, &written, config, &Assigned::of(&program))?;
+    let derivatives = interfaces(&staged, false);
+    let program = &mut staged.program;
+    program.units.extend(derivatives);
+    bind::choose(program, &written, config, &Assigned::of(program))?;
     Ok(report)
 }
 
@@ -222,7 +226,10 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
     let ad = ad::choose(config, &cache)?;
     let derivatives = Derivatives::new(&staged, &*ad.tool);
     let report = pipeline::differentiate(&staged, &derivatives, &Workers::from_environment())?;
-    let program = interfaces(&staged, ad.adjoints_share_state);
+    let mut program = staged.program.clone();
+    program
+        .units
+        .extend(interfaces(&staged, ad.adjoints_share_state));
     let assigned = Assigned::of(&program);
     let facts = Facts::of(&program, config.is_static());
     let names = Names::new(&config.name, &config.version);
@@ -295,7 +302,8 @@ pub fn plan(files: Option<&[PathBuf]>, config: &Config) -> Result<(graph::Graph,
     let graph = if has_main(&staged.program) {
         plan::view::graph(&staged, None)
     } else {
-        let program = interfaces(&staged, false);
+        let mut program = staged.program.clone();
+        program.units.extend(interfaces(&staged, false));
         let exports = bind::choose(&program, &written, config, &Assigned::of(&program))?;
         plan::view::graph(&staged, Some(&exports.names))
     };

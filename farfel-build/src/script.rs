@@ -223,14 +223,6 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     for name in VARIABLES {
         cargo.add("rerun-if-env-changed", name);
     }
-    // What cc reads to find the archiver.
-    let target = env::var("TARGET").unwrap_or_default();
-    for name in ["AR", "ARFLAGS"] {
-        cargo.add("rerun-if-env-changed", name);
-        cargo.add("rerun-if-env-changed", format!("{name}_{target}"));
-        let underscored = target.replace('-', "_");
-        cargo.add("rerun-if-env-changed", format!("{name}_{underscored}"));
-    }
     cargo.watch(&config.root.join("Cargo.toml"));
     let found = sources::find(config)?;
     for path in found.files.iter().chain(&found.directories) {
@@ -264,12 +256,15 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
 
     let step = recorder.begin("bind", "bindings", 0);
     let names = Names::new(&config.name, &config.version);
-    let program = interfaces(&staged, ad.adjoints_share_state);
-    let assigned = Assigned::of(&program);
-    let facts = Facts::of(&program, config.is_static());
-    let exports = bind::choose(&program, &written, config, &assigned)?;
+    let units = staged.program.units.len();
+    let derivatives = interfaces(&staged, ad.adjoints_share_state);
+    staged.program.units.extend(derivatives);
+    let program = &staged.program;
+    let assigned = Assigned::of(program);
+    let facts = Facts::of(program, config.is_static());
+    let exports = bind::choose(program, &written, config, &assigned)?;
     let bindings = Bindings {
-        program: &program,
+        program,
         exports: &exports,
         names: &names,
         sources: &staged.report.sources,
@@ -278,6 +273,7 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         assigned: &assigned,
     }
     .text();
+    staged.program.units.truncate(units);
     recorder.end(step, From::Ran);
     let bindings_file = out.join("farfel_bindings.rs");
     let library = out.join(format!("lib{}.a", names.library()));
@@ -298,6 +294,9 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     };
     let mut flags = gfortran::flags(config, &profile);
     flags.push("-c".into());
+    for (_, file) in toolchain::files_of(&flags) {
+        cargo.watch(&file);
+    }
     if !compiler.machine.contains("mingw") {
         flags.push("-fPIC".into());
     }
@@ -335,21 +334,22 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         .zip(&keys)
         .map(|(o, k)| (o.name.as_str(), k.hex()))
         .collect();
-    let archived = shelf.has_library(&library, &wanted);
-    if !archived {
+    let mut archived = None;
+    if !shelf.has_library(&library, &wanted) {
         let step = recorder.begin("archive", names.library(), 0);
-        archive::write(&made, &means, &library, &names)?;
+        let target = env::var("TARGET").unwrap_or_default();
+        archived = Some(archive::write(&made, &means, &library, &target)?);
         recorder.end(step, From::Ran);
     }
     // What was said of an object may be said of other lines now.
     let about: Vec<_> = made.iter().map(|o| (o.name.as_str(), &o.about)).collect();
-    if !archived || !shelf.is_about(&about) {
+    if archived.is_some() || !shelf.is_about(&about) {
         let known = made
             .into_iter()
             .zip(&keys)
             .map(|(o, k)| (o.name, k.hex(), k.recipe().to_owned(), o.about))
             .collect();
-        shelf.close(out, &library, known)?;
+        shelf.close(out, archived.as_deref(), known)?;
     }
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
     cache.finish();
@@ -357,6 +357,10 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         cargo.warn(&notice);
     }
     recorder.timings(workers.count()).write(out)?;
+    // A build script ends soon, and the system takes all of it back at once. To free each
+    // expression takes a good part of the time that it took to read them.
+    std::mem::forget(objects);
+    std::mem::forget(staged.program);
     let report = Report {
         sources: staged.report.sources,
         diagnostics,

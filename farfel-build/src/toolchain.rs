@@ -1,7 +1,10 @@
 //! The Fortran compiler: finding it, asking it, installing it.
 
+use crate::cache::{Entry, Key};
 use crate::process::{self, Limits};
-use crate::{Config, Error};
+use crate::{Config, Error, remember};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +18,35 @@ pub struct Compiler {
     pub version: String,
     /// The machine that it compiles for: `x86_64-linux-gnu`.
     pub machine: String,
+    libraries: Libraries,
 }
+
+/// What has to be linked to compiled Fortran.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Libraries {
+    directories: Vec<PathBuf>,
+    /// Those of [`LIBRARIES`] that there are, by position.
+    names: Vec<usize>,
+}
+
+/// The libraries that a compiler brings along, in the order of linking, and whether each is
+/// needed: libquadmath exists only on machines that need it for REAL*16.
+const LIBRARIES: [(&str, bool); 3] = [("gfortran", true), ("quadmath", false), ("m", true)];
+
+/// What is kept of a compiler's answers.
+#[derive(Serialize, Deserialize)]
+struct Answers {
+    version: String,
+    machine: String,
+    libraries: Libraries,
+    /// What else is as it was when it was asked: the compiler proper, the directories of
+    /// the libraries.
+    others: Vec<PathBuf>,
+    identity: String,
+}
+
+/// What decides, besides the executable, where a compiler looks for its parts.
+const SEARCHED: [&str; 4] = ["PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRARY_PATH"];
 
 /// Versions that may be installed only under a name with their number, newest first.
 const VERSIONS: std::ops::RangeInclusive<u32> = 9..=17;
@@ -44,7 +75,10 @@ pub fn find(config: &Config) -> Result<Compiler, Error> {
             1 => candidate.clone(),
             _ => config.root.join(&candidate),
         };
-        match which::which(&command).ok().and_then(|path| ask(&path)) {
+        match which::which(&command)
+            .ok()
+            .and_then(|path| ask(&path, config))
+        {
             Some(compiler) => return Ok(compiler),
             None => looked_for.push(candidate.display().to_string()),
         }
@@ -85,23 +119,113 @@ fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a command says of itself, if it is gfortran.
-fn ask(path: &Path) -> Option<Compiler> {
-    let answer = |flag| {
-        let output = process::run(command(path).arg(flag), &Limits::QUESTION).ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        (output.status.success() && !text.is_empty()).then_some(text)
+/// What a command says of itself, if it is gfortran: now, or when it was asked before. A script
+/// is asked each time, since what it runs may have changed.
+fn ask(path: &Path, config: &Config) -> Option<Compiler> {
+    let remembered = (!remember::is_script(path))
+        .then(|| remember::identity(&[path.to_owned()]).ok())
+        .flatten()
+        .map(|identity| {
+            let key = Key::builder("tool").field("compiler", identity);
+            let key = SEARCHED.iter().fold(key, |key, name| {
+                let value = std::env::var_os(name).unwrap_or_default();
+                key.field(name, value.as_encoded_bytes())
+            });
+            (key.finish(), remember::memory(config))
+        });
+    if let Some((key, memory)) = &remembered
+        && let Some(entry) = memory.get(key)
+        && let Some(known) = recall(path, &entry)
+    {
+        return Some(known);
+    }
+    let compiler = question(path)?;
+    if let Some((key, memory)) = remembered
+        && let Some(entry) = note(&compiler)
+    {
+        memory.put(&key, &entry);
+    }
+    Some(compiler)
+}
+
+/// The file of an entry with a compiler's answers.
+const ANSWERS: &str = "answers";
+
+/// What was noted of a compiler, if all that it depends on is still the same.
+fn recall(path: &Path, entry: &Entry) -> Option<Compiler> {
+    let answers: Answers = serde_json::from_slice(entry.file(ANSWERS)?).ok()?;
+    let same = remember::identity(&answers.others).ok()? == answers.identity;
+    (same && answers.libraries.names.iter().all(|n| *n < LIBRARIES.len())).then(|| Compiler {
+        path: path.to_owned(),
+        version: answers.version,
+        machine: answers.machine,
+        libraries: answers.libraries,
+    })
+}
+
+/// A note of what a compiler has said; `None` where it does not say what it is made of.
+fn note(compiler: &Compiler) -> Option<Entry> {
+    let proper = PathBuf::from(answer(&compiler.path, "-print-prog-name=f951")?);
+    // Without its library nothing can be linked: it may be about to be installed.
+    if !proper.is_absolute() || compiler.libraries.directories.is_empty() {
+        return None;
+    }
+    let mut others = vec![proper];
+    others.extend(compiler.libraries.directories.iter().cloned());
+    let answers = Answers {
+        version: compiler.version.clone(),
+        machine: compiler.machine.clone(),
+        libraries: compiler.libraries.clone(),
+        identity: remember::identity(&others).ok()?,
+        others,
     };
-    let version = answer("-dumpfullversion")?;
+    Some(Entry::one(ANSWERS, serde_json::to_vec(&answers).ok()?))
+}
+
+/// The answers of the command itself, if it is gfortran.
+fn question(path: &Path) -> Option<Compiler> {
+    let version = answer(path, "-dumpfullversion")?;
     version
         .starts_with(|c: char| c.is_ascii_digit())
         .then_some(())?;
-    let machine = answer("-dumpmachine")?;
+    let machine = answer(path, "-dumpmachine")?;
+    let mut libraries = Libraries::default();
+    for (i, (name, needed)) in LIBRARIES.iter().enumerate() {
+        let directory = ["so", "dylib", "dll.a", "a"]
+            .iter()
+            .find_map(|end| library_directory(path, &format!("lib{name}.{end}")));
+        if *needed || directory.is_some() {
+            libraries.names.push(i);
+        }
+        if let Some(d) = directory
+            && !libraries.directories.contains(&d)
+        {
+            libraries.directories.push(d);
+        }
+    }
     Some(Compiler {
         path: path.to_owned(),
         version,
         machine,
+        libraries,
     })
+}
+
+/// The directory of a library that a compiler brings along; `None` when there is no such file.
+/// Links are not followed: the file that a linker opens by its name is the link.
+fn library_directory(path: &Path, file: &str) -> Option<PathBuf> {
+    // It answers with the bare name where there is no such file.
+    let found = PathBuf::from(answer(path, &format!("-print-file-name={file}"))?);
+    (found.is_absolute() && found.exists())
+        .then(|| found.parent().map(Path::to_owned))
+        .flatten()
+}
+
+/// What a command answers to one question.
+fn answer(path: &Path, flag: &str) -> Option<String> {
+    let output = process::run(command(path).arg(flag), &Limits::QUESTION).ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
 }
 
 /// A command whose messages are in English, so that they can be read.
@@ -111,10 +235,30 @@ fn command(path: &Path) -> Command {
     command
 }
 
+/// The files that flags name and whose contents decide what is compiled, each with its flag:
+/// `-fprofile-use=FILE`, `@FILE`, `-include FILE`.
+pub(crate) fn files_of(flags: &[String]) -> impl Iterator<Item = (&str, PathBuf)> {
+    flags.iter().filter_map(|flag| {
+        let name = match flag.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => value,
+            _ => flag.strip_prefix('@').unwrap_or(flag),
+        };
+        let file = PathBuf::from(name);
+        file.is_file().then_some((flag.as_str(), file))
+    })
+}
+
 impl Compiler {
-    /// What distinguishes it from other compilers. No path is in it.
+    /// What distinguishes it, with some flags, from other compilers, and with the same flags
+    /// elsewhere: the files that they name are a part of it. No other path is in it.
     pub(crate) fn identity(&self, flags: &[String]) -> String {
         let mut identity = format!("{} {}", self.version, self.machine);
+        for (flag, file) in files_of(flags) {
+            // What cannot be read is the compiler's to complain of.
+            if let Ok(bytes) = std::fs::read(&file) {
+                let _ = write!(identity, "\n{flag} {}", blake3::hash(&bytes).to_hex());
+            }
+        }
         if flags.iter().any(|f| f.ends_with("=native")) {
             // What that means depends on the machine.
             let mut command = self.command();
@@ -134,38 +278,12 @@ impl Compiler {
 
     /// What has to be linked to compiled Fortran: the directories to search and the
     /// libraries in order.
-    pub fn runtime_libraries(&self) -> (Vec<PathBuf>, Vec<&'static str>) {
-        let mut directories = Vec::new();
-        let mut libraries = Vec::new();
-        // libquadmath exists only on machines that need it for REAL*16.
-        for (name, needed) in [("gfortran", true), ("quadmath", false), ("m", true)] {
-            let directory = ["so", "dylib", "dll.a", "a"]
-                .iter()
-                .find_map(|end| self.library_directory(&format!("lib{name}.{end}")));
-            if needed || directory.is_some() {
-                libraries.push(name);
-            }
-            if let Some(d) = directory
-                && !directories.contains(&d)
-            {
-                directories.push(d);
-            }
-        }
-        (directories, libraries)
-    }
-
-    /// The directory of a library that the compiler brings along; `None` when there is no
-    /// such file. Links are not followed: the file that a linker opens by its name is the
-    /// link.
-    fn library_directory(&self, file: &str) -> Option<PathBuf> {
-        let mut command = self.command();
-        command.arg(format!("-print-file-name={file}"));
-        let output = process::run(&mut command, &Limits::QUESTION).ok()?;
-        // It answers with the bare name where there is no such file.
-        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        (path.is_absolute() && path.exists())
-            .then(|| path.parent().map(Path::to_owned))
-            .flatten()
+    pub fn runtime_libraries(&self) -> (&[PathBuf], impl Iterator<Item = &'static str>) {
+        let names = self.libraries.names.iter();
+        let names = names
+            .filter_map(|n| LIBRARIES.get(*n))
+            .map(|(name, _)| *name);
+        (&self.libraries.directories, names)
     }
 }
 
@@ -355,8 +473,9 @@ mod tests {
 
     #[test]
     fn the_compiler_of_this_machine_answers() {
-        let compiler = find(&Config::default()).unwrap();
+        let compiler = question(&which::which("gfortran").unwrap()).unwrap();
         let (directories, libraries) = compiler.runtime_libraries();
+        let libraries: Vec<&str> = libraries.collect();
         assert!(libraries.contains(&"gfortran") && libraries.contains(&"m"));
         assert!(directories.iter().any(|d| {
             std::fs::read_dir(d).is_ok_and(|mut l| {
@@ -365,5 +484,60 @@ mod tests {
                 })
             })
         }));
+    }
+
+    #[test]
+    fn answers_hold_as_long_as_what_they_are_about() {
+        let compiler = question(&which::which("gfortran").unwrap()).unwrap();
+        let entry = note(&compiler).unwrap();
+        assert_eq!(recall(&compiler.path, &entry), Some(compiler.clone()));
+        // The compiler proper is another one now, or a library has come or gone.
+        let mut answers: Answers = serde_json::from_slice(entry.file(ANSWERS).unwrap()).unwrap();
+        assert!(answers.others[0].ends_with("f951"));
+        for i in 0..answers.others.len() {
+            let dir = tempfile::tempdir().unwrap();
+            let real = std::mem::replace(&mut answers.others[i], dir.path().to_owned());
+            let other = Entry::one(ANSWERS, serde_json::to_vec(&answers).unwrap());
+            assert_eq!(recall(&compiler.path, &other), None);
+            drop(dir);
+            assert_eq!(recall(&compiler.path, &other), None);
+            answers.others[i] = real;
+        }
+        assert_eq!(recall(&compiler.path, &Entry::one(ANSWERS, "{}")), None);
+    }
+
+    #[test]
+    fn files_that_flags_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let compiler = Compiler {
+            path: "gfortran".into(),
+            version: "12.2.0".into(),
+            machine: "x86_64-linux-gnu".into(),
+            libraries: Libraries::default(),
+        };
+        let (profile, more, macros) = (file("p", "1"), file("m", "2"), file("i", "3"));
+        let flags = [
+            "-O2".to_owned(),
+            format!("-fprofile-use={profile}"),
+            format!("@{more}"),
+            "-include".to_owned(),
+            macros,
+            format!("-fprofile-use={}", dir.path().display()),
+            "-DX=none".to_owned(),
+        ];
+        assert_eq!(files_of(&flags).count(), 3);
+        let mut known = vec![compiler.identity(&flags)];
+        for name in ["p", "m", "i"] {
+            file(name, "other");
+            let now = compiler.identity(&flags);
+            assert!(!known.contains(&now), "{name}");
+            known.push(now);
+        }
+        assert_eq!(compiler.identity(&flags[..1]), "12.2.0 x86_64-linux-gnu");
     }
 }

@@ -90,6 +90,36 @@ C     Passes its argument on, so it may be assigned.
       CHARACTER*(*) TEXT
       TEXT = 'X'
       END
+      SUBROUTINE MAYBE(X)
+      OPTIONAL X
+      X = 1
+      END
+      SUBROUTINE SIZED(X)
+      REAL, ALLOCATABLE :: X(:)
+      X = 1
+      END
+      SUBROUTINE SHAPED(X)
+      REAL X(:)
+      X = 1
+      END
+      FUNCTION PAIR(X)
+      REAL PAIR(2)
+      PAIR = X
+      END
+C Through a Cray pointer; one more each time.
+      INTEGER FUNCTION NEXT(N, A)
+      INTEGER :: COUNT = 10
+      INTEGER A(N), B(2)
+      POINTER (P, B)
+      AUTOMATIC S
+      REAL, ALLOCATABLE :: W(:)
+      P = LOC(A)
+      ALLOCATE (W(N))
+      W = B(2)
+      S = SUM(W)
+      COUNT = COUNT + 1
+      NEXT = COUNT + S
+      END
       SUBROUTINE ALT(*)
       RETURN 1
       END
@@ -158,6 +188,8 @@ fn main() {
     let (mut own, mut result) = (0, 0.0);
     assert_eq!(fortran::drop(&mut own, 1, &[5.0], &mut result), Ok(()));
     assert_eq!((own, result), (1, 5.0));
+    assert_eq!(fortran::next(2, &[1, 3]), Ok(17));
+    assert_eq!(fortran::next(3, &[1, 3, 0]), Ok(21));
     println!("fine");
 }
 "#;
@@ -173,6 +205,10 @@ fn every_kind_of_argument_and_result() {
         "// APPLY cannot be called from Rust: it takes procedures as arguments.",
         "// FILL cannot be called from Rust: its argument TEXT is CHARACTER and may be assigned.",
         "// ALT cannot be called from Rust: it has alternate returns.",
+        "// MAYBE cannot be called from Rust: its argument X is OPTIONAL.",
+        "// SIZED cannot be called from Rust: its argument X is ALLOCATABLE.",
+        "// SHAPED cannot be called from Rust: its argument X has no bounds.",
+        "// PAIR cannot be called from Rust: its result is an array.",
         "/// Sum of two numbers.\n",
         "/// INTEGER FUNCTION ISUM(I, J)\n",
         "/// Defined at `src/kinds.ff:2`.\n",
@@ -184,8 +220,8 @@ fn every_kind_of_argument_and_result() {
     ] {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
-    // Only DROP shares state, and nothing stops.
-    assert_eq!(bindings.matches(".lock()").count(), 1);
+    // Only DROP and NEXT share state, and nothing stops.
+    assert_eq!(bindings.matches(".lock()").count(), 2);
     assert!(!bindings.contains("catch_stop"));
 }
 

@@ -272,6 +272,8 @@ pub mod rules {
             "The variable of a DO loop is set inside of the loop. How often the loop runs is known when it begins.";
         INTENT = "F0524", "intent", Warn,
             "A dummy argument with INTENT(IN) is set: an error where a statement does so, a warning where it is passed to a procedure that may.";
+        CONSTANT_SET = "F0525", "constant-set", Warn,
+            "A constant is passed for a dummy argument that the procedure sets, whatever way it takes. That changes the constant for all later uses, or stops the program.";
     }
 }
 

@@ -34,6 +34,7 @@ pub mod resolve;
 pub mod source;
 pub mod storage;
 pub mod syntax;
+pub mod targets;
 pub mod types;
 
 pub use diagnostic::{Diagnostic, Severity};

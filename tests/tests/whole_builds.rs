@@ -34,7 +34,6 @@ fn tools(dir: &Path) -> PathBuf {
     };
     let question = "case \"$*\" in *' -c '*) ;; *) exec gfortran \"$@\";; esac";
     noting("gfortran-slow", question, "gfortran \"$@\"");
-    noting("archiver", "", "ar \"$@\"");
     let question = "case $1 in -version) echo 'Tapenade 3.16 (stand-in)'; exit;; esac";
     let command = format!("'{}' tapenade \"$@\"", farfel_path().display());
     noting("tapenade", question, &command);
@@ -45,6 +44,15 @@ fn tools(dir: &Path) -> PathBuf {
 fn running(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap();
     text.lines().last().unwrap_or("none").to_owned()
+}
+
+/// The library that is being written, before it is put in the place of the old one.
+fn unfinished(out: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(out).ok()?;
+    files.flatten().map(|f| f.path()).find(|f| {
+        let name = f.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libfarfel_plan_0_1_0.a.") && name.ends_with(".tmp")
+    })
 }
 
 fn pseudo_random(state: &mut u64, below: u64) -> u64 {
@@ -83,10 +91,15 @@ fn a_build_that_is_killed_at_any_moment() {
             "FARFEL_FC",
             dir.join("home/bin/gfortran-slow").to_str().unwrap(),
         )
-        .with("AR", dir.join("home/bin/archiver").to_str().unwrap())
         .with("FARFEL_AD_TOOL", "tapenade")
         .with("TAPENADE_HOME", dir.join("home").to_str().unwrap());
     library(&p);
+    // So large that there is time while the library is written.
+    p.edit("Cargo.toml", "'ZETA'", "'ZETA', 'LARGE'").file(
+        "src/large.f",
+        "      DOUBLE PRECISION FUNCTION LARGE(I)\n      DOUBLE PRECISION T(2000000)\n      \
+         SAVE T\n      DATA T(1) /1.5D0/\n      LARGE = T(I)\n      END\n",
+    );
     let mut random = 2026;
     let mut killed: Vec<String> = Vec::new();
     let mut factors = (2, 7);
@@ -96,7 +109,7 @@ fn a_build_that_is_killed_at_any_moment() {
         killed.len() >= 15
             && count("tapenade") >= 2
             && count("gfortran-slow") >= 3
-            && count("archiver") >= 2
+            && count("library") >= 2
             && count("none") >= 2
     };
     let start = Instant::now();
@@ -110,8 +123,10 @@ fn a_build_that_is_killed_at_any_moment() {
             let mut command = p.command();
             command.stdout(Stdio::null()).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
-            // At a moment when something begins or ends, or just after it; or at its start.
+            // At a moment when something begins or ends, or just after it; or at its start; or
+            // when a part of the library has been written.
             let event = pseudo_random(&mut random, 6) as usize;
+            let library = pseudo_random(&mut random, 3) == 0;
             let events = || {
                 fs::read(&log)
                     .unwrap()
@@ -120,11 +135,18 @@ fn a_build_that_is_killed_at_any_moment() {
                     .count()
             };
             let mut ended = None;
-            while ended.is_none() && events() < event {
-                std::thread::sleep(Duration::from_millis(1));
-                ended = child.try_wait().unwrap();
+            if library {
+                // That is over soon, so it is looked for without a pause.
+                while ended.is_none() && unfinished(&p.out).is_none() {
+                    ended = child.try_wait().unwrap();
+                }
+            } else {
+                while ended.is_none() && events() < event {
+                    std::thread::sleep(Duration::from_millis(1));
+                    ended = child.try_wait().unwrap();
+                }
+                std::thread::sleep(Duration::from_millis(pseudo_random(&mut random, 40)));
             }
-            std::thread::sleep(Duration::from_millis(pseudo_random(&mut random, 40)));
             let at = running(&log);
             if let Some(status) = ended.or(child.try_wait().unwrap()) {
                 assert!(status.success());
@@ -132,7 +154,10 @@ fn a_build_that_is_killed_at_any_moment() {
             }
             child.kill().unwrap();
             child.wait().unwrap();
-            killed.push(at);
+            killed.push(match unfinished(&p.out) {
+                Some(_) => "library".into(),
+                None => at,
+            });
             if let Ok(bytes) = fs::read(p.out.join("libfarfel_plan_0_1_0.a")) {
                 seen_between.push(bytes);
             }

@@ -12,6 +12,7 @@
 //! | DIM(x, y) | x = y | 0 |
 //! | AINT, ANINT, INT, NINT | jumps | 0 |
 //! | MOD(x, y) | jumps | that of x - AINT(x/y)*y with AINT held |
+//! | MODULO(x, y) | jumps | that of x - FLOOR(x/y)*y with FLOOR held |
 
 use super::stmt::{Gen, Value};
 use farfel_lang::intrinsics::{Intrinsic, Op};
@@ -55,7 +56,7 @@ impl Gen<'_> {
             },
             Op::Convert => self.conversion(e, i, s, values, &types),
             Op::Max | Op::Min => self.extremum(e, i.op, values, &types, ty),
-            Op::Mod => {
+            Op::Mod | Op::Modulo => {
                 let b = values.remove(1);
                 let a = values.remove(0);
                 match b.d {
@@ -65,8 +66,16 @@ impl Gen<'_> {
                     },
                     Some(bd) => {
                         let (ap, bp) = (self.share(a.p), self.share(b.p));
-                        let quotient = self.bin(BinOp::Div, ap.clone(), bp.clone());
-                        let whole = self.call("AINT", vec![quotient]);
+                        let whole = if i.op == Op::Mod {
+                            let quotient = self.bin(BinOp::Div, ap.clone(), bp.clone());
+                            self.call("AINT", vec![quotient])
+                        } else {
+                            // FLOOR would give an INTEGER, which may be too small.
+                            let rest = rebuild(vec![ap.clone(), bp.clone()]);
+                            let multiple = self.bin(BinOp::Sub, ap.clone(), rest);
+                            let quotient = self.bin(BinOp::Div, multiple, bp.clone());
+                            self.call("ANINT", vec![quotient])
+                        };
                         let part = self.mul(whole, bd);
                         Value {
                             p: rebuild(vec![ap, bp]),
@@ -280,7 +289,7 @@ impl Gen<'_> {
             // Constant wherever they have a derivative.
             Op::Aint | Op::Anint | Op::Nint | Op::Other
             // These have rules of their own, above.
-            | Op::Convert | Op::Mod | Op::Sign | Op::Dim | Op::Dprod | Op::Max | Op::Min
+            | Op::Convert | Op::Mod | Op::Modulo | Op::Sign | Op::Dim | Op::Dprod | Op::Max | Op::Min
             | Op::Aimag | Op::Conjg | Op::Atan2 | Op::Gamma | Op::LogGamma
             | Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque => {
                 return Value { p: primal, d: None };

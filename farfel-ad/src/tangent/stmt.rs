@@ -416,6 +416,7 @@ impl Gen<'_> {
         let call = CallSite { callee, args };
         match self.problem.site(call, &self.varied, live, false) {
             None => {
+                self.same_types(callee, args, None);
                 let args = args.iter().map(|a| self.primal(a)).collect();
                 vec![Stmt::new(StmtKind::Call(callee, args), span)]
             }
@@ -523,6 +524,48 @@ impl Gen<'_> {
         }
     }
 
+    /// Reports arguments that carry derivatives into storage of another type, where they
+    /// would be lost.
+    fn same_types(
+        &mut self,
+        callee: SymId,
+        args: &[Expr],
+        context: Option<&crate::activity::Context>,
+    ) {
+        let name = &self.source.symbols[callee].name;
+        let Some(unit) = self.engine.index.get(name) else {
+            return;
+        };
+        let unit = &self.engine.program.units[unit];
+        for (i, (a, dummy)) in args.iter().zip(&unit.args).enumerate() {
+            let Some(wanted) = dummy.sym().map(|s| &unit.symbols[s]) else {
+                continue;
+            };
+            let (Some(given), Some(ty)) = (type_of(self.source, a), wanted.ty) else {
+                continue;
+            };
+            let carries = given.is_differentiable() || ty.is_differentiable();
+            let active = context.is_some_and(|c| c.active(i));
+            if given == ty || !wanted.is_variable() || !carries {
+                continue;
+            }
+            if active || self.is_varied(a) {
+                self.errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        a.span,
+                        format!(
+                            "derivatives would go through this argument, which is {given} here and {ty} in {}",
+                            unit.name
+                        ),
+                    )
+                    .related(wanted.span, format!("the dummy argument {}", wanted.name))
+                    .help("declare both with the same type"),
+                );
+            }
+        }
+    }
+
     /// The derivative to call and its actual arguments, without a function's result.
     pub(super) fn active_call(
         &mut self,
@@ -531,6 +574,7 @@ impl Gen<'_> {
         context: &crate::activity::Context,
     ) -> (SymId, Vec<Expr>) {
         let name = self.source.symbols[callee].name.clone();
+        self.same_types(callee, args, Some(context));
         let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {

@@ -66,6 +66,7 @@ fn generic(i: &Intrinsic, result: Type) -> Option<&'static str> {
         | Op::Erfc
         | Op::Gamma
         | Op::LogGamma
+        | Op::Modulo
         | Op::Linear
         | Op::Bilinear
         | Op::Merge

@@ -71,16 +71,25 @@ impl KeyBuilder {
         let short = str::from_utf8(value).ok().filter(|text| {
             value.len() <= SHOWN && !text.chars().any(|c| c.is_control() && c != '\t')
         });
-        // Writing to a string cannot fail.
-        let _ = match short {
-            Some(text) => writeln!(self.recipe, "{name} = {text}"),
-            None => writeln!(
-                self.recipe,
-                "{name} : {} bytes, {}",
-                value.len(),
-                &hex(blake3::hash(value).as_bytes())[..16]
-            ),
-        };
+        self.recipe.push_str(name);
+        match short {
+            Some(text) => {
+                self.recipe.push_str(" = ");
+                self.recipe.push_str(text);
+            }
+            // It is a hash already.
+            None if value.len() == blake3::OUT_LEN => {
+                self.recipe.push_str(" : ");
+                self.recipe.push_str(&hex(&value[..16]));
+            }
+            None => {
+                // Writing to a string cannot fail.
+                let _ = write!(self.recipe, " : {} bytes, ", value.len());
+                self.recipe
+                    .push_str(&hex(&blake3::hash(value).as_bytes()[..8]));
+            }
+        }
+        self.recipe.push('\n');
         self
     }
 
@@ -102,11 +111,12 @@ fn add(hasher: &mut blake3::Hasher, part: &[u8]) {
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |d: u8| char::from(DIGITS[usize::from(d & 15)]);
+    bytes
+        .iter()
+        .flat_map(|b| [digit(b >> 4), digit(*b)])
+        .collect()
 }
 
 #[cfg(test)]

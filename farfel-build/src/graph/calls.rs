@@ -1,11 +1,9 @@
 //! The call graph of a lowered program with the derivatives that it asks for.
 
 use super::{Edge, EdgeKind, Graph, Node, NodeKind};
-use farfel_lang::ir::{
-    AdMode, Class, Name, Place, Program, Request, StmtKind, Unit, UnitKind, for_each_symbol,
-    walk_block,
-};
-use std::collections::{HashMap, HashSet};
+use farfel_lang::callgraph::CallGraph;
+use farfel_lang::ir::{AdMode, Name, Program, Request, UnitKind};
+use std::collections::HashMap;
 
 impl Graph {
     /// Who calls whom in a program after [`farfel_lang::lower::Stage::Stage`], and which
@@ -17,13 +15,10 @@ impl Graph {
     /// what the program calls and does not have.
     pub fn of_calls(program: &Program, requests: &[Request]) -> Graph {
         let mut graph = Graph::default();
+        // Units have the same numbers here and there.
+        let calls = CallGraph::of(program);
         let mut places: HashMap<Name, usize> = HashMap::new();
         for unit in &program.units {
-            let at = graph.nodes.len();
-            places.insert(unit.name.clone(), at);
-            for name in entries(unit) {
-                places.insert(name, at);
-            }
             graph.nodes.push(node(
                 &unit.name,
                 match unit.kind {
@@ -46,21 +41,22 @@ impl Graph {
                 .nodes
                 .push(node(&request.derivative, NodeKind::Derivative, notes));
         }
-        for (from, unit) in program.units.iter().enumerate() {
-            for name in references(unit) {
-                let to = *places.entry(name.clone()).or_insert_with(|| {
-                    graph
-                        .nodes
-                        .push(node(&name, NodeKind::External, Vec::new()));
-                    graph.nodes.len() - 1
+        for from in 0..calls.len() {
+            for name in calls.references(from) {
+                let to = calls.index(name).unwrap_or_else(|| {
+                    *places.entry(name.clone()).or_insert_with(|| {
+                        let external = node(name, NodeKind::External, Vec::new());
+                        graph.nodes.push(external);
+                        graph.nodes.len() - 1
+                    })
                 });
                 let kind = EdgeKind::Calls;
                 graph.edges.push(Edge { from, to, kind });
             }
         }
         for request in requests {
-            if let (Some(&from), Some(&to)) =
-                (places.get(&request.derivative), places.get(&request.head))
+            if let (Some(&from), Some(to)) =
+                (places.get(&request.derivative), calls.index(&request.head))
             {
                 let kind = EdgeKind::Differentiates;
                 graph.edges.push(Edge { from, to, kind });
@@ -103,35 +99,4 @@ pub(crate) fn derivative_of(program: &Program, request: &Request) -> String {
         names(&request.dependents),
         names(&request.independents)
     )
-}
-
-/// The names of a unit's ENTRY points.
-fn entries(unit: &Unit) -> Vec<Name> {
-    let mut names = Vec::new();
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Entry(e) = &s.kind {
-            names.push(unit.symbols[e.name].name.clone());
-        }
-    });
-    names
-}
-
-/// The top-level and external procedures that a unit calls or passes on, in the order of
-/// their first mention.
-fn references(unit: &Unit) -> Vec<Name> {
-    let mut seen = HashSet::new();
-    let mut found = Vec::new();
-    let mut look = |s| {
-        let s = &unit.symbols[s];
-        if s.class.is_procedure() && s.place == Place::Global && seen.insert(s.name.clone()) {
-            found.push(s.name.clone());
-        }
-    };
-    for_each_symbol(&unit.body, &mut look);
-    for (_, s) in unit.symbols.iter() {
-        if let Class::StatementFunction(_, value) = &s.class {
-            value.for_each_symbol(&mut look);
-        }
-    }
-    found
 }

@@ -1,8 +1,9 @@
 //! What a unit is, as hashes.
 
-use farfel_lang::ir::{Program, SpecKind, Stmt, StmtKind, Unit, walk_block};
+use farfel_lang::ir::{Program, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block};
 use farfel_lang::print::{Options, print_unit};
 use farfel_lang::{Sources, Span};
+use std::fmt::Write as _;
 use std::num::NonZero;
 
 /// The hashes of one unit.
@@ -51,18 +52,19 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
         comments: false,
         ..Options::default()
     };
-    let mut places = blake3::Hasher::new();
+    // Gathered first: to hash many short parts takes longer.
+    let mut places: Vec<u8> = Vec::with_capacity(16 * (unit.specs.len() + unit.body.len() + 4));
     let mut last = None;
     let mut put = |span: Span| {
         if let Some(file) = sources.get(span.file) {
             if last != Some(span.file) {
-                places.update(&(file.name.len() as u64).to_le_bytes());
-                places.update(file.name.as_bytes());
+                places.extend((file.name.len() as u64).to_le_bytes());
+                places.extend(file.name.as_bytes());
                 last = Some(span.file);
             }
             let at = file.line_column(span.start);
-            places.update(&(at.line as u64).to_le_bytes());
-            places.update(&(at.column as u64).to_le_bytes());
+            places.extend((at.line as u64).to_le_bytes());
+            places.extend((at.column as u64).to_le_bytes());
         }
     };
     put(unit.span);
@@ -82,36 +84,42 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
     });
     put(unit.end_span);
 
-    let mut interface = blake3::Hasher::new();
-    let mut say = |text: String| {
-        interface.update(&(text.len() as u64).to_le_bytes());
-        interface.update(text.as_bytes());
+    // Writing to a string cannot fail. Names have no blank in them, so nothing flows together.
+    let mut interface = String::new();
+    let _ = writeln!(interface, "{:?} {}", unit.kind, unit.name);
+    let mut symbol = |id: Option<SymId>| {
+        let Some(symbol) = id.map(|s| &unit.symbols[s]) else {
+            interface.push_str("*\n");
+            return;
+        };
+        let _ = match symbol.ty {
+            Some(ty) => write!(interface, "{ty}"),
+            None => write!(interface, "-"),
+        };
+        interface.push_str(match (symbol.is_array(), symbol.class.is_procedure()) {
+            (true, _) => " array\n",
+            (_, true) => " procedure\n",
+            _ => "\n",
+        });
     };
-    say(format!("{:?} {}", unit.kind, unit.name));
-    let result = unit.result.map(|r| &unit.symbols[r]);
-    say(format!("{:?}", result.map(|s| s.ty)));
-    for arg in &unit.args {
-        let symbol = arg.sym().map(|s| &unit.symbols[s]);
-        say(format!(
-            "{:?}",
-            symbol.map(|s| (s.ty, s.is_array(), s.class.is_procedure()))
-        ));
-    }
+    symbol(unit.result);
+    unit.args.iter().for_each(|arg| symbol(arg.sym()));
     walk_block(&unit.body, &mut |s| {
         if let StmtKind::Entry(e) = &s.kind {
             let name = &unit.symbols[e.name];
-            say(format!(
+            let _ = writeln!(
+                interface,
                 "ENTRY {} {:?} {}",
                 name.name,
                 name.ty,
                 e.args.len()
-            ));
+            );
         }
     });
     Digest {
         text: blake3::hash(print_unit(unit, &options).as_bytes()),
-        places: places.finalize(),
-        interface: interface.finalize(),
+        places: blake3::hash(&places),
+        interface: blake3::hash(interface.as_bytes()),
         names_lines,
     }
 }

@@ -7,19 +7,22 @@
 
 use super::derivatives::Staged;
 use farfel_lang::ir::{
-    AdMode, Arg, Class, Expr, Place, Program, Request, Stmt, StmtKind, Symbol, Unit, UnitKind,
+    AdMode, Arg, Class, Expr, Place, Request, Stmt, StmtKind, Symbol, Unit, UnitKind,
 };
 
-/// The staged program with a stand-in for each derivative. `adjoints_share_state`: what the
-/// tool generates in reverse mode uses state that is not in the program.
-pub(crate) fn interfaces(staged: &Staged, adjoints_share_state: bool) -> Program {
-    let mut program = staged.program.clone();
-    for (request, head) in staged.requests.iter().zip(&staged.references.heads) {
-        let head = &staged.program.units[*head];
-        let hidden = adjoints_share_state && request.mode == AdMode::Reverse;
-        program.units.push(stand_in(request, head, hidden));
-    }
-    program
+/// A stand-in for each derivative, to be added to the staged program. `adjoints_share_state`:
+/// what the tool generates in reverse mode uses state that is not in the program.
+pub(crate) fn interfaces(staged: &Staged, adjoints_share_state: bool) -> Vec<Unit> {
+    staged
+        .requests
+        .iter()
+        .zip(&staged.references.heads)
+        .map(|(request, head)| {
+            let head = &staged.program.units[*head];
+            let hidden = adjoints_share_state && request.mode == AdMode::Reverse;
+            stand_in(request, head, hidden)
+        })
+        .collect()
 }
 
 fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {

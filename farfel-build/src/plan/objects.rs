@@ -22,6 +22,17 @@ use farfel_lang::ir::{Attribute, Name, Program, Request, SpecKind, UnitKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
+/// How flags begin with which the compiled code knows the numbers of lines.
+const NAMING_LINES: [&str; 7] = [
+    "-g",
+    "-fcheck",
+    "-fbounds",
+    "-fsan",
+    "--coverage",
+    "-coverage",
+    "-ftest-coverage",
+];
+
 /// What is made.
 pub(crate) enum Target<'a> {
     /// Objects with these subprograms for Rust to call.
@@ -57,7 +68,7 @@ pub(crate) struct Means<'a> {
 pub(crate) struct Object {
     pub name: String,
     pub about: About,
-    /// The contents, unless it is on the shelf.
+    /// The contents.
     pub code: Vec<u8>,
 }
 
@@ -168,11 +179,9 @@ impl<'a> Objects<'a> {
         }
         // Numbers of lines are in the object only where it can name them.
         let names_lines = group.reads.iter().any(|i| self.digests[*i].names_lines)
-            || flags.iter().any(|f| {
-                ["-g", "-fcheck", "-fbounds", "-fsan"]
-                    .iter()
-                    .any(|p| f.starts_with(p))
-            });
+            || flags
+                .iter()
+                .any(|f| NAMING_LINES.iter().any(|p| f.starts_with(p)));
         if names_lines {
             key = key.field("lines", self.places(group).as_bytes());
         }
@@ -360,14 +369,10 @@ impl<'a> Objects<'a> {
             about,
             code,
         };
-        if let Some(about) = means.shelf.find(&group.name, &key.hex())
+        if let Some((about, code)) = means.shelf.find(&group.name, &key.hex())
             && let Some(warnings) = said(about)
         {
-            return Ok(Some((
-                object(about.clone(), Vec::new()),
-                warnings,
-                From::Fresh,
-            )));
+            return Ok(Some((object(about.clone(), code), warnings, From::Fresh)));
         }
         let Some((Entry { files }, origin)) = means.cache.find(key) else {
             return Ok(None);

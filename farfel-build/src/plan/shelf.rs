@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// What is known of an object besides its contents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +40,8 @@ pub(crate) struct Shelf {
     /// Where the files are; without it there are none.
     directory: Option<PathBuf>,
     state: State,
+    /// The hashes of code and text of what was put there.
+    put: Mutex<BTreeMap<String, (String, String)>>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -67,16 +70,21 @@ impl Shelf {
         Ok(Shelf {
             directory: Some(directory),
             state,
+            put: Mutex::default(),
         })
     }
 
-    /// What is known of an object, if it was made with this key and is what it was.
-    pub(crate) fn find(&self, name: &str, key: &str) -> Option<&About> {
+    /// What is known of an object and its contents, if it was made with this key and is what
+    /// it was.
+    pub(crate) fn find(&self, name: &str, key: &str) -> Option<(&About, Vec<u8>)> {
         let known = self.state.objects.get(name).filter(|k| k.key == key)?;
-        let object = self.object(name)?;
-        let is = |path: &Path, expected: &str| fs::read(path).is_ok_and(|b| hash(&b) == expected);
-        (is(&object, &known.code) && is(&object.with_extension("f"), &known.text))
-            .then_some(&known.about)
+        let object = self.directory.as_ref()?.join(format!("{name}.o"));
+        let is = |path: &Path, expected: &str| {
+            let bytes = fs::read(path).ok()?;
+            (hash(&bytes) == expected).then_some(bytes)
+        };
+        is(&object.with_extension("f"), &known.text)?;
+        Some((&known.about, is(&object, &known.code)?))
     }
 
     /// What an object was made from last time.
@@ -84,16 +92,13 @@ impl Shelf {
         self.state.objects.get(name).map(|k| k.recipe.as_str())
     }
 
-    /// The file of an object.
-    pub(crate) fn object(&self, name: &str) -> Option<PathBuf> {
-        Some(self.directory.as_ref()?.join(format!("{name}.o")))
-    }
-
     /// Puts an object there, and its text beside it.
     pub(crate) fn put(&self, name: &str, code: &[u8], text: &[u8]) -> Result<(), Error> {
         if let Some(directory) = &self.directory {
             files::write_if_changed(&directory.join(format!("{name}.o")), code)?;
             files::write_if_changed(&directory.join(format!("{name}.f")), text)?;
+            let mut put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+            put.insert(name.to_owned(), (hash(code), hash(text)));
         }
         Ok(())
     }
@@ -119,31 +124,38 @@ impl Shelf {
     }
 
     /// Notes what the library has been made of, and removes what is not among it. Each
-    /// object with its name, key, recipe and what is known of it.
+    /// object with its name, key, recipe and what is known of it. The library is the hash of
+    /// the new one, or none where it stays as it was.
+    ///
+    /// What is noted are the hashes of what was found or made, not of what the files may have
+    /// become since.
     pub(crate) fn close(
         &self,
         out: &Path,
-        library: &Path,
+        library: Option<&[u8]>,
         objects: Vec<(String, String, String, About)>,
     ) -> Result<(), Error> {
         let mut state = State {
             objects: BTreeMap::new(),
-            library: hash(&fs::read(library).map_err(Error::io(library))?),
+            library: library.map_or_else(|| self.state.library.clone(), hash),
         };
+        let mut put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, key, recipe, about) in objects {
-            let hash_of = |extension: &str| {
-                let path = out.join(DIRECTORY).join(format!("{name}.{extension}"));
-                let bytes = fs::read(&path).map_err(Error::io(&path))?;
-                Ok::<_, Error>(hash(&bytes))
-            };
-            let known = Known {
-                key,
-                recipe,
-                code: hash_of("o")?,
-                text: hash_of("f")?,
-                about,
-            };
-            state.objects.insert(name, known);
+            let hashes = put.remove(&name).or_else(|| {
+                let known = self.state.objects.get(&name)?;
+                Some((known.code.clone(), known.text.clone()))
+            });
+            // What is neither was not on the shelf, so it is not known next time.
+            if let Some((code, text)) = hashes {
+                let known = Known {
+                    key,
+                    recipe,
+                    code,
+                    text,
+                    about,
+                };
+                state.objects.insert(name, known);
+            }
         }
         let bytes = serde_json::to_vec(&state).unwrap_or_default();
         files::write_if_changed(&out.join(STATE), &bytes)?;

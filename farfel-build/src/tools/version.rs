@@ -1,20 +1,16 @@
-//! What a tool calls itself, asked once for each executable.
-//!
-//! Asking takes a second where a Java machine starts. The answer is kept in the cache of
-//! this machine under the path, the size and the time of the executable (and of the archives
-//! beside it that do the work).
+//! What a tool calls itself, asked once for each executable (and the archives beside it that
+//! do the work), see [`remember`].
 
 use super::{Tool, ToolRunner, java};
-use crate::cache::{Cache, Entry, Key};
-use crate::config::CacheSettings;
-use crate::{Config, Error};
+use crate::cache::{Entry, Key};
+use crate::{Config, Error, remember};
 use farfel_ad::external::{Job, RunError, Runner};
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How long an answer may take. A Java machine on a loaded computer has its time.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -40,7 +36,7 @@ pub(super) fn ask(
     {
         return Ok(version.clone());
     }
-    let memory = memory(config);
+    let memory = remember::memory(config);
     let key = Key::builder("tool").field("executable", &identity).finish();
     let remembered = memory.get(&key).and_then(|entry| {
         let version = entry.file(VERSION)?.to_owned();
@@ -121,8 +117,7 @@ fn first_line(said: &str, word: &str) -> Option<String> {
     Some(plain.take(LONGEST).collect())
 }
 
-/// What an answer depends on: path, size and time of the executable and of the archives in
-/// `build/libs` of its home.
+/// What an answer depends on: the executable and the archives in `build/libs` of its home.
 fn identity(program: &Path, home: Option<&Path>) -> std::io::Result<String> {
     let mut files = vec![program.to_owned()];
     if let Some(home) = home
@@ -132,35 +127,13 @@ fn identity(program: &Path, home: Option<&Path>) -> std::io::Result<String> {
         archives.sort();
         files.extend(archives);
     }
-    let mut text = String::new();
-    for file in files {
-        let about = fs::metadata(&file)?;
-        // A time before 1970 is a time like any other.
-        let time = about
-            .modified()
-            .map(|t| match t.duration_since(UNIX_EPOCH) {
-                Ok(after) => format!("{after:?}"),
-                Err(before) => format!("-{:?}", before.duration()),
-            });
-        let time = time.unwrap_or_default();
-        // Escaped: one line for each file, whatever its name.
-        text += &format!("{:?} {} {time}\n", file, about.len());
-    }
-    Ok(text)
+    remember::identity(&files)
 }
 
 fn hash(what: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()
-}
-
-/// The cache of this machine. Others would not have the same executable at the same place.
-fn memory(config: &Config) -> Cache {
-    Cache::open(&CacheSettings {
-        remote: None,
-        ..config.cache.clone()
-    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::dependency::Source;
 use crate::error::{Error, Result};
 use crate::package_name;
 use crate::shell::Shell;
-use crate::template::{self, Template, Values};
+use crate::template::{self, PROFILES, Template, Values};
 
 /// Files of a project: paths inside it, and their contents.
 type Files = Vec<(PathBuf, Vec<u8>)>;
@@ -31,7 +31,7 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     }
     let chosen = chosen(&args.options);
     let source = Source::find(args.options.farfel_path.as_deref())?;
-    let mut files = template::files(chosen, &values(&name, &source))?;
+    let mut files = template::files(chosen, &values(&path, &name, &source))?;
     let git = wants_git(&args.options, &path);
     if args.options.vcs != Some(Vcs::None) {
         files.push((".gitignore".into(), b"/target\n".to_vec()));
@@ -93,7 +93,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
     } else {
         let name = name_of(&path, &args.options)?;
         let chosen = chosen(&args.options);
-        let mut files = template::files(chosen, &values(&name, &source))?;
+        let mut files = template::files(chosen, &values(&path, &name, &source))?;
         if args.options.vcs != Some(Vcs::None) && !path.join(".gitignore").exists() {
             files.push((".gitignore".into(), b"/target\n".to_vec()));
         }
@@ -167,12 +167,17 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
             .map_err(|fault| Error::cannot(format!("cannot write the dependency: {fault}")))?;
         table.insert(package, value(requirement));
     }
+    let mut text = document.to_string();
+    if !document.contains_key("profile") && outer_workspace(path).is_none() {
+        shell.status("Adding", "profiles that optimise the compiler in build.rs");
+        text += PROFILES;
+    }
     let mut files: Files = Vec::new();
     if !script.exists() {
         shell.status("Adding", "build.rs");
         files.push(("build.rs".into(), BUILD_SCRIPT.into()));
     }
-    files.push(("Cargo.toml".into(), document.to_string().into_bytes()));
+    files.push(("Cargo.toml".into(), text.into_bytes()));
     fs::create_dir_all(path.join("fortran"))
         .map_err(|e| Error::io("make", &path.join("fortran"), &e))?;
     for (file, contents) in &files {
@@ -208,11 +213,15 @@ fn name_of(path: &Path, options: &NewOptions) -> Result<String> {
     Ok(name)
 }
 
-fn values<'a>(name: &'a str, source: &Source) -> Values<'a> {
+fn values<'a>(path: &Path, name: &'a str, source: &Source) -> Values<'a> {
     Values {
         name,
         farfel_build: source.requirement("farfel-build"),
         farfel_runtime: source.requirement("farfel-runtime"),
+        profiles: match outer_workspace(path) {
+            Some(_) => "",
+            None => PROFILES,
+        },
     }
 }
 
@@ -283,15 +292,19 @@ fn git_init(dir: &Path, shell: &mut Shell) {
     }
 }
 
-/// A package below a workspace that does not list it cannot be built.
-fn warn_of_workspace(path: &Path, shell: &mut Shell) {
-    let outer = path.ancestors().skip(1).find(|dir| {
+/// The workspace that a directory is in.
+fn outer_workspace(path: &Path) -> Option<&Path> {
+    path.ancestors().skip(1).find(|dir| {
         fs::read_to_string(dir.join("Cargo.toml"))
             .ok()
             .and_then(|text| text.parse::<DocumentMut>().ok())
             .is_some_and(|manifest| manifest.contains_key("workspace"))
-    });
-    if let Some(dir) = outer {
+    })
+}
+
+/// A package below a workspace that does not list it cannot be built.
+fn warn_of_workspace(path: &Path, shell: &mut Shell) {
+    if let Some(dir) = outer_workspace(path) {
         shell.warn(format_args!(
             "`{}` is a workspace: add the new package to its `members` or `exclude`",
             dir.join("Cargo.toml").display()

@@ -28,7 +28,10 @@ pub enum Op {
     /// Rounding to INTEGER (NINT).
     Nint,
     Abs,
+    /// With the sign of the first argument (MOD).
     Mod,
+    /// With the sign of the second argument (MODULO).
+    Modulo,
     Sign,
     Dim,
     /// DPROD: product of two REALs in double precision.

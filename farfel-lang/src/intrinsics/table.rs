@@ -240,7 +240,7 @@ pub static ALL: &[Intrinsic] = &[
     other("LOGICAL", (1, 2), Fixed(L)).kind(1),
     other("CEILING", (1, 2), Fixed(I)).kind(1),
     other("FLOOR", (1, 2), Fixed(I)).kind(1),
-    other("MODULO", (2, 2), Same),
+    generic("MODULO", Op::Modulo, (2, 2), Same).later(),
     // Mathematics.,
     generic("ASINH", Op::Opaque, (1, 1), Same).later(),
     generic("ACOSH", Op::Opaque, (1, 1), Same).later(),

@@ -1,17 +1,27 @@
 //! What is wrong between units, with types and in AD blocks. (Labels are the parser's.)
 
+mod arguments;
+
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Arg, Class, DoControl, DoEnd, Expr, ExprKind, IoKind, Label,
-    Name, Place, Program, Stmt, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
+    AdAssign, AdBlock, AdItem, AdMode, Class, DoControl, DoEnd, Expr, ExprKind, IoKind, Label,
+    Name, Place, Program, Stmt, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
+use crate::targets::Targets;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
-/// Checks the top-level units whose positions are not in `faulty`.
-pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mut Vec<Diagnostic>) {
+/// Checks all units. In top-level units whose positions are in `faulty` there are names that
+/// are not understood, with faults among the `diagnostics`: only the statements that have
+/// nothing to do with those are checked there.
+pub(super) fn check(
+    program: &Program,
+    faulty: &HashSet<usize>,
+    targets: &Targets,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     // Only AD blocks ask for it.
     let assigned = if program.units.iter().any(has_ad_blocks) {
         Assigned::of(program)
@@ -19,20 +29,41 @@ pub(super) fn check(program: &Program, faulty: &HashSet<usize>, diagnostics: &mu
         Assigned::default()
     };
     let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-    for (_, unit) in program
-        .units
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| !faulty.contains(i))
-    {
+    for (i, unit) in program.units.iter().enumerate() {
+        let faults = match faulty.contains(&i) {
+            true => Some(fault_spans(unit, diagnostics)),
+            false => None,
+        };
         let mut checker = Checker {
             globals: &globals,
             assigned: &assigned,
+            targets,
             around: Vec::new(),
             diagnostics,
         };
-        checker.unit(unit);
+        match faults {
+            None => checker.unit(unit),
+            Some(faults) => checker.statements_without(unit, &faults),
+        }
     }
+}
+
+/// Where the errors of a unit are; of two declarations that exclude each other, where both are.
+fn fault_spans(unit: &Unit, diagnostics: &[Diagnostic]) -> Vec<Span> {
+    let whole = unit.span.to(unit.end_span);
+    diagnostics
+        .iter()
+        .filter(|d| d.is_error() && overlap(d.span, whole))
+        .flat_map(|d| {
+            let conflict = d.rule == &rules::CONFLICTING_DECLARATION;
+            let others = d.related.iter().filter(move |_| conflict);
+            std::iter::once(d.span).chain(others.map(|(s, _)| *s))
+        })
+        .collect()
+}
+
+fn overlap(a: Span, b: Span) -> bool {
+    a.file == b.file && a.start <= b.end && b.start <= a.end
 }
 
 fn has_ad_blocks(unit: &Unit) -> bool {
@@ -46,6 +77,7 @@ fn has_ad_blocks(unit: &Unit) -> bool {
 struct Checker<'a, 'p> {
     globals: &'a HashMap<&'p Name, &'p Unit>,
     assigned: &'a Assigned,
+    targets: &'a Targets,
     /// The units around the current one, outermost first.
     around: Vec<&'p Unit>,
     diagnostics: &'a mut Vec<Diagnostic>,
@@ -55,6 +87,7 @@ impl<'p> Checker<'_, 'p> {
     fn unit(&mut self, unit: &'p Unit) {
         super::interfaces::declarations(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
+        super::jumps::check(unit, self.diagnostics);
         let mut shapes = super::arrays::Shapes::new(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| shapes.statement(s));
         self.function_types(unit);
@@ -87,6 +120,33 @@ impl<'p> Checker<'_, 'p> {
         self.around.push(unit);
         for n in &unit.nested {
             self.unit(n);
+        }
+        self.around.pop();
+    }
+
+    /// Checks the statements that have no fault yet and name nothing that has.
+    fn statements_without(&mut self, unit: &'p Unit, faults: &[Span]) {
+        let hit = |s: Span| faults.iter().any(|f| overlap(*f, s));
+        let doubtful: Vec<bool> = unit
+            .symbols
+            .iter()
+            .map(|(_, s)| {
+                let untyped = s.class == Class::Variable && s.ty.is_none();
+                s.class == Class::Unknown || untyped || hit(s.span)
+            })
+            .collect();
+        walk_block(&unit.body, &mut |s| {
+            let mut doubt = hit(s.span) || matches!(s.kind, StmtKind::Ad(_));
+            let mut name = |n: SymId| doubt |= doubtful.get(n.0 as usize).is_none_or(|d| *d);
+            s.for_each_own_symbol(&mut name);
+            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut name));
+            if !doubt {
+                self.statement(unit, s);
+            }
+        });
+        self.around.push(unit);
+        for n in &unit.nested {
+            self.statements_without(n, faults);
         }
         self.around.pop();
     }
@@ -277,201 +337,6 @@ impl<'p> Checker<'_, 'p> {
                 value.span,
                 format!("a {v} value cannot be assigned to a {t} variable"),
             ));
-        }
-    }
-
-    /// The subprogram that a symbol of `unit` calls, where the program tells.
-    fn callee(&self, unit: &'p Unit, s: SymId) -> Option<&'p Unit> {
-        let symbol = &unit.symbols[s];
-        match symbol.place {
-            Place::Global => self.globals.get(&symbol.name).copied(),
-            Place::Local => unit.nested.iter().find(|n| n.name == symbol.name),
-            Place::Result => Some(unit),
-            Place::Host(_) => self
-                .around
-                .iter()
-                .rev()
-                .find_map(|u| u.nested.iter().find(|n| n.name == symbol.name)),
-            Place::Dummy | Place::Common(_) | Place::Pointee(_) => None,
-        }
-    }
-
-    fn call(&mut self, unit: &'p Unit, s: SymId, args: &[Expr], span: Span) {
-        let symbol = &unit.symbols[s];
-        if let Class::Intrinsic(i) = symbol.class {
-            let (least, most) = (usize::from(i.args.0), usize::from(i.args.1));
-            if args.len() < least || (args.len() > most && i.args.1 != u8::MAX) {
-                let wants = if least == most {
-                    least.to_string()
-                } else {
-                    format!("at least {least}")
-                };
-                self.error(Diagnostic::error(
-                    &rules::ARGUMENT_MISMATCH,
-                    span,
-                    format!(
-                        "{} takes {wants} argument{}, not {}",
-                        i.name,
-                        plural(least),
-                        args.len()
-                    ),
-                ));
-            }
-            return;
-        }
-        if !symbol.class.is_procedure() && symbol.place != Place::Result {
-            return;
-        }
-        super::interfaces::keywords(&symbol.name, args, self.diagnostics);
-        let Some(callee) = self.callee(unit, s) else {
-            return;
-        };
-        super::interfaces::explicit(unit, callee, span, self.diagnostics);
-        if args.len() != callee.args.len() {
-            let n = callee.args.len();
-            self.error(
-                Diagnostic::warning(
-                    &rules::ARGUMENT_MISMATCH,
-                    span,
-                    format!(
-                        "{} takes {n} argument{}, but {} given",
-                        callee.name,
-                        plural(n),
-                        count(args.len())
-                    ),
-                )
-                .related(callee.name_span, "defined here"),
-            );
-            return;
-        }
-        for (actual, dummy) in args.iter().zip(&callee.args) {
-            self.argument(unit, actual, callee, *dummy);
-        }
-    }
-
-    fn argument(&mut self, unit: &Unit, actual: &Expr, callee: &Unit, dummy: Arg) {
-        let Arg::Dummy(d) = dummy else {
-            if !matches!(actual.kind, ExprKind::AltReturn(_)) {
-                self.error(Diagnostic::error(
-                    &rules::ARGUMENT_MISMATCH,
-                    actual.span,
-                    format!("{} wants an alternate return `*label` here", callee.name),
-                ));
-            }
-            return;
-        };
-        let wanted = &callee.symbols[d];
-        let procedure = match &actual.kind {
-            ExprKind::Var(v) => {
-                let c = &unit.symbols[*v].class;
-                c.is_procedure() || matches!(c, Class::Intrinsic(_))
-            }
-            _ => false,
-        };
-        let mismatch = |rule, text: String| {
-            Diagnostic::warning(rule, actual.span, text).related(
-                wanted.span,
-                format!("the dummy argument {} of {}", wanted.name, callee.name),
-            )
-        };
-        if wanted.class.is_procedure() != procedure {
-            let (has, wants) = if procedure {
-                ("a procedure", "data")
-            } else {
-                ("data", "a procedure")
-            };
-            self.error(mismatch(
-                &rules::ARGUMENT_MISMATCH,
-                format!("this is {has}, but {} wants {wants} here", callee.name),
-            ));
-            return;
-        }
-        if procedure
-            || matches!(
-                actual.kind,
-                ExprKind::Hollerith(_) | ExprKind::AltReturn(_) | ExprKind::Percent(..)
-            )
-        {
-            return;
-        }
-        let (Some(given), Some(ty)) = (type_of(unit, actual), wanted.ty) else {
-            return;
-        };
-        if given != ty && wanted.class == Class::Variable {
-            let text = (given == Type::Character) != (ty == Type::Character);
-            let rule = match text {
-                true => &rules::ARGUMENT_MISMATCH,
-                false => &rules::ARGUMENT_TYPE,
-            };
-            let d = mismatch(
-                rule,
-                format!("this is {given}, but {} wants {ty} here", callee.name),
-            );
-            let d = match (&actual.kind, given, ty) {
-                (ExprKind::Int(n), Type::Integer(_), Type::Real(4)) => {
-                    d.help(format!("write {n}.0"))
-                }
-                (ExprKind::Int(n), Type::Integer(_), Type::Real(8)) => {
-                    d.help(format!("write {n}.0D0"))
-                }
-                (_, Type::Real(4), Type::Real(8)) => {
-                    d.help("declare it DOUBLE PRECISION, or convert it with DBLE")
-                }
-                _ => d,
-            };
-            self.error(d);
-            return;
-        }
-        let scalar = match &actual.kind {
-            ExprKind::Var(v) => !unit.symbols[*v].is_array() && ty != Type::Character,
-            ExprKind::Element(..) | ExprKind::Substring(..) | ExprKind::Char(_) => false,
-            _ => ty != Type::Character && rank(unit, actual) == 0,
-        };
-        if wanted.is_array() && scalar {
-            self.error(mismatch(
-                &rules::ARGUMENT_SHAPE,
-                format!("this is a scalar, but {} wants an array here", callee.name),
-            ));
-        }
-    }
-
-    /// Functions must have the same type where they are defined and where they are used.
-    fn function_types(&mut self, unit: &'p Unit) {
-        for (id, s) in unit.symbols.iter() {
-            if s.class != Class::Function {
-                continue;
-            }
-            let Some(callee) = self.callee(unit, id) else {
-                continue;
-            };
-            if callee.kind != UnitKind::Function {
-                self.error(
-                    Diagnostic::error(
-                        &rules::ARGUMENT_MISMATCH,
-                        s.span,
-                        format!("{} is used as a function, but it is a subroutine", s.name),
-                    )
-                    .related(callee.name_span, "defined here")
-                    .help(format!("write CALL {}(…)", s.name)),
-                );
-                continue;
-            }
-            let Some(result) = callee.result.and_then(|r| callee.symbols[r].ty) else {
-                continue;
-            };
-            if let Some(t) = s.ty
-                && t != result
-            {
-                self.error(
-                    Diagnostic::error(
-                        &rules::TYPE_MISMATCH,
-                        s.span,
-                        format!("{} is {t} here, but the function is {result}", s.name),
-                    )
-                    .related(callee.name_span, "defined here")
-                    .help(format!("declare `{result} {}` in {}", s.name, unit.name)),
-                );
-            }
         }
     }
 
@@ -666,7 +531,7 @@ impl<'p> Checker<'_, 'p> {
 }
 
 /// The labels where a statement may go on.
-fn jumps(kind: &StmtKind) -> Vec<Label> {
+pub(super) fn jumps(kind: &StmtKind) -> Vec<Label> {
     match kind {
         StmtKind::Goto(l) => vec![*l],
         StmtKind::ArithmeticIf(_, l) => l.to_vec(),

@@ -1,15 +1,16 @@
 //! Warnings about what is legal, or compiles, and is probably not meant: variables without a
 //! value, what nothing uses or reaches, recursion without RECURSIVE, and old constructs.
 
-use crate::dataflow::{self, Findings};
+use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
-    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Name, Place, Program, SaveItem,
-    SpecKind, Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
+    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem, SpecKind,
+    Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
 };
 use crate::lints::Lints;
 use crate::source::Span;
-use std::collections::{HashMap, HashSet};
+use crate::targets::Targets;
+use std::collections::HashSet;
 
 /// Warns of all top-level units but those whose positions are in `faulty`.
 pub(super) fn warn(
@@ -22,7 +23,7 @@ pub(super) fn warn(
         wanted: Wanted::of(lints),
         diagnostics,
     };
-    dataflow::analyse(program, &mut |i, unit, findings| {
+    let intents = dataflow::analyse(program, &mut |i, unit, findings| {
         if !faulty.contains(&i) {
             habits.findings(unit, findings);
         }
@@ -30,6 +31,7 @@ pub(super) fn warn(
     for (i, unit) in program.units.iter().enumerate() {
         if !faulty.contains(&i) {
             habits.unit(unit);
+            habits.constants(unit, &intents);
         }
     }
 }
@@ -159,6 +161,43 @@ impl Habits<'_> {
         for nested in &unit.nested {
             self.unit(nested);
         }
+    }
+
+    /// Constants that procedures set.
+    fn constants(&mut self, unit: &Unit, intents: &Intents) {
+        let mut call = |callee: SymId, args: &[Expr]| {
+            let symbol = &unit.symbols[callee];
+            if symbol.place != Place::Global {
+                return;
+            }
+            let Some(uses) = intents.get(&symbol.name) else {
+                return;
+            };
+            for (a, used) in args.iter().zip(uses) {
+                let constant = match &a.kind {
+                    ExprKind::Var(s) => matches!(unit.symbols[*s].class, Class::Parameter(_)),
+                    ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Logical(_) => true,
+                    _ => false,
+                };
+                if constant && used.always {
+                    let text = format!("{} sets this argument, but it is a constant", symbol.name);
+                    let d = Diagnostic::warning(&rules::CONSTANT_SET, a.span, text);
+                    self.diagnostics.push(d.help("pass a variable"));
+                }
+            }
+        };
+        walk_block(&unit.body, &mut |s| {
+            if let StmtKind::Call(callee, args) = &s.kind {
+                call(*callee, args);
+            }
+            s.for_each_own_expr(&mut |e| {
+                e.walk(&mut |e| {
+                    if let ExprKind::Call(callee, args) = &e.kind {
+                        call(*callee, args);
+                    }
+                });
+            });
+        });
     }
 
     fn unused(&mut self, unit: &Unit) {
@@ -423,34 +462,36 @@ fn used(unit: &Unit) -> Vec<bool> {
 }
 
 /// Procedures that call themselves, by themselves or through others, without saying so.
-/// `calls`: who calls whom, as positions of units.
-pub(super) fn recursion(
-    program: &Program,
-    calls: &[Vec<usize>],
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    let names: HashMap<usize, &Name> = program.units.iter().map(|u| &u.name).enumerate().collect();
-    for group in cycles(calls) {
+pub(super) fn recursion(program: &Program, targets: &Targets, diagnostics: &mut Vec<Diagnostic>) {
+    let certain: HashSet<usize> = cycles(targets.direct()).into_iter().flatten().collect();
+    for group in cycles(targets.callees()) {
         for &i in &group {
-            let unit = &program.units[i];
-            if unit.recursive || unit.kind == UnitKind::BlockData {
+            let Some(unit) = program.units.get(i) else {
+                continue;
+            };
+            if unit.recursive {
                 continue;
             }
             let others: Vec<&str> = group
                 .iter()
                 .filter(|o| **o != i)
-                .filter_map(|o| names.get(o).map(|n| n.as_str()))
+                .filter_map(|o| program.units.get(*o).map(|u| u.name.as_str()))
                 .take(3)
                 .collect();
             let through = match others.is_empty() {
                 true => String::new(),
                 false => format!(" through {}", others.join(", ")),
             };
+            // Who passes what to whom at once is not known.
+            let calls = match certain.contains(&i) {
+                true => "calls",
+                false => "may call",
+            };
             diagnostics.push(
                 Diagnostic::warning(
                     &rules::RECURSION,
                     unit.name_span,
-                    format!("{} calls itself{through}", unit.name),
+                    format!("{} {calls} itself{through}", unit.name),
                 )
                 .help("write RECURSIVE before SUBROUTINE or FUNCTION; without it local variables may be shared by all its calls"),
             );

@@ -163,6 +163,25 @@ impl UnitStorage {
         self.overlapping(sym).next().is_none()
     }
 
+    /// The groups of variables that share storage, each with another one of its group.
+    pub fn tangles(&self) -> Vec<Vec<SymId>> {
+        let mut found: Vec<Vec<SymId>> = Vec::new();
+        for area in self.areas.iter().filter(|a| a.tangled) {
+            let mut group: Vec<SymId> = Vec::new();
+            let mut end = 0;
+            for m in area.members.iter().filter(|m| m.size > 0) {
+                if m.start >= end {
+                    found.push(std::mem::take(&mut group));
+                }
+                group.push(m.sym);
+                end = end.max(m.start.saturating_add(m.size));
+            }
+            found.push(group);
+        }
+        found.retain(|g| g.len() > 1);
+        found
+    }
+
     /// The other variables that share storage with one.
     pub fn overlapping(&self, sym: SymId) -> impl Iterator<Item = SymId> {
         let spot = self.spot(sym);
@@ -320,7 +339,7 @@ impl Builder<'_> {
                     span: self.classes.span(other).unwrap_or(span),
                     sym: other,
                     block: name.clone(),
-                    bytes: -lowest,
+                    bytes: lowest.saturating_neg(),
                 });
             }
             let padding = self.padding(&class, span);

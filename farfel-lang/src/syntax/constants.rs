@@ -4,10 +4,10 @@ use super::expr::WORDS;
 use super::form::CHAR;
 use super::line::{Line, Read};
 use super::trace::Piece;
-use crate::storage::constant;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, Name};
 use crate::source::Span;
+use crate::storage::constant;
 
 impl Line<'_> {
     /// Reads a constant of digits: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.

@@ -50,6 +50,23 @@ fn statements() {
             ("READ(FMT),X", "READ (FMT), X"),
             ("READ(5)", "READ (5)"),
             ("WRITE(*,*)'A',X", "WRITE (*, *) 'A', X"),
+            // Words of old compilers.
+            ("TYPE *, X", "PRINT *, X"),
+            ("TYPE 10, I", "PRINT 10, I"),
+            ("ACCEPT *, X", "READ *, X"),
+            ("ACCEPT 10, X", "READ 10, X"),
+            ("FLUSH(6)", "FLUSH (6)"),
+            ("FLUSH I", "FLUSH I"),
+            (
+                "OPEN(5,NAME='A',TYPE='OLD',READONLY,SHARED)",
+                "OPEN (5, FILE='A', STATUS='OLD', ACTION='READ')",
+            ),
+            (
+                "OPEN(5,CARRIAGECONTROL='LIST',RECORDSIZE=80,NOSPANBLOCKS)",
+                "OPEN (5, CARRIAGECONTROL='LIST', RECORDSIZE=80)",
+            ),
+            ("CLOSE(5,DISPOSE='DELETE')", "CLOSE (5, STATUS='DELETE')"),
+            ("INQUIRE(5,NAME=F)", "INQUIRE (5, NAME=F)"),
             (
                 "WRITE(6,10)(A(I),I=1,N),B",
                 "WRITE (6, 10) (A(I), I = 1, N), B",
