@@ -4,8 +4,8 @@
 mod support;
 use insta::assert_snapshot;
 use std::borrow::Cow;
-use support::expand;
 use support::jacobian::{Case, check_cases};
+use support::{check, expand};
 
 const CASES: &[Case] = &[
     Case {
@@ -124,6 +124,9 @@ C       every case at least once, and one twice
       A = (/ X(1), X(2)*X(3), 1D0, (X(I)*I, I = 1, 3) /)
       B = (/ SIN(A(1)), A(2:3)*2 /) + (/ (X(I)*X(I), I = 3, 1, -1) /)
       Y = B*[A(5), A(6), 2D0] + (/ (1D0, I = 1, 3) /)
+      A(2:6) = (/ A(6), (/ 2D0, 3D0 /), A(1:2) /)
+      B = 3
+      Y = Y*(/ X(1), B(2:3) /)
       Y(K) = Y(K) + (/ DOUBLE PRECISION :: 1, X(1) /)
       Y(2) = Y(2)*A(4)
       END
@@ -210,7 +213,6 @@ fn refused() {
 "), @r"
     F0305 11:9 the derivative of this WHERE needs statements that cannot stand in it
     F0305 14:13 the derivative of this array expression needs a case distinction for each element
-    F0305 16:24 this array has no derivative, but other elements of the constructor have
     F0305 17:18 the derivative of this implied DO needs statements before it
     F0305 18:14 derivatives would go through an array expression as an argument
     ");
@@ -255,4 +257,63 @@ fn arguments_of_other_types() {
     F0305 15:18 derivatives would go through this argument, which is COMPLEX*16 here and DOUBLE PRECISION in PAIR2
     F0305 16:17 derivatives would go through this argument, which is DOUBLE PRECISION here and INTEGER in WORK
     ");
+}
+
+/// The statements stand in the AD block itself, and in a subprogram nested around which
+/// variables are taken along.
+#[test]
+fn in_the_block_itself() {
+    check(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), Y(3), D(3), S, V, W
+      INTEGER K
+      DOUBLE PRECISION FUNCTION PICK(I)
+      INTEGER I
+      NAMED: SELECT CASE (I - K)
+      CASE (1)
+        WHERE (X .GT. 1) Y = Y*S
+      CASE (2:3) NAMED
+        IF (I .EQ. 3) EXIT NAMED
+        Y = Y + (/ S, X(1:2) /)
+      CASE DEFAULT
+        PICK = S
+        RETURN
+      END SELECT NAMED
+      PICK = Y(1)*S
+      END
+      K = 0
+      S = 3
+      X = (/ 0.5D0, 2D0, 4D0 /)
+      ADF(TANGENT(S) = 1)
+      Y = X*S
+      LOOP: DO I = 1, 4
+        CHOICE: SELECT CASE (I)
+        CASE (:2) CHOICE
+          V = PICK(I)
+          Y(I) = Y(I) + V
+        CASE (4)
+          EXIT LOOP
+        CASE DEFAULT CHOICE
+          WHERE (Y .GT. 20)
+            Y = Y*Y
+          ELSEWHERE
+            Y = (/ (S*J, J = 1, 3) /)
+          END WHERE
+        END SELECT CHOICE
+      END DO LOOP
+      V = PICK(3)
+      W = PICK(7)
+      Y(1) = V + W*W
+      END ADF(D = TANGENT(Y))
+C     Worked out by hand, step by step.
+      PRINT *, 'y1', Y(1), 18D0
+      PRINT *, 'd1', D(1), 12D0
+      PRINT *, 'y2', Y(2), 2070.25D0
+      PRINT *, 'd2', D(2), 3139.5D0
+      PRINT *, 'y3', Y(3), 1444D0
+      PRINT *, 'd3', D(3), 1824D0
+      END
+",
+        1e-10,
+    );
 }

@@ -49,17 +49,29 @@ impl Gen<'_> {
         let d = match v.d {
             Some(d) => d,
             None => {
+                let zero = self.zero(ty);
                 if self.is_array_valued(item) {
-                    self.element_unsupported(
-                        item.span,
-                        "this array has no derivative, but other elements of the constructor have",
-                        "assign the elements one by one",
-                    );
+                    self.repeated(zero, v.p.clone())
+                } else {
+                    zero
                 }
-                self.zero(ty)
             }
         };
         (v.p, d)
+    }
+
+    /// As many times a value as an array has elements.
+    fn repeated(&mut self, value: Expr, array: Expr) -> Expr {
+        let span = array.span;
+        let to = self.call("SIZE", vec![array]);
+        let made = ImpliedDo {
+            items: vec![value],
+            var: self.counters(1)[0],
+            from: Expr::int(1, span),
+            to,
+            step: None,
+        };
+        Expr::new(ExprKind::ImpliedDo(Box::new(made)), span)
     }
 
     fn element_unsupported(&mut self, span: Span, message: &str, help: &str) {

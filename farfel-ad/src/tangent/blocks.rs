@@ -206,7 +206,12 @@ impl Gen<'_> {
                 }
             });
         }
-        assigned.extend(assigned.clone().iter().filter_map(|s| self.derivatives.get(s)));
+        assigned.extend(
+            assigned
+                .clone()
+                .iter()
+                .filter_map(|s| self.derivatives.get(s)),
+        );
         let outer = std::mem::replace(&mut self.in_where, true);
         let mut pre = Vec::new();
         for (i, (mask, body)) in b.arms.iter().enumerate() {

@@ -453,12 +453,7 @@ impl Gen<'_> {
             return Stmt::assign(Expr::var(d, span), zero, span);
         }
         // FORTRAN 77 has no assignment to whole arrays.
-        while self.counters.len() < symbol.dims.len() {
-            let name = self.unused("II1");
-            let counter = self.declare_new(Symbol::variable(name, Type::INTEGER, span));
-            self.counters.push(counter);
-        }
-        let counters = self.counters[..symbol.dims.len()].to_vec();
+        let counters = self.counters(symbol.dims.len());
         let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
         let element = Expr::new(ExprKind::Element(d, subscripts), span);
         let mut made = Stmt::assign(element, zero, span);
@@ -565,6 +560,17 @@ impl Gen<'_> {
             .or_default()
             .push(id);
         id
+    }
+
+    /// Loop variables of generated loops.
+    pub(super) fn counters(&mut self, n: usize) -> Vec<SymId> {
+        while self.counters.len() < n {
+            let name = self.unused("II1");
+            let span = self.source.span;
+            let counter = self.declare_new(Symbol::variable(name, Type::INTEGER, span));
+            self.counters.push(counter);
+        }
+        self.counters[..n].to_vec()
     }
 
     /// The symbol of an intrinsic function.

@@ -1,7 +1,36 @@
 //! Input and output statements.
 
 use super::line::{Line, Read};
+use super::spelling::close_to;
+use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, ImpliedDo, Io, IoKind, StmtKind};
+
+/// What every statement of input and output may be told.
+const OF_ALL: &str = "UNIT ERR IOSTAT IOMSG";
+
+/// What one of them may be told besides: the standard's, and those of old compilers.
+fn controls(kind: IoKind) -> &'static str {
+    match kind {
+        IoKind::Read | IoKind::Write | IoKind::Print => {
+            "FMT NML REC END EOR ADVANCE SIZE POS ID ASYNCHRONOUS BLANK DECIMAL DELIM PAD ROUND SIGN \
+             KEY KEYID"
+        }
+        IoKind::Open => {
+            "FILE STATUS ACCESS FORM RECL BLANK POSITION ACTION DELIM PAD NEWUNIT CONVERT ENCODING \
+             DECIMAL ROUND SIGN ASYNCHRONOUS NAME TYPE READONLY SHARED DISPOSE DISP CARRIAGECONTROL \
+             CC RECORDSIZE RECORDTYPE ORGANIZATION SHARE MAXREC ASSOCIATEVARIABLE INITIALSIZE \
+             EXTENDSIZE USEROPEN DEFAULTFILE BLOCKSIZE BUFFERED BUFFERCOUNT NOSPANBLOCKS KEY"
+        }
+        IoKind::Close => "STATUS DISPOSE DISP",
+        IoKind::Inquire => {
+            "FILE EXIST OPENED NUMBER NAMED NAME ACCESS SEQUENTIAL DIRECT FORM FORMATTED UNFORMATTED \
+             RECL NEXTREC BLANK POSITION ACTION READ WRITE READWRITE DELIM PAD SIZE POS STREAM \
+             ENCODING DECIMAL ROUND SIGN ASYNCHRONOUS PENDING ID IOLENGTH CONVERT CARRIAGECONTROL \
+             SHARE KEYED ORGANIZATION RECORDTYPE"
+        }
+        _ => "",
+    }
+}
 
 impl Line<'_> {
     /// Reads what follows READ, WRITE, PRINT, OPEN, …
@@ -74,6 +103,7 @@ impl Line<'_> {
             let from = self.pos;
             let end = self.name_end(from);
             if end > from && self.at(end) == b'=' && self.at(end + 1) != b'=' {
+                self.known_control(kind, self.text(from, end), &list)?;
                 let word = standard(kind, self.text(from, end));
                 self.pos = end + 1;
                 let label = matches!(word, "END" | "ERR" | "EOR")
@@ -114,6 +144,32 @@ impl Line<'_> {
                 return Ok(list);
             }
         }
+    }
+
+    /// A statement has the control, and once.
+    fn known_control(&self, kind: IoKind, word: &str, list: &[Expr]) -> Read<()> {
+        let span = self.st.span(self.pos, self.pos + word.len());
+        let again = list
+            .iter()
+            .any(|e| matches!(&e.kind, ExprKind::Keyword(w, _) if w == standard(kind, word)));
+        if again {
+            let message = format!("{word}= is given twice");
+            return Err(Box::new(Diagnostic::error(&rules::SYNTAX, span, message)));
+        }
+        let own = controls(kind);
+        if own.split(' ').chain(OF_ALL.split(' ')).any(|w| w == word) {
+            return Ok(());
+        }
+        let mut fault = Diagnostic::error(
+            &rules::SYNTAX,
+            span,
+            format!("this statement has no {word}="),
+        );
+        let similar = own.split(' ').chain(OF_ALL.split(' '));
+        if let Some(meant) = similar.into_iter().find(|w| close_to(word, w)) {
+            fault = fault.help(format!("did you mean {meant}=?"));
+        }
+        Err(Box::new(fault))
     }
 
     /// READONLY and the like, which stand alone in OPEN: what standard Fortran has for

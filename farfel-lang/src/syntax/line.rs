@@ -77,7 +77,13 @@ impl<'a> Line<'a> {
         }
         let mut fault = self.expected(&format!("`{}`", letter as char));
         if letter == b')' && fault.help.is_none() {
-            fault.help = Some("a parenthesis is not closed".to_owned());
+            let help = match self.peek() {
+                b'=' => {
+                    "a parenthesis is not closed; or a comparison is meant, which is `.EQ.` or `==`"
+                }
+                _ => "a parenthesis is not closed",
+            };
+            fault.help = Some(help.to_owned());
         }
         Err(fault)
     }
@@ -337,6 +343,21 @@ impl<'a> Line<'a> {
             span,
             format!("expected {wanted}, found {what}"),
         );
+        let likely = match (found, self.at(self.pos + 1)) {
+            (b'&', b'&') => Some("the operator is written `.AND.`"),
+            (b'.', b'A'..=b'Z') if wanted != "an expression" => {
+                Some("operators have a dot on either side: `.EQ.`, `.NE.`, `.AND.`, …")
+            }
+            (b'.', 0 | b' ' | b'0'..=b'9' | b')' | b',')
+                if self.at(self.pos.wrapping_sub(1)).is_ascii_uppercase() =>
+            {
+                Some("operators have a dot on either side: `.EQ.`, `.NE.`, `.AND.`, …")
+            }
+            _ => None,
+        };
+        if let Some(help) = likely {
+            fault = fault.help(help);
+        }
         if let Some(at) = self.st.cut_off {
             let next = self.st.last_column + 1;
             fault = fault.related(at, self.st.beyond()).help(format!(

@@ -14,6 +14,50 @@ pub(super) fn suggestion(word: &str) -> Option<&'static str> {
     })
 }
 
+/// What is written in another way in other languages: how Fortran has it. The statement has
+/// no blanks.
+pub(super) fn foreign(word: &str, statement: &str) -> Option<&'static str> {
+    let behind = statement.get(word.len()..).unwrap_or("");
+    // Past the subscripts of what is assigned.
+    let behind = match behind.starts_with('(') {
+        true => behind.split_once(')').map_or("", |(_, rest)| rest),
+        false => behind,
+    };
+    let starts = |words: &[&str]| words.iter().any(|w| word.starts_with(w));
+    if behind.starts_with(":=") {
+        Some("an assignment is written with `=`")
+    } else if behind.starts_with("==") {
+        Some("an assignment has a single `=`")
+    } else if ["++", "--", "+=", "-=", "*="]
+        .iter()
+        .any(|o| behind.starts_with(o))
+    {
+        Some("write the variable on both sides, as in `I = I + 1`")
+    } else if behind.starts_with(['+', '-', '*', '/']) && behind.contains('=') {
+        Some("only a variable, an array element or a substring can stand left of `=`")
+    } else if word.starts_with("IF") && (statement.ends_with("THEN") || behind.contains('.')) {
+        Some("the condition stands in parentheses: `IF (…) THEN`")
+    } else if word.starts_with("DOWHILE") || statement.starts_with("DOWHILE") {
+        Some("the condition stands in parentheses: `DO WHILE (…)`")
+    } else if (word.starts_with("FOR") && !word.starts_with("FORMAT")) || word == "WHILE" {
+        Some("loops are written `DO I = 1, N` and `DO WHILE (…)`")
+    } else if starts(&["ELIF"]) {
+        Some("did you mean ELSE IF?")
+    } else if starts(&["FLOAT"]) {
+        Some("the type is REAL, or DOUBLE PRECISION")
+    } else if word.starts_with("DOUBLE") && !word.starts_with("DOUBLEP") {
+        Some("the type is DOUBLE PRECISION")
+    } else if word.starts_with("INT") && !word.starts_with("INTE") && !word.starts_with("INTR") {
+        Some("the type is INTEGER")
+    } else if starts(&["STRING"]) {
+        Some("the type is CHARACTER")
+    } else if starts(&["BOOL"]) {
+        Some("the type is LOGICAL")
+    } else {
+        None
+    }
+}
+
 /// One letter wrong, missing, extra, or two exchanged.
 pub(super) fn close_to(word: &str, meant: &str) -> bool {
     let (a, b) = (word.as_bytes(), meant.as_bytes());

@@ -43,12 +43,20 @@ pub fn comparable(code: &str) -> String {
     out
 }
 
-/// The instructions of a program, sorted, without the registers and places that they use.
+/// The instructions of a program that do more than move values, sorted, without the
+/// registers and places that they use.
 pub fn unordered(code: &str) -> Vec<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let mut lines: Vec<String> = code
         .lines()
         .filter(|l| !l.starts_with(".L"))
+        // How values get to where they are wanted depends on which registers are free.
+        .filter(|l| {
+            let moves = [
+                "\tmov", "\tcmov", "\tpush", "\tpop", "\tlea", "\ttest", "\tcltq",
+            ];
+            !moves.iter().any(|m| l.starts_with(m))
+        })
         .map(|line| {
             let mut out = String::new();
             let mut rest = line;
@@ -121,6 +129,14 @@ fn constants(code: &str) -> (HashMap<&str, Constant>, Vec<&str>) {
         }
         let is_format = string.starts_with('(');
         let is_name = raw.starts_with(".string");
+        // What a program says that fails while it runs.
+        let failure = raw.split_once("At line ").and_then(|(before, after)| {
+            let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+            after
+                .starts_with(" of file")
+                .then(|| format!("{before}{after}"))
+        });
+        let raw = failure.unwrap_or(raw);
         let text = match is_format {
             true => format!("FORMAT {}", format_meaning(&string)),
             false => raw,

@@ -42,13 +42,16 @@ pub enum Outcome {
     },
 }
 
-/// INCLUDE from the folder of the including file.
+/// INCLUDE from the folder of the including file, or from where gfortran has its own.
 struct Folder;
 
 impl Loader for Folder {
     fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
         let folder = Path::new(from).parent().unwrap_or(Path::new("."));
-        let path = folder.join(name.trim());
+        let own = || compiler::own_includes().join(name.trim());
+        let path = Some(folder.join(name.trim()))
+            .filter(|p| p.exists())
+            .unwrap_or_else(own);
         let bytes = fs::read(&path).map_err(|e| e.to_string())?;
         Ok((path.to_string_lossy().into_owned(), decoded(bytes)))
     }

@@ -143,6 +143,20 @@ pub fn version() -> String {
     )
 }
 
+/// Where gfortran has files such as `omp_lib.h`.
+pub fn own_includes() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let output = Command::new("gfortran")
+            .arg("-print-file-name=finclude")
+            .output();
+        output.map_or_else(
+            |_| PathBuf::new(),
+            |o| String::from_utf8_lossy(&o.stdout).trim().into(),
+        )
+    })
+}
+
 /// As [`accepts`], for texts that never change: what gfortran says is asked once.
 ///
 /// # Panics

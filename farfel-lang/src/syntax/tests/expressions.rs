@@ -142,7 +142,8 @@ fn faults_in_expressions() {
             ),
             (
                 "A .EQ B",
-                "1:13-1:14 F0001 expected the end of the statement, found `.`\n",
+                "1:13-1:14 F0001 expected the end of the statement, found `.`\n  \
+                 help: operators have a dot on either side: `.EQ.`, `.NE.`, `.AND.`, …\n",
             ),
             (
                 ".TRU.",

@@ -284,7 +284,7 @@ fn blocks_that_are_not_closed() {
             ),
             (
                 "END IF\nX = 1",
-                "1:7-1:13 F0003 there is nothing open that this could close\n  help: the program unit before has ended already\n",
+                "1:7-1:13 F0003 there is nothing open that this could close\n  help: the statement that opens it is missing, or was not understood\n",
             ),
             ("X = 1\nEND IF", "2:7-2:13 F0003 there is no open IF here\n"),
             ("X = 1\nELSE", "2:7-2:11 F0003 there is no open IF here\n"),

@@ -22,7 +22,7 @@ pub(super) use frame::Frame;
 use super::classify::Kind;
 use super::form::{Comment, Origins, Reader, Statement, sentinel};
 use super::line::{Line, Read};
-use super::spelling::suggestion;
+use super::spelling::{foreign, suggestion};
 use super::trace::{Depth, Trace, Traced};
 use super::{Loader, Parsed, ReadOptions, detect};
 use crate::diagnostic::{Diagnostic, rules};
@@ -311,7 +311,10 @@ impl Parser<'_> {
                         st.whole(),
                         "there is nothing open that this could close",
                     )
-                    .help("the program unit before has ended already"),
+                    .help(match self.units.is_empty() {
+                        true => "the statement that opens it is missing, or was not understood",
+                        false => "the program unit before has ended already",
+                    }),
                 );
                 return false;
             }
@@ -414,6 +417,10 @@ impl Parser<'_> {
             );
             if let Some(meant) = suggestion(&word) {
                 report = report.help(format!("did you mean {meant}?"));
+            } else if let Some(help) =
+                foreign(&word, std::str::from_utf8(line.rest()).unwrap_or(""))
+            {
+                report = report.help(help);
             } else if let Some(at) = st.cut_off {
                 report = report.related(at, st.beyond());
             }
