@@ -181,6 +181,48 @@ fn nested_subprograms_know_the_constants_around_them() {
     assert_eq!(outer.nested(nested).size(a), Some(12));
 }
 
+/// Numbers at the ends of what there is: no panic, whatever is said about them.
+#[test]
+fn sizes_beyond_all_bounds() {
+    let p = program(
+        "
+      SUBROUTINE S
+      INTEGER*8 N, M
+      PARAMETER (N = 9223372036854775807, M = -N - 1)
+      REAL A(N), B(M:N), C(M:M), D(N:N), E(3), F(-N:-N)
+      REAL G(4611686018427387904)
+      CHARACTER*(N) T
+      COMMON /C/ A, E, B, T, G, R
+      COMMON /D/ C, D
+      EQUIVALENCE (E(1), C(N)), (D(M), R), (F(N), G(N)), (T(N:N), F(1))
+      DATA (E(I), I = M, N, N) /N*0.0/, D(N) /1.0/, T(M:N) /'A'/
+      DATA ((A(I), I = 1, N), J = 1, N) /N*1.0, 9*1.0/
+      E(N) = E(M) + B(-N)
+      T(M:N) = T(N:M)//T(N:)
+      PRINT *, N/(-1), M/(-1), -M, ABS(M), MOD(M, -1), M*M
+      PRINT *, SIGN(M, -1), DIM(M, N), 2**N
+      END
+      SUBROUTINE T
+      REAL A(4611686018427387904), B(2305843009213693951), C
+      INTEGER I(2305843009213693951)
+      COMMON /C/ A, C
+      COMMON /E/ B, B1, B2, B3
+      COMMON /D/ I, C1
+      EQUIVALENCE (B(2305843009213693951), I2)
+      END
+      SUBROUTINE U
+      INTEGER I(2305843009213693951)
+      COMMON /E/ I, J
+      END",
+    );
+    let layout = Layout::of(&p);
+    for (unit, _, storage) in layout.units() {
+        for m in storage.areas().iter().flat_map(|a| &a.members) {
+            layout.overlaps(unit, m.sym);
+        }
+    }
+}
+
 #[test]
 fn overlaps_within_and_across_units() {
     let p = program(

@@ -161,8 +161,8 @@ impl Layout {
                 found.push(Overlap {
                     unit,
                     sym: m.sym,
-                    ours: from - spot.start..to - spot.start,
-                    theirs: from - m.start,
+                    ours: from.saturating_sub(spot.start)..to.saturating_sub(spot.start),
+                    theirs: from.saturating_sub(m.start),
                 });
             }
         };

@@ -146,6 +146,7 @@ impl Comparison<'_> {
             return;
         };
         let ty = |p: &Part| p.ty.map_or_else(String::new, |t| t.to_string());
+        let last = |p: &Part| p.start.saturating_add(p.size).saturating_sub(1);
         let among = match more {
             0 => String::new(),
             1 => "; so does one more variable".to_owned(),
@@ -170,7 +171,7 @@ impl Comparison<'_> {
             p.name,
             here.name,
             p.start,
-            p.start + p.size - 1
+            last(p)
         ))
         .related(
             self.place(other, Some(q)),
@@ -179,7 +180,7 @@ impl Comparison<'_> {
                 q.name,
                 there.name,
                 q.start,
-                q.start + q.size - 1
+                last(q)
             ),
         )
         .help("declare the block alike in all units; an INCLUDE file does that");

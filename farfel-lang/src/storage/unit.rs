@@ -339,7 +339,7 @@ impl Builder<'_> {
                     span: self.classes.span(other).unwrap_or(span),
                     sym: other,
                     block: name.clone(),
-                    bytes: -lowest,
+                    bytes: lowest.saturating_neg(),
                 });
             }
             let padding = self.padding(&class, span);

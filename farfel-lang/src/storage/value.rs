@@ -107,7 +107,7 @@ pub(super) fn convert(v: Value, ty: Type, length: Option<i64>) -> Computed {
                 let kept: String = s.chars().take(n).collect();
                 let blanks = n.saturating_sub(kept.chars().count());
                 // A length that nobody means would only take up memory.
-                if blanks > 1 << 16 {
+                if blanks > 1 << 12 {
                     return Ok(None);
                 }
                 kept + &" ".repeat(blanks)
