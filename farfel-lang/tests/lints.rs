@@ -110,3 +110,36 @@ fn own_sources_are_held_to_more() {
     lints.set("unknown-procedure", Level::Warn).unwrap();
     assert!(!resolve_with(&mut parsed(&mut sources), &lints)[0].is_error());
 }
+
+/// What nobody is told of unless asked for.
+#[test]
+fn allowed_by_default() {
+    let text = "\
+      SUBROUTINE S(A, B, N)
+      INTEGER UNUSED, N
+      REAL X(3), A, B
+      DATA X /3*1.0/
+   10 DO 20 I = 1, N
+      DO 20 R = 1.0, 2.0
+      A = A + X(I)
+   20 CONTINUE
+      IF (A) 30, 30, 40
+   30 ASSIGN 40 TO L
+      GOTO L
+   40 PAUSE
+      END
+";
+    assert!(found(text, &[]).is_empty());
+    let named = |name: &str| -> Vec<String> {
+        let all = found(text, &[(name, Level::Warn)]);
+        let lines = all.iter().filter_map(|l| l.split(' ').next());
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(named("unused-variable"), ["2"]);
+    assert_eq!(named("unused-argument"), ["1"]);
+    assert_eq!(named("unused-label"), ["5"]);
+    assert_eq!(named("implicit-typing"), ["5", "6", "10"]);
+    // Two loops with one end, a REAL variable, arithmetic IF, ASSIGN, assigned GOTO, PAUSE.
+    let old = ["5", "6", "9", "10", "11", "12"];
+    assert_eq!(named("obsolescent"), old);
+}

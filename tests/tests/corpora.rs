@@ -1,7 +1,8 @@
 //! Real Fortran: SciPy, LAPACK and CalculiX, nearly two million lines.
 //!
 //! Every file that gfortran accepts is read without a fault; printed and read again it
-//! prints the same; what is printed compiles, and to the same machine code. Reading and
+//! prints the same; what is printed compiles, and to the same machine code. `farfel fmt` lays
+//! files out in both forms, once and for all, and what it writes compiles. Reading and
 //! printing is tested for all files, gfortran sees a sample of them unless
 //! `FARFEL_CORPORA_ALL=1`. The corpora are not in this repository: `cargo run -p
 //! farfel-tests --bin corpora` gets them, and without them these tests are ignored.
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 
 use farfel_tests::corpora::check::{Depth, Outcome, check};
 use farfel_tests::corpora::files::{File, files};
-use farfel_tests::corpora::{long_run, obtain};
+use farfel_tests::corpora::{layout, long_run, obtain};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Parts of the corpora, so that two processors have something to do. A file belongs to the
@@ -59,6 +60,14 @@ fn main() -> ExitCode {
                 .cloned()
                 .collect()
         };
+        let laid_out = sample(4);
+        let known = refused.clone();
+        let name = format!(
+            "{}::is_laid_out",
+            part.trim_end_matches('/').replace('/', "::")
+        );
+        let trial = Trial::test(name, move || all_laid_out(&laid_out, &known));
+        trials.push(trial.with_ignored_flag(ignored));
         let steps = [
             ("compiles_when_printed", sample(4), Depth::Compiles),
             ("is_the_same_code", sample(8), Depth::SameCode),
@@ -85,6 +94,26 @@ fn refused() -> BTreeMap<String, (String, String)> {
             Some((entry.0.to_owned(), (entry.1.to_owned(), entry.2.to_owned())))
         })
         .collect()
+}
+
+/// Files are laid out, in both forms; what comes out compiles.
+fn all_laid_out(
+    files: &[File],
+    refused: &BTreeMap<String, (String, String)>,
+) -> Result<(), Failed> {
+    let faults: Vec<String> = files
+        .iter()
+        .filter(|f| !refused.contains_key(&f.name))
+        .filter_map(|f| {
+            let compiled = long_run() || f.is_in_sample(16);
+            let why = layout::check(f, compiled).err()?;
+            Some(format!("{}: {why}", f.name))
+        })
+        .collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{} files\n{}", faults.len(), faults.join("\n")).into()),
+    }
 }
 
 fn all_good(

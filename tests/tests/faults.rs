@@ -513,3 +513,53 @@ fn plain_cargo_without_gfortran_says_how_to_get_it() {
         "{text}"
     );
 }
+
+#[test]
+fn warnings_are_allowed_and_denied() {
+    let dir = sandbox();
+    write(
+        dir.path(),
+        "old.f",
+        fixed("PROGRAM P\nCALL NOBODY(1)\nEND\n"),
+    );
+    let check = |args: &[&str], code: i32| -> String {
+        let mut all = vec!["check"];
+        all.extend(args);
+        all.push("old.f");
+        let output = farfel(dir.path()).args(all).assert().code(code);
+        String::from_utf8_lossy(&output.get_output().stderr).into_owned()
+    };
+    assert!(check(&[], 0).starts_with("warning[F0107]: there is no subroutine named NOBODY"));
+    assert!(check(&["-D", "warnings"], 1).starts_with("error[F0107]"));
+    let named = check(&["-A", "unknown-procedure", "-D", "all"], 0);
+    assert!(named.trim_start().starts_with("Checked"), "{named}");
+    let wrong = check(&["-W", "unknown-procedur"], 2);
+    assert!(
+        wrong.contains("no warning `unknown-procedur`; did you mean `unknown-procedure`?"),
+        "{wrong}"
+    );
+    // The settings of the project that the file is in; the command line overrides them.
+    let manifest = "[package]\nname = \"p\"\n[package.metadata.farfel.lints]\nall = \"deny\"\n";
+    fs::write(dir.path().join("Cargo.toml"), manifest).unwrap();
+    assert!(check(&[], 1).starts_with("error[F0107]"));
+    assert!(check(&["-W", "F0107"], 0).starts_with("warning[F0107]"));
+}
+
+#[test]
+fn rules_are_explained() {
+    let dir = sandbox();
+    let output = farfel(dir.path()).args(["explain", "f0107"]).assert();
+    let text = String::from_utf8_lossy(&output.success().get_output().stdout).into_owned();
+    assert!(
+        text.starts_with("F0107 unknown-procedure: warn\n"),
+        "{text}"
+    );
+    farfel(dir.path())
+        .args(["explain", "unknwon-procedure"])
+        .assert()
+        .code(2)
+        .stderr_eq(str![[r#"
+error: there is no rule `unknwon-procedure`; did you mean `unknown-procedure`?
+
+"#]]);
+}

@@ -11,8 +11,8 @@ mod unit;
 use crate::callgraph::CallGraph;
 use crate::ir::{Name, Program, Unit};
 use crate::source::Span;
-pub use unit::Findings;
 use std::collections::HashMap;
+pub use unit::Findings;
 
 /// What a procedure does with a dummy argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,5 +105,73 @@ fn nested<'p>(
     for n in &unit.nested {
         found(top, n, &unit::follow(n, intents));
         nested(top, n, intents, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sources;
+    use crate::syntax::{NoIncludes, parse};
+
+    /// `in`, `out` or `inout` for each argument of S; with `!` where it is set on every way.
+    fn intents(text: &str) -> String {
+        let mut sources = Sources::new();
+        let file = sources.add("a.f", text);
+        let mut program = parse(&mut sources, file, None, &mut NoIncludes).program;
+        let faults = crate::resolve::resolve(&mut program);
+        assert!(!crate::diagnostic::any_errors(&faults), "{faults:?}");
+        let intents = Intents::of(&program);
+        let shown = intents.get("S").unwrap().iter().map(|u| {
+            let always = if u.always { "!" } else { "" };
+            format!("{}{always}", u.intent())
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_procedures_do_with_their_arguments() {
+        for (body, expected) in [
+            ("A = B", "out! in in"),
+            ("A = A + B", "inout! in in"),
+            ("IF (B .GT. 0) A = 1", "out in in"),
+            (
+                "IF (B .GT. 0) THEN\n      A = 1\n      ELSE\n      A = C\n      END IF",
+                "out! in in",
+            ),
+            // Not where the loop has no turns.
+            ("DO 10 I = 1, 3\n   10 A = B", "out in in"),
+            ("READ *, A, B", "out! out! in"),
+            ("READ (*, *, END = 10) A\n   10 CONTINUE", "out in in"),
+            ("IF (B .GT. 0) RETURN\n      A = 1", "out in in"),
+            ("IF (B .GT. 0) STOP\n      A = 1", "out! in in"),
+            ("A = 1\n      B = A", "out! out! in"),
+            (
+                "GOTO 20\n   10 A = B\n      RETURN\n   20 B = 1\n      GOTO 10",
+                "out! out! in",
+            ),
+            // Through calls: of known procedures exactly, of others whatever may be.
+            ("CALL T(A, B)", "out! inout in"),
+            ("CALL T(A + 1, B)", "in inout in"),
+            ("CALL UNKNOWN(A)", "inout in in"),
+            ("A = F(B)", "out! in in"),
+            ("CALL S(A, B, C)", "inout inout inout"),
+        ] {
+            let text = format!(
+                "      SUBROUTINE S(A, B, C)
+      EXTERNAL UNKNOWN
+      {body}
+      END
+      SUBROUTINE T(X, Y)
+      X = Y
+      IF (X .GT. 0) Y = 1
+      END
+      FUNCTION F(X)
+      F = X
+      END
+"
+            );
+            assert_eq!(intents(&text), expected, "{body}");
+        }
     }
 }

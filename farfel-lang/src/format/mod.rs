@@ -145,15 +145,17 @@ fn unreadable(traced: &Trace, text: &str) -> bool {
     let part = |d: &Diagnostic| {
         d.rule == &rules::UNCLOSED_BLOCK && d.message == "the main program has no END"
     };
-    let harmless = [
-        &rules::BAD_LABEL,
-        &rules::CONFLICTING_DECLARATION,
-        &rules::MISPLACED_STATEMENT,
-    ];
+    let harmless = |d: &Diagnostic| {
+        // Not one that is no label at all.
+        let twice = d.message.contains("defined twice") || d.message.contains("with label");
+        d.rule == &rules::BAD_LABEL && twice
+            || d.rule == &rules::CONFLICTING_DECLARATION
+            || d.rule == &rules::MISPLACED_STATEMENT
+    };
     traced
         .diagnostics
         .iter()
-        .any(|d| d.is_error() && !part(d) && !(conditional && harmless.contains(&d.rule)))
+        .any(|d| d.is_error() && !part(d) && !(conditional && harmless(d)))
 }
 
 struct Writer<'a> {
@@ -207,7 +209,11 @@ impl Writer<'_> {
             notes.push(Note {
                 after,
                 text: self.converter.inside(text),
-                column: if own_line { column } else { self.shifted(column) },
+                column: if own_line {
+                    column
+                } else {
+                    self.shifted(column)
+                },
                 own_line,
             });
         }

@@ -457,3 +457,65 @@ fn parts_of_programs() {
     let text = "      SUBROUTINE S\n#ifdef A\n   10 X = 1\n#else\n   10 X = 2\n#endif\n      GOTO 10\n      END\n";
     assert_eq!(good(text, &options), text);
 }
+
+const SAMPLE: &str = "C     A
+      SUBROUTINE S(X) ! b
+#ifdef A
+   10 IF (X .GT. 0) THEN; X = 'a''b' // 3Habc
+     & + 1 ! c
+#else
+c$omp parallel
+c$omp& private(i)
+      ENDIF
+#endif
+\tREAD (5, 10) (A(I), I = 1, 3)
+D     X = (/ 1, 2 /)
+!farfel: form=fixed
+      END                                                               XY000010
+";
+
+#[test]
+fn the_sample_is_laid_out() {
+    for form in [None, Some(Form::Free)] {
+        let options = Options {
+            form,
+            ..Options::default()
+        };
+        good(SAMPLE, &options);
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+    /// No text makes it panic, and what comes out is laid out.
+    #[test]
+    fn any_text(
+        changes in proptest::collection::vec((0usize..500, "[ -~\n\tä\r;&'\"!#C(/]{0,3}", 0usize..4), 0..6),
+        free in proptest::bool::ANY,
+        there in proptest::bool::ANY,
+    ) {
+        let mut text: Vec<char> = SAMPLE.chars().collect();
+        for (at, new, gone) in changes {
+            let at = at.min(text.len());
+            let end = (at + gone).min(text.len());
+            text.splice(at..end, new.chars());
+        }
+        let text: String = text.into_iter().collect();
+        let form = |free| Some(if free { Form::Free } else { Form::Fixed });
+        let options = Options {
+            read: ReadOptions { form: form(free), ..ReadOptions::default() },
+            form: form(there),
+            ..Options::default()
+        };
+        if let Ok(result) = laid_out(&text, &options) {
+            let again = Options {
+                read: ReadOptions { form: form(there), ..ReadOptions::default() },
+                ..options
+            };
+            let twice = laid_out(&result, &again);
+            let same = matches!(&twice, Ok(twice) if *twice == result);
+            proptest::prop_assert!(same, "{text}\n=>\n{result}\n=>\n{twice:?}");
+        }
+    }
+}

@@ -134,7 +134,7 @@ impl Tokens<'_> {
                         && at + 2 <= to
                         && !(self.free && self.gap(at + 1))
                 };
-                if SIGNS.iter().any(|s| two(&s)) {
+                if SIGNS.iter().any(two) {
                     end = at + 2;
                 }
                 self.push(Kind::Sign, at, end);
@@ -208,11 +208,16 @@ fn spelled(source: &str, constant: &Constant) -> String {
     let written = source
         .get(span.start as usize..span.end as usize)
         .unwrap_or("");
+    if *hollerith {
+        // The blanks at its end may be those that a card is filled with.
+        let count = written.find(['H', 'h']).map(|h| &written[..=h]);
+        return match count.filter(|c| !c.contains('\n')) {
+            Some(count) => format!("{count}{value}"),
+            None => format!("{}H{value}", value.len()),
+        };
+    }
     if !written.contains('\n') && written.len() > 1 {
         return written.to_owned();
-    }
-    if *hollerith {
-        return format!("{}H{value}", value.len());
     }
     let quote = if written.starts_with('"') { '"' } else { '\'' };
     let doubled: String = [quote, quote].iter().collect();

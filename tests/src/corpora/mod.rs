@@ -10,6 +10,7 @@
 //! | [`compiler`] | what gfortran thinks of a text |
 //! | [`assembler`] | what two programs that mean the same have in common |
 //! | [`check`] | what must hold for a file |
+//! | [`layout`] | what must hold for a file that is laid out anew |
 //! | [`build`] | programs made of many files, original or printed |
 
 pub mod assembler;
@@ -17,6 +18,7 @@ pub mod build;
 pub mod check;
 pub mod compiler;
 pub mod files;
+pub mod layout;
 pub mod obtain;
 
 use std::path::PathBuf;

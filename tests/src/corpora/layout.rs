@@ -1,0 +1,77 @@
+//! What must hold for a file of real Fortran that `farfel fmt` lays out.
+
+use farfel_lang::diagnostic::rules;
+use farfel_lang::format::{Fault, Options, format};
+use farfel_lang::syntax::{Form, ReadOptions};
+use farfel_lang::{Diagnostic, Sources};
+
+use super::compiler::{self, Text};
+use super::files::File;
+
+/// Lays a file out in both forms. Laid out again it stays the same; with `compiled`, gfortran
+/// accepts the result where it accepts the file.
+///
+/// # Errors
+///
+/// What does not hold.
+pub fn check(file: &File, compiled: bool) -> Result<(), String> {
+    let text = file.text().map_err(|e| e.to_string())?;
+    // Lines for a preprocessor and INCLUDE files may divide constructs, and what gfortran
+    // includes is in the form that it is in.
+    let divided = text
+        .lines()
+        .any(|l| l.starts_with('#') || l.trim_start().to_ascii_uppercase().starts_with("INCLUDE"));
+    for to in [Form::Fixed, Form::Free] {
+        let laid_out = match laid_out(&file.name, &text, file.form(), to) {
+            Ok(laid_out) => laid_out,
+            Err(Fault::Unreadable(faults)) if divided || of_modules(&faults) => return Ok(()),
+            Err(fault) => return Err(format!("{to:?}: {fault:?}")),
+        };
+        match self::laid_out(&file.name, &laid_out, to, to) {
+            Ok(again) if again == laid_out => {}
+            Ok(again) => {
+                let mut lines = laid_out.lines().zip(again.lines());
+                let first = lines.find(|(a, b)| a != b);
+                return Err(format!("{to:?}: changes when laid out again: {first:?}"));
+            }
+            Err(fault) => return Err(format!("{to:?}: not again: {fault:?}")),
+        }
+        if !compiled || divided && to != file.form() {
+            continue;
+        }
+        let folder = file.folder();
+        let judged = |text, form| {
+            compiler::accepts(&Text {
+                text,
+                form,
+                preprocess: file.is_preprocessed(),
+                folder: &folder,
+            })
+        };
+        if let Err(why) = judged(&laid_out, to)
+            && judged(&text, file.form()).is_ok()
+        {
+            return Err(format!("{to:?}: does not compile when laid out: {why}"));
+        }
+    }
+    Ok(())
+}
+
+/// Fortran 90 modules stay out.
+fn of_modules(faults: &[Diagnostic]) -> bool {
+    faults.iter().any(|d| d.rule == &rules::UNSUPPORTED)
+}
+
+fn laid_out(name: &str, text: &str, from: Form, to: Form) -> Result<String, Fault> {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    let options = Options {
+        read: ReadOptions {
+            form: Some(from),
+            ..ReadOptions::default()
+        },
+        form: Some(to),
+        ..Options::default()
+    };
+    format(&mut sources, file, &options)
+}
