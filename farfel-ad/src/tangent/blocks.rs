@@ -225,10 +225,10 @@ impl Gen<'_> {
             let body = self.masked(body, &assigned, &mut pre);
             out.arms.push((mask, body));
         }
-        out.otherwise = match &b.otherwise {
-            Some(body) => Some(self.masked(body, &assigned, &mut pre)),
-            None => None,
-        };
+        out.otherwise = b
+            .otherwise
+            .as_ref()
+            .map(|body| self.masked(body, &assigned, &mut pre));
         self.in_where = outer;
         self.pre = pre;
         let one = out.arms.len() == 1 && out.arms[0].1.len() == 1;

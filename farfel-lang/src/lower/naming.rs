@@ -25,6 +25,9 @@
 //! more, and all are made for one family, apart from the copies for a subprogram that is
 //! copied itself (`ROOT_1` for ARGMAX). A change that makes a program larger than this
 //! renames those few once.
+//!
+//! One thing is left that depends on others: who gets one and the same plain procedure from
+//! everywhere is not copied, and a second procedure makes two copies of it.
 
 use super::calls::Constant;
 use crate::ir::{Name, short_hash};

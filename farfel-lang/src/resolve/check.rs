@@ -13,7 +13,9 @@ use crate::targets::Targets;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
-/// Checks the top-level units whose positions are not in `faulty`.
+/// Checks all units. In top-level units whose positions are in `faulty` there are names that
+/// are not understood, with faults among the `diagnostics`: only the statements that have
+/// nothing to do with those are checked there.
 pub(super) fn check(
     program: &Program,
     faulty: &HashSet<usize>,
@@ -27,12 +29,11 @@ pub(super) fn check(
         Assigned::default()
     };
     let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-    for (_, unit) in program
-        .units
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| !faulty.contains(i))
-    {
+    for (i, unit) in program.units.iter().enumerate() {
+        let faults = match faulty.contains(&i) {
+            true => Some(fault_spans(unit, diagnostics)),
+            false => None,
+        };
         let mut checker = Checker {
             globals: &globals,
             assigned: &assigned,
@@ -40,8 +41,29 @@ pub(super) fn check(
             around: Vec::new(),
             diagnostics,
         };
-        checker.unit(unit);
+        match faults {
+            None => checker.unit(unit),
+            Some(faults) => checker.statements_without(unit, &faults),
+        }
     }
+}
+
+/// Where the errors of a unit are; of two declarations that exclude each other, where both are.
+fn fault_spans(unit: &Unit, diagnostics: &[Diagnostic]) -> Vec<Span> {
+    let whole = unit.span.to(unit.end_span);
+    diagnostics
+        .iter()
+        .filter(|d| d.is_error() && overlap(d.span, whole))
+        .flat_map(|d| {
+            let conflict = d.rule == &rules::CONFLICTING_DECLARATION;
+            let others = d.related.iter().filter(move |_| conflict);
+            std::iter::once(d.span).chain(others.map(|(s, _)| *s))
+        })
+        .collect()
+}
+
+fn overlap(a: Span, b: Span) -> bool {
+    a.file == b.file && a.start <= b.end && b.start <= a.end
 }
 
 fn has_ad_blocks(unit: &Unit) -> bool {
@@ -98,6 +120,33 @@ impl<'p> Checker<'_, 'p> {
         self.around.push(unit);
         for n in &unit.nested {
             self.unit(n);
+        }
+        self.around.pop();
+    }
+
+    /// Checks the statements that have no fault yet and name nothing that has.
+    fn statements_without(&mut self, unit: &'p Unit, faults: &[Span]) {
+        let hit = |s: Span| faults.iter().any(|f| overlap(*f, s));
+        let doubtful: Vec<bool> = unit
+            .symbols
+            .iter()
+            .map(|(_, s)| {
+                let untyped = s.class == Class::Variable && s.ty.is_none();
+                s.class == Class::Unknown || untyped || hit(s.span)
+            })
+            .collect();
+        walk_block(&unit.body, &mut |s| {
+            let mut doubt = hit(s.span) || matches!(s.kind, StmtKind::Ad(_));
+            let mut name = |n: SymId| doubt |= doubtful.get(n.0 as usize).is_none_or(|d| *d);
+            s.for_each_own_symbol(&mut name);
+            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut name));
+            if !doubt {
+                self.statement(unit, s);
+            }
+        });
+        self.around.push(unit);
+        for n in &unit.nested {
+            self.statements_without(n, faults);
         }
         self.around.pop();
     }

@@ -22,8 +22,8 @@ mod procedures;
 
 pub(crate) use names::closest;
 
-use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Name, Program};
+use crate::diagnostic::{Diagnostic, Rule, rules};
+use crate::ir::{Name, Program, StmtKind, Unit};
 use crate::lints::Lints;
 use crate::source::Span;
 use crate::targets::Targets;
@@ -50,9 +50,9 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let globals = names::Globals::of(program);
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
-    // A name that is not known would only make more faults where it is used.
     let targets = Targets::of(program);
     check::check(program, &faulty, &targets, &mut diagnostics);
+    // A name that is not known would only make more faults where it is used.
     habits::warn(program, &faulty, &lints, &mut diagnostics);
     habits::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, &|i| !faulty.contains(&i)));
@@ -92,8 +92,9 @@ fn once_per_name(diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// Like [`resolve_with`], for a program in which the parser found the faults `syntax`: reports
-/// what is wrong in the units that could be read, so that one run shows all faults of a
-/// file. What may only follow from a statement that was not understood is left out.
+/// what else is wrong, so that one run shows all faults of a file. What may only follow from
+/// a statement that was not understood is left out: everything in a unit whose declarations
+/// have faults, and what is not [`CERTAIN`] where other statements of the unit have.
 pub fn resolve_readable(
     program: &mut Program,
     syntax: &[Diagnostic],
@@ -102,11 +103,28 @@ pub fn resolve_readable(
     let within = |d: Span, from: Span, to: Span| {
         d.file == from.file && d.start >= from.start && d.start <= to.end
     };
-    let unreadable: Vec<(Span, Span)> = program
+    let of_unit = |u: &Unit| -> Vec<Span> {
+        let spans = syntax.iter().map(|d| d.span);
+        spans.filter(|s| within(*s, u.span, u.end_span)).collect()
+    };
+    // From where to where a unit with faults reaches, and whether its declarations are whole.
+    let unreadable: Vec<(Span, Span, bool)> = program
         .units
         .iter()
-        .map(|u| (u.span, u.end_span))
-        .filter(|(from, to)| syntax.iter().any(|d| within(d.span, *from, *to)))
+        .map(|u| (u, of_unit(u)))
+        .filter(|(_, faults)| !faults.is_empty())
+        .map(|(u, faults)| {
+            let whole = u.nested.is_empty()
+                && u.body
+                    .iter()
+                    .find(|s| !matches!(s.kind, StmtKind::Comment(_)))
+                    .is_some_and(|first| {
+                        let follows =
+                            |f: &Span| f.file == first.span.file && f.start > first.span.start;
+                        faults.iter().all(follows)
+                    });
+            (u.span, u.end_span, whole)
+        })
         .collect();
     // Something that is no unit, or whose header is not understood, may define a name.
     let stray = syntax.iter().any(|d| {
@@ -116,15 +134,33 @@ pub fn resolve_readable(
             .find(|u| within(d.span, u.span, u.end_span));
         unit.is_none_or(|u| within(d.span, u.span, u.span))
     });
-    let hidden = |s: Span| unreadable.iter().any(|(from, to)| within(s, *from, *to));
+    let hidden = |s: Span, certain: bool| {
+        unreadable
+            .iter()
+            .any(|(from, to, whole)| within(s, *from, *to) && !(*whole && certain))
+    };
     let mut found = resolve_with(program, lints);
     found.retain(|d| {
-        let follows = hidden(d.span) || d.related.iter().any(|(s, _)| hidden(*s));
+        let certain = CERTAIN.contains(&d.rule);
+        let follows = hidden(d.span, certain) || d.related.iter().any(|(s, _)| hidden(*s, certain));
         let unknown = stray && d.rule == &rules::UNKNOWN_PROCEDURE;
         !follows && !unknown
     });
     found
 }
+
+/// What is wrong with a statement whatever other statements, apart from declarations, say.
+const CERTAIN: &[&Rule] = &[
+    &rules::UNDECLARED,
+    &rules::CONFLICTING_DECLARATION,
+    &rules::ARGUMENT_MISMATCH,
+    &rules::TYPE_MISMATCH,
+    &rules::NOT_ASSIGNABLE,
+    &rules::NOT_A_PROCEDURE,
+    &rules::RANK_MISMATCH,
+    &rules::NOT_A_VALUE,
+    &rules::AD_NOT_DIFFERENTIABLE,
+];
 
 fn duplicate_units(program: &Program) -> Vec<Diagnostic> {
     let mut seen: HashMap<&Name, &crate::ir::Unit> = HashMap::new();

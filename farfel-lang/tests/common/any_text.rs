@@ -130,3 +130,20 @@ fn printed(program: &Program, further: &dyn Fn(&mut Program)) {
         further(&mut again.program);
     }
 }
+
+/// Whether a text has no faults.
+pub fn is_right(text: &str) -> Result<(), Vec<String>> {
+    let mut sources = Sources::new();
+    let file = sources.add("any", text);
+    let mut parsed = parse(&mut sources, file, None, &mut NoIncludes);
+    let mut found = parsed.diagnostics;
+    if !any_errors(&found) {
+        found.extend(resolve(&mut parsed.program));
+    }
+    let errors = found.iter().filter(|d| d.is_error());
+    let errors: Vec<String> = errors.map(|d| d.message.clone()).collect();
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(errors),
+    }
+}

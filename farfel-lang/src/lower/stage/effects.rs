@@ -360,7 +360,10 @@ impl Layout {
             Layout {
                 members: named().map(|m| m.sym).collect(),
                 shapes: named().map(|m| shape(m.sym)).collect(),
-                size: named().map(|m| m.start.saturating_add(m.size)).max().unwrap_or(0),
+                size: named()
+                    .map(|m| m.start.saturating_add(m.size))
+                    .max()
+                    .unwrap_or(0),
                 reach: area.size,
             }
         };

@@ -57,6 +57,30 @@ C     first
       END
 ";
 
+const NEWER: &str = "\
+      RECURSIVE REAL(KIND=8) FUNCTION FACT(N, M) RESULT(F)
+      IMPLICIT REAL(8) (A-C), CHARACTER(LEN=4) (D), CHARACTER (E-F)
+      INTEGER, PARAMETER :: DP = KIND(1.0D0), K(2) = (/ 1, 2 /), L = K(1)
+      REAL(DP), DIMENSION(0:DP), SAVE :: X = 1.5, Y(2)
+      CHARACTER(LEN=*, KIND=1), INTENT(IN) :: S*8, T
+      DOUBLE PRECISION :: P = 3, Q(2) = 2
+      REAL, ALLOCATABLE :: A(:), B(:, :)
+      ALLOCATABLE C(:)
+      OPTIONAL M
+      INTENT(IN OUT) M
+      TARGET U(3)
+      VOLATILE V
+      AUTOMATIC W
+      STATIC Z
+      POINTER (IP, O(10)), (IQ, R)
+      PARAMETER NN = 3, MM = NN + 1
+      ALLOCATE (A(N), B(0:N, -1:M), STAT=IERR)
+      IF (PRESENT(M)) DEALLOCATE (A, B)
+      CALL G(%VAL(N), %REF(A), %LOC(B))
+      F = SUM(X, DIM=1) + INDEX(S, T, BACK=.TRUE.) + %LOC(X)
+      END
+";
+
 /// Reads a text in both forms; checks the places of all faults, and that the printed
 /// text reads the same when there are none.
 fn check(text: &str) {
@@ -99,7 +123,7 @@ fn same_when_printed(program: &crate::ir::Program) {
 
 #[test]
 fn samples_print_and_read_back() {
-    for text in [SAMPLE, LISTING_7] {
+    for text in [SAMPLE, NEWER, LISTING_7] {
         let (sources, parsed) = read(text, None);
         assert_eq!(super::describe(&sources, &parsed), "");
         same_when_printed(&parsed.program);
@@ -109,9 +133,11 @@ fn samples_print_and_read_back() {
 /// Every text that begins or ends in the middle of the sample.
 #[test]
 fn cut_texts() {
-    for at in (0..SAMPLE.len()).step_by(7) {
-        check(&SAMPLE[..at]);
-        check(&SAMPLE[at..]);
+    for sample in [SAMPLE, NEWER] {
+        for at in (0..sample.len()).step_by(7) {
+            check(&sample[..at]);
+            check(&sample[at..]);
+        }
     }
 }
 
@@ -128,7 +154,8 @@ fn piece() -> impl Strategy<Value = String> {
             "CHARACTER", "INTEGER*4", "FUNCTION", "SUBROUTINE", "PROGRAM", "DATA", "COMMON", "IMPLICIT",
             "PARAMETER", "READ", "WRITE", "CALL", "GOTO", "INCLUDE", "ENTRY", "EQUIVALENCE", "NAMELIST",
             "SAVE", "4HABCD", "9999H", ".EQ.", ".NOT.", ".TRUE.", "1.E5", "X", "F(X)", "RETURN", "END IF",
-            "END DO", "END ADF", "BLOCK DATA", "1D0", "Z'F'",
+            "END DO", "END ADF", "BLOCK DATA", "1D0", "Z'F'", "KIND=", "%VAL(", "RESULT(", "ALLOCATE(", "POINTER (",
+            ":: X = 1", "ALLOCATABLE", "OPTIONAL",
         ]).prop_map(str::to_owned),
         1 => any::<char>().prop_map(|c| c.to_string()),
         1 => "[A-Z0-9 ]{0,6}",
@@ -155,9 +182,9 @@ proptest! {
     #[test]
     fn mutated_programs(
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0..6usize, piece()), 1..4),
-        listing in any::<bool>(),
+        program in prop::sample::select(vec![LISTING_7, SAMPLE, NEWER]),
     ) {
-        let mut text = if listing { LISTING_7 } else { SAMPLE }.to_owned();
+        let mut text = program.to_owned();
         for (at, remove, insert) in changes {
             let at = at.index(text.len() + 1);
             let at = (0..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
