@@ -490,7 +490,10 @@ impl Config {
                 && !d.contains(char::is_control)
         };
         if let Some(wrong) = self.defines.iter().find(|d| !is_name(d)) {
-            return fault("defines", format!("`{wrong}` is neither NAME nor NAME=value"));
+            return fault(
+                "defines",
+                format!("`{wrong}` is neither NAME nor NAME=value"),
+            );
         }
         if !(CARD..=1000).contains(&self.line_length) {
             return fault(

@@ -213,7 +213,8 @@ pub fn expand(
         ExpandStage::Stage => Stage::Stage,
         ExpandStage::Final => return expand_final(read, config),
     };
-    let (program, _, report) = pipeline::lower_to(read.program, until, read.report, &read.lints, None)?;
+    let (program, _, report) =
+        pipeline::lower_to(read.program, until, read.report, &read.lints, None)?;
     Ok((print(&program), report))
 }
 

@@ -127,7 +127,9 @@ pub(crate) fn decoded(bytes: Vec<u8>) -> (Arc<str>, bool) {
 /// The source form of a file: what the settings or a comment in it ask for, free form where
 /// its name ends in `.f90`, and otherwise what it looks like.
 pub(crate) fn form(path: &Path, text: &str, config: &Config) -> Form {
-    let free = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("f90"));
+    let free = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("f90"));
     config
         .form
         .or_else(|| asked_form(text))

@@ -45,10 +45,13 @@ const THREE: &str = "\
 fn settings_decide() {
     let others = "not known here, nor in 2 more program units";
     let warned = format!("2 warning unknown-procedure {others}");
-    assert_eq!(found(THREE, &[]), [warned.clone()]);
+    assert_eq!(found(THREE, &[]), std::slice::from_ref(&warned));
     let denied = format!("2 error unknown-procedure {others}");
     for deny in ["unknown-procedure", "F0107", "all", "warnings"] {
-        assert_eq!(found(THREE, &[(deny, Level::Deny)]), [denied.clone()]);
+        assert_eq!(
+            found(THREE, &[(deny, Level::Deny)]),
+            std::slice::from_ref(&denied)
+        );
     }
     assert!(found(THREE, &[("unknown-procedure", Level::Allow)]).is_empty());
     // A name outdoes a group, wherever it stands.

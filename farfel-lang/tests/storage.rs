@@ -282,11 +282,14 @@ const TYPES: &[&str] = &[
     "CHARACTER*8",
 ];
 
+/// A type, bounds (lowest and how many) and a block.
+type Variable = (usize, Vec<(i8, u8)>, u8);
+
 /// One random unit: its variables in two COMMON blocks and outside, and EQUIVALENCEs.
 #[derive(Debug, Clone)]
 struct Unit {
-    /// Type, bounds and block of each variable.
-    variables: Vec<(usize, Vec<(i8, u8)>, u8)>,
+    /// The variables in the order of their declarations.
+    variables: Vec<Variable>,
     /// Pairs of variables, with an element of each.
     ties: Vec<(usize, usize, u16, u16)>,
 }

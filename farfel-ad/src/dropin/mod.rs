@@ -25,10 +25,10 @@ use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::ir::{
     Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Unit, for_each_symbol, walk_block,
 };
+use farfel_lang::lints::Lints;
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::{Loader, parse};
-use farfel_lang::lints::Lints;
 use farfel_lang::{Diagnostic, FileId, Severity, Sources};
 use options::{Mode, Options};
 use std::collections::{HashMap, HashSet};

@@ -107,13 +107,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Parse => {}
             Stage::Lift => families = lift::lift(program, diagnostics),
             Stage::Specialize => {
-                specialize::specialize(
-                    program,
-                    &roots,
-                    &mut families,
-                    &mut changed,
-                    diagnostics,
-                );
+                specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {

@@ -407,10 +407,11 @@ impl Specializer<'_> {
             .chain(copy.args.iter().filter_map(|a| a.sym()))
             .collect();
         ids.into_iter().for_each(|id| copy.declare(id));
-        for assigned in [&mut self.assigned, &mut self.otherwise_assigned] {
-            if let Some(assigned) = assigned {
-                assigned.add(&copy);
-            }
+        for assigned in [&mut self.assigned, &mut self.otherwise_assigned]
+            .into_iter()
+            .flatten()
+        {
+            assigned.add(&copy);
         }
         let at = self.program.units.len();
         self.places.insert(name.clone(), at);

@@ -336,9 +336,9 @@ impl Habits<'_> {
 }
 
 /// Loop variables that are set in their loop.
-fn loops<'p>(
+fn loops(
     unit: &Unit,
-    block: &'p [Stmt],
+    block: &[Stmt],
     open: &mut Vec<(SymId, Span)>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -347,9 +347,9 @@ fn loops<'p>(
     }
 }
 
-fn one_loop<'p>(
+fn one_loop(
     unit: &Unit,
-    stmt: &'p Stmt,
+    stmt: &Stmt,
     open: &mut Vec<(SymId, Span)>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {

@@ -42,8 +42,8 @@ use crate::ir;
 use crate::source::{FileId, Sources};
 use std::sync::Arc;
 
-pub use detect::detect;
 pub(crate) use detect::asks_for_form;
+pub use detect::detect;
 pub(crate) use form::{joined_directives, sentinel};
 
 /// How statements are laid out in lines.
@@ -166,7 +166,10 @@ pub fn parse_with(
 /// How many statements a file of `sources` has: the first step of reading alone, physical
 /// lines to rows of letters. For benchmarks and fuzzing.
 pub fn count_statements(sources: &Sources, file: FileId, form: Form, layout: Layout) -> usize {
-    let text = sources.get(file).map(|f| f.text.clone()).unwrap_or_default();
+    let text = sources
+        .get(file)
+        .map(|f| f.text.clone())
+        .unwrap_or_default();
     let mut reader = form::Reader::new(file, text, form, layout);
     let mut statement = form::Statement::new();
     let mut count = 0;

@@ -1,10 +1,10 @@
 //! Types as declarations write them, and IMPLICIT.
 
 use super::line::{Line, Read};
-use crate::storage::constant;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, SpecKind, Type};
 use crate::source::Span;
+use crate::storage::constant;
 
 /// A type as a declaration writes it, with the length of a CHARACTER.
 #[derive(Debug, Clone)]

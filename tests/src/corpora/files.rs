@@ -41,7 +41,7 @@ impl File {
     /// these are does not change, and the smaller sample is part of the larger.
     pub fn is_in_sample(&self, so_many: u8) -> bool {
         let digest = blake3::hash(self.name.as_bytes());
-        digest.as_bytes()[0] % so_many == 0
+        digest.as_bytes()[0].is_multiple_of(so_many)
     }
 
     /// Folders for INCLUDE: its own.

@@ -52,7 +52,7 @@ pub fn obtain(tell: &mut dyn FnMut(&str)) -> Result<(), String> {
     let mut failures = Vec::new();
     if !is_there("scipy") {
         tell("scipy: asking pip");
-        let got = in_folder(&root, "scipy", |work| scipy(work));
+        let got = in_folder(&root, "scipy", scipy);
         failures.extend(got.err());
     }
     for (package, folder) in DEBIAN {

@@ -24,8 +24,9 @@ use super::state::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Attributes, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind,
-    Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit, unused_name,
+    AdAssign, AdBlock, AdItem, AdMode, Attributes, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr,
+    ExprKind, Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit,
+    unused_name,
 };
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -29,8 +29,8 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
-use crate::storage::members;
 use crate::source::Span;
+use crate::storage::members;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Stager<'_> {

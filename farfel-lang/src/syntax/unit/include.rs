@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::syntax::{Form, Layout};
 use crate::syntax::form::{CHAR, Reader, Statement};
+use crate::syntax::{Form, Layout};
 
 /// How deep, and how often, files may include each other.
 const MAX_INCLUDE_DEPTH: usize = 32;
@@ -56,7 +56,10 @@ impl Parser<'_> {
             return;
         }
         let form = if free { Form::Free } else { Form::Fixed };
-        let columns = self.readers.last().map_or_else(Layout::default, Reader::columns);
+        let columns = self
+            .readers
+            .last()
+            .map_or_else(Layout::default, Reader::columns);
         let file = self.sources.add(shown, text.clone());
         self.readers.push(Reader::new(file, text, form, columns));
     }
