@@ -60,21 +60,35 @@ impl Store {
     ///
     /// Why it cannot be used: it cannot be made, or others can write to it.
     pub(super) fn open(directory: &Path) -> Result<Store, String> {
-        let say = |e: io::Error| reason(&e);
-        if !directory.is_dir() {
-            make(directory).map_err(say)?;
-        }
-        let root = directory.join(ROOT);
-        if !root.is_dir() {
-            make(&root).map_err(say)?;
-        }
-        let store = Store::existing(directory)?.ok_or("it was removed just now")?;
+        let store = Store::made(directory)?;
         let tag = store.root.join("CACHEDIR.TAG");
         if !tag.exists() {
             // Best effort: it is for programs that make backups.
             let _ = fs::write(tag, TAG);
         }
         Ok(store)
+    }
+
+    fn made(directory: &Path) -> Result<Store, String> {
+        let root = directory.join(ROOT);
+        let mut reason_of_last = "other processes remove it again and again".to_owned();
+        // Another process may clear the cache between making and opening it.
+        for _ in 0..100 {
+            for dir in [directory, &root] {
+                if dir.is_dir() {
+                    continue;
+                }
+                match make(dir) {
+                    Ok(()) => {}
+                    Err(e) if e.kind() == ErrorKind::NotFound => reason_of_last = reason(&e),
+                    Err(e) => return Err(reason(&e)),
+                }
+            }
+            if let Some(store) = Store::existing(directory)? {
+                return Ok(store);
+            }
+        }
+        Err(reason_of_last)
     }
 
     /// Opens the cache in a directory if there is one.
