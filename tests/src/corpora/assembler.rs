@@ -130,12 +130,13 @@ fn constants(code: &str) -> (HashMap<&str, Constant>, Vec<&str>) {
         let is_format = string.starts_with('(');
         let is_name = raw.starts_with(".string");
         // What a program says that fails while it runs.
-        let failure = raw.split_once("At line ").and_then(|(before, after)| {
-            let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
-            after
-                .starts_with(" of file")
-                .then(|| format!("{before}{after}"))
-        });
+        let failure = raw
+            .split_once("At line ")
+            .or_else(|| raw.split_once(", around line "))
+            .map(|(before, after)| {
+                let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+                format!("{before}{after}")
+            });
         let raw = failure.unwrap_or(raw);
         let text = match is_format {
             true => format!("FORMAT {}", format_meaning(&string)),

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use farfel_lang::print::{Options, print_program};
@@ -64,7 +65,11 @@ impl Program {
         }
         let texts = in_parallel(&candidates, |file| {
             source(file).map(|text| {
-                let defined: Vec<String> = defined(&text).collect();
+                let mut defined: Vec<String> = defined(&text).collect();
+                // What is in a module has another name for the linker.
+                if MODULES.contains(&file.name.as_str()) {
+                    defined.truncate(1);
+                }
                 (defined, words(&text))
             })
         });
@@ -151,12 +156,19 @@ impl Sources {
         let objects = super::directory().join("objects");
         fs::create_dir_all(&objects).map_err(|e| e.to_string())?;
         forget_old(&objects);
-        for module in MODULES {
-            let file = File {
-                name: module.into(),
-            };
-            if self.files.contains(&file) {
-                compile(&file, Variant::Original, &objects)?;
+        {
+            // Other tests wait until all of a module's file is there.
+            static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+            let _alone = ONE_AT_A_TIME
+                .lock()
+                .map_err(|_| "another test failed here")?;
+            for module in MODULES {
+                let file = File {
+                    name: module.into(),
+                };
+                if self.files.contains(&file) {
+                    compile(&file, Variant::Original, &objects)?;
+                }
             }
         }
         let compiled = in_parallel(&self.files, |file| compile(file, variant, &objects));
@@ -195,12 +207,13 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
     digest.update(file.folder().as_os_str().as_encoded_bytes());
     let stem = objects.join(digest.finalize().to_hex().as_str());
     let object = stem.with_extension("o");
-    if object.exists() && !MODULES.contains(&file.name.as_str()) {
+    if object.exists() {
         return Ok(object);
     }
-    let source = stem.with_extension(match form {
-        Form::Fixed => "f",
-        Form::Free => "f90",
+    let folder = crate::sandbox();
+    let source = folder.path().join(match form {
+        Form::Fixed => "text.f",
+        Form::Free => "text.f90",
     });
     // Several tests may compile the same file: each writes it whole.
     let unfinished = stem.with_extension(format!("{:?}", std::thread::current().id()));
@@ -216,7 +229,6 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
         .arg(&source);
     run(&mut gfortran).map_err(|e| format!("{}: {e}", file.name))?;
     fs::rename(&unfinished, &object).map_err(|e| e.to_string())?;
-    let _ = fs::remove_file(&source);
     Ok(object)
 }
 

@@ -34,13 +34,16 @@ fn gfortran(text: &Text, more: &[&str]) -> Result<std::process::Output, String> 
         (Form::Free, false) => "f95",
         (Form::Free, true) => "f95-cpp-input",
     };
+    // A module that one run writes must not change what the next one says.
+    let modules = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut child = Command::new("gfortran")
         .args(["-std=legacy", "-w", "-x", language])
+        .arg("-J")
+        .arg(modules.path())
         .args(more)
         .arg("-I")
         .arg(text.folder)
         .arg("-")
-        // Module files that it writes go where they do no harm.
         .current_dir(scratch())
         .env("LC_ALL", "C")
         .stdin(Stdio::piped())
