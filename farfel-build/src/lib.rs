@@ -39,7 +39,7 @@
 //! | `tools` | settings → an AD tool that is a program of its own |
 //! | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | `archive` | object files → static library |
-//! | [`format`] | source files → the same, laid out anew |
+//! | [`mod@format`] | source files → the same, laid out anew |
 //! | [`cache`] | what was made in earlier builds |
 //! | `script` | all of it in a build script |
 //!

@@ -4,7 +4,7 @@
 //! This works on the statements as the user has written them, not on the tree: spelling and
 //! letter case of names, numbers and constants stay what they are, comments stay where they
 //! are, INCLUDE statements and lines for a preprocessor are not followed. The parser says what
-//! the letters of a statement are and how deep it stands ([`mod@crate::syntax::trace`]).
+//! the letters of a statement are and how deep it stands (`syntax::trace`).
 //!
 //! | module | what |
 //! |---|---|

@@ -94,7 +94,7 @@ fn once_per_name(diagnostics: &mut Vec<Diagnostic>) {
 /// Like [`resolve_with`], for a program in which the parser found the faults `syntax`: reports
 /// what else is wrong, so that one run shows all faults of a file. What may only follow from
 /// a statement that was not understood is left out: everything in a unit whose declarations
-/// have faults, and what is not [`CERTAIN`] where other statements of the unit have.
+/// have faults, and what is not `CERTAIN` where other statements of the unit have.
 pub fn resolve_readable(
     program: &mut Program,
     syntax: &[Diagnostic],
