@@ -100,17 +100,38 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
         let before = last.text.trim_end_matches('&').trim_end().len();
         last.text.truncate(before);
         last.text.push(' ');
-        last.text.push_str(text);
+        last.text.push_str(&single_blanks(sentinel, text));
         last.span = last.span.to(span);
         return;
     }
-    let text = format!("{sentinel} {text}");
+    let text = format!("{sentinel} {}", single_blanks(sentinel, text));
     to.push(Comment {
         text: text.trim_end().to_owned(),
         span,
         apart,
         trailing: false,
     });
+}
+
+/// The text with one blank for many outside of quotes: where it is broken, one is left in any
+/// case. Statements behind `!$` stay as they are, since they may have Hollerith constants.
+fn single_blanks(sentinel: &str, text: &str) -> String {
+    if sentinel == "$" {
+        return text.to_owned();
+    }
+    let mut result = String::with_capacity(text.len());
+    let mut quote = None;
+    for c in text.chars() {
+        match quote {
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            Some(q) if q == c => quote = None,
+            _ => {}
+        }
+        if quote.is_some() || c != ' ' || !result.ends_with(' ') {
+            result.push(c);
+        }
+    }
+    result
 }
 
 /// The comments of a text whose lines are given with their comment marks, as they are printed:

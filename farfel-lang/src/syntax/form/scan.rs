@@ -2,6 +2,7 @@
 
 use super::statement::{BAD, CHAR, GAP, HOLLERITH, Statement, Text};
 use super::{Mode, Reader, Stop};
+use crate::diagnostic::{Diagnostic, rules};
 use crate::source::Span;
 use crate::syntax::Form;
 use std::sync::Arc;
@@ -177,6 +178,7 @@ impl Reader {
                         self.pos = self.next_line(at);
                         return Stop::Ampersand;
                     } else if !(c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
+                        self.carriage_return(st, c, at);
                         self.value.push(c);
                     }
                 }
@@ -184,6 +186,7 @@ impl Reader {
                     if c == b'\n' || (c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
                         break Stop::Line(column + tails);
                     }
+                    self.carriage_return(st, c, at);
                     self.value.push(c);
                     // Compilers count bytes. No character is taken apart all the same.
                     let left = left.saturating_sub(1);
@@ -203,6 +206,20 @@ impl Reader {
         };
         self.pos = (at + 1).min(bytes.len().max(at));
         stop
+    }
+
+    /// In the middle of a line it has no meaning that could be printed: where a constant must
+    /// be broken behind one, it would belong to the end of the line.
+    fn carriage_return(&self, st: &mut Statement, c: u8, at: usize) {
+        if c == b'\r' {
+            let fault = Diagnostic::error(
+                &rules::BAD_CHARACTER,
+                Span::new(self.file, at as u32, at as u32 + 1),
+                "a constant has a carriage return in it",
+            )
+            .help("write CHAR(13), or end all lines of the file alike");
+            self.fault(st, fault);
+        }
     }
 
     fn push(&mut self, st: &mut Statement, letter: u8, at: usize) {

@@ -318,3 +318,21 @@ fn include() {
         assert_eq!(super::describe(&sources, &parsed), expected, "{text}");
     }
 }
+
+#[test]
+fn a_carriage_return_belongs_to_the_end_of_a_line() {
+    for (text, expected) in [
+        ("      X = 'A'\r\n      END\r\n", ""),
+        (
+            "      S = 'A\rB'\n      END\n",
+            "1:13-1:14 F0005 a constant has a carriage return in it\n  help: write CHAR(13), or end all lines of the file alike\n",
+        ),
+        (
+            "      CALL S(3HA\rB)\n      END\n",
+            "1:17-1:18 F0005 a constant has a carriage return in it\n  help: write CHAR(13), or end all lines of the file alike\n",
+        ),
+    ] {
+        let (sources, parsed) = read_with(text, None, &[]);
+        assert_eq!(super::describe(&sources, &parsed), expected, "{text:?}");
+    }
+}
