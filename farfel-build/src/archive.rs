@@ -14,7 +14,7 @@ use std::path::Path;
 /// No archiver of the system does it: each has an opinion of its own about what belongs into
 /// an archive, and none is there where only rustc's linker is.
 pub(crate) fn write(
-    objects: &[Object],
+    objects: &[&Object],
     means: &Means,
     library: &Path,
     target: &str,

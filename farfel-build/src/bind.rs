@@ -17,6 +17,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// The subprograms that Rust can call, and those that it cannot, each with the reason.
@@ -38,26 +39,58 @@ pub(crate) fn choose(
     config: &Config,
     assigned: &Assigned,
 ) -> Result<Exports, Error> {
+    exist(&mut written.iter().map(|w| w.name.as_str()), config)?;
+    choose_among(program, written, config, assigned)
+}
+
+/// Checks that the subprograms exist which the settings name.
+///
+/// # Errors
+///
+/// [`Error::Export`] for the first one that does not.
+pub(crate) fn exist(
+    written: &mut dyn Iterator<Item = &str>,
+    config: &Config,
+) -> Result<(), Error> {
+    let Some(wanted) = &config.exports else {
+        return Ok(());
+    };
+    let written: HashSet<&str> = written.collect();
+    match wanted
+        .iter()
+        .find(|name| !written.contains(name.to_ascii_uppercase().as_str()))
+    {
+        None => Ok(()),
+        Some(name) => Err(Error::Export {
+            name: name.to_ascii_lowercase(),
+            reason: "there is no top-level subprogram of this name".into(),
+        }),
+    }
+}
+
+/// Chooses among a part of what the user wrote.
+///
+/// # Errors
+///
+/// [`Error::Export`] when the settings name one that cannot be called from Rust.
+pub(crate) fn choose_among(
+    program: &Program,
+    written: &[Written],
+    config: &Config,
+    assigned: &Assigned,
+) -> Result<Exports, Error> {
     let mut exports = Exports::default();
-    let wanted: Option<Vec<String>> = config
+    let wanted: Option<HashSet<String>> = config
         .exports
         .as_ref()
         .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
-    for name in wanted.iter().flatten() {
-        if !written.iter().any(|w| w.name == name.as_str()) {
-            return Err(Error::Export {
-                name: name.to_ascii_lowercase(),
-                reason: "there is no top-level subprogram of this name".into(),
-            });
-        }
-    }
     for Written {
         name,
         takes_procedures,
     } in written
     {
         if let Some(wanted) = &wanted
-            && !wanted.iter().any(|w| name == w)
+            && !wanted.contains(name.as_str())
         {
             continue;
         }
@@ -183,35 +216,64 @@ pub(crate) struct Bindings<'a> {
     pub assigned: &'a Assigned,
 }
 
-impl Bindings<'_> {
+/// What a part of a library gives to its bindings.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The subprograms that Rust cannot call, with the reasons.
+    pub skipped: Vec<(String, String)>,
+    /// Those that it can, with their functions.
+    pub functions: Vec<(String, String)>,
+    /// One of the functions takes the lock.
+    pub locked: bool,
+}
+
+impl Part {
     /// The text of `farfel_bindings.rs`.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, config: &Config) -> String {
         let mut text = format!(
             "// Made by farfel-build {} from the Fortran sources of {}. Do not edit.\n",
             env!("CARGO_PKG_VERSION"),
-            self.config.name
+            config.name
         );
-        for (name, reason) in &self.exports.skipped {
+        for (name, reason) in &self.skipped {
             let _ = writeln!(text, "// {name} cannot be called from Rust: {reason}.");
         }
+        if self.locked {
+            text.push_str(
+                "\n// Held by functions that share COMMON, saved variables or input and output.\n\
+                 static FARFEL_LOCK: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
+            );
+        }
+        for (_, function) in &self.functions {
+            text.push('\n');
+            text.push_str(function);
+        }
+        text
+    }
+}
+
+impl Bindings<'_> {
+    /// What goes into `farfel_bindings.rs`.
+    pub(crate) fn part(&self) -> Part {
         let units: Vec<&Unit> = self
             .exports
             .names
             .iter()
             .filter_map(|n| self.program.unit(n))
             .collect();
-        let locked = units.iter().any(|u| self.locked(u));
-        if locked {
-            text.push_str(
-                "\n// Held by functions that share COMMON, saved variables or input and output.\n\
-                 static FARFEL_LOCK: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
-            );
+        Part {
+            skipped: self
+                .exports
+                .skipped
+                .iter()
+                .map(|(name, reason)| (name.to_string(), reason.clone()))
+                .collect(),
+            locked: units.iter().any(|u| self.locked(u)),
+            functions: units
+                .into_iter()
+                .map(|u| (u.name.to_string(), self.function(u)))
+                .collect(),
         }
-        for unit in units {
-            text.push('\n');
-            text.push_str(&self.function(unit));
-        }
-        text
     }
 
     fn locked(&self, unit: &Unit) -> bool {

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 /// Writes a file if its content differs, through a temporary file beside it, so that a
 /// reader never sees half of it. Returns whether it was written.
 pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool, Error> {
-    if fs::read(path).is_ok_and(|old| old == content) {
+    // What is of another length need not be read.
+    let same = fs::metadata(path).is_ok_and(|m| m.len() == content.len() as u64);
+    if same && fs::read(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
     replace(path, content, 0o666)?;

@@ -41,6 +41,8 @@
 //! | `archive` | object files → static library |
 //! | [`mod@format`] | source files → the same, laid out anew |
 //! | [`cache`] | what was made in earlier builds |
+//! | `codec` | what is noted between builds ↔ bytes |
+//! | `shares` | a large library → parts that know nothing of each other, each redone only when it has changed |
 //! | `script` | all of it in a build script |
 //!
 //! # What is in OUT_DIR
@@ -52,6 +54,7 @@
 //! | `farfel/*.f` | the Fortran of each object file, with line markers |
 //! | `farfel/*.o` | the object files |
 //! | `farfel.state` | what they and the library were made from, their hashes, and what was said |
+//! | `farfel.shares` | what is known of the parts of a large library, so that what has not changed is not read again |
 //! | `farfel-timings.json` | what ran when in the last run of the build script: [`timings`] |
 //!
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
@@ -66,6 +69,7 @@ mod assemble;
 mod bind;
 mod border;
 pub mod cache;
+mod codec;
 mod config;
 mod error;
 mod facts;
@@ -83,6 +87,7 @@ mod remember;
 pub mod render;
 mod rustdoc;
 mod script;
+mod shares;
 mod sources;
 mod stage;
 pub mod storage;
@@ -108,7 +113,7 @@ pub(crate) fn identity() -> String {
 
 pub use stage::{ExpandStage, UnknownStage};
 
-use cache::{Cache, Key};
+use cache::Cache;
 use facts::Facts;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::UnitKind;
@@ -117,7 +122,7 @@ use names::Names;
 use pipeline::Goal;
 use plan::derivatives::{Derivatives, Staged};
 use plan::interfaces::interfaces;
-use plan::objects::{Means, Objects, Target};
+use plan::objects::{self, Means, Objects, Target};
 use plan::recorder::Recorder;
 use plan::shelf::Shelf;
 use plan::workers::Workers;
@@ -241,13 +246,14 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
             exports: &exports,
             names: &names,
             facts: &facts,
+            part: false,
         }
     } else {
         Target::Program
     };
     let objects = Objects::new(&staged, target);
     let texts: Vec<String> = objects
-        .groups
+        .groups()
         .iter()
         .map(|g| {
             let (text, _) = objects.text(g, &derivatives, false);
@@ -394,12 +400,8 @@ pub fn build_program(
         recorder: &recorder,
         shelf: &Shelf::default(),
     };
-    let keys: Vec<Key> = objects
-        .groups
-        .iter()
-        .map(|g| objects.key(g, &means))
-        .collect();
-    let made = objects.make(&keys, &means, &mut diagnostics)?;
+    let keys = objects.keys(&means);
+    let made = objects::make(&[(objects, keys)], &means, &mut diagnostics)?;
     if let Some(program) = made.first() {
         files::write_program(out, &program.code)?;
     }

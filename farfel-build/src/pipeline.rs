@@ -110,6 +110,23 @@ pub(crate) fn read(
             !main
         });
     }
+    let mut read = resolve(program, diagnostics, sources, config)?;
+    read.left_out = left_out;
+    Ok(read)
+}
+
+/// Resolves a program that was parsed from files of `sources`; `diagnostics` is what was said of
+/// it there.
+///
+/// # Errors
+///
+/// [`Error::Diagnostics`] when there are faults.
+pub(crate) fn resolve(
+    mut program: Program,
+    mut diagnostics: Vec<Diagnostic>,
+    sources: Sources,
+    config: &Config,
+) -> Result<Read, Error> {
     let mut lints = config.lints.clone();
     for (id, file) in sources.iter() {
         let extension = Path::new(&file.name).extension();
@@ -140,7 +157,7 @@ pub(crate) fn read(
         lints,
         report,
         written,
-        left_out,
+        left_out: Vec::new(),
     })
 }
 
@@ -154,8 +171,20 @@ pub(crate) fn lower_to(
     lints: &Lints,
     exports: Option<&[String]>,
 ) -> Result<(Program, Vec<Request>, Report), Error> {
+    lower_part_to(program, stage, report, lints, exports, false)
+}
+
+fn lower_part_to(
+    program: Program,
+    stage: Stage,
+    report: Report,
+    lints: &Lints,
+    exports: Option<&[String]>,
+    part: bool,
+) -> Result<(Program, Vec<Request>, Report), Error> {
     let options = Options {
         exports: exports.map(|l| l.iter().map(|n| n.to_ascii_uppercase().into()).collect()),
+        part,
     };
     let lowered = lower_with(program, stage, &options);
     let mut diagnostics = report.diagnostics;
@@ -166,12 +195,22 @@ pub(crate) fn lower_to(
 
 /// Lowers a program up to its derivatives.
 pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
-    let (program, requests, report) = lower_to(
+    stage_part(read, exports, false)
+}
+
+/// The same of a program that may be a part of a larger one.
+pub(crate) fn stage_part(
+    read: Read,
+    exports: Option<&[String]>,
+    part: bool,
+) -> Result<Staged, Error> {
+    let (program, requests, report) = lower_part_to(
         read.program,
         Stage::Stage,
         read.report,
         &read.lints,
         exports,
+        part,
     )?;
     Ok(Staged::new(program, requests, report, read.lints))
 }

@@ -16,6 +16,16 @@ pub(crate) fn parse_all(
     sources: &mut Sources,
     includes: &mut dyn Loader,
 ) -> Vec<Parsed> {
+    let parsed = parse_noting(files, sources, includes);
+    parsed.into_iter().map(|(parsed, _)| parsed).collect()
+}
+
+/// The same, with the files that each one included, directly or not.
+pub(crate) fn parse_noting(
+    files: &[(FileId, ReadOptions)],
+    sources: &mut Sources,
+    includes: &mut dyn Loader,
+) -> Vec<(Parsed, Vec<FileId>)> {
     let sizes = files.iter().filter_map(|(id, _)| sources.get(*id));
     let alone: Vec<Option<Parsed>> = match sizes.map(|f| f.text.len()).sum::<usize>() {
         small if small < WORTH_IT => files.iter().map(|_| None).collect(),
@@ -24,8 +34,14 @@ pub(crate) fn parse_all(
     files
         .iter()
         .zip(alone)
-        .map(|((id, options), parsed)| {
-            parsed.unwrap_or_else(|| parse_with(sources, *id, options, includes))
+        .map(|((id, options), parsed)| match parsed {
+            Some(parsed) => (parsed, Vec::new()),
+            None => {
+                let before = sources.iter().count();
+                let parsed = parse_with(sources, *id, options, includes);
+                let added = sources.iter().skip(before).map(|(id, _)| id);
+                (parsed, added.collect())
+            }
         })
         .collect()
 }

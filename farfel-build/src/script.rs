@@ -1,22 +1,20 @@
 //! In a build script.
 
-use crate::bind::{self, Bindings};
 use crate::cache::{Cache, Key};
 use crate::config::VARIABLES;
-use crate::facts::Facts;
 use crate::gfortran::{self, Profile};
 use crate::names::Names;
 use crate::pipeline::{self, Goal};
-use crate::plan::interfaces::interfaces;
-use crate::plan::objects::{Means, Objects, Target};
+use crate::plan::objects::{self, Means, Object, Objects};
 use crate::plan::recorder::Recorder;
 use crate::plan::shelf::Shelf;
 use crate::plan::workers::Workers;
+use crate::shares::{self, Context, Kept, Lowered, Memo, Notes, Planning, Ready};
 use crate::timings::From;
 use crate::{Config, Error, Report, ad, archive, files, render, sources, toolchain};
 use farfel_lang::Severity;
 use farfel_lang::diagnostic::Level;
-use farfel_lang::effects::Assigned;
+use farfel_lang::ir::Name;
 use farfel_lang::syntax::Form;
 use std::env;
 use std::io::{IsTerminal, Write};
@@ -232,85 +230,56 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         // A directory that comes later is seen only so.
         cargo.watch(&config.root);
     }
-    let mut included = Vec::new();
-    let step = recorder.begin("parse", "sources", 0);
-    let read = pipeline::read(&found.files, config, Goal::Library, &mut included);
-    included.iter().for_each(|p| cargo.watch(p));
-    let mut read = read?;
-    recorder.end(step, From::Ran);
-    for name in &read.left_out {
-        cargo.warn(&format!(
-            "the main program {name} is not a part of the library"
-        ));
-    }
-    if read.written.is_empty() {
-        cargo.warn("no Fortran subprogram was found, so the library is empty");
-    }
-
-    let written = std::mem::take(&mut read.written);
-    let step = recorder.begin("lower", "program", 0);
-    let mut staged = pipeline::stage(read, config.exports.as_deref())?;
-    recorder.end(step, From::Ran);
     let cache = Arc::new(Cache::open(&config.cache));
-    let ad = ad::choose(config, &cache)?;
-
-    let step = recorder.begin("bind", "bindings", 0);
     let names = Names::new(&config.name, &config.version);
-    let units = staged.program.units.len();
-    let derivatives = interfaces(&staged, ad.adjoints_share_state);
-    staged.program.units.extend(derivatives);
-    let program = &staged.program;
-    let assigned = Assigned::of(program);
-    let facts = Facts::of(program, config.is_static());
-    let exports = bind::choose(program, &written, config, &assigned)?;
-    let bindings = Bindings {
-        program,
-        exports: &exports,
-        names: &names,
-        sources: &staged.report.sources,
-        config,
-        facts: &facts,
-        assigned: &assigned,
-    }
-    .text();
-    staged.program.units.truncate(units);
-    recorder.end(step, From::Ran);
     let bindings_file = out.join("farfel_bindings.rs");
     let library = out.join(format!("lib{}.a", names.library()));
     if env::var_os("DOCS_RS").is_some() {
         // Documentation links nothing, and docs.rs has no Fortran compiler.
-        files::write_if_changed(&bindings_file, bindings.as_bytes())?;
+        let ad = ad::choose(config, &cache)?;
+        let adjoints = ad.adjoints_share_state;
+        let (lowered, _) = whole(&found.files, config, &names, adjoints, &recorder, cargo)?;
+        files::write_if_changed(&bindings_file, lowered.part.text(config).as_bytes())?;
         return Ok(Built {
             library,
             bindings: bindings_file,
-            report: staged.report,
+            report: lowered.staged.report,
         });
     }
 
-    let compiler = toolchain::find_or_install(config)?;
+    let memo = Memo::open(out);
+    let mut included = Vec::new();
+    let step = recorder.begin("parse", "sources", 0);
+    // What keeps its values everywhere cannot be copied.
+    let read = match config.is_static() {
+        true => None,
+        false => shares::read(&found.files, config, &memo, &mut included)?,
+    };
+    recorder.end(step, From::Ran);
+    let ad = ad::choose(config, &cache);
+    let compiler = toolchain::find_or_install(config);
+    let whole = |adjoints: bool, cargo: &mut Directives| {
+        whole(&found.files, config, &names, adjoints, &recorder, cargo)
+    };
+    // Faults of the sources come first.
+    let (ad, compiler) = match (ad, compiler) {
+        (Ok(ad), Ok(compiler)) => (ad, compiler),
+        (Err(error), _) | (_, Err(error)) => {
+            whole(false, cargo)?;
+            return Err(error);
+        }
+    };
     let profile = Profile {
         opt_level: env::var("OPT_LEVEL").unwrap_or_else(|_| "0".into()),
         debug: env::var("DEBUG").is_ok_and(|d| !matches!(d.as_str(), "false" | "0" | "none")),
     };
     let mut flags = gfortran::flags(config, &profile);
     flags.push("-c".into());
-    for (_, file) in toolchain::files_of(&flags) {
-        cargo.watch(&file);
-    }
     if !compiler.machine.contains("mingw") {
         flags.push("-fPIC".into());
     }
     let workers = Workers::from_environment();
-    let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
     let shelf = Shelf::open(out)?;
-    let objects = Objects::new(
-        &staged,
-        Target::Library {
-            exports: &exports.names,
-            names: &names,
-            facts: &facts,
-        },
-    );
     let means = Means {
         tool: &*ad.tool,
         tool_identity: &ad.identity,
@@ -323,34 +292,117 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         recorder: &recorder,
         shelf: &shelf,
     };
-    let keys: Vec<Key> = objects
-        .groups
+    let context = Context {
+        config,
+        names: &names,
+        means: &means,
+        adjoints_share_state: ad.adjoints_share_state,
+        memo: &memo,
+    };
+    let step = recorder.begin("lower", "shares", 0);
+    let planned = match read {
+        Some(read) => shares::plan(read, &context)?,
+        None => None,
+    };
+    let front = match planned {
+        Some(planning) => {
+            recorder.end(step, From::Ran);
+            included.iter().for_each(|p| cargo.watch(p));
+            planning
+        }
+        None => {
+            let (mut lowered, left_out) = whole(ad.adjoints_share_state, cargo)?;
+            let objects = lowered.objects(&names);
+            let keys = objects.keys(&means);
+            let layout = objects.into_layout();
+            let report = &mut lowered.staged.report;
+            Planning {
+                sources: report.sources.clone(),
+                diagnostics: std::mem::take(&mut report.diagnostics),
+                left_out,
+                bindings: lowered.part.clone(),
+                parts: vec![Ready::Lowered(Box::new((lowered, layout, keys)))],
+                notes: Notes::default(),
+            }
+        }
+    };
+    let Planning {
+        sources,
+        mut diagnostics,
+        left_out,
+        bindings,
+        parts,
+        notes,
+    } = front;
+    for (_, file) in toolchain::files_of(&flags) {
+        cargo.watch(&file);
+    }
+    for name in &left_out {
+        cargo.warn(&format!(
+            "the main program {name} is not a part of the library"
+        ));
+    }
+    let bindings = bindings.text(config);
+
+    // What is there, what is to be made, and in which order they belong.
+    let mut order: Vec<Result<Kept, usize>> = Vec::new();
+    let mut lowered = Vec::new();
+    let mut layouts = Vec::new();
+    for part in parts {
+        match part {
+            Ready::Kept(objects) => order.extend(objects.into_iter().map(Ok)),
+            Ready::Lowered(part) => {
+                let (program, layout, keys) = *part;
+                order.push(Err(keys.len()));
+                lowered.push(program);
+                layouts.push((layout, keys));
+            }
+        }
+    }
+    let to_make: Vec<(Objects, Vec<Key>)> = lowered
         .iter()
-        .map(|g| objects.key(g, &means))
+        .zip(layouts)
+        .map(|(program, (layout, keys))| (program.objects_with(&names, layout), keys))
         .collect();
-    let made = objects.make(&keys, &means, &mut diagnostics)?;
-    let wanted: Vec<(&str, String)> = made
+    let made = objects::make(&to_make, &means, &mut diagnostics)?;
+    let keys = to_make.iter().flat_map(|(_, keys)| keys);
+    let mut made = made.into_iter().zip(keys).map(|(object, key)| Kept {
+        object,
+        key: key.hex(),
+        recipe: key.recipe().to_owned(),
+    });
+    let mut all: Vec<Kept> = Vec::new();
+    for next in order {
+        match next {
+            Ok(kept) => all.push(kept),
+            Err(count) => all.extend(made.by_ref().take(count)),
+        }
+    }
+    let wanted: Vec<(&str, &str)> = all
         .iter()
-        .zip(&keys)
-        .map(|(o, k)| (o.name.as_str(), k.hex()))
+        .map(|k| (k.object.name.as_str(), k.key.as_str()))
         .collect();
     let mut archived = None;
-    if !shelf.has_library(&library, &wanted) {
+    if !shelf.has_library(&library, wanted) {
         let step = recorder.begin("archive", names.library(), 0);
         let target = env::var("TARGET").unwrap_or_default();
-        archived = Some(archive::write(&made, &means, &library, &target)?);
+        let objects: Vec<&Object> = all.iter().map(|k| &k.object).collect();
+        archived = Some(archive::write(&objects, &means, &library, &target)?);
         recorder.end(step, From::Ran);
     }
     // What was said of an object may be said of other lines now.
-    let about: Vec<_> = made.iter().map(|o| (o.name.as_str(), &o.about)).collect();
+    let about: Vec<_> = all
+        .iter()
+        .map(|k| (k.object.name.as_str(), &k.object.about))
+        .collect();
     if archived.is_some() || !shelf.is_about(&about) {
-        let known = made
+        let known = all
             .into_iter()
-            .zip(&keys)
-            .map(|(o, k)| (o.name, k.hex(), k.recipe().to_owned(), o.about))
+            .map(|k| (k.object.name, k.key, k.recipe, k.object.about))
             .collect();
         shelf.close(out, archived.as_deref(), known)?;
     }
+    notes.write(out)?;
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
     cache.finish();
     for notice in cache.notices() {
@@ -359,10 +411,10 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     recorder.timings(workers.count()).write(out)?;
     // A build script ends soon, and the system takes all of it back at once. To free each
     // expression takes a good part of the time that it took to read them.
-    std::mem::forget(objects);
-    std::mem::forget(staged.program);
+    std::mem::forget(to_make);
+    std::mem::forget(lowered);
     let report = Report {
-        sources: staged.report.sources,
+        sources,
         diagnostics,
     };
 
@@ -389,6 +441,31 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         bindings: bindings_file,
         report,
     })
+}
+
+/// The library as one program, and the names of main programs in its files.
+fn whole(
+    paths: &[PathBuf],
+    config: &Config,
+    names: &Names,
+    adjoints_share_state: bool,
+    recorder: &Recorder,
+    cargo: &mut Directives,
+) -> Result<(Lowered, Vec<Name>), Error> {
+    let mut included = Vec::new();
+    let step = recorder.begin("parse", "sources", 0);
+    let read = pipeline::read(paths, config, Goal::Library, &mut included);
+    included.iter().for_each(|p| cargo.watch(p));
+    let mut read = read?;
+    recorder.end(step, From::Ran);
+    if read.written.is_empty() {
+        cargo.warn("no Fortran subprogram was found, so the library is empty");
+    }
+    let left_out = std::mem::take(&mut read.left_out);
+    let step = recorder.begin("lower", "program", 0);
+    let lowered = Lowered::new(read, None, config, names, adjoints_share_state)?;
+    recorder.end(step, From::Ran);
+    Ok((lowered, left_out))
 }
 
 fn variable(name: &'static str) -> Result<String, Error> {

@@ -158,6 +158,8 @@ pub(crate) struct Includes<'a> {
     paths: BTreeMap<String, PathBuf>,
     /// Directories that may be read from, canonical.
     allowed: Vec<PathBuf>,
+    /// The directory of the last source.
+    seen: Option<PathBuf>,
     /// The files that were read.
     pub reached: BTreeSet<PathBuf>,
     /// The same, canonical.
@@ -174,6 +176,7 @@ impl<'a> Includes<'a> {
             config,
             paths: BTreeMap::new(),
             allowed,
+            seen: None,
             reached: BTreeSet::new(),
             real: BTreeSet::new(),
         }
@@ -239,7 +242,13 @@ impl<'a> Includes<'a> {
     pub(crate) fn add_source(&mut self, name: &str, path: &Path) {
         self.paths.insert(name.to_owned(), path.to_owned());
         let directory = path.parent().filter(|d| !d.as_os_str().is_empty());
-        if let Ok(d) = directory.unwrap_or(Path::new(".")).canonicalize()
+        let directory = directory.unwrap_or(Path::new("."));
+        // Most of them are in the same one.
+        if self.seen.as_deref() == Some(directory) {
+            return;
+        }
+        self.seen = Some(directory.to_owned());
+        if let Ok(d) = directory.canonicalize()
             && !self.allowed.iter().any(|a| d.starts_with(a))
         {
             self.allowed.push(d);

@@ -1,6 +1,6 @@
 //! Source text and places in it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A source file, as an index into [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,7 +79,7 @@ pub struct SourceFile {
     pub name: String,
     /// The text, exactly as read.
     pub text: Arc<str>,
-    line_starts: Arc<[u32]>,
+    line_starts: Arc<OnceLock<Vec<u32>>>,
 }
 
 /// All the source files of a compilation, INCLUDE files too.
@@ -106,17 +106,10 @@ impl Sources {
     /// Adds a file and returns its handle.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         let text: Arc<str> = text.into();
-        let mut starts = vec![0u32];
-        starts.extend(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, b)| *b == b'\n')
-                .map(|(i, _)| i as u32 + 1),
-        );
         self.files.push(SourceFile {
             name: name.into(),
             text,
-            line_starts: starts.into(),
+            line_starts: Arc::default(),
         });
         FileId(self.files.len() as u32 - 1)
     }
@@ -143,6 +136,17 @@ impl Sources {
 }
 
 impl SourceFile {
+    /// Where lines begin, found out when somebody asks.
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
+            let bytes = self.text.bytes().enumerate();
+            let ends = bytes.filter(|(_, b)| *b == b'\n');
+            std::iter::once(0)
+                .chain(ends.map(|(i, _)| i as u32 + 1))
+                .collect()
+        })
+    }
+
     /// The byte with which a line begins, the first line being 1; `None` beyond the end.
     ///
     /// ```
@@ -152,7 +156,7 @@ impl SourceFile {
     /// assert_eq!(sources.get(id).unwrap().line_start(2), Some(12));
     /// ```
     pub fn line_start(&self, line: usize) -> Option<u32> {
-        self.line_starts.get(line.checked_sub(1)?).copied()
+        self.line_starts().get(line.checked_sub(1)?).copied()
     }
 
     /// Line and column of a byte offset.
@@ -165,8 +169,9 @@ impl SourceFile {
     /// assert_eq!((place.line, place.column), (2, 7));
     /// ```
     pub fn line_column(&self, offset: u32) -> LineColumn {
-        let line = self.line_starts.partition_point(|s| *s <= offset).max(1);
-        let start = self.line_starts[line - 1] as usize;
+        let starts = self.line_starts();
+        let line = starts.partition_point(|s| *s <= offset).max(1);
+        let start = starts[line - 1] as usize;
         let end = (offset as usize).min(self.text.len());
         let column = self
             .text

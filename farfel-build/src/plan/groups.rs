@@ -14,10 +14,10 @@ use farfel_lang::ir::{Name, Program, Request, SpecKind, Unit, UnitKind, walk_blo
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Libraries with fewer statements are one object: to split them gains nothing.
-const SMALL_LIBRARY: usize = 400;
+pub(crate) const SMALL_LIBRARY: usize = 400;
 
 /// A subprogram with at most so many statements is copied to where it is called.
-const SMALL_UNIT: usize = 40;
+pub(crate) const SMALL_UNIT: usize = 40;
 
 /// The contents of one object file. All positions are those of units in the program,
 /// ascending.
@@ -90,12 +90,14 @@ pub(crate) fn whole(program: &Program, requests: &[Request], exports: &[Name]) -
     }
 }
 
-/// Divides a library. `exports` are the subprograms that Rust calls.
+/// Divides a library. `exports` are the subprograms that Rust calls. `part`: it is a part of a
+/// library that is not small.
 pub(crate) fn groups(
     program: &Program,
     requests: &[Request],
     references: &References,
     exports: &[Name],
+    part: bool,
 ) -> Vec<Group> {
     let units = &program.units;
     let place: HashMap<&Name, usize> = units
@@ -109,7 +111,7 @@ pub(crate) fn groups(
         .collect();
     let initialised = initialised(program);
     let size: usize = units.iter().map(statements).sum();
-    if size <= SMALL_LIBRARY {
+    if size <= SMALL_LIBRARY && !part {
         return vec![whole(program, requests, exports)];
     }
 
@@ -260,23 +262,23 @@ fn group(
 }
 
 /// Which of several things belong together.
-struct Together(Vec<usize>);
+pub(crate) struct Together(Vec<usize>);
 
 impl Together {
     /// Each on its own.
-    fn new(count: usize) -> Together {
+    pub(crate) fn new(count: usize) -> Together {
         Together((0..count).collect())
     }
 
     /// The first of those that belong together with this one.
-    fn first(&self, mut one: usize) -> usize {
+    pub(crate) fn first(&self, mut one: usize) -> usize {
         while self.0[one] != one {
             one = self.0[one];
         }
         one
     }
 
-    fn join(&mut self, one: usize, other: usize) {
+    pub(crate) fn join(&mut self, one: usize, other: usize) {
         let (one, other) = (self.first(one), self.first(other));
         self.0[one.max(other)] = one.min(other);
     }

@@ -20,7 +20,7 @@ pub(crate) mod derivatives;
 mod digests;
 pub(crate) mod groups;
 pub(crate) mod interfaces;
-mod messages;
+pub(crate) mod messages;
 pub(crate) mod objects;
 pub(crate) mod recorder;
 pub(crate) mod shelf;

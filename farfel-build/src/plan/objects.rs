@@ -19,7 +19,7 @@ use crate::{Error, Report};
 use farfel_lang::Diagnostic;
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{Attribute, Name, Program, Request, SpecKind, UnitKind};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
 /// How flags begin with which the compiled code knows the numbers of lines.
@@ -41,6 +41,8 @@ pub(crate) enum Target<'a> {
         names: &'a Names,
         /// Where STOP may happen it goes through the frames of Fortran.
         facts: &'a Facts,
+        /// There is more of the library elsewhere.
+        part: bool,
     },
     /// A program that is run.
     Program,
@@ -76,7 +78,12 @@ pub(crate) struct Object {
 pub(crate) struct Objects<'a> {
     staged: &'a Staged,
     target: Target<'a>,
-    pub groups: Vec<Group>,
+    layout: Layout,
+}
+
+/// Which objects there are, and what must be known of the units in them.
+pub(crate) struct Layout {
+    groups: Vec<Group>,
     digests: Vec<Digest>,
     /// Where ENTRY names and unit names of units lead that other objects have.
     elsewhere: HashMap<usize, Vec<Name>>,
@@ -87,9 +94,13 @@ impl<'a> Objects<'a> {
     pub(crate) fn new(staged: &'a Staged, target: Target<'a>) -> Objects<'a> {
         let program = &staged.program;
         let groups = match &target {
-            Target::Library { exports, .. } => {
-                groups(program, &staged.requests, &staged.references, exports)
-            }
+            Target::Library { exports, part, .. } => groups(
+                program,
+                &staged.requests,
+                &staged.references,
+                exports,
+                *part,
+            ),
             Target::Program => vec![whole(program, &staged.requests, &[])],
         };
         let place: HashMap<&Name, usize> = program
@@ -104,9 +115,7 @@ impl<'a> Objects<'a> {
                 elsewhere.entry(*i).or_default().push(name);
             }
         }
-        Objects {
-            staged,
-            target,
+        let layout = Layout {
             groups,
             digests: digests(program, &staged.report.sources),
             elsewhere,
@@ -116,11 +125,36 @@ impl<'a> Objects<'a> {
                 .filter(|u| u.kind == UnitKind::BlockData)
                 .map(|u| u.name.clone())
                 .collect(),
+        };
+        Objects::with(staged, target, layout)
+    }
+
+    /// The same again: with the layout that [`Objects::into_layout`] gave.
+    pub(crate) fn with(staged: &'a Staged, target: Target<'a>, layout: Layout) -> Objects<'a> {
+        Objects {
+            staged,
+            target,
+            layout,
         }
     }
 
+    /// What does not depend on where the program is.
+    pub(crate) fn into_layout(self) -> Layout {
+        self.layout
+    }
+
+    /// What is in each of them.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.layout.groups
+    }
+
+    /// The keys of all, in their order.
+    pub(crate) fn keys(&self, means: &Means) -> Vec<Key> {
+        self.groups().iter().map(|g| self.key(g, means)).collect()
+    }
+
     /// Everything that decides what an object is.
-    pub(crate) fn key(&self, group: &Group, means: &Means) -> Key {
+    fn key(&self, group: &Group, means: &Means) -> Key {
         let units = &self.staged.program.units;
         let names = |positions: &[usize]| {
             let names: Vec<&str> = positions.iter().map(|i| units[*i].name.as_str()).collect();
@@ -169,16 +203,22 @@ impl<'a> Objects<'a> {
                 "" => "BLOCK DATA",
                 name => name,
             };
-            key = key.field(&format!("text of {name}"), self.digests[*i].text.as_bytes());
+            key = key.field(
+                &format!("text of {name}"),
+                self.layout.digests[*i].text.as_bytes(),
+            );
         }
         for i in &group.calls {
             key = key.field(
                 &format!("interface of {}", units[*i].name),
-                self.digests[*i].interface.as_bytes(),
+                self.layout.digests[*i].interface.as_bytes(),
             );
         }
         // Numbers of lines are in the object only where it can name them.
-        let names_lines = group.reads.iter().any(|i| self.digests[*i].names_lines)
+        let names_lines = group
+            .reads
+            .iter()
+            .any(|i| self.layout.digests[*i].names_lines)
             || flags
                 .iter()
                 .any(|f| NAMING_LINES.iter().any(|p| f.starts_with(p)));
@@ -191,7 +231,7 @@ impl<'a> Objects<'a> {
     fn places(&self, group: &Group) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         for i in &group.reads {
-            hasher.update(self.digests[*i].places.as_bytes());
+            hasher.update(self.layout.digests[*i].places.as_bytes());
         }
         hasher.finalize()
     }
@@ -217,135 +257,6 @@ impl<'a> Objects<'a> {
             flags.push("-fdec-static".into());
         }
         flags
-    }
-
-    /// Makes what is neither on the shelf nor in the cache, and puts it there. Returns the
-    /// objects in the order of the groups, and adds to the diagnostics what the AD tool and
-    /// the compiler have to say.
-    ///
-    /// # Errors
-    ///
-    /// The faults of all objects, each once; where there are none, the first other error.
-    pub(crate) fn make(
-        &self,
-        keys: &[Key],
-        means: &Means,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Result<Vec<Object>, Error> {
-        let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
-            keys.iter().map(|_| OnceLock::new()).collect();
-        let faults: Vec<OnceLock<Fault>> = keys.iter().map(|_| OnceLock::new()).collect();
-        let all: Vec<Vec<usize>> = vec![Vec::new(); keys.len()];
-        means.workers.run(&all, &|g, worker| {
-            let group = &self.groups[g];
-            let mut step = means.recorder.begin("compile", &group.name, worker);
-            match self.kept(group, &keys[g], means) {
-                Ok(Some((object, warnings, from))) => {
-                    step.saved_ms = Some(object.about.took_ms);
-                    found[g].get_or_init(|| (object, warnings));
-                    means.recorder.end(step, from);
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    faults[g].get_or_init(|| error.into());
-                }
-            }
-            true
-        });
-
-        // The rest is made, the largest first: what comes last should be short.
-        let mut missing: Vec<usize> = (0..keys.len())
-            .filter(|g| found[*g].get().is_none() && faults[*g].get().is_none())
-            .collect();
-        missing.sort_by_key(|g| (std::cmp::Reverse(self.groups[*g].reads.len()), *g));
-        let derivatives = Derivatives::new(self.staged, means.tool);
-        let mut tasks: Vec<Task> = Vec::new();
-        let mut needs: Vec<Vec<usize>> = Vec::new();
-        let mut request_task: HashMap<usize, usize> = HashMap::new();
-        for g in missing {
-            for r in &self.groups[g].requests {
-                if !request_task.contains_key(r) {
-                    request_task.insert(*r, tasks.len());
-                    tasks.push(Task::Request(*r));
-                    needs.push(
-                        derivatives
-                            .needs(*r)
-                            .iter()
-                            .filter_map(|n| request_task.get(n).copied())
-                            .collect(),
-                    );
-                }
-            }
-            tasks.push(Task::Object(g));
-            needs.push(
-                self.groups[g]
-                    .requests
-                    .iter()
-                    .map(|r| request_task[r])
-                    .collect(),
-            );
-        }
-        means
-            .workers
-            .run(&needs, &|task, worker| match tasks[task] {
-                Task::Request(r) => {
-                    let name = self.staged.requests[r].derivative.as_str();
-                    let step = means.recorder.begin("request", name, worker);
-                    let good = derivatives.make(r);
-                    means.recorder.end(step, From::Ran);
-                    good
-                }
-                Task::Object(g) => {
-                    match self.object(&self.groups[g], &keys[g], &derivatives, means, worker) {
-                        Ok(object) => {
-                            found[g].get_or_init(|| object);
-                            true
-                        }
-                        Err(fault) => {
-                            faults[g].get_or_init(|| fault);
-                            false
-                        }
-                    }
-                }
-            });
-
-        let mut objects = Vec::new();
-        let mut errors = Vec::new();
-        // First what stands with objects: so the order is that of a build that makes nothing.
-        let mut said = Vec::new();
-        let mut refused = derivatives.said(request_task.keys().copied().collect::<BTreeSet<_>>());
-        for (object, fault) in found.into_iter().zip(faults) {
-            if let Some((object, warnings)) = object.into_inner() {
-                said.extend(warnings);
-                objects.push(object);
-            }
-            match fault.into_inner() {
-                Some(Fault::Diagnostics(d)) => refused.extend(d),
-                Some(Fault::Error(e)) => errors.push(e),
-                None => {}
-            }
-        }
-        for d in said.into_iter().chain(refused) {
-            // A statement that two objects have is warned of once, whoever asked for it.
-            let known = |x: &Diagnostic| match d.is_error() {
-                true => *x == d,
-                false => x.rule == d.rule && x.span == d.span && x.message == d.message,
-            };
-            if !diagnostics.iter().any(known) {
-                diagnostics.push(d);
-            }
-        }
-        self.staged.lints.apply(diagnostics);
-        if any_errors(diagnostics) {
-            return Err(Error::Diagnostics(Report {
-                sources: self.staged.report.sources.clone(),
-                diagnostics: std::mem::take(diagnostics),
-            }));
-        }
-        match errors.into_iter().next() {
-            Some(error) => Err(error),
-            None => Ok(objects),
-        }
     }
 
     /// What the shelf or the cache has under a key, if what was said about it still names the
@@ -478,11 +389,11 @@ impl<'a> Objects<'a> {
                     elsewhere: group
                         .calls
                         .iter()
-                        .filter_map(|i| self.elsewhere.get(i))
+                        .filter_map(|i| self.layout.elsewhere.get(i))
                         .flatten()
                         .cloned()
                         .collect(),
-                    block_data: self.block_data.clone(),
+                    block_data: self.layout.block_data.clone(),
                 };
                 let program = match group.alone {
                     true => program,
@@ -495,9 +406,177 @@ impl<'a> Objects<'a> {
     }
 }
 
+/// Makes what is neither on the shelf nor in the cache, and puts it there. `parts` are those of a
+/// library, or one of everything, each with the keys of its objects. Returns the objects of all
+/// parts in the order of their groups, and adds to the diagnostics what the AD tool and the compiler
+/// have to say.
+///
+/// # Errors
+///
+/// The faults of all objects, each once; where there are none, the first other error.
+pub(crate) fn make(
+    parts: &[(Objects, Vec<Key>)],
+    means: &Means,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Vec<Object>, Error> {
+    // All objects, as part and group.
+    let all: Vec<(usize, usize)> = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(p, (_, keys))| (0..keys.len()).map(move |g| (p, g)))
+        .collect();
+    let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
+        all.iter().map(|_| OnceLock::new()).collect();
+    let faults: Vec<OnceLock<Fault>> = all.iter().map(|_| OnceLock::new()).collect();
+    means
+        .workers
+        .run(&vec![Vec::new(); all.len()], &|o, worker| {
+            let (part, group, key) = object_of(parts, all[o]);
+            let mut step = means.recorder.begin("compile", &group.name, worker);
+            match part.kept(group, key, means) {
+                Ok(Some((object, warnings, from))) => {
+                    step.saved_ms = Some(object.about.took_ms);
+                    found[o].get_or_init(|| (object, warnings));
+                    means.recorder.end(step, from);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    faults[o].get_or_init(|| error.into());
+                }
+            }
+            true
+        });
+
+    // The rest is made, the largest first: what comes last should be short.
+    let mut missing: Vec<usize> = (0..all.len())
+        .filter(|o| found[*o].get().is_none() && faults[*o].get().is_none())
+        .collect();
+    missing.sort_by_key(|o| {
+        let (_, group, _) = object_of(parts, all[*o]);
+        (std::cmp::Reverse(group.reads.len()), *o)
+    });
+    let derivatives: HashMap<usize, Derivatives> = missing
+        .iter()
+        .map(|o| all[*o].0)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .map(|p| (p, Derivatives::new(parts[p].0.staged, means.tool)))
+        .collect();
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut needs: Vec<Vec<usize>> = Vec::new();
+    let mut request_task: HashMap<(usize, usize), usize> = HashMap::new();
+    for o in missing {
+        let (p, _) = all[o];
+        let (_, group, _) = object_of(parts, all[o]);
+        for r in &group.requests {
+            if request_task.contains_key(&(p, *r)) {
+                continue;
+            }
+            let earlier = derivatives[&p].needs(*r).iter();
+            needs.push(
+                earlier
+                    .filter_map(|n| request_task.get(&(p, *n)).copied())
+                    .collect(),
+            );
+            request_task.insert((p, *r), tasks.len());
+            tasks.push(Task::Request(p, *r));
+        }
+        tasks.push(Task::Object(o));
+        needs.push(
+            group
+                .requests
+                .iter()
+                .map(|r| request_task[&(p, *r)])
+                .collect(),
+        );
+    }
+    means
+        .workers
+        .run(&needs, &|task, worker| match tasks[task] {
+            Task::Request(p, r) => {
+                let name = parts[p].0.staged.requests[r].derivative.as_str();
+                let step = means.recorder.begin("request", name, worker);
+                let good = derivatives[&p].make(r);
+                means.recorder.end(step, From::Ran);
+                good
+            }
+            Task::Object(o) => {
+                let (part, group, key) = object_of(parts, all[o]);
+                match part.object(group, key, &derivatives[&all[o].0], means, worker) {
+                    Ok(object) => {
+                        found[o].get_or_init(|| object);
+                        true
+                    }
+                    Err(fault) => {
+                        faults[o].get_or_init(|| fault);
+                        false
+                    }
+                }
+            }
+        });
+
+    let mut objects = Vec::new();
+    let mut errors = Vec::new();
+    // First what stands with objects: so the order is that of a build that makes nothing.
+    let mut said: Vec<(usize, Diagnostic)> = Vec::new();
+    let mut refused: Vec<(usize, Diagnostic)> = Vec::new();
+    for (p, made) in derivatives.iter().collect::<BTreeMap<_, _>>() {
+        let asked = request_task.keys().filter(|(part, _)| part == p);
+        let asked: BTreeSet<usize> = asked.map(|(_, r)| *r).collect();
+        refused.extend(made.said(asked).into_iter().map(|d| (*p, d)));
+    }
+    for (((p, _), object), fault) in all.iter().zip(found).zip(faults) {
+        if let Some((object, warnings)) = object.into_inner() {
+            said.extend(warnings.into_iter().map(|d| (*p, d)));
+            objects.push(object);
+        }
+        match fault.into_inner() {
+            Some(Fault::Diagnostics(d)) => refused.extend(d.into_iter().map(|d| (*p, d))),
+            Some(Fault::Error(e)) => errors.push(e),
+            None => {}
+        }
+    }
+    for (p, d) in said.into_iter().chain(refused) {
+        // Comments allow warnings in some units, which only their part knows.
+        let mut one = vec![d];
+        parts[p].0.staged.lints.apply(&mut one);
+        for d in one {
+            // A statement that two objects have is warned of once, whoever asked for it.
+            let known = |x: &Diagnostic| match d.is_error() {
+                true => *x == d,
+                false => x.rule == d.rule && x.span == d.span && x.message == d.message,
+            };
+            if !diagnostics.iter().any(known) {
+                diagnostics.push(d);
+            }
+        }
+    }
+    if any_errors(diagnostics) {
+        let sources = parts.first().map(|(o, _)| o.staged.report.sources.clone());
+        return Err(Error::Diagnostics(Report {
+            sources: sources.unwrap_or_default(),
+            diagnostics: std::mem::take(diagnostics),
+        }));
+    }
+    match errors.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(objects),
+    }
+}
+
+fn object_of<'p, 'a>(
+    parts: &'p [(Objects<'a>, Vec<Key>)],
+    (part, group): (usize, usize),
+) -> (&'p Objects<'a>, &'p Group, &'p Key) {
+    let (objects, keys) = &parts[part];
+    (objects, &objects.groups()[group], &keys[group])
+}
+
 /// A thing to do.
 enum Task {
-    Request(usize),
+    /// A request, of a part.
+    Request(usize, usize),
+    /// An object.
     Object(usize),
 }
 

@@ -1,6 +1,7 @@
 //! The objects of the last build, in OUT_DIR: what is right there need not even be taken from
 //! the cache.
 
+use crate::codec::{Reader, Writer, unsealed};
 use crate::{Error, files};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ pub(crate) struct About {
 }
 
 /// An object that was made in the last build.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 struct Known {
     key: String,
     /// What the key was made from.
@@ -44,11 +45,67 @@ pub(crate) struct Shelf {
     put: Mutex<BTreeMap<String, (String, String)>>,
 }
 
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq)]
 struct State {
     objects: BTreeMap<String, Known>,
     /// The hash of the library that was made of them.
     library: String,
+}
+
+impl State {
+    fn encoded(&self) -> Vec<u8> {
+        let State { objects, library } = self;
+        let mut to = Writer::default();
+        to.text(library);
+        for (name, known) in objects {
+            let Known {
+                key,
+                recipe,
+                code,
+                text,
+                about:
+                    About {
+                        needs_stack,
+                        messages,
+                        places,
+                        took_ms,
+                    },
+            } = known;
+            for part in [name, key, recipe, code, text, messages] {
+                to.text(part);
+            }
+            to.text(places.as_deref().unwrap_or_default());
+            to.number(u64::from(*needs_stack));
+            to.number(took_ms.to_bits());
+        }
+        to.sealed()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<State> {
+        let mut from = Reader(bytes);
+        let mut state = State {
+            objects: BTreeMap::new(),
+            library: from.text()?.to_owned(),
+        };
+        while !from.0.is_empty() {
+            let mut text = || Some(from.text()?.to_owned());
+            let name = text()?;
+            let known = Known {
+                key: text()?,
+                recipe: text()?,
+                code: text()?,
+                text: text()?,
+                about: About {
+                    messages: text()?,
+                    places: text().map(|p| (!p.is_empty()).then_some(p))?,
+                    needs_stack: from.number()? != 0,
+                    took_ms: f64::from_bits(from.number()?),
+                },
+            };
+            state.objects.insert(name, known);
+        }
+        Some(state)
+    }
 }
 
 /// The names of the directory and the file in OUT_DIR.
@@ -63,9 +120,8 @@ impl Shelf {
         // Cargo runs one build script in OUT_DIR at a time: these are of one that was killed.
         files::remove_temporary(out);
         files::remove_temporary(&directory);
-        let state = fs::read(out.join(STATE))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        let state = unsealed(&out.join(STATE))
+            .and_then(|bytes| State::decode(&bytes))
             .unwrap_or_default();
         Ok(Shelf {
             directory: Some(directory),
@@ -104,13 +160,12 @@ impl Shelf {
     }
 
     /// Was the library made of exactly these objects, and is it what it was?
-    pub(crate) fn has_library(&self, library: &Path, objects: &[(&str, String)]) -> bool {
+    pub(crate) fn has_library(&self, library: &Path, mut wanted: Vec<(&str, &str)>) -> bool {
         let keys = self
             .state
             .objects
             .iter()
             .map(|(n, k)| (n.as_str(), k.key.as_str()));
-        let mut wanted: Vec<(&str, &str)> = objects.iter().map(|(n, k)| (*n, k.as_str())).collect();
         wanted.sort();
         keys.eq(wanted) && fs::read(library).is_ok_and(|l| hash(&l) == self.state.library)
     }
@@ -157,8 +212,7 @@ impl Shelf {
                 state.objects.insert(name, known);
             }
         }
-        let bytes = serde_json::to_vec(&state).unwrap_or_default();
-        files::write_if_changed(&out.join(STATE), &bytes)?;
+        files::write_if_changed(&out.join(STATE), &state.encoded())?;
         let directory = out.join(DIRECTORY);
         for entry in fs::read_dir(&directory)
             .map_err(Error::io(&directory))?
@@ -177,4 +231,33 @@ impl Shelf {
 
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_read_again() {
+        let known = |places: Option<&str>| Known {
+            key: "0a".into(),
+            recipe: "object\nflags = -g\n".into(),
+            code: "c".into(),
+            text: String::new(),
+            about: About {
+                needs_stack: places.is_some(),
+                messages: "[]".into(),
+                places: places.map(str::to_owned),
+                took_ms: 12.75,
+            },
+        };
+        let objects = [("a", known(None)), ("b", known(Some("f0")))];
+        let state = State {
+            objects: objects.map(|(n, k)| (n.to_owned(), k)).into(),
+            library: "l".into(),
+        };
+        let bytes = state.encoded();
+        assert_eq!(State::decode(&bytes[32..]).unwrap(), state);
+        assert!(State::decode(&bytes[32..bytes.len() - 1]).is_none());
+    }
 }

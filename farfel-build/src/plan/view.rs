@@ -70,7 +70,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
     }
 
     let groups = match exports {
-        Some(exports) => groups(program, requests, references, exports),
+        Some(exports) => groups(program, requests, references, exports, false),
         None => vec![whole(program, requests, &[])],
     };
     let mut objects = Vec::new();

@@ -59,6 +59,8 @@ pub struct Options {
     /// all that have no dummy procedures. A main program is kept in any case, and where
     /// there is one, `None` means that nothing else is needed.
     pub exports: Option<Vec<Name>>,
+    /// This is a part of a larger program: what is new is named as there.
+    pub part: bool,
 }
 
 /// A lowered program.
@@ -105,7 +107,10 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
-            Stage::Lift => families = lift::lift(program, diagnostics),
+            Stage::Lift => {
+                families = lift::lift(program, diagnostics);
+                families.part = options.part;
+            }
             Stage::Specialize => {
                 specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
             }

@@ -24,7 +24,7 @@
 //! [`FEW`], and all stand in one [family](Families). For copies: of no subprogram are there
 //! more, and all are made for one family, apart from the copies for a subprogram that is
 //! copied itself (`ROOT_1` for ARGMAX). A change that makes a program larger than this
-//! renames those few once.
+//! renames those few once. What is lowered as a part of a larger program is not small.
 //!
 //! One thing is left that depends on others: who gets one and the same plain procedure from
 //! everywhere is not copied, and a second procedure makes two copies of it.
@@ -40,15 +40,19 @@ pub(super) const FEW: usize = 9;
 /// around it, a copy to the family of the procedure that it is made for, every other one to
 /// itself.
 #[derive(Debug, Default)]
-pub(super) struct Families(HashMap<Name, Name>);
+pub(super) struct Families {
+    of: HashMap<Name, Name>,
+    /// There is more of the program elsewhere, so that it is not small.
+    pub part: bool,
+}
 
 impl Families {
     pub fn of<'a>(&'a self, unit: &'a Name) -> &'a Name {
-        self.0.get(unit).unwrap_or(unit)
+        self.of.get(unit).unwrap_or(unit)
     }
 
     pub fn insert(&mut self, unit: Name, family: Name) {
-        self.0.insert(unit, family);
+        self.of.insert(unit, family);
     }
 
     /// The family of a copy for these procedures.

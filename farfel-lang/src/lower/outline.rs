@@ -99,7 +99,7 @@ fn counted_through(program: &Program, places: &[usize], families: &Families) -> 
         walk_block(&unit.body, &mut |s| {
             count += usize::from(matches!(s.kind, StmtKind::Ad(_)));
         });
-        if found.len() > 1 || count > FEW {
+        if families.part || found.len() > 1 || count > FEW {
             return false;
         }
     }

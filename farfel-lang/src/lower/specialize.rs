@@ -437,7 +437,8 @@ impl Specializer<'_> {
             .map(|(copy, _)| self.families.of(copy))
             .filter(|f| !counts.contains_key(f))
             .collect();
-        if self.made.is_empty() || asking.len() > 1 || numbers.iter().any(|n| *n > FEW) {
+        let large = self.families.part || asking.len() > 1;
+        if self.made.is_empty() || large || numbers.iter().any(|n| *n > FEW) {
             return;
         }
         for (copy, _) in &self.made {

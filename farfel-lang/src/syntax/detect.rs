@@ -52,7 +52,7 @@ const LONGEST: usize = 1000;
 
 impl Layout {
     /// With what a comment on one of the first 20 lines of a text asks for.
-    pub(crate) fn asked_by(self, text: &str) -> Layout {
+    pub fn asked_by(self, text: &str) -> Layout {
         let mut layout = self;
         for asked in text.lines().take(20).filter_map(asked) {
             layout.line_length = asked.line_length.unwrap_or(layout.line_length);

@@ -1,0 +1,749 @@
+//! Parts of a library that know nothing of each other, so that a change redoes one of them only.
+//!
+//! A large library is divided into *shares*: units that hang together, see [`divide`]. Each share is
+//! a program of its own, from names to object files; a cold build does them all, side by side. What
+//! a share gave is noted under a hash of everything that it was made from. A later build with the
+//! same hash takes the notes, and does not even parse the files whose units have all stayed.
+//!
+//! | module | what |
+//! |---|---|
+//! | `summary` | what is known of a unit from its text alone |
+//! | `divide` | which units hang together |
+//! | `memo` | the notes between builds |
+//!
+//! # Why notes are never wrong
+//!
+//! What a share gives is a function of the program that it is, of the settings, and of compiler and
+//! tool; it sees nothing else. A note about a file is found by the hash of its text, its name, the
+//! settings for reading, and the version of this crate; one about a share by the hashes of the text
+//! and place of each of its units, with what they include, by whether it is at home there, and by
+//! all settings and identities. Which units are a share is found out anew in each build. Objects are
+//! compared with the shelf's by their keys, as in a build without notes.
+//!
+//! Where something is the matter, such as a fault anywhere, all this is left, and the library is
+//! built as one program: messages then are those of `farfel check`.
+
+mod divide;
+mod memo;
+mod summary;
+
+pub(crate) use memo::{Memo, Notes};
+
+use crate::bind::{self, Bindings, Part};
+use crate::cache::Key;
+use crate::facts::Facts;
+use crate::names::Names;
+use crate::pipeline::{self, Read};
+use crate::plan::derivatives::Staged;
+use crate::plan::groups::SMALL_LIBRARY;
+use crate::plan::interfaces::interfaces;
+use crate::plan::messages;
+use crate::plan::objects::{Layout, Means, Object, Objects, Target};
+use crate::preprocess::{self, Outcome as Preprocessed};
+use crate::reading::parse_noting;
+use crate::sources::{self, Includes};
+use crate::timings::From;
+use crate::{CacheSettings, Config, Error};
+use divide::Share;
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::effects::{Assigned, procedure_dummies};
+use farfel_lang::ir::{Name, Program, Unit};
+use farfel_lang::syntax::{Form, ReadOptions};
+use farfel_lang::{Diagnostic, FileId, Sources};
+use memo::{Digest, Outcome, Planned};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use summary::Summary;
+
+/// A library whose files were read, and as far as needed parsed.
+pub(crate) struct Library {
+    pub sources: Sources,
+    /// What the parser warned of.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The names of main programs.
+    pub left_out: Vec<Name>,
+    files: Vec<File>,
+    units: Vec<Summary>,
+    /// Where each unit is: file, and position in it.
+    places: Vec<(usize, usize)>,
+    notes: Notes,
+}
+
+struct File {
+    id: FileId,
+    /// `None` as long as nobody has to read it.
+    options: Option<ReadOptions>,
+    units: Vec<Summary>,
+    parsed: Option<Vec<Unit>>,
+}
+
+/// Reads a library. `None` where it is to be built as one program: since it is small, or has
+/// faults. The INCLUDE files that were reached are added to `included`.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read.
+pub(crate) fn read(
+    paths: &[PathBuf],
+    config: &Config,
+    memo: &Memo,
+    included: &mut Vec<PathBuf>,
+) -> Result<Option<Library>, Error> {
+    let mut library = Library {
+        sources: Sources::new(),
+        diagnostics: Vec::new(),
+        left_out: Vec::new(),
+        files: Vec::new(),
+        units: Vec::new(),
+        places: Vec::new(),
+        notes: Notes::default(),
+    };
+    let texts: Vec<_> = paths
+        .iter()
+        .map(|path| sources::read(path).map_err(Error::io(path)))
+        .collect::<Result<_, Error>>()?;
+    let lines = texts.iter().flat_map(|t| t.bytes()).filter(|b| *b == b'\n');
+    if lines.take(SMALL_LIBRARY + 1).count() <= SMALL_LIBRARY {
+        return Ok(None);
+    }
+    // The source form, and what the preprocessor does, follow from settings, name and text.
+    let settings = Config {
+        cache: CacheSettings::default(),
+        ..config.clone()
+    };
+    let how = format!("{}\n{settings:?}", crate::identity());
+    let mut includes = Includes::new(config);
+    let mut to_parse = Vec::new();
+    for (path, text) in paths.iter().zip(texts) {
+        let name = sources::shown(config, path);
+        includes.add_source(&name, path);
+        let digest = digest_of(&[how.as_bytes(), name.as_bytes(), text.as_bytes()]);
+        let mut file = File {
+            id: library.sources.add(name, text.clone()),
+            options: None,
+            units: Vec::new(),
+            parsed: None,
+        };
+        if let Some(units) = memo.file(&digest) {
+            library.notes.keep_file(&digest, memo);
+            file.units = units;
+        } else {
+            let options = options(path, &text, config);
+            let before = library.sources.iter().count();
+            let form = options.form.unwrap_or(Form::Fixed);
+            let sources = &mut library.sources;
+            match preprocess::run(path, file.id, form, sources, &mut includes, config)? {
+                Preprocessed::Plain => {}
+                Preprocessed::Done(id) => file.id = id,
+                Preprocessed::Faults(_) => return Ok(None),
+            }
+            file.options = Some(options);
+            to_parse.push((library.files.len(), digest, before));
+        }
+        library.files.push(file);
+    }
+    let wanted: Vec<_> = to_parse
+        .iter()
+        .filter_map(|(f, ..)| Some((library.files[*f].id, library.files[*f].options?)))
+        .collect();
+    let parsed = parse_noting(&wanted, &mut library.sources, &mut includes);
+    included.extend(includes.reached.iter().cloned());
+    for ((f, digest, before), (parsed, more)) in to_parse.into_iter().zip(parsed) {
+        if any_errors(&parsed.diagnostics) {
+            return Ok(None);
+        }
+        library.note(f, digest, &how, before, parsed.program.units, &more);
+        if !parsed.diagnostics.is_empty() {
+            // They are said again only by whoever reads it again.
+            library.notes.forget_file(&digest);
+        }
+        library.diagnostics.extend(parsed.diagnostics);
+    }
+    // A file that another one includes is a part of that one.
+    let reached = |path: &PathBuf| !includes.reached.is_empty() && includes.is_reached(path);
+    for (f, path) in paths.iter().enumerate() {
+        if reached(path) {
+            return Ok(None);
+        }
+        for (u, unit) in std::mem::take(&mut library.files[f].units)
+            .into_iter()
+            .enumerate()
+        {
+            match unit.main {
+                true => library.left_out.push(unit.name.into()),
+                false => {
+                    library.places.push((f, u));
+                    library.units.push(unit);
+                }
+            }
+        }
+    }
+    let statements: u64 = library.units.iter().map(|u| u.statements).sum();
+    Ok((statements > SMALL_LIBRARY as u64).then_some(library))
+}
+
+/// How a file is read.
+fn options(path: &Path, text: &str, config: &Config) -> ReadOptions {
+    ReadOptions {
+        form: Some(sources::form(path, text, config)),
+        ..config.read_options()
+    }
+}
+
+impl Library {
+    /// Notes what is known of the units of a file that was parsed. `more` are the files that it
+    /// includes; `before` is how many there were before the preprocessor added some.
+    fn note(
+        &mut self,
+        f: usize,
+        digest: Digest,
+        how: &str,
+        before: usize,
+        units: Vec<Unit>,
+        more: &[FileId],
+    ) {
+        let id = self.files[f].id;
+        let Some(file) = self.sources.get(id) else {
+            return;
+        };
+        // What a comment at its beginning says is said of all of the file.
+        let options = self.files[f].options.map(|options| ReadOptions {
+            layout: options.layout.asked_by(&file.text),
+            ..options
+        });
+        let mut how = format!("{how}\n{options:?}").into_bytes();
+        let preprocessed = id.0 as usize >= before;
+        let from_preprocessor = (before..=id.0 as usize).map(|i| FileId(i as u32));
+        let others = from_preprocessor.filter(|_| preprocessed);
+        let marked = file.text.lines().any(|l| l.starts_with('#'));
+        let alone = !preprocessed && !marked && more.is_empty();
+        for other in others.chain(more.iter().copied()) {
+            if let Some(other) = self.sources.get(other) {
+                how.extend(digest_of(&[other.name.as_bytes(), other.text.as_bytes()]));
+            }
+        }
+        let digests = match alone {
+            true => summary::digests(&units, file, &how),
+            // Places lead into other files, or come from them.
+            false => {
+                let all = digest_of(&[&how, file.name.as_bytes(), file.text.as_bytes()]);
+                vec![all; units.len()]
+            }
+        };
+        let summaries: Vec<Summary> = units
+            .iter()
+            .zip(digests)
+            .enumerate()
+            .map(|(i, (unit, text))| {
+                let place = (i as u64).to_le_bytes();
+                let own = match alone {
+                    true => text,
+                    false => digest_of(&[&text, &place]),
+                };
+                Summary::of(unit, own)
+            })
+            .collect();
+        if alone {
+            self.notes.note_file(digest, &summaries);
+        }
+        self.files[f].units = summaries;
+        self.files[f].parsed = Some(units);
+    }
+
+    /// Parses the files of some shares. They are those which include nothing: the others have
+    /// been parsed.
+    fn parse_for(&mut self, shares: &[&Share], config: &Config) -> bool {
+        let mut wanted: BTreeSet<usize> = BTreeSet::new();
+        for share in shares {
+            wanted.extend(share.units().map(|u| self.places[u].0));
+        }
+        wanted.retain(|f| self.files[*f].parsed.is_none());
+        let files: Vec<_> = wanted
+            .iter()
+            .filter_map(|f| {
+                let File { id, options, .. } = self.files[*f];
+                let options = options.or_else(|| {
+                    let file = self.sources.get(id)?;
+                    Some(self::options(Path::new(&file.name), &file.text, config))
+                });
+                Some((id, options?))
+            })
+            .collect();
+        let mut includes = Includes::new(config);
+        let parsed = parse_noting(&files, &mut self.sources, &mut includes);
+        let mut good = true;
+        for (f, (parsed, more)) in wanted.into_iter().zip(parsed) {
+            good &= parsed.diagnostics.is_empty() && more.is_empty();
+            self.files[f].parsed = Some(parsed.program.units);
+        }
+        good
+    }
+
+    fn unit(&self, at: usize) -> Option<&Unit> {
+        let (file, unit) = self.places[at];
+        self.files[file].parsed.as_ref()?.get(unit)
+    }
+
+    fn key(&self, share: &Share, context: &Digest) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(context);
+        for u in share.units() {
+            hasher.update(&[u8::from(share.home.binary_search(&u).is_ok())]);
+            hasher.update(&self.units[u].digest);
+        }
+        hasher.finalize().into()
+    }
+}
+
+impl Share {
+    /// All units in it, in the order of the program.
+    fn units(&self) -> impl Iterator<Item = usize> + use<> {
+        let all: BTreeSet<usize> = self.home.iter().chain(&self.helpers).copied().collect();
+        all.into_iter()
+    }
+}
+
+/// With what shares are lowered and made.
+pub(crate) struct Context<'a> {
+    pub config: &'a Config,
+    pub names: &'a Names,
+    pub means: &'a Means<'a>,
+    /// What the tool generates in reverse mode uses state that is not in the program.
+    pub adjoints_share_state: bool,
+    pub memo: &'a Memo,
+}
+
+/// A program, or a part of one, that was lowered.
+pub(crate) struct Lowered {
+    pub staged: Staged,
+    pub part: Part,
+    exports: Vec<Name>,
+    facts: Facts,
+    /// There is more of the library elsewhere.
+    more: bool,
+}
+
+impl Lowered {
+    /// Lowers a program that was read; `home` are the subprograms that Rust may call, as far as
+    /// they can be.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Diagnostics`], [`Error::Export`].
+    pub(crate) fn new(
+        mut read: Read,
+        home: Option<&BTreeSet<&str>>,
+        config: &Config,
+        names: &Names,
+        adjoints_share_state: bool,
+    ) -> Result<Lowered, Error> {
+        let mut written = std::mem::take(&mut read.written);
+        let exports: Option<Vec<String>> = match home {
+            None => config.exports.clone(),
+            Some(home) => {
+                written.retain(|w| home.contains(&*w.name));
+                let asked = |name: &str| {
+                    let named = |e: &String| e.eq_ignore_ascii_case(name);
+                    config.exports.as_ref().map(|l| l.iter().any(named))
+                };
+                let units = read.program.units.iter();
+                let wanted = units.filter(|u| {
+                    home.contains(&*u.name)
+                        && asked(&u.name).unwrap_or_else(|| procedure_dummies(u).next().is_none())
+                });
+                Some(wanted.map(|u| u.name.to_string()).collect())
+            }
+        };
+        let mut staged = pipeline::stage_part(read, exports.as_deref(), home.is_some())?;
+        let units = staged.program.units.len();
+        let derivatives = interfaces(&staged, adjoints_share_state);
+        staged.program.units.extend(derivatives);
+        let program = &staged.program;
+        let assigned = Assigned::of(program);
+        let facts = Facts::of(program, config.is_static());
+        let exports = match home {
+            None => bind::choose(program, &written, config, &assigned)?,
+            Some(_) => bind::choose_among(program, &written, config, &assigned)?,
+        };
+        let part = Bindings {
+            program,
+            exports: &exports,
+            names,
+            sources: &staged.report.sources,
+            config,
+            facts: &facts,
+            assigned: &assigned,
+        }
+        .part();
+        staged.program.units.truncate(units);
+        Ok(Lowered {
+            staged,
+            part,
+            exports: exports.names,
+            facts,
+            more: home.is_some(),
+        })
+    }
+
+    fn target<'a>(&'a self, names: &'a Names) -> Target<'a> {
+        Target::Library {
+            exports: &self.exports,
+            names,
+            facts: &self.facts,
+            part: self.more,
+        }
+    }
+
+    /// The objects of it.
+    pub(crate) fn objects<'a>(&'a self, names: &'a Names) -> Objects<'a> {
+        Objects::new(&self.staged, self.target(names))
+    }
+
+    /// The same again.
+    pub(crate) fn objects_with<'a>(&'a self, names: &'a Names, layout: Layout) -> Objects<'a> {
+        Objects::with(&self.staged, self.target(names), layout)
+    }
+}
+
+/// What there is of a share.
+enum State {
+    /// Nothing has changed in it.
+    Noted(Outcome),
+    /// It was lowered.
+    Lowered(Box<(Lowered, Layout, Vec<Key>)>, Outcome),
+}
+
+impl State {
+    fn outcome(&self) -> &Outcome {
+        match self {
+            State::Noted(outcome) | State::Lowered(_, outcome) => outcome,
+        }
+    }
+}
+
+/// A library that is ready to be made.
+pub(crate) struct Planning {
+    pub sources: Sources,
+    pub diagnostics: Vec<Diagnostic>,
+    pub left_out: Vec<Name>,
+    pub bindings: Part,
+    /// In the order of the library: objects that are there, and parts whose objects are asked for.
+    pub parts: Vec<Ready>,
+    pub notes: Notes,
+}
+
+/// See [`Planning::parts`].
+pub(crate) enum Ready {
+    /// Nothing is to be made.
+    Kept(Vec<Kept>),
+    /// What is missing is to be made.
+    Lowered(Box<(Lowered, Layout, Vec<Key>)>),
+}
+
+/// An object of the last build, with its key and recipe.
+pub(crate) struct Kept {
+    pub object: Object,
+    pub key: String,
+    pub recipe: String,
+}
+
+/// Finds out what is to be made of a library. `None` where it is to be built as one program.
+///
+/// # Errors
+///
+/// [`Error::Export`] when the settings name a subprogram that does not exist.
+pub(crate) fn plan(mut library: Library, context: &Context) -> Result<Option<Planning>, Error> {
+    let written = library.units.iter().filter(|u| u.subprogram);
+    bind::exist(&mut written.map(|u| u.name.as_str()), context.config)?;
+    let surroundings = surroundings(context);
+    let mut shares = divide::divide(&library.units);
+    let mut states: BTreeMap<Share, State> = BTreeMap::new();
+    loop {
+        let mut missing = Vec::new();
+        for share in &shares {
+            if states.contains_key(share) {
+                continue;
+            }
+            match context.memo.share(&library.key(share, &surroundings)) {
+                Some(outcome) => {
+                    states.insert(share.clone(), State::Noted(outcome));
+                }
+                None => missing.push(share),
+            }
+        }
+        if !lower(&mut library, &missing, context, &mut states) {
+            return Ok(None);
+        }
+        let together = meeting(&shares, &states);
+        if together.is_empty() {
+            break;
+        }
+        shares = divide::joined(shares, &together);
+    }
+    // Objects that are not where they were are made again, and warnings of compiler and tool
+    // may be about lines that their unit allows them in.
+    let mut kept: BTreeMap<&Share, Vec<Kept>> = BTreeMap::new();
+    let mut lost = Vec::new();
+    for share in &shares {
+        if let Some(State::Noted(outcome)) = states.get(share) {
+            match keep(outcome, context) {
+                Some(objects)
+                    if messages::from_text(&outcome.warnings, &library.sources).is_some() =>
+                {
+                    kept.insert(share, objects);
+                }
+                _ => lost.push(share),
+            }
+        }
+    }
+    if !lower(&mut library, &lost, context, &mut states) {
+        return Ok(None);
+    }
+
+    for (share, state) in &states {
+        let key = library.key(share, &surroundings);
+        match state {
+            State::Noted(_) => library.notes.keep_share(&key, context.memo),
+            State::Lowered(_, outcome) => library.notes.note_share(key, outcome),
+        }
+    }
+    let mut bindings = Part::default();
+    let mut diagnostics = std::mem::take(&mut library.diagnostics);
+    let mut parts = Vec::new();
+    let mut order: Vec<(usize, (String, String))> = Vec::new();
+    let mut skipped = Vec::new();
+    let at: BTreeMap<&str, usize> = library
+        .units
+        .iter()
+        .enumerate()
+        .map(|(i, u)| (u.name.as_str(), i))
+        .collect();
+    for share in &shares {
+        let Some(state) = states.get(share) else {
+            return Ok(None);
+        };
+        let part = &state.outcome().part;
+        let place = |(name, text): &(String, String)| {
+            let at = at.get(name.as_str()).copied().unwrap_or(usize::MAX);
+            (at, (name.clone(), text.clone()))
+        };
+        order.extend(part.functions.iter().map(place));
+        skipped.extend(part.skipped.iter().map(place));
+        bindings.locked |= part.locked;
+        let warnings = match state {
+            State::Noted(noted) => messages::from_text(&noted.warnings, &library.sources),
+            State::Lowered(lowered, _) => Some(lowered.0.staged.report.diagnostics.clone()),
+        };
+        for d in warnings.unwrap_or_default() {
+            // Of a unit that several shares have, it is said once.
+            if !diagnostics.contains(&d) {
+                diagnostics.push(d);
+            }
+        }
+    }
+    for (list, into) in [
+        (order, &mut bindings.functions),
+        (skipped, &mut bindings.skipped),
+    ] {
+        let mut list = list;
+        list.sort();
+        into.extend(list.into_iter().map(|(_, entry)| entry));
+    }
+    diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
+    for share in &shares {
+        parts.push(match (kept.remove(share), states.remove(share)) {
+            (Some(objects), _) => Ready::Kept(objects),
+            (None, Some(State::Lowered(lowered, _))) => Ready::Lowered(lowered),
+            _ => return Ok(None),
+        });
+    }
+    Ok(Some(Planning {
+        sources: library.sources,
+        diagnostics,
+        left_out: library.left_out,
+        bindings,
+        parts,
+        notes: library.notes,
+    }))
+}
+
+/// Lowers shares. False when something is the matter with one of them.
+fn lower(
+    library: &mut Library,
+    shares: &[&Share],
+    context: &Context,
+    states: &mut BTreeMap<Share, State>,
+) -> bool {
+    if shares.is_empty() {
+        return true;
+    }
+    if !library.parse_for(shares, context.config) {
+        return false;
+    }
+    let library = &*library;
+    let done: Vec<OnceLock<Option<State>>> = shares.iter().map(|_| OnceLock::new()).collect();
+    let needs = vec![Vec::new(); shares.len()];
+    context.means.workers.run(&needs, &|s, _| {
+        done[s].get_or_init(|| lower_one(library, shares[s], context));
+        true
+    });
+    for (share, state) in shares.iter().zip(done) {
+        match state.into_inner().flatten() {
+            Some(state) => states.insert((*share).clone(), state),
+            None => return false,
+        };
+    }
+    true
+}
+
+fn lower_one(library: &Library, share: &Share, context: &Context) -> Option<State> {
+    let units = share.units().map(|u| library.unit(u).cloned());
+    let program = Program {
+        units: units.collect::<Option<_>>()?,
+    };
+    let home: BTreeSet<&str> = share
+        .home
+        .iter()
+        .map(|u| library.units[*u].name.as_str())
+        .collect();
+    let sources = library.sources.clone();
+    let read = pipeline::resolve(program, Vec::new(), sources, context.config).ok()?;
+    let Context {
+        config,
+        names,
+        means,
+        adjoints_share_state,
+        ..
+    } = context;
+    let lowered = Lowered::new(read, Some(&home), config, names, *adjoints_share_state).ok()?;
+    let objects = lowered.objects(names);
+    let keys = objects.keys(means);
+    let units = &lowered.staged.program.units;
+    let planned = objects
+        .groups()
+        .iter()
+        .zip(&keys)
+        .map(|(group, key)| Planned {
+            name: group.name.clone(),
+            key: key.hex(),
+            shared: group
+                .shared
+                .iter()
+                .map(|u| units[*u].name.to_string())
+                .collect(),
+        });
+    let outcome = Outcome {
+        objects: planned.collect(),
+        part: lowered.part.clone(),
+        warnings: messages::to_text(&lowered.staged.report.diagnostics, &library.sources),
+    };
+    let layout = objects.into_layout();
+    Some(State::Lowered(Box::new((lowered, layout, keys)), outcome))
+}
+
+/// The shares in which the linker, or the directory with the objects, would meet one and the same
+/// name for two things: lowering has named something in one of them as it did in another one.
+fn meeting(shares: &[Share], states: &BTreeMap<Share, State>) -> BTreeSet<usize> {
+    let mut first: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+    let mut together = BTreeSet::new();
+    for (s, share) in shares.iter().enumerate() {
+        let Some(state) = states.get(share) else {
+            continue;
+        };
+        for object in &state.outcome().objects {
+            let shared = object.shared.iter().map(|name| (true, name.as_str()));
+            for name in std::iter::once((false, object.name.as_str())).chain(shared) {
+                let owner = *first.entry(name).or_insert(s);
+                if owner != s {
+                    together.extend([owner, s]);
+                }
+            }
+        }
+    }
+    together
+}
+
+/// The objects that were noted, if all are on the shelf and nothing was said of them.
+fn keep(outcome: &Outcome, context: &Context) -> Option<Vec<Kept>> {
+    let Means {
+        shelf, recorder, ..
+    } = context.means;
+    let mut kept = Vec::new();
+    for Planned { name, key, .. } in &outcome.objects {
+        let mut step = recorder.begin("compile", name, 0);
+        let (about, code) = shelf.find(name, key)?;
+        if about.places.is_some() {
+            return None;
+        }
+        step.saved_ms = Some(about.took_ms);
+        recorder.end(step, From::Fresh);
+        kept.push(Kept {
+            object: Object {
+                name: name.clone(),
+                about: about.clone(),
+                code,
+            },
+            key: key.clone(),
+            recipe: shelf.recipe(name)?.to_owned(),
+        });
+    }
+    Some(kept)
+}
+
+/// All that decides what becomes of a share, apart from its text.
+fn surroundings(context: &Context) -> Digest {
+    let Context {
+        config,
+        names,
+        means,
+        adjoints_share_state,
+        memo: _,
+    } = context;
+    // Where results are kept is no part of them.
+    let config = Config {
+        cache: CacheSettings::default(),
+        ..(*config).clone()
+    };
+    digest_of(&[
+        b"farfel share 1",
+        crate::identity().as_bytes(),
+        format!("{config:?}").as_bytes(),
+        names.module.as_bytes(),
+        means.tool_identity.as_bytes(),
+        means.compiler_identity.as_bytes(),
+        means.flags.join("\n").as_bytes(),
+        &[u8::from(*adjoints_share_state)],
+    ])
+}
+
+/// A hash of several things, which cannot flow into each other.
+fn digest_of(parts: &[&[u8]]) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farfel_lang::syntax::{Form, NoIncludes, parse};
+
+    /// The summaries of a program in free form.
+    pub(super) fn summaries(text: &str) -> Vec<Summary> {
+        let mut sources = Sources::new();
+        let file = sources.add("a.f90", text);
+        let parsed = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
+        assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+        let units = &parsed.program.units;
+        let digests = summary::digests(units, sources.get(file).unwrap(), b"");
+        units
+            .iter()
+            .zip(digests)
+            .map(|(u, d)| Summary::of(u, d))
+            .collect()
+    }
+}
