@@ -20,6 +20,7 @@
 
 mod calls;
 mod compact;
+mod elements;
 mod import;
 mod lift;
 mod naming;
