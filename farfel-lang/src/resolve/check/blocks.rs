@@ -146,7 +146,10 @@ impl<'p> Checker<'_, 'p> {
             let fault = Diagnostic::error(
                 &rules::AD_NOT_DIFFERENTIABLE,
                 a.var.span,
-                format!("{} is not a variable, so that it has no {derivative}", symbol.name),
+                format!(
+                    "{} is not a variable, so that it has no {derivative}",
+                    symbol.name
+                ),
             );
             self.error(fault.help("assign it to a variable first, and name that"));
         } else if let Some(t) = symbol.ty
