@@ -43,6 +43,7 @@ use crate::ir;
 use crate::source::{FileId, Sources};
 use std::sync::Arc;
 
+pub(crate) use descriptors::fault_of_format;
 pub(crate) use detect::asks_for_form;
 pub use detect::detect;
 pub(crate) use form::{joined_directives, sentinel, single_blanks};
