@@ -58,6 +58,11 @@
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
 //! `farfel-ad` start and open none.
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
 // The examples show whole build scripts.
 #![allow(clippy::needless_doctest_main)]
 
