@@ -8,6 +8,7 @@
 use super::calls;
 use super::compact::compact;
 use super::naming::Families;
+use super::tied;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Arg, Attributes, Class, Dim, Entity, Expr, ExprKind, Implicit, Name, Place, Program, Spec,
@@ -22,6 +23,8 @@ struct Node {
     children: HashMap<Name, usize>,
     /// The name it gets at the top level.
     name: Name,
+    /// Variables that EQUIVALENCE puts into COMMON.
+    in_common: HashSet<SymId>,
 }
 
 /// A symbol where its chain of links ends.
@@ -95,11 +98,16 @@ fn flatten(
         }
     };
     let index = nodes.len();
+    let in_common = match nested.is_empty() {
+        true => HashSet::new(),
+        false => tied::in_common(&unit),
+    };
     nodes.push(Node {
         unit,
         parent,
         children: HashMap::new(),
         name,
+        in_common,
     });
     for n in nested {
         let (name, child) = (n.name.clone(), flatten(n, Some(index), taken, nodes, order));
@@ -236,6 +244,9 @@ impl Forest {
                 look(e);
                 found.extend(dummies.iter().map(|d| (owner, *d)));
             }
+            Class::Namelist(members) => {
+                found.extend(members.iter().map(|m| self.root((owner, *m))));
+            }
             _ => {}
         }
         if let Place::Pointee(pointer) = s.place {
@@ -247,6 +258,14 @@ impl Forest {
                     .into_iter()
                     .map(|m| (owner, m)),
             );
+        }
+        if self.nodes[owner].in_common.contains(&root) {
+            // With all that ties it to its place.
+            let groups = tied::groups(&self.nodes[owner].unit);
+            for group in groups.filter(|g| g.iter().any(|e| e.base() == Some(root))) {
+                let mut look = |x: SymId| found.push(self.root((owner, x)));
+                group.iter().for_each(|e| e.for_each_symbol(&mut look));
+            }
         }
         found
     }
@@ -292,7 +311,10 @@ impl Forest {
             .filter(|r| {
                 let s = self.symbol(*r);
                 match s.class {
-                    Class::Variable => !matches!(s.place, Place::Common(_) | Place::Pointee(_)),
+                    Class::Variable => {
+                        !matches!(s.place, Place::Common(_) | Place::Pointee(_))
+                            && !self.nodes[r.0].in_common.contains(&r.1)
+                    }
                     _ => s.class.is_procedure() && s.place == Place::Dummy,
                 }
             })
@@ -441,6 +463,7 @@ impl Forest {
         let mut commons: Vec<(usize, Name)> = Vec::new();
         let mut constants = Vec::new();
         let mut pointees = Vec::new();
+        let mut namelists = Vec::new();
         for (id, root) in &links {
             let mut s = self.symbol(*root).clone();
             let map = &mut |x: &mut SymId| {
@@ -467,6 +490,7 @@ impl Forest {
                         *d = name.base().unwrap_or(*d);
                     });
                 }
+                Class::Namelist(members) => members.iter_mut().for_each(&mut *map),
                 _ => {}
             }
             if let Place::Common(block) = &s.place
@@ -499,6 +523,9 @@ impl Forest {
             ours.external = ours.class.is_procedure();
             if is_constant {
                 constants.push((*root, *id));
+            }
+            if matches!(ours.class, Class::Namelist(_)) {
+                namelists.push(*id);
             }
         }
         // Constants in the order of the surroundings, which they depend on each other in.
@@ -539,6 +566,7 @@ impl Forest {
         for (owner, block) in commons {
             self.import_common(node, owner, &block, &ours, diagnostics);
         }
+        self.import_ties(node, &links, &ours);
         let unit = &mut self.nodes[node].unit;
         for id in args {
             let s = &mut unit.symbols[id];
@@ -560,6 +588,10 @@ impl Forest {
             unit.declare(id);
         }
         pointees.into_iter().for_each(|id| unit.declare(id));
+        for id in namelists {
+            let span = unit.symbols[id].span;
+            unit.add_spec(SpecKind::Namelist(id), span);
+        }
     }
 
     /// Declares a COMMON block of the surroundings in a nested unit.
@@ -606,6 +638,44 @@ impl Forest {
         }
         let span = unit.span;
         unit.add_spec(SpecKind::Common(vec![(block.clone(), entities)]), span);
+    }
+
+    /// Declares the variables that EQUIVALENCE puts into COMMON, and where.
+    fn import_ties(&mut self, node: usize, links: &[(SymId, Root)], ours: &HashMap<Root, SymId>) {
+        let mut tied: Vec<Root> = links
+            .iter()
+            .map(|(_, root)| *root)
+            .filter(|(owner, root)| self.nodes[*owner].in_common.contains(root))
+            .collect();
+        tied.sort();
+        let mut groups: Vec<Vec<Expr>> = Vec::new();
+        for (owner, _) in &tied {
+            for group in tied::groups(&self.nodes[*owner].unit) {
+                let mut known = true;
+                let mut group = group.clone();
+                let bases: Vec<Option<SymId>> = group.iter().map(Expr::base).collect();
+                let concerned = |s: &Option<SymId>| s.is_some_and(|s| tied.contains(&(*owner, s)));
+                for e in &mut group {
+                    e.for_each_symbol_mut(&mut |s| match ours.get(&self.root((*owner, *s))) {
+                        Some(id) => *s = *id,
+                        None => known = false,
+                    });
+                }
+                if known && bases.iter().any(concerned) && !groups.contains(&group) {
+                    groups.push(group);
+                }
+            }
+        }
+        let unit = &mut self.nodes[node].unit;
+        for root in tied {
+            if let Some(id) = ours.get(&root) {
+                unit.declare(*id);
+            }
+        }
+        if !groups.is_empty() {
+            let span = unit.span;
+            unit.add_spec(SpecKind::Equivalence(groups), span);
+        }
     }
 
     /// The IMPLICIT rules that hold in a unit, its surroundings' included.

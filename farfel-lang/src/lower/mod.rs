@@ -20,6 +20,7 @@
 
 mod calls;
 mod compact;
+mod entries;
 mod import;
 mod lift;
 mod naming;
@@ -30,6 +31,7 @@ mod prune;
 mod specialize;
 mod stage;
 mod state;
+mod tied;
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
@@ -105,7 +107,11 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
-            Stage::Lift => families = lift::lift(program, diagnostics),
+            Stage::Lift => {
+                entries::split(program, diagnostics);
+                tied::share(program, diagnostics);
+                families = lift::lift(program, diagnostics);
+            }
             Stage::Specialize => {
                 specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
             }
