@@ -10,8 +10,8 @@ use super::state;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::flow::{Flow, size};
 use crate::ir::{
-    Arg, Attributes, Class, Dim, Entry, Expr, ExprKind, Label, Name, Place, Program, SpecKind, Stmt,
-    StmtKind, SymId, Unit, UnitKind, walk_exprs,
+    Arg, Attributes, Class, Dim, Entry, Expr, ExprKind, Label, Name, Place, Program, SpecKind,
+    Stmt, StmtKind, SymId, Unit, UnitKind, walk_exprs,
 };
 use std::collections::{BTreeSet, HashSet};
 
@@ -89,7 +89,10 @@ fn parts(
             Diagnostic::error(
                 &rules::UNSUPPORTED,
                 unit.name_span,
-                format!("{} has ENTRY points, and saves what depends on its surroundings", unit.name),
+                format!(
+                    "{} has ENTRY points, and saves what depends on its surroundings",
+                    unit.name
+                ),
             )
             .help("declare what it saves with plain numbers, or in the surroundings"),
         );
@@ -251,7 +254,10 @@ fn body(unit: &Unit, from: Option<usize>) -> Vec<Stmt> {
         .filter_map(|(i, s)| Some((s.label?, i)))
         .collect();
     let mut reached = vec![false; flow.len()];
-    let mut open: Vec<usize> = from.map_or(Some(0), |i| starts.get(i).copied()).into_iter().collect();
+    let mut open: Vec<usize> = from
+        .map_or(Some(0), |i| starts.get(i).copied())
+        .into_iter()
+        .collect();
     while let Some(at) = open.pop() {
         if std::mem::replace(&mut reached[at], true) {
             continue;
@@ -289,7 +295,7 @@ fn body(unit: &Unit, from: Option<usize>) -> Vec<Stmt> {
 }
 
 /// In nested units, what was `from` in the unit is `to` now.
-fn merge(unit: &mut Unit, from: SymId, to: SymId) {
+pub(super) fn merge(unit: &mut Unit, from: SymId, to: SymId) {
     for n in &mut unit.nested {
         let link = |place: SymId| {
             let mut all = n.symbols.iter();

@@ -3,7 +3,8 @@
 //! A variable with SAVE, or with an initial value, keeps its value from call to call. When
 //! a subprogram is copied (for a closure, or for its derivative), every copy would keep a
 //! value of its own. So its saved variables move to COMMON first, each to a block of its
-//! own, and their initial values to a BLOCK DATA unit.
+//! own, and their initial values to a BLOCK DATA unit. Those that share their storage by
+//! EQUIVALENCE move together.
 
 use super::compact::Changed;
 use super::import::Import;

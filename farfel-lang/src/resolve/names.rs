@@ -71,7 +71,10 @@ fn signature(unit: &Unit, around: &[&Implicit]) -> Signature {
 fn fixed_length(unit: &Unit, result: SymId, around: &[&Implicit]) -> Option<Expr> {
     let s = &unit.symbols[result];
     if s.ty.is_some() {
-        return s.length.clone().filter(|l| matches!(l.kind, ExprKind::Int(_)));
+        return s
+            .length
+            .clone()
+            .filter(|l| matches!(l.kind, ExprKind::Int(_)));
     }
     let mut rules = around.iter().copied().chain([&unit.implicit]).rev();
     let (_, length) = rules.find_map(|r| r.own(&s.name))?;
@@ -317,10 +320,7 @@ impl Resolver<'_> {
         let name = symbol.name.clone();
         let array = symbol.is_array();
         let (place, external, typed) = (symbol.place.clone(), symbol.external, symbol.typed);
-        let nested = self.scopes[level]
-            .nested
-            .get(&name)
-            .cloned();
+        let nested = self.scopes[level].nested.get(&name).cloned();
         let class = if place == Place::Result
             || place == Place::Dummy && !external && !used.called && array
         {
