@@ -6,6 +6,7 @@
 //! that name, with what can be reached from there. What is saved from call to call moves to
 //! COMMON, so that all parts have it.
 
+use super::naming::taken_names;
 use super::state;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::flow::{Flow, size};
@@ -21,11 +22,7 @@ pub(super) fn split(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     if !program.units.iter().any(concerned) {
         return;
     }
-    let mut taken: HashSet<Name> = HashSet::new();
-    program
-        .units
-        .iter()
-        .for_each(|u| state::names(u, &mut taken));
+    let mut taken = taken_names(program);
     let mut data = Vec::new();
     for unit in std::mem::take(&mut program.units) {
         let top = takes_procedures(&unit);

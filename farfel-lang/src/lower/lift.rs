@@ -9,7 +9,7 @@ mod settle;
 
 use super::calls;
 use super::compact::compact;
-use super::naming::Families;
+use super::naming::{Families, taken_names};
 use super::tied;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{
@@ -34,10 +34,7 @@ type Root = (usize, SymId);
 
 /// Returns which subprogram of the source each lifted one belongs to.
 pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Families {
-    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    for u in &program.units {
-        collect_names(u, &mut taken);
-    }
+    let mut taken = taken_names(program);
     let mut nodes = Vec::new();
     let mut order = Vec::new();
     for unit in std::mem::take(&mut program.units) {
@@ -74,11 +71,6 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
 fn complete(unit: &mut Unit) {
     declare_procedures(unit);
     compact(unit);
-}
-
-fn collect_names(unit: &Unit, to: &mut HashSet<Name>) {
-    to.extend(unit.symbols.iter().map(|(_, s)| s.name.clone()));
-    unit.nested.iter().for_each(|n| collect_names(n, to));
 }
 
 /// Takes the nested units out. `order` lists the nodes innermost first.

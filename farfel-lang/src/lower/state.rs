@@ -8,6 +8,7 @@
 
 use super::compact::Changed;
 use super::import::Import;
+use super::naming::taken_names;
 use crate::ir::{
     Class, DataSet, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId,
     Symbol, Unit, UnitKind, unused_name,
@@ -49,8 +50,7 @@ pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed
     if open.is_empty() {
         return;
     }
-    let mut taken: HashSet<Name> = HashSet::new();
-    program.units.iter().for_each(|u| names(u, &mut taken));
+    let mut taken = taken_names(program);
     let mut new = Vec::new();
     for (i, saved) in open {
         changed.insert(program.units[i].name.clone());
@@ -81,20 +81,6 @@ pub(super) fn share_classes(
         classes: areas.iter().map(|a| class(a)).collect(),
     };
     share_one(unit, &moving, taken)
-}
-
-/// Adds all names of a unit, and of those nested in it, that others should not get.
-pub(super) fn names(unit: &Unit, taken: &mut HashSet<Name>) {
-    // Block names share the compiler's name space with procedures only, but people read
-    // them.
-    taken.insert(unit.name.clone());
-    for (_, s) in unit.symbols.iter() {
-        taken.insert(s.name.clone());
-        if let Place::Common(block) = &s.place {
-            taken.insert(block.clone());
-        }
-    }
-    unit.nested.iter().for_each(|n| names(n, taken));
 }
 
 /// The variables of an EQUIVALENCE class. The first is the longest of those that lie where

@@ -5,6 +5,7 @@
 //! others among them. So a class of which nested subprograms use two names moves to COMMON
 //! first.
 
+use super::naming::taken_names;
 use super::state;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, Name, Place, Program, SpecKind, SymId, Unit};
@@ -16,11 +17,7 @@ pub(super) fn share(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     if !program.units.iter().any(concerned) {
         return;
     }
-    let mut taken: HashSet<Name> = HashSet::new();
-    program
-        .units
-        .iter()
-        .for_each(|u| state::names(u, &mut taken));
+    let taken = taken_names(program);
     let mut sharer = Sharer {
         taken,
         data: Vec::new(),
