@@ -7,6 +7,7 @@ use crate::ir::{
     StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
+use crate::storage::UnitStorage;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
@@ -278,7 +279,7 @@ impl<'p> Checker<'_, 'p> {
     ) {
         let assigned = self.assigned.in_block(unit, &block.body);
         // What a nested subprogram assigns among its surroundings' variables does not show
-        // here, and neither does what any procedure assigns in COMMON.
+        // here; neither does what any procedure assigns in COMMON.
         let (mut calls_nested, mut calls) = (false, false);
         walk_block(&block.body, &mut |s| {
             let mut look = |id: SymId| {
@@ -295,22 +296,31 @@ impl<'p> Checker<'_, 'p> {
         for item in independents {
             item.for_each_assign(&mut |a| seen.extend(a.var.base()));
         }
-        let shared = |v: SymId| match unit.symbols[v].place {
-            Place::Common(_) => true,
-            Place::Host(_) => self.around.iter().any(|u| {
-                let name = &unit.symbols[v].name;
-                let outer = u.symbols.find(name).map(|s| &u.symbols[s].place);
-                matches!(outer, Some(Place::Common(_)))
-            }),
-            _ => false,
+        let storage = UnitStorage::of(unit);
+        let other_name = |v: SymId| {
+            let mut others = storage.overlapping(v);
+            others.any(|o| assigned.contains(&o) || seen.contains(&o))
         };
+        let common = |u: &Unit, s: SymId| matches!(u.symbols[s].place, Place::Common(_));
+        let host = |v: SymId, is: &dyn Fn(&Unit, SymId) -> bool| {
+            matches!(unit.symbols[v].place, Place::Host(_))
+                && self.around.iter().any(|u| {
+                    let outer = u.symbols.find(&unit.symbols[v].name);
+                    outer.is_some_and(|s| is(u, s))
+                })
+        };
+        // EQUIVALENCE further out is not looked into.
+        let out_there = |v: SymId| host(v, &|u, s| !UnitStorage::of(u).is_own(s));
         let mut faults = Vec::new();
         for item in dependents {
             item.for_each_assign(&mut |a| {
                 let Some(v) = a.var.base().filter(|_| !doubt(&a.var)) else {
                     return;
                 };
-                let hidden = calls_nested || calls && shared(v);
+                let hidden = calls_nested
+                    || calls && (common(unit, v) || host(v, &common))
+                    || other_name(v)
+                    || out_there(v);
                 let symbol = &unit.symbols[v];
                 let variable = symbol.class == Class::Variable
                     && symbol.ty.is_none_or(Type::is_differentiable);
