@@ -369,6 +369,7 @@ impl<'p> Checker<'_, 'p> {
             AdMode::Forward => "ADF",
             AdMode::Reverse => "ADR",
         };
+        let mut left = HashSet::new();
         walk_block(&block.body, &mut |s| {
             let what = match &s.kind {
                 StmtKind::Return(_) => Some("RETURN leaves"),
@@ -377,6 +378,7 @@ impl<'p> Checker<'_, 'p> {
                 _ => None,
             };
             if let Some(what) = what {
+                left.insert(s.span);
                 self.error(
                     Diagnostic::error(&rules::AD_JUMP, s.span, format!("{what} the {name} block"))
                         .help(format!(
@@ -385,6 +387,33 @@ impl<'p> Checker<'_, 'p> {
                 );
             }
         });
+        // A variable that holds a label cannot be handed over.
+        let (mut here, mut there) = (HashMap::new(), HashSet::new());
+        walk_block(&unit.body, &mut |s| {
+            let inner = within.contains(&std::ptr::from_ref(s));
+            label_variables(unit, s, &mut |v| match inner {
+                true => {
+                    here.entry(v).or_insert(s.span);
+                }
+                false => {
+                    there.insert(v);
+                }
+            });
+        });
+        let mut both: Vec<(SymId, Span)> = here.into_iter().collect();
+        both.sort_by_key(|(_, span)| span.start);
+        for (v, at) in both {
+            if there.contains(&v) && !left.contains(&at) {
+                let symbol = &unit.symbols[v].name;
+                let message = format!(
+                    "the label that {symbol} holds is known inside of the {name} block or outside of it, not in both"
+                );
+                let help = format!(
+                    "write ASSIGN … TO {symbol} inside of the block, with a variable that only the block uses"
+                );
+                self.error(Diagnostic::error(&rules::AD_JUMP, at, message).help(help));
+            }
+        }
         walk_block(&unit.body, &mut |s| {
             if !within.contains(&std::ptr::from_ref(s))
                 && targets(s).iter().any(|l| inside.contains(l))
@@ -420,6 +449,30 @@ fn assigned_labels(unit: &Unit) -> HashMap<SymId, Vec<Label>> {
         labels.retain(|l| !formats.contains(l));
     }
     found
+}
+
+/// Calls `f` with the variables that hold labels in a statement.
+fn label_variables(unit: &Unit, s: &Stmt, f: &mut dyn FnMut(SymId)) {
+    match &s.kind {
+        StmtKind::AssignLabel(_, v) | StmtKind::AssignedGoto(v, _) => f(*v),
+        StmtKind::Io(io) => {
+            for (i, c) in io.control.iter().enumerate() {
+                let format = match &c.kind {
+                    ExprKind::Keyword(name, e) if name == "FMT" => &**e,
+                    _ if i == 1 || !io.parens => c,
+                    _ => continue,
+                };
+                if let ExprKind::Var(v) = format.kind
+                    && matches!(unit.symbols[v].ty, Some(Type::Integer(_)))
+                    && unit.symbols[v].class == Class::Variable
+                    && !unit.symbols[v].is_array()
+                {
+                    f(v);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The expression without its places, to be compared.
