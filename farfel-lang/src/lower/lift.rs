@@ -157,6 +157,9 @@ impl Forest {
         if node == root.0 {
             return root.1;
         }
+        if let Some(same) = self.same_anywhere(node, root) {
+            return same;
+        }
         let Some(parent) = self.nodes[node].parent else {
             return root.1;
         };
@@ -174,6 +177,20 @@ impl Forest {
             init: None,
             ..seen
         })
+    }
+
+    /// The symbol of `node` for an intrinsic or top-level procedure that `root` is: it needs
+    /// no link, for it is the same everywhere.
+    fn same_anywhere(&self, node: usize, root: Root) -> Option<SymId> {
+        let global = |s: &Symbol| s.place == Place::Global && s.class.is_procedure();
+        let theirs = self.symbol(root);
+        let ours = self.nodes[node].unit.symbols.find(&theirs.name)?;
+        let s = self.symbol(self.root((node, ours)));
+        let same = match theirs.class {
+            Class::Intrinsic(_) => s.class == theirs.class,
+            _ => global(theirs) && global(s),
+        };
+        same.then_some(ours)
     }
 
     /// A unit without surroundings and without nested ones has no links, now and later.
@@ -448,7 +465,8 @@ impl Forest {
                 *x = if at.0 == node {
                     at.1
                 } else {
-                    ours.get(&at).copied().unwrap_or(*x)
+                    let link = ours.get(&at).copied();
+                    link.or_else(|| self.same_anywhere(node, at)).unwrap_or(*x)
                 };
             };
             let mut fix = |e: &mut Expr| e.for_each_symbol_mut(map);
