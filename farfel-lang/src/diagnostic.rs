@@ -186,6 +186,8 @@ pub mod rules {
             "An array is used with a number of subscripts that differs from its declaration, or with an array of another shape, or where a scalar is wanted.";
         NOT_A_VALUE = "F0110", "not-a-value",
             "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
+        PACKAGE_CONFLICT = "F0111", "package-conflict",
+            "Two packages have a name, and it cannot be told which of them is meant: a subprogram that two libraries define, or a COMMON block of a library in a package that uses it. Each package has its own COMMON blocks.";
         BAD_CONSTANT = "F0140", "bad-constant", Warn,
             "An operation on constants has no value: it divides by zero, or the result does not fit its type.";
         NOT_CONSTANT = "F0141", "not-constant",
