@@ -230,6 +230,8 @@ pub mod rules {
             "A value that carries a derivative passes through something that drops it, such as an INTEGER.";
         AD_TOOL = "F0308", "ad-tool", Warn,
             "The AD tool reports something about the program, or it failed, or what it wrote cannot be used. The message says in its own words what it is, with its own code where it has one.";
+        AD_TWICE = "F0309", "given-twice",
+            "An opening gives the derivative of a variable twice, or a closing assigns two derivatives to one destination, so that the first is lost. The assignments of a list are carried out in their order: a whole array first and single elements after it is fine.";
         COMPILER = "F0401", "compiler", Warn,
             "The Fortran compiler refused the program, or warns of it.";
         UNKNOWN_LINT = "F0500", "unknown-lint",
