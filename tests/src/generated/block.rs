@@ -41,12 +41,17 @@ impl World<'_> {
         let (from, value) = (self.element(u, &independent), self.value(u, 2));
         let factor = self.value(u, 1);
         let to = self.element(u, &dependent);
-        out.push(line(&format!("{to} = SIN({from})*{factor} + 0.5D0*{value}")));
+        out.push(line(&format!(
+            "{to} = SIN({from})*{factor} + 0.5D0*{value}"
+        )));
         let dest = self.random.pick(&targets).clone();
         u.effects.writes.insert(dest.entity);
         if reverse {
             let to = self.element(u, &dest);
-            out.push(line(&format!("END ADR({to} = COTANGENT({}))", independent.name)));
+            out.push(line(&format!(
+                "END ADR({to} = COTANGENT({}))",
+                independent.name
+            )));
             return vec![Item::Group(out), line(&format!("{to} = 0.7D0*ATAN({to})"))];
         }
         let (end, after) = self.closing(u, &dependent, &independent, &dest, &targets);
@@ -82,9 +87,7 @@ impl World<'_> {
             .scope
             .vars
             .iter()
-            .filter(|w| {
-                w.shape != Shape::Scalar && w.shape == v.shape && w.entity != v.entity
-            })
+            .filter(|w| w.shape != Shape::Scalar && w.shape == v.shape && w.entity != v.entity)
             .cloned()
             .collect();
         let value = self.value(u, 1);
@@ -135,8 +138,17 @@ impl World<'_> {
         let looped = u.free_loops.last().cloned();
         match (dependent.shape, dest.shape, looped) {
             (
-                Shape::Array { lower, whole: a, extent: n, .. },
-                Shape::Array { lower: to, whole: b, extent: m },
+                Shape::Array {
+                    lower,
+                    whole: a,
+                    extent: n,
+                    ..
+                },
+                Shape::Array {
+                    lower: to,
+                    whole: b,
+                    extent: m,
+                },
                 Some(i),
             ) => {
                 let element = match to - lower {
@@ -149,7 +161,9 @@ impl World<'_> {
                 if a && b && n == m && self.random.once_in(2) {
                     items.push(format!("{d} = TANGENT({name})"));
                 } else {
-                    items.push(format!("({d}({element}) = TANGENT({name}({i})), {i} = {range})"));
+                    items.push(format!(
+                        "({d}({element}) = TANGENT({name}({i})), {i} = {range})"
+                    ));
                 }
                 for k in to..to + m {
                     after.push(line(&format!("{d}({k}) = 0.7D0*ATAN({d}({k}))")));
@@ -163,7 +177,11 @@ impl World<'_> {
         }
         if self.random.once_in(3) {
             let second = self.random.pick(targets).clone();
-            let of = if self.random.once_in(2) { independent } else { dependent };
+            let of = if self.random.once_in(2) {
+                independent
+            } else {
+                dependent
+            };
             if second.entity != dest.entity {
                 u.effects.writes.insert(second.entity);
                 let (to, from) = (self.element(u, &second), self.element(u, of));

@@ -86,7 +86,11 @@ impl World<'_> {
                 format!("{a} .GT. 0.{}173D0", self.random.below(9))
             }
             1 if !u.loops.is_empty() => {
-                format!("{} .NE. {}", self.random.pick(&u.loops), self.random.below(3) + 1)
+                format!(
+                    "{} .NE. {}",
+                    self.random.pick(&u.loops),
+                    self.random.below(3) + 1
+                )
             }
             2 => {
                 let (a, b) = (self.condition(u), self.condition(u));
@@ -133,11 +137,18 @@ impl World<'_> {
 
     /// Arguments for a call, so that it obeys Fortran's rules on what is assigned by two
     /// names; `None` if there are none.
-    pub fn arguments(&mut self, u: &mut Unit, callee: &Callable, depth: usize) -> Option<Vec<String>> {
+    pub fn arguments(
+        &mut self,
+        u: &mut Unit,
+        callee: &Callable,
+        depth: usize,
+    ) -> Option<Vec<String>> {
         let mut effects = self.effects(u, callee);
         let mut procedures = Vec::new();
         for p in &callee.signature.params {
-            let Param::Procedure(signature) = p else { continue };
+            let Param::Procedure(signature) = p else {
+                continue;
+            };
             let fitting: Vec<Callable> = u
                 .scope
                 .procedures
@@ -178,7 +189,8 @@ impl World<'_> {
                 .filter(|v| !array || v.shape != Shape::Scalar)
                 .filter(|v| !effects.unknown || u.own.contains(&v.entity))
                 .filter(|v| {
-                    let known = effects.reads.contains(&v.entity) || effects.writes.contains(&v.entity);
+                    let known =
+                        effects.reads.contains(&v.entity) || effects.writes.contains(&v.entity);
                     !known || free && !v.common
                 })
                 .cloned()

@@ -21,7 +21,9 @@ impl World<'_> {
     /// Variables of a shape that statements may assign.
     pub fn assignable(&self, u: &Unit, wanted: impl Fn(Shape) -> bool) -> Vec<Var> {
         let vars = u.scope.vars.iter();
-        vars.filter(|v| v.assignable && wanted(v.shape)).cloned().collect()
+        vars.filter(|v| v.assignable && wanted(v.shape))
+            .cloned()
+            .collect()
     }
 
     /// A variable or element to assign.
@@ -80,13 +82,28 @@ impl World<'_> {
     }
 
     fn whole_array(&mut self, u: &mut Unit) -> Vec<Item> {
-        let whole = |s| matches!(s, Shape::Array { whole: true, extent: 3, .. });
+        let whole = |s| {
+            matches!(
+                s,
+                Shape::Array {
+                    whole: true,
+                    extent: 3,
+                    ..
+                }
+            )
+        };
         let targets = self.assignable(u, whole);
         if targets.is_empty() {
             return self.assignment(u);
         }
         let target = self.random.pick(&targets).clone();
-        let sources: Vec<Var> = u.scope.vars.iter().filter(|v| whole(v.shape)).cloned().collect();
+        let sources: Vec<Var> = u
+            .scope
+            .vars
+            .iter()
+            .filter(|v| whole(v.shape))
+            .cloned()
+            .collect();
         let source = self.random.pick(&sources).clone();
         let factor = self.leaf_value(u);
         u.effects.reads.insert(source.entity);
@@ -94,7 +111,10 @@ impl World<'_> {
         let text = match self.random.below(3) {
             0 => format!("{} = SIN({factor})", target.name),
             1 => format!("{} = SIN({factor}*{})", target.name, source.name),
-            _ => format!("{} = 0.3D0*{} - 0.6D0*COS({})", target.name, target.name, source.name),
+            _ => format!(
+                "{} = 0.3D0*{} - 0.6D0*COS({})",
+                target.name, target.name, source.name
+            ),
         };
         vec![line(&text)]
     }
@@ -106,7 +126,11 @@ impl World<'_> {
     fn call(&mut self, u: &mut Unit) -> Option<Vec<Item>> {
         let callee = self.callable(u, false)?;
         let args = self.arguments(u, &callee, 2)?;
-        Some(vec![line(&format!("CALL {}({})", callee.name, args.join(", ")))])
+        Some(vec![line(&format!(
+            "CALL {}({})",
+            callee.name,
+            args.join(", ")
+        ))])
     }
 
     fn branch(&mut self, u: &mut Unit, depth: usize) -> Item {
@@ -130,7 +154,9 @@ impl World<'_> {
         let Some(var) = u.free_loops.pop() else {
             return Item::Group(self.assignment(u));
         };
-        let range = *self.random.pick(&["1, 3", "1, 2", "3, 1, -1", "1, 3, 2", "2, 3"]);
+        let range = *self
+            .random
+            .pick(&["1, 3", "1, 2", "3, 1, -1", "1, 3, 2", "2, 3"]);
         let form = self.random.below(3);
         let label = u.new_label();
         let mut out = Vec::new();
@@ -201,7 +227,10 @@ impl World<'_> {
                 None => "2".into(),
             },
         };
-        let mut out = vec![line(&format!("SELECT CASE ({selector})")), line("CASE (:1)")];
+        let mut out = vec![
+            line(&format!("SELECT CASE ({selector})")),
+            line("CASE (:1)"),
+        ];
         out.extend(self.statements(u, depth - 1, 1));
         out.push(line("CASE (2)"));
         out.extend(self.statements(u, depth - 1, 1));

@@ -50,7 +50,11 @@ pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
         entities: 0,
         units: 0,
         budget: 60,
-        number: if kind.real { "REAL" } else { "DOUBLE PRECISION" },
+        number: if kind.real {
+            "REAL"
+        } else {
+            "DOUBLE PRECISION"
+        },
     };
     let mut units = Vec::new();
     let mut scope = Scope::default();
@@ -109,9 +113,18 @@ impl World<'_> {
         }
     }
 
-    fn in_common(&self, u: &mut Unit, out: &mut Vec<Item>, names: (&str, &str), e: (Entity, Entity)) {
+    fn in_common(
+        &self,
+        u: &mut Unit,
+        out: &mut Vec<Item>,
+        names: (&str, &str),
+        e: (Entity, Entity),
+    ) {
         let (scalar, array) = names;
-        out.push(line(&format!("COMMON /B{}/ {scalar}, {array}(3)", self.name)));
+        out.push(line(&format!(
+            "COMMON /B{}/ {scalar}, {array}(3)",
+            self.name
+        )));
         for (name, entity, shape) in [(scalar, e.0, Shape::Scalar), (array, e.1, ARRAY)] {
             u.scope.add_var(Var {
                 entity,
@@ -142,7 +155,11 @@ impl World<'_> {
         }
         for (name, lower, extent) in [("A", 1, 3), ("B", 0, 3), ("D", 1, 6)] {
             let whole = true;
-            let shape = Shape::Array { lower, extent, whole };
+            let shape = Shape::Array {
+                lower,
+                extent,
+                whole,
+            };
             let v = self.var(name, shape);
             u.scope.add_var(v);
         }
@@ -154,7 +171,11 @@ impl World<'_> {
             // Two names of one array.
             out.push(line("DIMENSION E(6)"));
             out.push(line("EQUIVALENCE (D, E)"));
-            u.scope.vars.iter_mut().filter(|v| v.name == "D").for_each(|v| v.common = true);
+            u.scope
+                .vars
+                .iter_mut()
+                .filter(|v| v.name == "D")
+                .for_each(|v| v.common = true);
         }
         for v in u.scope.vars.clone() {
             let value = self.random.below(89) as f64 / 50.0 - 0.87;
@@ -191,7 +212,11 @@ impl World<'_> {
         }
         for chunk in u.scope.vars.chunks(4) {
             let names: Vec<&str> = chunk.iter().map(|v| &v.name[..]).collect();
-            out.push(line(&format!("PRINT *, '{}', {}", self.name, names.join(", "))));
+            out.push(line(&format!(
+                "PRINT *, '{}', {}",
+                self.name,
+                names.join(", ")
+            )));
         }
         out.push(line("END"));
         Item::Group(out)
@@ -312,7 +337,14 @@ impl World<'_> {
                     };
                     specs.push(line(&format!("DIMENSION {own}({bounds})")));
                     let extent = 3;
-                    self.var(&own, Shape::Array { lower, extent, whole })
+                    self.var(
+                        &own,
+                        Shape::Array {
+                            lower,
+                            extent,
+                            whole,
+                        },
+                    )
                 }
             };
             var.assignable = matches!(p, Param::Out | Param::Array(true));
@@ -336,7 +368,11 @@ impl World<'_> {
             }
             taken.push(own.to_owned());
             let array = own.starts_with('E') || self.random.once_in(5);
-            let (shape, bounds) = if array { (ARRAY, "(3)") } else { (Shape::Scalar, "") };
+            let (shape, bounds) = if array {
+                (ARRAY, "(3)")
+            } else {
+                (Shape::Scalar, "")
+            };
             specs.push(line(&format!("{} {own}{bounds}", self.number)));
             let value = 0.1 + self.random.below(17) as f64 / 13.0;
             match array {
@@ -359,7 +395,11 @@ impl World<'_> {
         if !implicit {
             specs.push(line(&format!("INTEGER {}", u.free_loops.join(", "))));
         }
-        let header = if signature.function { "FUNCTION" } else { "SUBROUTINE" };
+        let header = if signature.function {
+            "FUNCTION"
+        } else {
+            "SUBROUTINE"
+        };
         let mut out = vec![line(&format!("{header} {name}({})", names.join(", ")))];
         out.extend(specs);
         // A function's result is a variable from the beginning.
