@@ -81,6 +81,7 @@ pub mod format;
 pub mod gallery;
 mod gfortran;
 pub mod graph;
+pub mod intents;
 mod names;
 mod pipeline;
 mod plan;
@@ -297,6 +298,21 @@ pub fn storage(
     let read = read(files, config)?;
     let real = if config.real_kind == 8 { 8 } else { 4 };
     Ok((storage::Storage::of(&read.program, real), read.report))
+}
+
+/// What procedures do with their arguments and with COMMON, of files or, without them, of the
+/// project, as they are written.
+///
+/// # Errors
+///
+/// Those of [`storage()`].
+pub fn intents(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(intents::Intents, Report), Error> {
+    let read = read(files, config)?;
+    let real = if config.real_kind == 8 { 8 } else { 4 };
+    Ok((intents::Intents::of(&read.program, real), read.report))
 }
 
 /// The steps of a build, of files or, without them, of the project. The notes have the
