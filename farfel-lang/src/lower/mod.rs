@@ -26,6 +26,7 @@ mod entries;
 mod import;
 mod lift;
 mod naming;
+mod once;
 mod outline;
 mod passed;
 mod propagate;
@@ -120,6 +121,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             }
             Stage::Specialize => {
                 specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
+                once::once(program, &mut families, &mut changed, diagnostics);
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {
