@@ -22,6 +22,7 @@
 
 mod calls;
 mod compact;
+mod elements;
 mod entries;
 mod import;
 mod lift;
