@@ -3,7 +3,9 @@
 //! The passes, in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure).
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `entries` takes nested
+//!    subprograms with ENTRY points apart, and `redeclared` and `tied` settle which names of the
+//!    surroundings' storage go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
@@ -20,16 +22,21 @@
 
 mod calls;
 mod compact;
+mod elements;
+mod entries;
 mod import;
 mod lift;
 mod naming;
+mod once;
 mod outline;
 mod passed;
 mod propagate;
 mod prune;
+mod redeclared;
 mod specialize;
 mod stage;
 mod state;
+mod tied;
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
@@ -105,9 +112,17 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
-            Stage::Lift => families = lift::lift(program, diagnostics),
+            Stage::Lift => {
+                entries::split(program, diagnostics);
+                redeclared::settle(program, diagnostics);
+                tied::share(program, diagnostics);
+                if !any_errors(diagnostics) {
+                    families = lift::lift(program, diagnostics);
+                }
+            }
             Stage::Specialize => {
                 specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
+                once::once(program, &mut families, &mut changed, diagnostics);
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {

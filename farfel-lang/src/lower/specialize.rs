@@ -10,12 +10,12 @@ use self::slots::{Slot, passes_twice};
 use super::calls::{Constant, Mentions, check_calls, for_each_call, for_each_call_mut, global};
 use super::compact::Changed;
 use super::import::Import;
-use super::naming::{FEW, Families, Tags};
+use super::naming::{FEW, Families, Tags, taken_names};
 use super::passed::Passed;
 use super::prune::reached;
 use super::state::share;
 use crate::callgraph::{CallGraph, UnitIndex};
-use crate::diagnostic::{Diagnostic, rules};
+use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{
     Arg, Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit, UnitKind,
@@ -55,7 +55,7 @@ pub(super) fn specialize(
     specializer.round();
     // What is left of procedure arguments are plain procedures. Those that differ from call
     // to call need copies too.
-    while specializer.diagnostics.is_empty() && specializer.close_constants(roots) {
+    while !any_errors(specializer.diagnostics) && specializer.close_constants(roots) {
         specializer.round();
     }
     specializer.count_through();
@@ -66,16 +66,6 @@ fn copied(program: &Program) -> Vec<bool> {
     let units = program.units.iter();
     units
         .map(|u| procedure_dummies(u).next().is_some())
-        .collect()
-}
-
-fn names(program: &Program) -> HashSet<Name> {
-    let symbols = program
-        .units
-        .iter()
-        .flat_map(|u| u.symbols.iter().map(|(_, s)| s.name.clone()));
-    symbols
-        .chain(program.units.iter().map(|u| u.name.clone()))
         .collect()
 }
 
@@ -198,7 +188,7 @@ impl Specializer<'_> {
         if self.assigned.is_none() {
             share(self.program, &copied(self.program), self.changed);
             self.assigned = Some(Assigned::of(self.program));
-            self.taken = names(self.program);
+            self.taken = taken_names(self.program);
         }
         let units = self.program.units.iter().enumerate();
         self.places = units.map(|(i, u)| (u.name.clone(), i)).collect();
@@ -264,6 +254,7 @@ impl Specializer<'_> {
             let found = Assigned::with_harmless_procedures(self.program);
             self.otherwise_assigned = Some(found);
         }
+        self.warn_of_parts(caller, &name, args);
         let slots = self.slots(caller, &self.program.units[target], args);
         let key: Key = (
             name.clone(),
@@ -386,6 +377,8 @@ impl Specializer<'_> {
         self.taken.insert(name.clone());
         let family = self.families.of_copy(bound());
         self.families.insert(name.clone(), family);
+        let captured = self.families.captured(&target_name);
+        self.families.set_captured(name.clone(), captured);
         self.made.push((name.clone(), target_name.clone()));
         self.original.insert(name.clone(), root.clone());
         self.copies.insert(key.clone(), name.clone());
@@ -450,6 +443,8 @@ impl Specializer<'_> {
             self.taken.insert(name.clone());
             let family = self.families.of(copy).clone();
             self.families.insert(name.clone(), family);
+            let captured = self.families.captured(copy);
+            self.families.set_captured(name.clone(), captured);
             new.insert(copy.clone(), name);
         }
         let units = self.program.units.iter_mut();
