@@ -156,7 +156,7 @@ pub enum Vcs {
 }
 
 /// What cargo understands too and is handed on to it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct CargoOptions {
     /// The project's Cargo.toml
     #[arg(long, value_name = "PATH", help_heading = "Project")]
