@@ -63,7 +63,8 @@ pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> R
 /// A dependency is none that can be used so.
 pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Result {
     let mut found = ByPath::default();
-    for (name, path) in dependencies(manifest) {
+    let dependencies = dependencies(manifest).into_iter();
+    for (name, path) in dependencies.filter(|(name, _)| name != RUNTIME) {
         let Some(path) = path else {
             return Err(Error::fault(format!(
                 "the dependency `{name}` has no `path`, and only cargo knows where others are"
