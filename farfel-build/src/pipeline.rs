@@ -156,6 +156,7 @@ pub(crate) fn lower_to(
 ) -> Result<(Program, Vec<Request>, Report), Error> {
     let options = Options {
         exports: exports.map(|l| l.iter().map(|n| n.to_ascii_uppercase().into()).collect()),
+        ..Options::default()
     };
     let lowered = lower_with(program, stage, &options);
     let mut diagnostics = report.diagnostics;

@@ -20,6 +20,7 @@
 
 mod calls;
 mod compact;
+mod copies;
 mod import;
 mod lift;
 mod naming;
@@ -30,6 +31,8 @@ mod prune;
 mod specialize;
 mod stage;
 mod state;
+
+pub use copies::{Bound, Captured, Copy, Use};
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
@@ -59,7 +62,13 @@ pub struct Options {
     /// all that have no dummy procedures. A main program is kept in any case, and where
     /// there is one, `None` means that nothing else is needed.
     pub exports: Option<Vec<Name>>,
+    /// How many copies there may be of one subprogram; `None` for [`MOST_COPIES`].
+    pub most_copies: Option<usize>,
 }
+
+/// How many copies of one subprogram there may be unless [`Options::most_copies`] says
+/// otherwise. A program that needs more grows faster than its text.
+pub const MOST_COPIES: usize = 500;
 
 /// A lowered program.
 #[derive(Debug, Clone)]
@@ -68,6 +77,9 @@ pub struct Lowered {
     pub program: Program,
     /// The derivatives that it calls, in the order to generate them.
     pub requests: Vec<Request>,
+    /// The copies that were made of subprograms, in the order of making; also those that
+    /// nothing reaches in the end.
+    pub copies: Vec<Copy>,
     /// What went wrong. With errors among them the program is that of the last good pass.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -83,6 +95,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
     let mut state = Lowered {
         program,
         requests: Vec::new(),
+        copies: Vec::new(),
         diagnostics: Vec::new(),
     };
     let mut families = naming::Families::default();
@@ -100,6 +113,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let Lowered {
             program,
             requests,
+            copies,
             diagnostics,
         } = &mut state;
         let mut changed = compact::Changed::new();
@@ -107,7 +121,14 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Parse => {}
             Stage::Lift => families = lift::lift(program, diagnostics),
             Stage::Specialize => {
-                specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
+                *copies = specialize::specialize(
+                    program,
+                    &roots,
+                    options.most_copies.unwrap_or(MOST_COPIES),
+                    &mut families,
+                    &mut changed,
+                    diagnostics,
+                );
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {

@@ -103,7 +103,8 @@ fn is_short(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
 }
 
-fn text(procedure: &Constant) -> Name {
+/// What a procedure is called.
+pub(super) fn text(procedure: &Constant) -> Name {
     match procedure {
         Constant::Global(name) => name.clone(),
         Constant::Intrinsic(name) => Name::from(*name),
