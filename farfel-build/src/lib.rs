@@ -67,6 +67,7 @@ mod bind;
 mod border;
 pub mod cache;
 mod config;
+pub mod copies;
 mod error;
 mod facts;
 mod files;
@@ -213,8 +214,7 @@ pub fn expand(
         ExpandStage::Stage => Stage::Stage,
         ExpandStage::Final => return expand_final(read, config),
     };
-    let (program, _, report) =
-        pipeline::lower_to(read.program, until, read.report, &read.lints, None)?;
+    let (program, _, report) = pipeline::lower_to(read, until, None)?;
     Ok((print(&program), report))
 }
 
@@ -289,6 +289,19 @@ pub fn storage(
     let read = read(files, config)?;
     let real = if config.real_kind == 8 { 8 } else { 4 };
     Ok((storage::Storage::of(&read.program, real), read.report))
+}
+
+/// Which subprograms are copied for the procedures that they get as arguments, for which
+/// calls, and which are not: of files or, without them, of the project.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find.
+pub fn explain_copies(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(copies::Copies, Report), Error> {
+    pipeline::explain(read(files, config)?)
 }
 
 /// The steps of a build, of files or, without them, of the project. The notes have the

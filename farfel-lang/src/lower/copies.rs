@@ -15,6 +15,9 @@ pub struct Copy {
     pub bound: Vec<Bound>,
     /// Who needs it: first the one it was made for.
     pub uses: Vec<Use>,
+    /// The program needs it; otherwise it is there to be copied again. Only
+    /// [`explain`](super::explain) says so.
+    pub reached: bool,
 }
 
 impl Copy {

@@ -21,6 +21,7 @@
 mod calls;
 mod compact;
 mod copies;
+mod explain;
 mod import;
 mod lift;
 mod naming;
@@ -28,11 +29,13 @@ mod outline;
 mod passed;
 mod propagate;
 mod prune;
+mod recursion;
 mod specialize;
 mod stage;
 mod state;
 
 pub use copies::{Bound, Captured, Copy, Use};
+pub use explain::{Explanation, Kept, explain};
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
@@ -119,7 +122,10 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
-            Stage::Lift => families = lift::lift(program, diagnostics),
+            Stage::Lift => {
+                families = lift::lift(program, diagnostics);
+                recursion::mark(program, &families);
+            }
             Stage::Specialize => {
                 *copies = specialize::specialize(
                     program,
@@ -129,6 +135,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                     &mut changed,
                     diagnostics,
                 );
+                recursion::mark(program, &families);
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {

@@ -47,6 +47,16 @@ impl Families {
         self.0.get(unit).unwrap_or(unit)
     }
 
+    /// Nothing was lifted or copied.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Was this unit lifted, or is it a copy?
+    pub fn is_member(&self, unit: &Name) -> bool {
+        self.0.contains_key(unit)
+    }
+
     pub fn insert(&mut self, unit: Name, family: Name) {
         self.0.insert(unit, family);
     }

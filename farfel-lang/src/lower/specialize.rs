@@ -10,9 +10,11 @@ mod slots;
 
 use self::bind::{passed, procedure_like, substitute};
 use self::slots::{Slot, passes_twice};
-use super::copies::{Copy, Use};
-use super::calls::{Constant, Mentions, for_each_call, for_each_call_mut, for_each_placed_call_mut, global};
+use super::calls::{
+    Constant, Mentions, for_each_call, for_each_call_mut, for_each_placed_call_mut, global,
+};
 use super::compact::Changed;
+use super::copies::{Copy, Use};
 use super::naming::{FEW, Families, Tags};
 use super::passed::Passed;
 use super::prune::reached;
@@ -20,10 +22,7 @@ use super::state::share;
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::effects::{Assigned, procedure_dummies};
-use crate::ir::{
-    Class, Expr, ExprKind, Name, Program, SymId, Type, Unit, UnitKind,
-    unused_name,
-};
+use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit, UnitKind, unused_name};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 

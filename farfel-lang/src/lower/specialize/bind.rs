@@ -152,7 +152,7 @@ impl Specializer<'_> {
     /// subprogram itself. So would then the one of the next round, and the one after it.
     pub(super) fn holds_itself(&self, key: &Key) -> Option<Name> {
         let own = self.origin(&key.0);
-        if *self.families.of(&own) == own {
+        if !self.families.is_member(&own) {
             return None;
         }
         let mut bound = key.1.iter().flatten();

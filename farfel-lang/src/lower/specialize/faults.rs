@@ -54,6 +54,7 @@ impl Specializer<'_> {
             of: target.name.clone(),
             bound: bound.collect(),
             uses: vec![used],
+            reached: true,
         }
     }
 
@@ -155,7 +156,9 @@ impl Specializer<'_> {
             )
             .label("each call would need another copy")
             .related(span, "what each round nests in the one before")
-            .help("pass data on instead of a procedure, so that the recursion does not nest closures"),
+            .help(
+                "pass data on instead of a procedure, so that the recursion does not nest closures",
+            ),
         );
     }
 
