@@ -20,7 +20,8 @@
 //!
 //! Every `.ff`, `.f`, `.for`, `.f77` and `.f90` file under `src` and `fortran` then is a part of one
 //! library, and `farfel_runtime::include_bindings!()` brings its subprograms into Rust.
-//! [`Config`] lists the settings, [`Build`] changes them in `build.rs`.
+//! [`Config`] lists the settings, [`Build`] changes them in `build.rs`. What programs in Farfel
+//! look like, [`gallery`] shows.
 //!
 //! # The way of the data
 //!
@@ -57,6 +58,11 @@
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
 //! `farfel-ad` start and open none.
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
 // The examples show whole build scripts.
 #![allow(clippy::needless_doctest_main)]
 
@@ -72,6 +78,8 @@ mod error;
 mod facts;
 mod files;
 pub mod format;
+#[cfg(doc)]
+pub mod gallery;
 mod gfortran;
 pub mod graph;
 mod names;

@@ -1,6 +1,8 @@
 //! Directives, laid out for either form.
 
 use super::Form;
+use crate::syntax::single_blanks;
+use std::borrow::Cow;
 
 /// Writes a directive on as many lines as it needs, and returns how many. `text` begins with
 /// a sentinel of `sentinel` bytes, without comment mark.
@@ -20,21 +22,31 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
         Form::Fixed => ('C', 72),
         Form::Free => ('!', 130),
     };
+    let head = |first: bool| match (form, conditional) {
+        (Form::Fixed, true) if first => format!("{mark}{sentinel}{label:>3} "),
+        (Form::Fixed, true) => format!("{mark}{sentinel}   +"),
+        (Form::Fixed, false) if first => format!("{mark}{sentinel} "),
+        (Form::Fixed, false) => format!("{mark}{sentinel}+"),
+        (Form::Free, true) if first && !label.is_empty() => {
+            format!("{mark}{sentinel} {label} ")
+        }
+        (Form::Free, true) | (Form::Free, false) if first => format!("{mark}{sentinel} "),
+        (Form::Free, true) => format!("{mark}{sentinel} & "),
+        (Form::Free, false) => format!("{mark}{sentinel}& "),
+    };
+    // What was read from several lines may have more blanks than what is read from one. Where
+    // a line is broken one is left in any case, so that all of them count as one then.
+    let mut text = match conditional {
+        true => Cow::from(rest),
+        false => single_blanks(rest, true).into(),
+    };
+    if text.len() > width - head(true).len() {
+        text = single_blanks(&text, false).into();
+    }
+    let mut rest = &*text;
     let mut lines = 0;
     loop {
-        let first = lines == 0;
-        let head = match (form, conditional) {
-            (Form::Fixed, true) if first => format!("{mark}{sentinel}{label:>3} "),
-            (Form::Fixed, true) => format!("{mark}{sentinel}   +"),
-            (Form::Fixed, false) if first => format!("{mark}{sentinel} "),
-            (Form::Fixed, false) => format!("{mark}{sentinel}+"),
-            (Form::Free, true) if first && !label.is_empty() => {
-                format!("{mark}{sentinel} {label} ")
-            }
-            (Form::Free, true) | (Form::Free, false) if first => format!("{mark}{sentinel} "),
-            (Form::Free, true) => format!("{mark}{sentinel} & "),
-            (Form::Free, false) => format!("{mark}{sentinel}& "),
-        };
+        let head = head(lines == 0);
         let (line, more) = rest.split_at(end_of_line(rest, width - head.len()));
         lines += 1;
         out.push_str(head.as_str());

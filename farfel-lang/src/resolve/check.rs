@@ -1,6 +1,7 @@
 //! What is wrong between units, with types and in AD blocks. (Labels are the parser's.)
 
 mod arguments;
+mod io;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -169,6 +170,7 @@ impl<'p> Checker<'_, 'p> {
                 }
             }
             StmtKind::Call(s, args) => self.call(unit, *s, args, stmt.span),
+            StmtKind::Io(io) => self.io(unit, io, stmt.span),
             StmtKind::Ad(block) => self.ad_block(unit, block, stmt.span),
             StmtKind::If(b) => {
                 for (c, _) in &b.arms {
@@ -181,7 +183,7 @@ impl<'p> Checker<'_, 'p> {
         match &stmt.kind {
             // What is assigned has checks of its own.
             StmtKind::Ad(_) => {}
-            StmtKind::Io(io) if io.kind == IoKind::Read => self.read_items(unit, &io.items),
+            StmtKind::Io(io) if io.kind == IoKind::Read => {}
             StmtKind::Io(io) => io.items.iter().for_each(|e| self.value(unit, e, false)),
             StmtKind::Assign(target, value) => {
                 target
@@ -252,15 +254,6 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    fn read_items(&mut self, unit: &Unit, items: &[Expr]) {
-        for item in items {
-            match &item.kind {
-                ExprKind::ImpliedDo(d) => self.read_items(unit, &d.items),
-                _ => self.target(unit, item),
-            }
-        }
-    }
-
     fn condition(&mut self, unit: &Unit, condition: &Expr) {
         if let Some(t) = type_of(unit, condition)
             && !matches!(t, Type::Logical(_))
@@ -278,17 +271,28 @@ impl<'p> Checker<'_, 'p> {
 
     fn target(&mut self, unit: &Unit, target: &Expr) {
         let Some(s) = target.base() else {
-            if let ExprKind::Call(s, _) = &target.kind {
+            if let ExprKind::Call(s, args) = &target.kind {
                 let name = &unit.symbols[*s].name;
+                let place = args.first().map(|a| match &a.kind {
+                    ExprKind::Int(n) => n.to_string(),
+                    ExprKind::Var(v) => unit.symbols[*v].name.to_string(),
+                    _ => "I".to_owned(),
+                });
+                let help = match (unit.symbols[*s].ty, place, args.len()) {
+                    (Some(Type::Character), Some(i), 1) => format!(
+                        "one character of {name} is {name}({i}:{i}); if it is an array, declare its bounds, for instance `DIMENSION {name}(10)`"
+                    ),
+                    _ => format!(
+                        "declare its bounds if it is an array, for instance `DIMENSION {name}(10)`"
+                    ),
+                };
                 self.error(
                     Diagnostic::error(
                         &rules::NOT_ASSIGNABLE,
                         target.span,
                         format!("{name} is a function, so that {name}(…) cannot be assigned"),
                     )
-                    .help(format!(
-                        "declare its bounds if it is an array, for instance `DIMENSION {name}(10)`"
-                    )),
+                    .help(help),
                 );
             }
             return;

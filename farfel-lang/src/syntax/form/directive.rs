@@ -100,11 +100,11 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
         let before = last.text.trim_end_matches('&').trim_end().len();
         last.text.truncate(before);
         last.text.push(' ');
-        last.text.push_str(&single_blanks(sentinel, text));
+        last.text.push_str(&of_line(sentinel, text));
         last.span = last.span.to(span);
         return;
     }
-    let text = format!("{sentinel} {}", single_blanks(sentinel, text));
+    let text = format!("{sentinel} {}", of_line(sentinel, text));
     to.push(Comment {
         text: text.trim_end().to_owned(),
         span,
@@ -113,17 +113,22 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
     });
 }
 
-/// The text with one blank for many outside of quotes: where it is broken, one is left in any
-/// case. Statements behind `!$` stay as they are, since they may have Hollerith constants.
-fn single_blanks(sentinel: &str, text: &str) -> String {
-    if sentinel == "$" {
-        return text.to_owned();
+/// The text of a line. Blanks in statements behind `!$` stay as they are, since these may have
+/// Hollerith constants.
+fn of_line(sentinel: &str, text: &str) -> String {
+    match sentinel {
+        "$" => text.to_owned(),
+        _ => single_blanks(text, true),
     }
+}
+
+/// The text with one blank for many, but, if `quotes` count, for those within quotes.
+pub(crate) fn single_blanks(text: &str, quotes: bool) -> String {
     let mut result = String::with_capacity(text.len());
     let mut quote = None;
     for c in text.chars() {
         match quote {
-            None if matches!(c, '\'' | '"') => quote = Some(c),
+            None if quotes && matches!(c, '\'' | '"') => quote = Some(c),
             Some(q) if q == c => quote = None,
             _ => {}
         }

@@ -84,7 +84,8 @@ impl Parser<'_> {
                     Kind::ElseWhere => line.else_where(),
                     _ => Ok(None),
                 };
-                let name = line.construct();
+                // What a fault has left is no name.
+                let name = read.is_ok().then(|| line.construct()).flatten();
                 let read = read.and_then(|c| line.end().map(|()| c));
                 let condition = match self.check(read) {
                     Some(c) => c,
