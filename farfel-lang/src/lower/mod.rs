@@ -3,7 +3,9 @@
 //! The passes, in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure).
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `entries` takes nested
+//!    subprograms with ENTRY points apart, and `redeclared` and `tied` settle which names of the
+//!    surroundings' storage go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
@@ -21,6 +23,7 @@
 mod calls;
 mod compact;
 mod copies;
+mod entries;
 mod explain;
 mod import;
 mod lift;
@@ -30,9 +33,11 @@ mod passed;
 mod propagate;
 mod prune;
 mod recursion;
+mod redeclared;
 mod specialize;
 mod stage;
 mod state;
+mod tied;
 
 pub use copies::{Bound, Captured, Copy, Use};
 pub use explain::{Explanation, Kept, explain};
@@ -123,8 +128,13 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         match pass {
             Stage::Parse => {}
             Stage::Lift => {
-                families = lift::lift(program, diagnostics);
-                recursion::mark(program, &families);
+                entries::split(program, diagnostics);
+                redeclared::settle(program, diagnostics);
+                tied::share(program, diagnostics);
+                if !any_errors(diagnostics) {
+                    families = lift::lift(program, diagnostics);
+                    recursion::mark(program, &families);
+                }
             }
             Stage::Specialize => {
                 *copies = specialize::specialize(

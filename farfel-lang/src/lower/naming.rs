@@ -30,11 +30,29 @@
 //! everywhere is not copied, and a second procedure makes two copies of it.
 
 use super::calls::Constant;
-use crate::ir::{Name, short_hash};
-use std::collections::{BTreeSet, HashMap};
+use crate::ir::{Name, Place, Program, Unit, short_hash};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// So many things of a kind can be counted through the program.
 pub(super) const FEW: usize = 9;
+
+/// All names that new units should not get: those of units, of everything in them and of
+/// COMMON blocks. The latter share the compiler's name space with procedures.
+pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
+    fn add(unit: &Unit, taken: &mut HashSet<Name>) {
+        taken.insert(unit.name.clone());
+        for (_, s) in unit.symbols.iter() {
+            taken.insert(s.name.clone());
+            if let Place::Common(block) = &s.place {
+                taken.insert(block.clone());
+            }
+        }
+        unit.nested.iter().for_each(|n| add(n, taken));
+    }
+    let mut taken = HashSet::new();
+    program.units.iter().for_each(|u| add(u, &mut taken));
+    taken
+}
 
 /// Which subprogram of the source each unit belongs to: a lifted one to the outermost one
 /// around it, a copy to the family of the procedure that it is made for, every other one to

@@ -8,7 +8,7 @@
 use super::calls::{global, has_ad_blocks};
 use super::compact::Changed;
 use super::import::{Import, variables_needed};
-use super::naming::{FEW, Families, Tags};
+use super::naming::{FEW, Families, Tags, taken_names};
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -50,10 +50,7 @@ pub(super) fn outline(
         return Blocks::new();
     }
     places.sort_by(|a, b| program.units[*a].name.cmp(&program.units[*b].name));
-    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    for u in &program.units {
-        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
-    }
+    let mut taken = taken_names(program);
     let counted = counted_through(program, &places, families);
     let mut tags = Tags::default();
     let mut blocks = Blocks::new();

@@ -15,7 +15,7 @@ use super::calls::{
 };
 use super::compact::Changed;
 use super::copies::{Copy, Use};
-use super::naming::{FEW, Families, Tags};
+use super::naming::{FEW, Families, Tags, taken_names};
 use super::passed::Passed;
 use super::prune::reached;
 use super::state::share;
@@ -72,16 +72,6 @@ fn copied(program: &Program) -> Vec<bool> {
     let units = program.units.iter();
     units
         .map(|u| procedure_dummies(u).next().is_some())
-        .collect()
-}
-
-fn names(program: &Program) -> HashSet<Name> {
-    let symbols = program
-        .units
-        .iter()
-        .flat_map(|u| u.symbols.iter().map(|(_, s)| s.name.clone()));
-    symbols
-        .chain(program.units.iter().map(|u| u.name.clone()))
         .collect()
 }
 
@@ -212,7 +202,7 @@ impl Specializer<'_> {
         if self.assigned.is_none() {
             share(self.program, &copied(self.program), self.changed);
             self.assigned = Some(Assigned::of(self.program));
-            self.taken = names(self.program);
+            self.taken = taken_names(self.program);
         }
         let units = self.program.units.iter().enumerate();
         self.places = units.map(|(i, u)| (u.name.clone(), i)).collect();

@@ -18,6 +18,7 @@ use self::effects::HeadEffects;
 use self::suffix::Suffixes;
 use super::calls::has_ad_blocks;
 use super::compact::Changed;
+use super::naming::taken_names;
 use super::outline::Blocks;
 use super::prune::reached;
 use super::state::share;
@@ -47,10 +48,7 @@ pub(super) fn stage(
     };
     let copied = reached(&graph, blocks.keys());
     share(program, &copied, changed);
-    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    for u in &program.units {
-        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
-    }
+    let mut taken = taken_names(program);
     let mut suffixes = Suffixes::of(program);
     let heads: HashMap<Name, Unit> = program
         .units
