@@ -184,11 +184,22 @@ fn lost_derivatives() {
       DOUBLE PRECISION F, X
       K = X*10
       L = INT(X)
-      F = K*X + L
+      F = K*X + L + NEXT(X)
+      END
+      FUNCTION NEXT(X)
+      DOUBLE PRECISION X
+      IF (X .GT. 3) THEN
+        NEXT = INT(X)
+      ELSE
+        NEXT = X + 1
+      END IF
       END
 ";
     let (_, warnings) = support::expand_warning(text.trim_start_matches('\n')).unwrap();
-    assert_snapshot!(warnings, @"F0307 12:7 the derivative ends here: K is an INTEGER");
+    assert_snapshot!(warnings, @r"
+    F0307 12:7 the derivative ends here: K is an INTEGER
+    F0307 21:9 the derivative ends here: NEXT is an INTEGER
+    ");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Settings: from `Cargo.toml`, from the builder, from the environment.
 
-use crate::Error;
+use crate::{Error, Library};
 use farfel_lang::diagnostic::Level;
 use farfel_lang::lints::Lints;
 use farfel_lang::syntax::{Form, Layout, ReadOptions};
@@ -77,6 +77,11 @@ pub struct Config {
     /// are shown so far. `farfel explain` lists them. `FARFEL_LINTS` has the same as
     /// `unused-variable=allow,warnings=deny`.
     pub lints: Lints,
+    /// The libraries that the package uses: those of its dependencies that have Farfel sources
+    /// and a `links` key. No setting: cargo says which they are.
+    pub libraries: Vec<Library>,
+    /// What stands before the names of files in messages, in place of [`Config::root`].
+    pub shown_as: Option<String>,
 }
 
 /// `[package.metadata.farfel.tapenade]` and `[….adifor]`: an AD tool that is a program of its
@@ -170,6 +175,8 @@ impl Default for Config {
             fc: None,
             install: false,
             lints: Lints::default(),
+            libraries: Vec::new(),
+            shown_as: None,
         }
     }
 }

@@ -23,6 +23,12 @@
 //! [`Config`] lists the settings, [`Build`] changes them in `build.rs`. What programs in Farfel
 //! look like, [`gallery`] shows.
 //!
+//! # Libraries
+//!
+//! A package with a `links` key in its `Cargo.toml` is a library: packages that depend on it can
+//! call its subprograms in Farfel, and differentiate them ([`Library`]). Its build script says
+//! so to cargo, which hands it on as `DEP_…_FARFEL_LIBRARY`.
+//!
 //! # The way of the data
 //!
 //! | module | from → to |
@@ -30,6 +36,7 @@
 //! | `sources` | directories → files and their text |
 //! | `preprocess` | text with lines for a preprocessor → text with line markers |
 //! | `pipeline` | text → a lowered program, and the derivatives that it asks for |
+//! | `library` | what cargo says of dependencies → their subprograms in the program |
 //! | `ad` | settings → the AD tool, with its runs remembered |
 //! | `plan` | lowered program → object files, each made only when what it reads has changed |
 //! | `assemble` | program → the Fortran that is compiled |
@@ -82,6 +89,7 @@ pub mod format;
 pub mod gallery;
 mod gfortran;
 pub mod graph;
+mod library;
 mod names;
 mod pipeline;
 mod plan;
@@ -102,6 +110,7 @@ pub mod tools;
 pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;
+pub use library::Library;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
 /// What distinguishes this compiler from others: results of equal ones are equal.

@@ -23,6 +23,7 @@ mod drawing;
 mod error;
 mod files;
 mod lints;
+mod libraries;
 mod package_name;
 mod project;
 mod shell;

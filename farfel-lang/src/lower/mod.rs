@@ -23,6 +23,7 @@
 mod calls;
 mod compact;
 mod copies;
+mod elements;
 mod entries;
 mod explain;
 mod import;

@@ -5,7 +5,7 @@ use crate::callgraph::cycles;
 use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
-    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem, SpecKind,
+    AdItem, Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem, SpecKind,
     Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
 };
 use crate::lints::Lints;
@@ -388,6 +388,18 @@ fn one_loop(
             }
         }
         StmtKind::LogicalIf(_, inner) => one_loop(unit, inner, open, diagnostics),
+        StmtKind::Ad(block) => {
+            for item in block.opening.iter().chain(&block.closing) {
+                implied(item, &mut |var, span| check(var, span, open));
+            }
+            for item in &block.closing {
+                item.for_each_assign(&mut |a| {
+                    if let ExprKind::Var(s) = a.other.kind {
+                        check(s, a.other.span, open);
+                    }
+                });
+            }
+        }
         _ => {}
     }
     for b in stmt.blocks() {
@@ -395,6 +407,14 @@ fn one_loop(
     }
     if opened {
         open.pop();
+    }
+}
+
+/// Calls `f` with the variables of implied DOs and where these begin to count.
+fn implied(item: &AdItem, f: &mut dyn FnMut(SymId, Span)) {
+    if let AdItem::ImpliedDo(d) = item {
+        f(d.var, d.from.span);
+        d.items.iter().for_each(|i| implied(i, f));
     }
 }
 

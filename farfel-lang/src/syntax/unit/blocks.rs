@@ -125,6 +125,14 @@ impl Parser<'_> {
                         return;
                     }
                 }
+                if let Some(label) = label_of(st) {
+                    // A jump to here stays in the block: the closing comes after it.
+                    self.frame.push(Stmt {
+                        label: Some(label),
+                        kind: StmtKind::Continue,
+                        span,
+                    });
+                }
                 self.frame.close(None, closing, span);
             }
             kind => {
