@@ -29,6 +29,7 @@ mod explain;
 mod import;
 mod lift;
 mod naming;
+mod once;
 mod outline;
 mod passed;
 mod propagate;
@@ -146,6 +147,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                     &mut changed,
                     diagnostics,
                 );
+                once::once(program, &mut families, &mut changed, diagnostics);
                 recursion::mark(program, &families);
             }
             Stage::Prune => prune::prune(program, &roots),

@@ -58,11 +58,14 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
 /// around it, a copy to the family of the procedure that it is made for, every other one to
 /// itself.
 #[derive(Debug, Default)]
-pub(super) struct Families(HashMap<Name, Name>);
+pub(super) struct Families {
+    of: HashMap<Name, Name>,
+    captured: HashMap<Name, usize>,
+}
 
 impl Families {
     pub fn of<'a>(&'a self, unit: &'a Name) -> &'a Name {
-        self.0.get(unit).unwrap_or(unit)
+        self.of.get(unit).unwrap_or(unit)
     }
 
     /// Nothing was lifted or copied.
@@ -76,7 +79,16 @@ impl Families {
     }
 
     pub fn insert(&mut self, unit: Name, family: Name) {
-        self.0.insert(unit, family);
+        self.of.insert(unit, family);
+    }
+
+    /// How many arguments, the last ones, lifting has added to a unit.
+    pub fn captured(&self, unit: &Name) -> usize {
+        self.captured.get(unit).copied().unwrap_or(0)
+    }
+
+    pub fn set_captured(&mut self, unit: Name, count: usize) {
+        self.captured.insert(unit, count);
     }
 
     /// The family of a copy for these procedures.

@@ -20,7 +20,11 @@ use super::passed::Passed;
 use super::prune::reached;
 use super::state::share;
 use crate::callgraph::{CallGraph, UnitIndex};
+<<<<<<< HEAD
 use crate::diagnostic::{Diagnostic, any_errors};
+=======
+use crate::diagnostic::{Diagnostic, any_errors, rules};
+>>>>>>> main
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit, UnitKind, unused_name};
 use crate::source::Span;
@@ -275,6 +279,7 @@ impl Specializer<'_> {
             let found = Assigned::with_harmless_procedures(self.program);
             self.otherwise_assigned = Some(found);
         }
+        self.warn_of_parts(caller, &name, args);
         let slots = self.slots(caller, &self.program.units[target], args);
         let key = self.key(caller, name, args, &slots);
         let Some(copy) = self.copy_for(target, key, args, (caller, span)) else {
@@ -355,12 +360,18 @@ impl Specializer<'_> {
         self.taken.insert(name.clone());
         let family = self.families.of_copy(bound());
         self.families.insert(name.clone(), family);
+<<<<<<< HEAD
         self.holding.insert(name.clone(), holding);
         self.place_made.insert(name.clone(), self.made.len());
         self.made.push(Copy {
             name: name.clone(),
             ..record
         });
+=======
+        let captured = self.families.captured(&target_name);
+        self.families.set_captured(name.clone(), captured);
+        self.made.push((name.clone(), target_name.clone()));
+>>>>>>> main
         self.original.insert(name.clone(), root.clone());
         self.copies.insert(key.clone(), name.clone());
 
@@ -422,6 +433,8 @@ impl Specializer<'_> {
             self.taken.insert(name.clone());
             let family = self.families.of(copy).clone();
             self.families.insert(name.clone(), family);
+            let captured = self.families.captured(copy);
+            self.families.set_captured(name.clone(), captured);
             new.insert(copy.clone(), name);
         }
         let units = self.program.units.iter_mut();
