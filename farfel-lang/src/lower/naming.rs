@@ -70,12 +70,12 @@ impl Families {
 
     /// Nothing was lifted or copied.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.of.is_empty()
     }
 
     /// Was this unit lifted, or is it a copy?
     pub fn is_member(&self, unit: &Name) -> bool {
-        self.0.contains_key(unit)
+        self.of.contains_key(unit)
     }
 
     pub fn insert(&mut self, unit: Name, family: Name) {

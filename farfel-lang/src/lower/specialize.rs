@@ -20,11 +20,7 @@ use super::passed::Passed;
 use super::prune::reached;
 use super::state::share;
 use crate::callgraph::{CallGraph, UnitIndex};
-<<<<<<< HEAD
 use crate::diagnostic::{Diagnostic, any_errors};
-=======
-use crate::diagnostic::{Diagnostic, any_errors, rules};
->>>>>>> main
 use crate::effects::{Assigned, procedure_dummies};
 use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit, UnitKind, unused_name};
 use crate::source::Span;
@@ -350,6 +346,13 @@ impl Specializer<'_> {
             }
         }
         let record = self.record(target, key, used);
+        // Of the last arguments, which stand for what is captured, some are bound.
+        let first = (target.args.len()).saturating_sub(self.families.captured(&target_name));
+        let captured = key.1.iter().skip(first).map(|bound| match bound {
+            Some((_, slots)) => slots.iter().filter(|s| **s == Slot::New).count(),
+            None => 1,
+        });
+        let captured = captured.sum();
         let tag = self.tags.of_copy(bound());
         let key_of_count = (target_name.clone(), tag.clone());
         let number = self.counts.entry(key_of_count).or_default();
@@ -360,18 +363,13 @@ impl Specializer<'_> {
         self.taken.insert(name.clone());
         let family = self.families.of_copy(bound());
         self.families.insert(name.clone(), family);
-<<<<<<< HEAD
+        self.families.set_captured(name.clone(), captured);
         self.holding.insert(name.clone(), holding);
         self.place_made.insert(name.clone(), self.made.len());
         self.made.push(Copy {
             name: name.clone(),
             ..record
         });
-=======
-        let captured = self.families.captured(&target_name);
-        self.families.set_captured(name.clone(), captured);
-        self.made.push((name.clone(), target_name.clone()));
->>>>>>> main
         self.original.insert(name.clone(), root.clone());
         self.copies.insert(key.clone(), name.clone());
 
