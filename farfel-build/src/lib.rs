@@ -80,6 +80,7 @@ mod bind;
 mod border;
 pub mod cache;
 mod config;
+pub mod copies;
 mod error;
 mod facts;
 mod files;
@@ -261,11 +262,7 @@ pub fn expand(
         ExpandStage::Stage => Stage::Stage,
         ExpandStage::Final => return expand_final(read, config),
     };
-    let (program, _, report) =
-        {
-            let exports = read.exports.as_deref();
-            pipeline::lower_to(read.program, until, read.report, &read.lints, exports)?
-        };
+    let (program, _, report) = pipeline::lower_to(read, until, None)?;
     Ok((print(&program), report))
 }
 
@@ -340,6 +337,19 @@ pub fn storage(
     let read = read(files, config)?;
     let real = if config.real_kind == 8 { 8 } else { 4 };
     Ok((storage::Storage::of(&read.program, real), read.report))
+}
+
+/// Which subprograms are copied for the procedures that they get as arguments, for which
+/// calls, and which are not: of files or, without them, of the project.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find.
+pub fn explain_copies(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(copies::Copies, Report), Error> {
+    pipeline::explain(read(files, config)?)
 }
 
 /// The steps of a build, of files or, without them, of the project. The notes have the

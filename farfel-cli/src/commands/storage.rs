@@ -1,6 +1,6 @@
 //! `farfel storage`.
 
-use crate::args::{Storage, StorageFormat};
+use crate::args::{Storage, TextFormat};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{files, project};
@@ -18,8 +18,8 @@ pub fn run(args: &Storage, shell: &mut Shell) -> Result {
     let (storage, report) = farfel_build::storage(named, &config)?;
     files::show_warnings(&report, shell);
     let text = match args.format {
-        StorageFormat::Text => storage.text(),
-        StorageFormat::Json => storage.json(),
+        TextFormat::Text => storage.text(),
+        TextFormat::Json => storage.json(),
     };
     shell
         .out(&text)
