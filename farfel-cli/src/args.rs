@@ -158,7 +158,7 @@ pub enum Vcs {
 }
 
 /// What cargo understands too and is handed on to it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct CargoOptions {
     /// The project's Cargo.toml
     #[arg(long, value_name = "PATH", help_heading = "Project")]
@@ -365,6 +365,18 @@ pub struct Expand {
     /// After which stage: parse, lift, specialize, prune, outline, stage or final
     #[arg(long, value_name = "STAGE", default_value = "final")]
     pub stage: ExpandStage,
+    /// Instead of the program: which call made which copy of a subprogram, and why
+    #[arg(long, conflicts_with = "stage")]
+    pub explain: bool,
+    /// With --explain, as what: text or json
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        requires = "explain"
+    )]
+    #[arg(hide_possible_values = true)]
+    pub format: TextFormat,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -469,7 +481,7 @@ pub struct View {
     /// As what: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     #[arg(hide_possible_values = true)]
-    pub format: ViewFormat,
+    pub format: TextFormat,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -477,7 +489,7 @@ pub struct View {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ViewFormat {
+pub enum TextFormat {
     Text,
     Json,
 }

@@ -1,6 +1,6 @@
 //! `farfel intents`, and what the other tables need as well.
 
-use crate::args::{Intents, View, ViewFormat};
+use crate::args::{Intents, View, TextFormat};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{files, project};
@@ -10,23 +10,23 @@ use std::path::PathBuf;
 /// Prints what procedures do with their arguments and with COMMON.
 pub fn run(args: &Intents, shell: &mut Shell) -> Result {
     let (named, config) = program(&args.view)?;
-    let (intents, report) = farfel_build::intents(named, &config)?;
+    let (intents, report) = farfel_build::intents(named.as_deref(), &config)?;
     files::show_warnings(&report, shell);
     let text = match args.view.format {
-        ViewFormat::Text => intents.text(),
-        ViewFormat::Json => intents.json(),
+        TextFormat::Text => intents.text(),
+        TextFormat::Json => intents.json(),
     };
     print(&text, shell)
 }
 
 /// The files that are named, if any are, and the settings.
-pub(super) fn program(view: &View) -> Result<(Option<&[PathBuf]>, Config)> {
+pub(super) fn program(view: &View) -> Result<(Option<Vec<PathBuf>>, Config)> {
     if view.files.is_empty() {
-        return Ok((None, project::config(&view.project)?));
+        return project::program_or_package(&view.project);
     }
     files::readable(&view.files)?;
     let config = files::config(&view.files, &view.file_options, false)?;
-    Ok((Some(&view.files), config))
+    Ok((Some(view.files.clone()), config))
 }
 
 /// Writes a table to standard output.

@@ -1,7 +1,7 @@
 //! `farfel storage`.
 
 use super::intents;
-use crate::args::{Storage, ViewFormat};
+use crate::args::{Storage, TextFormat};
 use crate::error::Result;
 use crate::files;
 use crate::shell::Shell;
@@ -9,11 +9,11 @@ use crate::shell::Shell;
 /// Prints where the variables of a program lie in COMMON and EQUIVALENCE.
 pub fn run(args: &Storage, shell: &mut Shell) -> Result {
     let (named, config) = intents::program(&args.view)?;
-    let (storage, report) = farfel_build::storage(named, &config)?;
+    let (storage, report) = farfel_build::storage(named.as_deref(), &config)?;
     files::show_warnings(&report, shell);
     let text = match args.view.format {
-        ViewFormat::Text => storage.text(),
-        ViewFormat::Json => storage.json(),
+        TextFormat::Text => storage.text(),
+        TextFormat::Json => storage.json(),
     };
     intents::print(&text, shell)
 }

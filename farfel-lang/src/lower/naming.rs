@@ -68,6 +68,16 @@ impl Families {
         self.of.get(unit).unwrap_or(unit)
     }
 
+    /// Nothing was lifted or copied.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Was this unit lifted, or is it a copy?
+    pub fn is_member(&self, unit: &Name) -> bool {
+        self.of.contains_key(unit)
+    }
+
     pub fn insert(&mut self, unit: Name, family: Name) {
         self.of.insert(unit, family);
     }
@@ -133,7 +143,8 @@ fn is_short(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
 }
 
-fn text(procedure: &Constant) -> Name {
+/// What a procedure is called.
+pub(super) fn text(procedure: &Constant) -> Name {
     match procedure {
         Constant::Global(name) => name.clone(),
         Constant::Intrinsic(name) => Name::from(*name),
