@@ -214,6 +214,8 @@ pub mod rules {
             "A nested subprogram is passed to a procedure whose text is not known, so that no copy can be made that takes its surroundings along.";
         ENDLESS_SPECIALIZATION = "F0203", "endless-specialization",
             "A procedure passes itself on in ever larger closures, so that the copies would never end.";
+        SHARED_ARGUMENT = "F0204", "shared-argument", Warn,
+            "A nested subprogram uses a variable of its surroundings, and gets it, a part of it or something that shares its storage as an argument, too. Where it assigns one of the two, Fortran forbids that, in nested subprograms as elsewhere. A variable that is passed as a whole, with the same type and shape, becomes one variable; in all other cases a compiler may keep the value under one name when it changes under the other.";
         AD_NOT_DIFFERENTIABLE = "F0301", "not-differentiable",
             "Only REAL, DOUBLE PRECISION and COMPLEX variables have tangents and cotangents.";
         AD_NOT_COMPUTED = "F0302", "not-computed",

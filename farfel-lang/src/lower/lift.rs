@@ -55,7 +55,12 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
         }
     }
     let alone: Vec<bool> = order.iter().map(|n| forest.stands_alone(*n)).collect();
-    let families = forest.families();
+    let mut families = forest.families();
+    for (node, captured) in forest.nodes.iter().zip(&captured) {
+        if !captured.is_empty() {
+            families.set_captured(node.name.clone(), captured.len());
+        }
+    }
     let mut units: Vec<Option<Unit>> = forest.nodes.into_iter().map(|n| Some(n.unit)).collect();
     program.units = order.into_iter().filter_map(|n| units[n].take()).collect();
     for (unit, alone) in program.units.iter_mut().zip(alone) {
