@@ -13,7 +13,7 @@ use crate::plan::recorder::Recorder;
 use crate::plan::shelf::Shelf;
 use crate::plan::workers::Workers;
 use crate::timings::From;
-use crate::{Config, Error, Report, ad, archive, files, render, sources, toolchain};
+use crate::{Config, Error, Report, ad, archive, files, library, render, sources, toolchain};
 use farfel_lang::Severity;
 use farfel_lang::diagnostic::Level;
 use farfel_lang::effects::Assigned;
@@ -214,6 +214,7 @@ impl Build {
         }
         config.apply_environment(&|name| env::var(name).ok())?;
         config.check()?;
+        config.libraries = library::of_environment()?;
         build(&config, &out, directives)
     }
 }
@@ -231,6 +232,13 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     if found.directories.is_empty() && found.files.is_empty() {
         // A directory that comes later is seen only so.
         cargo.watch(&config.root);
+    }
+    if env::var_os("CARGO_MANIFEST_LINKS").is_some() {
+        let description = library::describe(config, &found.files, out)?;
+        cargo.add(
+            "metadata",
+            format!("{}={}", library::KEY, description.display()),
+        );
     }
     let mut included = Vec::new();
     let step = recorder.begin("parse", "sources", 0);

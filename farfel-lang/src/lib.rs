@@ -35,6 +35,7 @@ pub mod intrinsics;
 pub mod ir;
 pub mod lints;
 pub mod lower;
+pub mod packages;
 pub mod print;
 pub mod resolve;
 pub mod source;

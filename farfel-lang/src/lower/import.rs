@@ -93,7 +93,7 @@ impl<'a> Import<'a> {
         let class = match theirs.class {
             Class::Parameter(e) => Class::Parameter(Box::new(self.expr(to, *e))),
             Class::StatementFunction(dummies, e) => {
-                let dummies = dummies.into_iter().map(|d| self.symbol(to, d)).collect();
+                let dummies = dummies.into_iter().map(|d| self.dummy(to, d)).collect();
                 Class::StatementFunction(dummies, Box::new(self.expr(to, *e)))
             }
             Class::Namelist(members) => {
@@ -121,6 +121,15 @@ impl<'a> Import<'a> {
             to.declare(ours);
         }
         ours
+    }
+
+    /// A dummy of a statement function. It may be a variable or argument as well, in the unit
+    /// that it comes from; where it goes to, its name and type are all that counts.
+    fn dummy(&mut self, to: &mut Unit, id: SymId) -> SymId {
+        match self.map.get(&id) {
+            Some(known) => *known,
+            None => self.add(to, id, Place::Local),
+        }
     }
 
     /// An expression, with its names replaced.
@@ -174,9 +183,12 @@ pub(super) fn variables_needed(
             Class::Parameter(e) => look(e),
             Class::Namelist(members) => open.extend(members),
             Class::StatementFunction(dummies, e) => {
-                look(e);
-                // The dummies are names of their own, not variables.
-                seen.extend(dummies);
+                // In its definition the dummies are names of their own, not variables.
+                e.for_each_symbol(&mut |s| {
+                    if !dummies.contains(&s) {
+                        open.push(s);
+                    }
+                });
             }
             Class::Variable => {
                 for d in &s.dims {

@@ -58,15 +58,37 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
 /// around it, a copy to the family of the procedure that it is made for, every other one to
 /// itself.
 #[derive(Debug, Default)]
-pub(super) struct Families(HashMap<Name, Name>);
+pub(super) struct Families {
+    of: HashMap<Name, Name>,
+    captured: HashMap<Name, usize>,
+}
 
 impl Families {
     pub fn of<'a>(&'a self, unit: &'a Name) -> &'a Name {
-        self.0.get(unit).unwrap_or(unit)
+        self.of.get(unit).unwrap_or(unit)
+    }
+
+    /// Nothing was lifted or copied.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Was this unit lifted, or is it a copy?
+    pub fn is_member(&self, unit: &Name) -> bool {
+        self.of.contains_key(unit)
     }
 
     pub fn insert(&mut self, unit: Name, family: Name) {
-        self.0.insert(unit, family);
+        self.of.insert(unit, family);
+    }
+
+    /// How many arguments, the last ones, lifting has added to a unit.
+    pub fn captured(&self, unit: &Name) -> usize {
+        self.captured.get(unit).copied().unwrap_or(0)
+    }
+
+    pub fn set_captured(&mut self, unit: Name, count: usize) {
+        self.captured.insert(unit, count);
     }
 
     /// The family of a copy for these procedures.
@@ -121,7 +143,8 @@ fn is_short(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
 }
 
-fn text(procedure: &Constant) -> Name {
+/// What a procedure is called.
+pub(super) fn text(procedure: &Constant) -> Name {
     match procedure {
         Constant::Global(name) => name.clone(),
         Constant::Intrinsic(name) => Name::from(*name),
