@@ -11,7 +11,7 @@
 // The table is what this program is for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use farfel_benches::own_time;
+use farfel_benches::{exit_code, own_time};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, Layout, Loader, count_statements, parse};
 use farfel_lang::{Sources, diagnostic::any_errors, ir::Program};
@@ -57,19 +57,7 @@ fn main() -> ExitCode {
         Some("--bench") => bench(),
         _ => trial(),
     };
-    match outcome {
-        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
-        Ok(faults) => {
-            for fault in faults {
-                eprintln!("{fault}");
-            }
-            ExitCode::FAILURE
-        }
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(outcome)
 }
 
 /// The same folder as that of the tests.

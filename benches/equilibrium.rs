@@ -12,7 +12,7 @@
 // The table is what this program is for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use farfel_benches::{Run, run, take_turns};
+use farfel_benches::{Run, exit_code, run, take_turns};
 use farfel_build::{Config, build_program, toolchain};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -65,19 +65,7 @@ fn main() -> ExitCode {
     } else {
         check()
     };
-    match outcome {
-        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
-        Ok(faults) => {
-            for fault in faults {
-                eprintln!("{fault}");
-            }
-            ExitCode::FAILURE
-        }
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(outcome)
 }
 
 /// Times everything and prints the table. Returns what is not as it should be.

@@ -13,7 +13,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_ad::{Builtin, differentiate_all};
-use farfel_benches::own_time;
+use farfel_benches::{exit_code, own_time};
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources, print, resolve::resolve};
@@ -47,19 +47,7 @@ fn main() -> ExitCode {
     } else {
         passes(&source(2)).map(|_| Vec::new())
     };
-    match outcome {
-        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
-        Ok(faults) => {
-            for fault in faults {
-                eprintln!("{fault}");
-            }
-            ExitCode::FAILURE
-        }
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(outcome)
 }
 
 /// Times everything and prints the table. Returns what is not as it should be.

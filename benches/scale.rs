@@ -14,7 +14,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::generate::{Generated, Project};
-use farfel_benches::own_time;
+use farfel_benches::{exit_code, own_time};
 use farfel_lang::ir::Program;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::syntax::{NoIncludes, parse};
@@ -43,19 +43,7 @@ fn main() -> ExitCode {
     } else {
         steps(&Project::new(2_000, 20).generate(), 20).map(|_| Vec::new())
     };
-    match outcome {
-        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
-        Ok(faults) => {
-            for fault in faults {
-                eprintln!("{fault}");
-            }
-            ExitCode::FAILURE
-        }
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(outcome)
 }
 
 fn bench() -> Result<Vec<String>, Failure> {

@@ -10,9 +10,23 @@ pub mod generate;
 use nix::sys::resource::{UsageWho, getrusage};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
+
+/// What a benchmark ends with when it has found these faults or could not run: each of them on
+/// standard error, and 0 without faults, 1 with some, 2 if it could not run.
+pub fn exit_code(outcome: Result<Vec<String>, Box<dyn std::error::Error>>) -> ExitCode {
+    let (faults, code) = match outcome {
+        Ok(faults) if faults.is_empty() => (faults, ExitCode::SUCCESS),
+        Ok(faults) => (faults, ExitCode::FAILURE),
+        Err(e) => (vec![e.to_string()], ExitCode::from(2)),
+    };
+    for fault in faults {
+        let _ = writeln!(std::io::stderr(), "{fault}");
+    }
+    code
+}
 
 /// Why a program could not be timed.
 #[derive(Debug, thiserror::Error)]

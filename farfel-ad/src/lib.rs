@@ -20,6 +20,12 @@
 //! | [`tapenade`] | one of them: Tapenade |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
 /// The version of this crate. Another version may make another program of the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -184,11 +184,38 @@ fn lost_derivatives() {
       DOUBLE PRECISION F, X
       K = X*10
       L = INT(X)
-      F = K*X + L
+      F = K*X + L + NEXT(X)
+      END
+      FUNCTION NEXT(X)
+      DOUBLE PRECISION X
+      IF (X .GT. 3) THEN
+        NEXT = INT(X)
+      ELSE
+        NEXT = X + 1
+      END IF
       END
 ";
     let (_, warnings) = support::expand_warning(text.trim_start_matches('\n')).unwrap();
-    assert_snapshot!(warnings, @"F0307 12:7 the derivative ends here: K is an INTEGER");
+    assert_snapshot!(warnings, @r"
+    F0307 12:7 the derivative ends here: K is an INTEGER
+    F0307 21:9 the derivative ends here: NEXT is an INTEGER
+    ");
+}
+
+/// Which variables input by NAMELIST assigns, only the input tells.
+#[test]
+fn namelist_input() {
+    let text = "
+      SUBROUTINE MAIN(X, D)
+      NAMELIST /GROUP/ X, Z
+      ADF(X)
+      READ (5, NML=GROUP)
+      Y = X*Z
+      END ADF(D = TANGENT(Y))
+      END
+";
+    let errors = support::expand(text.trim_start_matches('\n')).unwrap_err();
+    assert_snapshot!(errors, @"F0305 4:7 X keeps its derivative or loses it, as the input decides");
 }
 
 #[test]

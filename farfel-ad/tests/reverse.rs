@@ -308,31 +308,7 @@ fn input_and_output_happen_once() {
 #[test]
 fn input_happens_once() {
     check(
-        "
-      PROGRAM P
-      REAL A(2)
-      CHARACTER*8 C
-      OPEN (10, STATUS='SCRATCH')
-      WRITE (10, '(A)') '2.5', '4 5', '0.25'
-      REWIND 10
-      X = 3
-      A(1) = 0
-      A(2) = 0
-      ADR(Y)
-      READ (10, '(A)') C
-      READ (C, *) B
-      IF (B .GT. 0) READ (10, *) (A(I), I = 1, 2)
-      Y = X*B*A(2)
-      END ADR(G = COTANGENT(X))
-      READ (10, *) Z
-      PRINT *, 'g', G, 12.5
-      PRINT *, 'y', Y, 37.5
-      PRINT *, 'b', B, 2.5
-      PRINT *, 'a1', A(1), 4.0
-      PRINT *, 'a2', A(2), 5.0
-      PRINT *, 'z', Z, 0.25
-      END
-",
+        include_str!("support/reads_once.ff"),
         "
       SUBROUTINE P_ADR1_G1(X, XB, A, AB, B, BB, C, I, Y, YB)
       REAL A(2), AB(2)

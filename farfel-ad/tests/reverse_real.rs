@@ -150,31 +150,10 @@ fn reverse_over_forward() {
 /// What the block reads is there for the adjoint, which reads nothing.
 #[test]
 fn input_happens_once() {
-    check(
-        "
-      PROGRAM P
-      REAL A(2)
-      CHARACTER*8 C
-      OPEN (10, STATUS='SCRATCH')
-      WRITE (10, '(A)') '2.5', '4 5', '0.25'
-      REWIND 10
-      X = 3
-      A(1) = 0
-      A(2) = 0
-      ADR(Y)
-      READ (10, '(A)') C
-      READ (C, *) B
-      IF (B .GT. 0) READ (10, *) (A(I), I = 1, 2)
-      Y = X*B*A(2)
-      END ADR(G = COTANGENT(X))
-      READ (10, *) Z
-      PRINT *, 'g', G, 12.5
-      PRINT *, 'y', Y, 37.5
-      PRINT *, 'b', B, 2.5
-      PRINT *, 'z', Z, 0.25
-      END
-",
-        &[],
-        1e-6,
-    );
+    check(include_str!("support/reads_once.ff"), &[], 1e-6);
+}
+
+#[test]
+fn every_form_of_adr() {
+    check(include_str!("blocks/adr_forms.ff"), &[], 1e-5);
 }

@@ -104,8 +104,10 @@ pub(crate) fn fixed_form(statement: &str) -> String {
     let mut rest = statement;
     let mut start = "      ";
     while rest.len() > 66 {
+        let widest = (0..=66).rev().find(|i| rest.is_char_boundary(*i));
+        let full = widest.unwrap_or(0);
         // After a comma where there is one; a break is allowed anywhere.
-        let at = rest[..66].rfind(", ").map_or(66, |i| i + 2);
+        let at = rest[..full].rfind(", ").map_or(full, |i| i + 2);
         let (line, after) = rest.split_at(at);
         let _ = writeln!(lines, "{start}{}", line.trim_end());
         (rest, start) = (after, "     +");

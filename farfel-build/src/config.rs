@@ -1,6 +1,6 @@
 //! Settings: from `Cargo.toml`, from the builder, from the environment.
 
-use crate::Error;
+use crate::{Error, Library};
 use farfel_lang::diagnostic::Level;
 use farfel_lang::lints::Lints;
 use farfel_lang::syntax::{Form, Layout, ReadOptions};
@@ -50,6 +50,9 @@ pub struct Config {
     pub debug_lines: bool,
     /// `exports`: the subprograms that Rust can call. Without it: all that can be.
     pub exports: Option<Vec<String>>,
+    /// `max-copies`: how many copies of one subprogram there may be for the procedures that it
+    /// gets as arguments. Without it [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
+    pub max_copies: Option<usize>,
     /// `flags`: more flags for the Fortran compiler.
     pub flags: Vec<String>,
     /// `include`: directories in which INCLUDE looks after that of the including file. They
@@ -74,6 +77,11 @@ pub struct Config {
     /// are shown so far. `farfel explain` lists them. `FARFEL_LINTS` has the same as
     /// `unused-variable=allow,warnings=deny`.
     pub lints: Lints,
+    /// The libraries that the package uses: those of its dependencies that have Farfel sources
+    /// and a `links` key. No setting: cargo says which they are.
+    pub libraries: Vec<Library>,
+    /// What stands before the names of files in messages, in place of [`Config::root`].
+    pub shown_as: Option<String>,
 }
 
 /// `[package.metadata.farfel.tapenade]` and `[….adifor]`: an AD tool that is a program of its
@@ -158,6 +166,7 @@ impl Default for Config {
             defines: Vec::new(),
             debug_lines: false,
             exports: None,
+            max_copies: None,
             flags: Vec::new(),
             include: Vec::new(),
             opt_level: None,
@@ -166,6 +175,8 @@ impl Default for Config {
             fc: None,
             install: false,
             lints: Lints::default(),
+            libraries: Vec::new(),
+            shown_as: None,
         }
     }
 }
@@ -228,6 +239,7 @@ struct Settings {
     defines: Option<Vec<String>>,
     debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
+    max_copies: Option<usize>,
     flags: Option<Vec<String>>,
     include: Option<Vec<PathBuf>>,
     opt_level: Option<OptLevel>,
@@ -334,6 +346,7 @@ impl Config {
             defines,
             debug_lines,
             exports,
+            max_copies,
             flags,
             include,
             opt_level,
@@ -353,6 +366,7 @@ impl Config {
         self.preprocess = preprocess.unwrap_or(false);
         self.defines = defines.unwrap_or_default();
         self.exports = exports;
+        self.max_copies = max_copies;
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
         self.opt_level = opt_level.map(|o| match o {
@@ -539,13 +553,14 @@ mod tests {
     fn settings_are_read() {
         let c = load(
             "sources = ['numerics', 'a b.f']\nreal-kind = 8\nform = 'free'\nexports = ['eqlbrm']\n\
+             max-copies = 40\n\
              flags = ['-fcheck=all']\ninclude = ['inc']\nopt-level = 3\nsave-all = true",
         )
         .unwrap();
         assert_eq!((c.name.as_str(), c.version.as_str()), ("demo", "0.3.1"));
         assert_eq!(c.sources.unwrap()[1], PathBuf::from("a b.f"));
         assert_eq!((c.real_kind, c.form), (8, Some(Form::Free)));
-        assert_eq!(c.exports.unwrap(), ["eqlbrm"]);
+        assert_eq!((c.exports.unwrap(), c.max_copies), (vec!["eqlbrm".to_owned()], Some(40)));
         assert_eq!(c.opt_level.as_deref(), Some("3"));
         assert!(c.save_all && !c.install);
     }

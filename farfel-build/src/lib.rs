@@ -20,7 +20,14 @@
 //!
 //! Every `.ff`, `.f`, `.for`, `.f77` and `.f90` file under `src` and `fortran` then is a part of one
 //! library, and `farfel_runtime::include_bindings!()` brings its subprograms into Rust.
-//! [`Config`] lists the settings, [`Build`] changes them in `build.rs`.
+//! [`Config`] lists the settings, [`Build`] changes them in `build.rs`. What programs in Farfel
+//! look like, [`gallery`] shows.
+//!
+//! # Libraries
+//!
+//! A package with a `links` key in its `Cargo.toml` is a library: packages that depend on it can
+//! call its subprograms in Farfel, and differentiate them ([`Library`]). Its build script says
+//! so to cargo, which hands it on as `DEP_…_FARFEL_LIBRARY`.
 //!
 //! # The way of the data
 //!
@@ -29,6 +36,7 @@
 //! | `sources` | directories → files and their text |
 //! | `preprocess` | text with lines for a preprocessor → text with line markers |
 //! | `pipeline` | text → a lowered program, and the derivatives that it asks for |
+//! | `library` | what cargo says of dependencies → their subprograms in the program |
 //! | `ad` | settings → the AD tool, with its runs remembered |
 //! | `plan` | lowered program → object files, each made only when what it reads has changed |
 //! | `assemble` | program → the Fortran that is compiled |
@@ -60,6 +68,11 @@
 //! **Invariant:** this crate owns every process and every file; `farfel-lang` and
 //! `farfel-ad` start and open none.
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
 // The examples show whole build scripts.
 #![allow(clippy::needless_doctest_main)]
 
@@ -71,12 +84,17 @@ mod border;
 pub mod cache;
 mod codec;
 mod config;
+pub mod copies;
 mod error;
 mod facts;
 mod files;
 pub mod format;
+#[cfg(doc)]
+pub mod gallery;
 mod gfortran;
 pub mod graph;
+pub mod intents;
+mod library;
 mod names;
 mod pipeline;
 mod plan;
@@ -98,6 +116,7 @@ pub mod tools;
 pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;
+pub use library::Library;
 pub use render::Report;
 pub use script::{Build, Built, compile, try_compile};
 /// What distinguishes this compiler from others: results of equal ones are equal.
@@ -115,6 +134,7 @@ pub use stage::{ExpandStage, UnknownStage};
 
 use cache::Cache;
 use facts::Facts;
+use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::UnitKind;
 use farfel_lang::lower::Stage;
@@ -137,10 +157,40 @@ use timings::Timings;
 ///
 /// [`Error::Diagnostics`] when there are faults, [`Error::Io`] when a file cannot be read.
 pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
+    check_for(files, Goal::Program, config)
+}
+
+/// Like [`check`] for the main program in the first of the files: those in others are left out.
+///
+/// # Errors
+///
+/// Those of [`check`].
+pub fn check_main(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
+    check_for(files, Goal::First, config)
+}
+
+fn check_for(files: &[PathBuf], goal: Goal, config: &Config) -> Result<Report, Error> {
     config.check()?;
-    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let read = pipeline::read(files, config, goal, &mut Vec::new())?;
     let staged = pipeline::stage(read, None)?;
     check_derivatives(&staged, config)
+}
+
+/// Those of the files that have a main program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
+pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for file in files {
+        let only = std::slice::from_ref(file);
+        let (program, _) = pipeline::parse(only, config, &mut Sources::new(), &mut Vec::new())?;
+        if has_main(&program) {
+            found.push(file.clone());
+        }
+    }
+    Ok(found)
 }
 
 fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> {
@@ -218,8 +268,7 @@ pub fn expand(
         ExpandStage::Stage => Stage::Stage,
         ExpandStage::Final => return expand_final(read, config),
     };
-    let (program, _, report) =
-        pipeline::lower_to(read.program, until, read.report, &read.lints, None)?;
+    let (program, _, report) = pipeline::lower_to(read, until, None)?;
     Ok((print(&program), report))
 }
 
@@ -297,6 +346,34 @@ pub fn storage(
     Ok((storage::Storage::of(&read.program, real), read.report))
 }
 
+/// What procedures do with their arguments and with COMMON, of files or, without them, of the
+/// project, as they are written.
+///
+/// # Errors
+///
+/// Those of [`storage()`].
+pub fn intents(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(intents::Intents, Report), Error> {
+    let read = read(files, config)?;
+    let real = if config.real_kind == 8 { 8 } else { 4 };
+    Ok((intents::Intents::of(&read.program, real), read.report))
+}
+
+/// Which subprograms are copied for the procedures that they get as arguments, for which
+/// calls, and which are not: of files or, without them, of the project.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find.
+pub fn explain_copies(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(copies::Copies, Report), Error> {
+    pipeline::explain(read(files, config)?)
+}
+
 /// The steps of a build, of files or, without them, of the project. The notes have the
 /// beginning of a hash of all sources that the step depends on: as long as it stays,
 /// so does what the step makes.
@@ -364,10 +441,33 @@ pub fn build_program(
     out: &Path,
     config: &Config,
 ) -> Result<BuiltProgram, Error> {
+    build_for(files, Goal::Program, out, config)
+}
+
+/// Like [`build_program`] for the main program in the first of the files: those in others are
+/// left out.
+///
+/// # Errors
+///
+/// Those of [`build_program`].
+pub fn build_main(
+    files: &[PathBuf],
+    out: &Path,
+    config: &Config,
+) -> Result<BuiltProgram, Error> {
+    build_for(files, Goal::First, out, config)
+}
+
+fn build_for(
+    files: &[PathBuf],
+    goal: Goal,
+    out: &Path,
+    config: &Config,
+) -> Result<BuiltProgram, Error> {
     config.check()?;
     let recorder = Recorder::new();
     let step = recorder.begin("parse", "sources", 0);
-    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let read = pipeline::read(files, config, goal, &mut Vec::new())?;
     recorder.end(step, timings::From::Ran);
     if !has_main(&read.program) {
         return Err(Error::NoMainProgram);

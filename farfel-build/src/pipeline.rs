@@ -1,12 +1,13 @@
 //! From source files to the program that is compiled: parse, resolve, lower,
 //! differentiate.
 
+use crate::copies::Copies;
 use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
 use crate::preprocess::{self, Outcome};
 use crate::reading::parse_all;
 use crate::sources::{self, Includes};
-use crate::{Config, Error, Report};
+use crate::{Config, Error, Report, library};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Program, Request, UnitKind};
@@ -15,6 +16,7 @@ use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::syntax::{Parsed, ReadOptions};
 use farfel_lang::{Diagnostic, Sources};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// What a program is made for.
@@ -24,6 +26,8 @@ pub(crate) enum Goal {
     Library,
     /// To be run: as it is.
     Program,
+    /// To be run, from the main program in the first file: others are left out.
+    First,
 }
 
 /// A program that was read and checked.
@@ -36,6 +40,24 @@ pub(crate) struct Read {
     pub written: Vec<Written>,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
+    /// What must stay callable where settings do not say it. `None` where all may, for there are
+    /// no libraries.
+    pub exports: Option<Vec<String>>,
+    /// How many copies of one subprogram there may be, if the settings say it.
+    pub most_copies: Option<usize>,
+    /// There is more of the program elsewhere.
+    pub part: bool,
+}
+
+impl Read {
+    fn options(&self, exports: Option<&[String]>) -> Options {
+        let exports = exports.or(self.exports.as_deref());
+        Options {
+            exports: exports.map(|l| l.iter().map(|n| n.to_ascii_uppercase().into()).collect()),
+            most_copies: self.most_copies,
+            part: self.part,
+        }
+    }
 }
 
 /// A top-level subprogram as the user wrote it.
@@ -60,59 +82,48 @@ pub(crate) fn read(
     included: &mut Vec<PathBuf>,
 ) -> Result<Read, Error> {
     let mut sources = Sources::new();
-    let mut includes = Includes::new(config);
-    let mut texts = Vec::new();
-    for path in files {
-        let text = sources::read(path).map_err(Error::io(path))?;
-        let name = sources::shown(config, path);
-        includes.add_source(&name, path);
-        let form = sources::form(path, &text, config);
-        let options = ReadOptions {
-            form: Some(form),
-            ..config.read_options()
-        };
-        let id = sources.add(name, text);
-        texts.push(
-            match preprocess::run(path, id, form, &mut sources, &mut includes, config)? {
-                Outcome::Plain => Ok((id, options)),
-                Outcome::Done(id) => Ok((id, options)),
-                Outcome::Faults(diagnostics) => Err(diagnostics),
-            },
-        );
-    }
-    let readable: Vec<_> = texts.iter().flatten().copied().collect();
-    let mut parsed = parse_all(&readable, &mut sources, &mut includes).into_iter();
-    included.extend(includes.reached.iter().cloned());
-    let mut program = Program::default();
-    let mut diagnostics = Vec::new();
-    for (path, text) in files.iter().zip(texts) {
-        let nothing = |diagnostics| Parsed {
-            program: Program::default(),
-            diagnostics,
-        };
-        let file = text.map_or_else(nothing, |_| {
-            parsed.next().unwrap_or_else(|| nothing(Vec::new()))
-        });
-        // A file that another one includes is a part of that one, whatever its name ends
-        // in.
-        if !includes.is_reached(path) || files.len() == 1 {
-            program.units.extend(file.program.units);
-            diagnostics.extend(file.diagnostics);
-        }
-    }
+    let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
     let mut left_out = Vec::new();
-    if goal == Goal::Library {
+    let first = files.first().map(|f| sources::shown(config, f));
+    if goal != Goal::Program {
         program.units.retain(|u| {
-            let main = u.kind == UnitKind::Program;
+            let of = || sources.get(u.span.file).map(|f| &f.name);
+            let main =
+                u.kind == UnitKind::Program && (goal == Goal::Library || of() != first.as_ref());
             if main {
                 left_out.push(u.name.clone());
             }
             !main
         });
     }
-    let mut read = resolve(program, diagnostics, sources, config)?;
+    let own: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    let mut lints = strict(config, &sources);
+    if !config.libraries.is_empty() {
+        let count = sources.iter().count();
+        diagnostics.extend(library::add(&mut program, config, &mut sources, included)?);
+        // Whoever wrote a library has seen its warnings.
+        let theirs = sources.iter().skip(count);
+        theirs.for_each(|(id, _)| lints.quiet_in(id));
+    }
+    let mut read = resolve(program, diagnostics, sources, lints, config)?;
     read.left_out = left_out;
+    read.written.retain(|w| own.contains(&w.name));
+    let mut units = read.program.units.iter();
+    let is_library = !units.any(|u| u.kind == UnitKind::Program);
+    read.exports = (is_library && !config.libraries.is_empty()).then(|| exports(&read.written));
     Ok(read)
+}
+
+/// The settings for warnings, where they depend on the kind of source.
+pub(crate) fn strict(config: &Config, sources: &Sources) -> Lints {
+    let mut lints = config.lints.clone();
+    for (id, file) in sources.iter() {
+        let extension = Path::new(&file.name).extension();
+        if extension.is_some_and(|e| e.eq_ignore_ascii_case("ff")) {
+            lints.strict_in(id);
+        }
+    }
+    lints
 }
 
 /// Resolves a program that was parsed from files of `sources`; `diagnostics` is what was said of
@@ -125,17 +136,11 @@ pub(crate) fn resolve(
     mut program: Program,
     mut diagnostics: Vec<Diagnostic>,
     sources: Sources,
+    lints: Lints,
     config: &Config,
 ) -> Result<Read, Error> {
-    let mut lints = config.lints.clone();
-    for (id, file) in sources.iter() {
-        let extension = Path::new(&file.name).extension();
-        if extension.is_some_and(|e| e.eq_ignore_ascii_case("ff")) {
-            lints.strict_in(id);
-        }
-    }
     // What is wrong with the comments is found again where names are resolved.
-    (lints, _) = lints.within(&program);
+    let (lints, _) = lints.within(&program);
     lints.apply(&mut diagnostics);
     let found = match any_errors(&diagnostics) {
         true => resolve_readable(&mut program, &diagnostics, &lints),
@@ -158,61 +163,102 @@ pub(crate) fn resolve(
         report,
         written,
         left_out: Vec::new(),
+        exports: None,
+        most_copies: config.max_copies,
+        part: false,
     })
+}
+
+/// What is kept for callers from outside where settings do not say it: all that can be called from
+/// there; where nothing can, everything.
+fn exports(written: &[Written]) -> Vec<String> {
+    let all = written.iter().all(|w| w.takes_procedures);
+    let kept = written.iter().filter(|w| all || !w.takes_procedures);
+    kept.map(|w| w.name.to_string()).collect()
+}
+
+/// Parses files into one program, whose names are not resolved yet.
+pub(crate) fn parse(
+    files: &[PathBuf],
+    config: &Config,
+    sources: &mut Sources,
+    included: &mut Vec<PathBuf>,
+) -> Result<(Program, Vec<Diagnostic>), Error> {
+    let mut includes = Includes::new(config);
+    let mut texts = Vec::new();
+    for path in files {
+        let text = sources::read(path).map_err(Error::io(path))?;
+        let name = sources::shown(config, path);
+        includes.add_source(&name, path);
+        let form = sources::form(path, &text, config);
+        let options = ReadOptions {
+            form: Some(form),
+            ..config.read_options()
+        };
+        let id = sources.add(name, text);
+        texts.push(
+            match preprocess::run(path, id, form, sources, &mut includes, config)? {
+                Outcome::Plain => Ok((id, options)),
+                Outcome::Done(id) => Ok((id, options)),
+                Outcome::Faults(diagnostics) => Err(diagnostics),
+            },
+        );
+    }
+    let readable: Vec<_> = texts.iter().flatten().copied().collect();
+    let mut parsed = parse_all(&readable, sources, &mut includes).into_iter();
+    included.extend(includes.reached.iter().cloned());
+    let mut program = Program::default();
+    let mut diagnostics = Vec::new();
+    for (path, text) in files.iter().zip(texts) {
+        let nothing = |diagnostics| Parsed {
+            program: Program::default(),
+            diagnostics,
+        };
+        let file = text.map_or_else(nothing, |_| {
+            parsed.next().unwrap_or_else(|| nothing(Vec::new()))
+        });
+        // A file that another one includes is a part of that one, whatever its name ends
+        // in.
+        if !includes.is_reached(path) || files.len() == 1 {
+            program.units.extend(file.program.units);
+            diagnostics.extend(file.diagnostics);
+        }
+    }
+    Ok((program, diagnostics))
 }
 
 /// Lowers a program to a stage. `exports` are the subprograms that must stay callable from
 /// outside; `None` for all that can be, or for the main program where there is one. The
 /// requests are what that stage leaves to the AD tool.
 pub(crate) fn lower_to(
-    program: Program,
+    read: Read,
     stage: Stage,
-    report: Report,
-    lints: &Lints,
     exports: Option<&[String]>,
 ) -> Result<(Program, Vec<Request>, Report), Error> {
-    lower_part_to(program, stage, report, lints, exports, false)
-}
-
-fn lower_part_to(
-    program: Program,
-    stage: Stage,
-    report: Report,
-    lints: &Lints,
-    exports: Option<&[String]>,
-    part: bool,
-) -> Result<(Program, Vec<Request>, Report), Error> {
-    let options = Options {
-        exports: exports.map(|l| l.iter().map(|n| n.to_ascii_uppercase().into()).collect()),
-        part,
-    };
-    let lowered = lower_with(program, stage, &options);
-    let mut diagnostics = report.diagnostics;
+    let options = read.options(exports);
+    let lowered = lower_with(read.program, stage, &options);
+    let mut diagnostics = read.report.diagnostics;
     diagnostics.extend(lowered.diagnostics);
-    let report = settle(report.sources, diagnostics, lints)?;
+    let report = settle(read.report.sources, diagnostics, &read.lints)?;
     Ok((lowered.program, lowered.requests, report))
 }
 
 /// Lowers a program up to its derivatives.
 pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
-    stage_part(read, exports, false)
+    let lints = read.lints.clone();
+    let (program, requests, report) = lower_to(read, Stage::Stage, exports)?;
+    Ok(Staged::new(program, requests, report, lints))
 }
 
-/// The same of a program that may be a part of a larger one.
-pub(crate) fn stage_part(
-    read: Read,
-    exports: Option<&[String]>,
-    part: bool,
-) -> Result<Staged, Error> {
-    let (program, requests, report) = lower_part_to(
-        read.program,
-        Stage::Stage,
-        read.report,
-        &read.lints,
-        exports,
-        part,
-    )?;
-    Ok(Staged::new(program, requests, report, read.lints))
+/// Says which copies a program needs, and why.
+pub(crate) fn explain(read: Read) -> Result<(Copies, Report), Error> {
+    let options = read.options(None);
+    let (explanation, said) = farfel_lang::lower::explain(read.program, &options);
+    let mut diagnostics = read.report.diagnostics;
+    diagnostics.extend(said);
+    let report = settle(read.report.sources, diagnostics, &read.lints)?;
+    let copies = Copies::of(&explanation, &report.sources);
+    Ok((copies, report))
 }
 
 /// Makes all derivatives of a program. The report has also what the AD tool has to say.

@@ -11,7 +11,7 @@ use crate::plan::shelf::Shelf;
 use crate::plan::workers::Workers;
 use crate::shares::{self, Context, Kept, Lowered, Memo, Notes, Planning, Ready};
 use crate::timings::From;
-use crate::{Config, Error, Report, ad, archive, files, render, sources, toolchain};
+use crate::{Config, Error, Report, ad, archive, files, library, render, sources, toolchain};
 use farfel_lang::Severity;
 use farfel_lang::diagnostic::Level;
 use farfel_lang::ir::Name;
@@ -212,6 +212,7 @@ impl Build {
         }
         config.apply_environment(&|name| env::var(name).ok())?;
         config.check()?;
+        config.libraries = library::of_environment()?;
         build(&config, &out, directives)
     }
 }
@@ -229,6 +230,13 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     if found.directories.is_empty() && found.files.is_empty() {
         // A directory that comes later is seen only so.
         cargo.watch(&config.root);
+    }
+    if env::var_os("CARGO_MANIFEST_LINKS").is_some() {
+        let description = library::describe(config, &found.files, out)?;
+        cargo.add(
+            "metadata",
+            format!("{}={}", library::KEY, description.display()),
+        );
     }
     let cache = Arc::new(Cache::open(&config.cache));
     let names = Names::new(&config.name, &config.version);
@@ -250,8 +258,8 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     let memo = Memo::open(out);
     let mut included = Vec::new();
     let step = recorder.begin("parse", "sources", 0);
-    // What keeps its values everywhere cannot be copied.
-    let read = match config.is_static() {
+    // What keeps its values everywhere cannot be copied, and libraries are joined to one program.
+    let read = match config.is_static() || !config.libraries.is_empty() {
         true => None,
         false => shares::read(&found.files, config, &memo, &mut included)?,
     };

@@ -143,11 +143,25 @@ pub(crate) fn shown(config: &Config, path: &Path) -> String {
     let inside = path.strip_prefix(&config.root).unwrap_or(path);
     let name = inside.to_string_lossy();
     let name = name.strip_prefix("./").unwrap_or(&name);
-    if std::path::MAIN_SEPARATOR == '\\' {
+    let name = if std::path::MAIN_SEPARATOR == '\\' {
         name.replace('\\', "/")
     } else {
         name.to_owned()
+    };
+    match &config.shown_as {
+        Some(package) => format!("{package}/{name}"),
+        None => name,
     }
+}
+
+/// A text as a part of a Fortran name.
+pub(crate) fn as_name(text: &str) -> String {
+    text.chars()
+        .map(|c| match c.is_ascii_alphanumeric() {
+            true => c.to_ascii_uppercase(),
+            false => '_',
+        })
+        .collect()
 }
 
 /// Reads INCLUDE files: beside the file that includes them, then in the directories of the

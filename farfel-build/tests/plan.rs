@@ -5,30 +5,14 @@
 #[path = "support/script.rs"]
 mod script;
 
-use script::{Script, assert_same, library, program};
+use script::{Script, assert_same, built, library, program, sandbox};
 use std::fs;
 use std::path::Path;
-use tempfile::TempDir;
 
 #[test]
 #[ignore = "this is the build script of the other tests"]
 fn the_build_script() {
     script::be_it();
-}
-
-fn sandbox() -> TempDir {
-    tempfile::Builder::new()
-        .prefix("farfel-test-")
-        .tempdir()
-        .unwrap()
-}
-
-/// A project that has been built.
-fn built(dir: &Path) -> Script {
-    let script = Script::new(dir, "plan");
-    library(&script);
-    script.run();
-    script
 }
 
 /// What the same sources give without anything of an earlier build.

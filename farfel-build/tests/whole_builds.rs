@@ -7,33 +7,17 @@
 mod script;
 mod support;
 
-use script::{Said, Script, assert_same, library, program};
+use script::{Said, Script, assert_same, built, library, program, sandbox};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use support::Project;
-use tempfile::TempDir;
 
 #[test]
 #[ignore = "this is the build script of the other tests"]
 fn the_build_script() {
     script::be_it();
-}
-
-fn sandbox() -> TempDir {
-    tempfile::Builder::new()
-        .prefix("farfel-test-")
-        .tempdir()
-        .unwrap()
-}
-
-/// A project that has been built.
-fn built(dir: &Path) -> Script {
-    let script = Script::new(dir, "plan");
-    library(&script);
-    script.run();
-    script
 }
 
 /// All files below a directory, sorted.

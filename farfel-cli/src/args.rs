@@ -97,6 +97,8 @@ pub enum Command {
     Graph(Graph),
     /// Show where variables lie in COMMON and EQUIVALENCE
     Storage(Storage),
+    /// Show what procedures do with their arguments and with COMMON, through all calls
+    Intents(Intents),
     /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
     Tapenade(Tapenade),
     /// Look after the results of earlier builds that are kept
@@ -156,7 +158,7 @@ pub enum Vcs {
 }
 
 /// What cargo understands too and is handed on to it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct CargoOptions {
     /// The project's Cargo.toml
     #[arg(long, value_name = "PATH", help_heading = "Project")]
@@ -363,6 +365,18 @@ pub struct Expand {
     /// After which stage: parse, lift, specialize, prune, outline, stage or final
     #[arg(long, value_name = "STAGE", default_value = "final")]
     pub stage: ExpandStage,
+    /// Instead of the program: which call made which copy of a subprogram, and why
+    #[arg(long, conflicts_with = "stage")]
+    pub explain: bool,
+    /// With --explain, as what: text or json
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        requires = "explain"
+    )]
+    #[arg(hide_possible_values = true)]
+    pub format: TextFormat,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -444,13 +458,30 @@ pub enum GraphFormat {
     farfel storage old.f more.f           those of files, as one program\n  \
     farfel storage --format json          for other programs")]
 pub struct Storage {
+    #[command(flatten)]
+    pub view: View,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    farfel intents                        in, out, inout or unused, for the project\n  \
+    farfel intents old.f more.f           those of files, as one program\n  \
+    farfel intents --format json          for other programs")]
+pub struct Intents {
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// What a table is about, and how it is shown.
+#[derive(Debug, Args)]
+pub struct View {
     /// What to read, as one program; without, the sources of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// As what: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     #[arg(hide_possible_values = true)]
-    pub format: StorageFormat,
+    pub format: TextFormat,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -458,7 +489,7 @@ pub struct Storage {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StorageFormat {
+pub enum TextFormat {
     Text,
     Json,
 }

@@ -8,6 +8,12 @@
 //! command line, or farfel itself could not work.
 //! `run` and `test` hand on the exit code of what they run.
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
 mod args;
 mod cargo;
 mod commands;
@@ -17,7 +23,9 @@ mod drawing;
 mod error;
 mod files;
 mod lints;
+mod libraries;
 mod package_name;
+mod programs;
 mod project;
 mod shell;
 mod template;

@@ -8,9 +8,10 @@ use toml_edit::{DocumentMut, TableLike};
 
 use crate::args::{CargoOptions, LintOptions, OneProject};
 use crate::error::{Error, Result};
+use crate::programs::Project;
 use crate::shell::Shell;
 use crate::unchanged::Unchanged;
-use crate::{cargo, compiler};
+use crate::{cargo, compiler, libraries};
 
 /// What comes before cargo builds a project: its Farfel sources are read, so that faults in
 /// them are shown once and plainly, not as the output of a build script that failed; and the
@@ -33,7 +34,15 @@ pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut 
         shell.verbose("Fresh", "Farfel sources");
         return Ok(());
     }
-    let mut files = Vec::new();
+    // Only now, for cargo takes longer to tell than a build without changes.
+    let mut readable = Vec::new();
+    for (package, mut config) in packages {
+        if libraries::add(&mut config, &package.dir, Some(options))? {
+            readable.push((package, config));
+        }
+    }
+    let packages = readable;
+    let mut files = vec![manifest_dir.join("Cargo.lock")];
     check_sources(&packages, &mut files, shell)?;
     files.push(compiler::ensure(&main, shell)?);
     if let Some(before) = before {
@@ -82,7 +91,7 @@ fn checkable(manifest_dir: &Path, options: &CargoOptions) -> Result<Vec<(Member,
 
 /// Whether the build script takes the settings of `Cargo.toml` as they are. One that uses
 /// the builder may read other sources, or in another way, so that only it can tell.
-fn builds_by_settings_alone(dir: &Path) -> bool {
+pub fn builds_by_settings_alone(dir: &Path) -> bool {
     std::fs::read_to_string(dir.join("build.rs"))
         .is_ok_and(|text| text.contains("farfel_build::compile()") && !text.contains("Build::"))
 }
@@ -118,6 +127,23 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
         })
 }
 
+/// What there is to look at in a project: of one without Rust the sources of its program, and
+/// its settings; otherwise only the settings of the one package that is meant.
+///
+/// # Errors
+///
+/// There are several programs, or those of [`config`].
+pub fn program_or_package(project: &OneProject) -> Result<(Option<Vec<PathBuf>>, Config)> {
+    let dir = manifest_dir(project.manifest_path.as_deref())?;
+    match Project::in_directory(&dir)? {
+        Some(found) => {
+            let files = found.only_program()?;
+            Ok((Some(files), found.config))
+        }
+        None => Ok((None, config(project)?)),
+    }
+}
+
 /// The settings of the one package that is meant.
 ///
 /// # Errors
@@ -134,7 +160,9 @@ pub fn config(project: &OneProject) -> Result<Config> {
                 .help("name one with `-p`, or name files"),
         });
     };
-    Ok(Config::load(&package.dir)?)
+    let mut config = Config::load(&package.dir)?;
+    libraries::add(&mut config, &package.dir, None)?;
+    Ok(config)
 }
 
 /// A package of a project.
@@ -198,13 +226,18 @@ fn metadata(manifest_dir: &Path) -> Result<Metadata> {
         .manifest_path(manifest_dir.join("Cargo.toml"))
         .no_deps()
         .exec()
-        .map_err(|error| match error {
-            cargo_metadata::Error::CargoMetadata { stderr } => {
-                let text = stderr.trim();
-                Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
-            }
-            other => Error::cannot(format!("cannot run cargo metadata: {other}")),
-        })
+        .map_err(metadata_fault)
+}
+
+/// Why cargo cannot tell what it knows.
+pub fn metadata_fault(error: cargo_metadata::Error) -> Error {
+    match error {
+        cargo_metadata::Error::CargoMetadata { stderr } => {
+            let text = stderr.trim();
+            Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
+        }
+        other => Error::cannot(format!("cannot run cargo metadata: {other}")),
+    }
 }
 
 /// Where cargo puts what it builds with these options.
@@ -222,7 +255,8 @@ pub fn target_dir(options: &CargoOptions) -> Result<PathBuf> {
     }
 }
 
-const BUILD_HELPER: &str = "farfel-build";
+/// The crate that compiles the sources of a package.
+pub const BUILD_HELPER: &str = "farfel-build";
 
 /// The package in `manifest_dir` if it has Farfel sources. Asking cargo would take longer than
 /// a build in which nothing has changed may. `None` where only cargo knows: the manifest

@@ -186,6 +186,8 @@ pub mod rules {
             "An array is used with a number of subscripts that differs from its declaration, or with an array of another shape, or where a scalar is wanted.";
         NOT_A_VALUE = "F0110", "not-a-value",
             "A procedure or a NAMELIST group is used where a value is wanted. Functions need their arguments, if only `()`; only an actual argument can be a procedure itself.";
+        PACKAGE_CONFLICT = "F0111", "package-conflict",
+            "Two packages have a name, and it cannot be told which of them is meant: a subprogram that two libraries define, or a COMMON block of a library in a package that uses it. Each package has its own COMMON blocks.";
         BAD_CONSTANT = "F0140", "bad-constant", Warn,
             "An operation on constants has no value: it divides by zero, or the result does not fit its type.";
         NOT_CONSTANT = "F0141", "not-constant",
@@ -212,6 +214,8 @@ pub mod rules {
             "A nested subprogram is passed to a procedure whose text is not known, so that no copy can be made that takes its surroundings along.";
         ENDLESS_SPECIALIZATION = "F0203", "endless-specialization",
             "A procedure passes itself on in ever larger closures, so that the copies would never end.";
+        SHARED_ARGUMENT = "F0204", "shared-argument", Warn,
+            "A nested subprogram uses a variable of its surroundings, and gets it, a part of it or something that shares its storage as an argument, too. Where it assigns one of the two, Fortran forbids that, in nested subprograms as elsewhere. A variable that is passed as a whole, with the same type and shape, becomes one variable; in all other cases a compiler may keep the value under one name when it changes under the other.";
         AD_NOT_DIFFERENTIABLE = "F0301", "not-differentiable",
             "Only REAL, DOUBLE PRECISION and COMPLEX variables have tangents and cotangents.";
         AD_NOT_COMPUTED = "F0302", "not-computed",
@@ -228,6 +232,8 @@ pub mod rules {
             "A value that carries a derivative passes through something that drops it, such as an INTEGER.";
         AD_TOOL = "F0308", "ad-tool", Warn,
             "The AD tool reports something about the program, or it failed, or what it wrote cannot be used. The message says in its own words what it is, with its own code where it has one.";
+        AD_TWICE = "F0309", "given-twice",
+            "An opening gives the derivative of a variable twice, or a closing assigns two derivatives to one destination, so that the first is lost. The assignments of a list are carried out in their order: a whole array first and single elements after it is fine.";
         COMPILER = "F0401", "compiler", Warn,
             "The Fortran compiler refused the program, or warns of it.";
         UNKNOWN_LINT = "F0500", "unknown-lint",

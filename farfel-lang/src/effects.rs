@@ -249,7 +249,7 @@ pub(crate) fn io_targets(unit: &Unit, io: &Io, found: &mut HashSet<SymId>) {
         match &c.kind {
             ExprKind::Keyword(name, e) => match name.as_str() {
                 "UNIT" => found.extend(internal(e)),
-                "IOSTAT" | "IOMSG" | "SIZE" | "ID" => found.extend(e.base()),
+                "IOSTAT" | "IOMSG" | "NEWUNIT" | "SIZE" | "ID" => found.extend(e.base()),
                 // INQUIRE assigns what it is asked for; FILE says of what.
                 _ if io.kind == IoKind::Inquire && name != "FILE" => found.extend(e.base()),
                 _ => {}

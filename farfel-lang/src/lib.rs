@@ -16,6 +16,12 @@
 //! file and reads no environment variable; INCLUDE files come through a
 //! [`syntax::Loader`] that the caller supplies.
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
 /// The version of this crate. Another version may make another program of the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -29,6 +35,7 @@ pub mod intrinsics;
 pub mod ir;
 pub mod lints;
 pub mod lower;
+pub mod packages;
 pub mod print;
 pub mod resolve;
 pub mod source;

@@ -32,6 +32,8 @@ pub struct Lints {
     set: Vec<(&'static Rule, Level)>,
     /// Files in which some rules are errors if nothing else was set.
     strict: Vec<FileId>,
+    /// Files that are not the user's own: their warnings are not for him.
+    quiet: Vec<FileId>,
     /// What comments say for single units; those of inner units come later.
     exceptions: Vec<Exception>,
 }
@@ -111,6 +113,11 @@ impl Lints {
         self.strict.push(file);
     }
 
+    /// A source of somebody else: its warnings are not shown.
+    pub fn quiet_in(&mut self, file: FileId) {
+        self.quiet.push(file);
+    }
+
     /// The level of a rule, wherever it is broken.
     pub fn level(&self, rule: &Rule) -> Level {
         self.own(rule).or(rule.level).unwrap_or(Level::Deny)
@@ -144,6 +151,9 @@ impl Lints {
         diagnostics.retain_mut(|d| {
             if d.is_error() {
                 return true;
+            }
+            if self.quiet.contains(&d.span.file) {
+                return false;
             }
             let level = self
                 .exception(d)

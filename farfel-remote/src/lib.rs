@@ -15,6 +15,12 @@
 //! **Invariant:** every call ends within the time limit, whatever the other side does; no
 //! error has a part of the address in it, which may hold a password.
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
 mod address;
 mod error;
 

@@ -31,6 +31,12 @@
 //! program that calls Farfel code, so it stays small, and it is the only place apart from
 //! the generated bindings where Rust and Fortran meet.
 
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
 mod arrays;
 mod error;
 mod lock;

@@ -1,7 +1,10 @@
 //! What the end-to-end tests share: the command, and places to run it in.
 
 pub mod adifor;
+pub mod compiled;
 pub mod corpora;
+pub mod generated;
+pub mod interpreter;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `farfel graph`, `farfel storage` and `farfel build --timings`, from outside.
+//! `farfel graph`, `farfel storage`, `farfel intents` and `farfel build --timings`, from outside.
 
 use std::fs;
 use std::path::Path;
@@ -464,4 +464,172 @@ fn storage_of_a_project_counts_with_its_sizes() {
 }
 
 "#]]);
+}
+
+const INTENTS: &str = "\
+SUBROUTINE INTEG(F, A, B, N, S, IERR)
+COMMON /STATE/ NEVAL, HIST(10)
+EXTERNAL F
+IERR = 0
+IF (N .LE. 0) THEN
+IERR = 1
+RETURN
+END IF
+S = 0
+DO I = 1, N
+CALL F(A + (B - A)*(I - 0.5)/N, Y)
+S = S + Y*(B - A)/N
+END DO
+END
+SUBROUTINE SQUARE(X, Y)
+INTENT(INOUT) Y
+COMMON /STATE/ NEVAL, HIST(10)
+Y = X*X
+NEVAL = NEVAL + 1
+RETURN
+ENTRY CUBE(X, Z)
+Z = X**3
+END
+PROGRAM P
+EXTERNAL SQUARE, PLOT
+CALL INTEG(SQUARE, 0.0, 1.0, 100, S, IERR)
+CALL PLOT(S)
+END
+";
+
+#[test]
+fn intents_are_listed_for_procedures_and_entries() {
+    let dir = sandbox();
+    write(dir.path(), "intents.f", fixed(INTENTS));
+    farfel(dir.path())
+        .args(["intents", "intents.f"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+SUBROUTINE INTEG
+  in              A, B, N
+  out             IERR
+  out, in part    S
+  procedure       F
+  COMMON /STATE/
+    inout         NEVAL
+    unused        HIST
+SUBROUTINE SQUARE
+  in              X
+  out             Y (declared inout)
+  COMMON /STATE/
+    inout         NEVAL
+    unused        HIST
+ENTRY CUBE in SQUARE
+  in              X
+  out             Z
+  COMMON /STATE/
+    unused        NEVAL, HIST
+PROGRAM P
+  COMMON /STATE/, as INTEG declares it
+    inout         NEVAL
+    unused        HIST
+  without text    PLOT
+
+"#]]);
+    let short = "SUBROUTINE S(X)\nCOMMON X1\nX = X1\nEND\n";
+    write(dir.path(), "short.f", fixed(short));
+    farfel(dir.path())
+        .args(["intents", "short.f", "--format", "json"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+{
+  "procedures": [
+    {
+      "name": "S",
+      "kind": "subroutine",
+      "within": null,
+      "arguments": [
+        {
+          "name": "X",
+          "intent": "out",
+          "always": true,
+          "declared": null
+        }
+      ],
+      "common": [
+        {
+          "name": "",
+          "declared_in": null,
+          "variables": [
+            {
+              "name": "X1",
+              "intent": "in",
+              "always": false,
+              "declared": null
+            }
+          ]
+        }
+      ],
+      "unknown": []
+    }
+  ]
+}
+
+"#]]);
+}
+
+/// Which call made which copy, what of it is passed once, and what needed none.
+#[test]
+fn copies_are_explained() {
+    let dir = sandbox();
+    let text = "\
+PROGRAM MAIN
+INTRINSIC SIN
+FUNCTION G(X)
+G = A*X
+END
+A = 3
+PRINT *, TWICE(G, A) + TWICE(SIN, A) + ONCE(G, 1.0) + TWICE(G, A)
+END
+FUNCTION TWICE(F, X)
+EXTERNAL F
+X = X + 1
+TWICE = ONCE(F, X) + ONCE(F, X)
+END
+FUNCTION ONCE(F, X)
+EXTERNAL F
+ONCE = F(X)
+END
+";
+    write(dir.path(), "main.ff", fixed(text));
+    let explain = |more: &[&str]| {
+        let run = farfel(dir.path())
+            .args(["expand", "--explain", "main.ff"])
+            .args(more)
+            .assert();
+        stdout(&run.success().stderr_eq(""))
+    };
+    snapbox::assert_data_eq!(
+        explain(&[]),
+        str![[r#"
+2 copies of 2 subprograms
+
+TWICE_1: TWICE, where F is MAIN_G with A (the argument X)
+  made for MAIN, main.ff:7:16
+  used by MAIN, main.ff:7:61
+
+ONCE_1: ONCE, where F is MAIN_G with A
+  made for MAIN, main.ff:7:46
+  used by TWICE_1, main.ff:12:15
+  used by TWICE_1, main.ff:12:28
+
+Not copied for
+  F of TWICE: always SIN
+  F of ONCE: always SIN
+
+"#]]
+    );
+    let json = explain(&["--format", "json"]);
+    assert!(json.contains(r#""same_as": "X""#), "{json}");
+    farfel(dir.path())
+        .args(["expand", "--format", "json", "main.ff"])
+        .assert()
+        .code(2);
 }

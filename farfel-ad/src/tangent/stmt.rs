@@ -12,8 +12,8 @@ use crate::locations::{Set, Space, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Label, Name, Place, Stmt,
-    StmtKind, SymId, Type, Unit, walk_block,
+    Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Io, IoKind, Label, Name, Place,
+    Stmt, StmtKind, SymId, Type, Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -332,6 +332,7 @@ impl Gen<'_> {
             differentiable(&self.unit.symbols[*s])
                 && self.activity.live[node].contains(self.space.loc(*s))
         });
+        self.warn_of_integer_functions(value);
         let Some(s) = active_target else {
             self.warn_of_lost_derivative(target, value);
             let target = self.primal(target);
@@ -378,19 +379,49 @@ impl Gen<'_> {
         let Some(s) = target.base() else { return };
         let symbol = &self.source.symbols[s];
         if matches!(symbol.ty, Some(Type::Integer(_))) && self.is_varied(value) {
-            let warning = self.engine.asked_by(
-                Diagnostic::warning(
-                    &rules::AD_LOST_DERIVATIVE,
-                    target.span,
-                    format!("the derivative ends here: {} is an INTEGER", symbol.name),
-                )
-                .label("has no tangent")
-                .help(format!(
-                    "declare {} REAL, or write INT(…) to show that this is meant",
-                    symbol.name
-                )),
-            );
+            let warning = lost_derivative(&symbol.name, target.span);
+            let warning = self.engine.asked_by(warning);
             self.engine.warnings.borrow_mut().push(warning);
+        }
+    }
+
+    /// Functions whose name begins with I to N, say, and that give what was a REAL value:
+    /// like [`Gen::warn_of_lost_derivative`], at the place where it becomes an INTEGER.
+    fn warn_of_integer_functions(&mut self, value: &Expr) {
+        match &value.kind {
+            ExprKind::Paren(a) | ExprKind::Unary(_, a) => self.warn_of_integer_functions(a),
+            ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
+                self.warn_of_integer_functions(a);
+                self.warn_of_integer_functions(b);
+            }
+            ExprKind::Call(s, args) => {
+                let symbol = &self.source.symbols[*s];
+                let gives_integer = matches!(symbol.ty, Some(Type::Integer(_)))
+                    && symbol.class == Class::Function
+                    && symbol.place == Place::Global;
+                if !gives_integer || !args.iter().any(|a| self.is_varied(a)) {
+                    return;
+                }
+                let Some(unit) = self.engine.find(&symbol.name) else {
+                    return;
+                };
+                walk_block(&unit.body, &mut |s| {
+                    let StmtKind::Assign(target, value) = &s.kind else {
+                        return;
+                    };
+                    let mut varies = false;
+                    value.for_each_symbol(&mut |s| varies |= differentiable(&unit.symbols[s]));
+                    if target.base() == unit.result
+                        && varies
+                        && type_of(unit, value).is_some_and(Type::is_differentiable)
+                    {
+                        let warning = lost_derivative(&unit.name, target.span);
+                        let warning = self.engine.asked_by(warning);
+                        self.engine.warnings.borrow_mut().push(warning);
+                    }
+                });
+            }
+            _ => {}
         }
     }
 
@@ -484,8 +515,47 @@ impl Gen<'_> {
             for item in &io.items {
                 out.extend(self.zero_item(item, node));
             }
+            self.refuse_namelist(io, node);
         }
         out
+    }
+
+    /// Only the input tells which members of a NAMELIST group get values, and with them
+    /// lose their derivatives.
+    fn refuse_namelist(&mut self, io: &Io, node: usize) {
+        for c in &io.control {
+            match &c.kind {
+                ExprKind::Keyword(_, e) => self.refuse_group(e, node),
+                _ => self.refuse_group(c, node),
+            }
+        }
+    }
+
+    fn refuse_group(&mut self, e: &Expr, node: usize) {
+        let ExprKind::Var(group) = e.kind else {
+            return;
+        };
+        let Class::Namelist(members) = &self.source.symbols[group].class else {
+            return;
+        };
+        let active = |s: &&SymId| {
+            let loc = self.space.loc(**s);
+            differentiable(&self.source.symbols[**s])
+                && self.varied.contains(loc)
+                && self.activity.live[node].contains(loc)
+        };
+        let Some(s) = members.iter().find(active) else {
+            return;
+        };
+        let name = &self.source.symbols[*s].name;
+        let fault = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            self.span,
+            format!("{name} keeps its derivative or loses it, as the input decides"),
+        )
+        .label("NAMELIST")
+        .help("read into a variable that is not differentiated, and assign that");
+        self.errors.push(self.engine.asked_by(fault));
     }
 
     /// Sets the derivatives of what an item of READ assigns to zero.
@@ -637,6 +707,18 @@ impl Gen<'_> {
         }
         (symbol, actuals)
     }
+}
+
+fn lost_derivative(name: &Name, at: Span) -> Diagnostic {
+    Diagnostic::warning(
+        &rules::AD_LOST_DERIVATIVE,
+        at,
+        format!("the derivative ends here: {name} is an INTEGER"),
+    )
+    .label("has no tangent")
+    .help(format!(
+        "declare {name} REAL, or write INT(…) to show that this is meant"
+    ))
 }
 
 /// May it stand in a logical IF, or end a labelled loop?

@@ -80,7 +80,7 @@ impl Store {
                 }
                 match make(dir) {
                     Ok(()) => {}
-                    Err(e) if e.kind() == ErrorKind::NotFound => reason_of_last = reason(&e),
+                    Err(e) if is_passing(&e) => reason_of_last = reason(&e),
                     Err(e) => return Err(reason(&e)),
                 }
             }
@@ -168,12 +168,12 @@ impl Store {
         let mut result = self.try_replace(path, bytes);
         // Directories come with the first file; and a `clear` elsewhere may take them, or the
         // temporary file, away at any moment.
-        for _ in 0..3 {
+        for _ in 0..100 {
             match &result {
-                Err(e) if e.kind() == ErrorKind::NotFound => {
-                    make(&self.root.join("tmp"))?;
-                    make(path.parent().unwrap_or(&self.root))?;
-                    result = self.try_replace(path, bytes);
+                Err(e) if is_passing(e) => {
+                    result = make(&self.root.join("tmp"))
+                        .and_then(|()| make(path.parent().unwrap_or(&self.root)))
+                        .and_then(|()| self.try_replace(path, bytes));
                 }
                 _ => break,
             }
@@ -350,6 +350,12 @@ fn make(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+/// Whether a `clear` elsewhere may be the reason: a directory was gone when a file was to be
+/// made in it, or it was there when it was to be made and gone when that was looked at.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists)
 }
 
 fn private() -> fs::OpenOptions {

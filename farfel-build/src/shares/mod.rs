@@ -339,6 +339,7 @@ impl Lowered {
         adjoints_share_state: bool,
     ) -> Result<Lowered, Error> {
         let mut written = std::mem::take(&mut read.written);
+        read.part = home.is_some();
         let exports: Option<Vec<String>> = match home {
             None => config.exports.clone(),
             Some(home) => {
@@ -355,7 +356,7 @@ impl Lowered {
                 Some(wanted.map(|u| u.name.to_string()).collect())
             }
         };
-        let mut staged = pipeline::stage_part(read, exports.as_deref(), home.is_some())?;
+        let mut staged = pipeline::stage(read, exports.as_deref())?;
         let units = staged.program.units.len();
         let derivatives = interfaces(&staged, adjoints_share_state);
         staged.program.units.extend(derivatives);
@@ -608,7 +609,8 @@ fn lower_one(library: &Library, share: &Share, context: &Context) -> Option<Stat
         .map(|u| library.units[*u].name.as_str())
         .collect();
     let sources = library.sources.clone();
-    let read = pipeline::resolve(program, Vec::new(), sources, context.config).ok()?;
+    let lints = pipeline::strict(context.config, &sources);
+    let read = pipeline::resolve(program, Vec::new(), sources, lints, context.config).ok()?;
     let Context {
         config,
         names,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use tempfile::TempDir;
 
 /// The variable that tells a test that it is to be the build script.
 const MARK: &str = "FARFEL_TEST_SCRIPT";
@@ -24,6 +25,22 @@ pub struct Script {
     pub root: PathBuf,
     pub out: PathBuf,
     variables: BTreeMap<String, String>,
+}
+
+/// Where a test builds.
+pub fn sandbox() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("farfel-test-")
+        .tempdir()
+        .unwrap()
+}
+
+/// A project that has been built.
+pub fn built(dir: &Path) -> Script {
+    let script = Script::new(dir, "plan");
+    library(&script);
+    script.run();
+    script
 }
 
 /// What it left behind.

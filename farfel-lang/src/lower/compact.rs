@@ -147,7 +147,7 @@ fn add(e: &Expr, to: &mut Used) {
 }
 
 /// Replaces every symbol in the unit, except in nested units.
-fn renumber(unit: &mut Unit, map: &[SymId]) {
+pub(super) fn renumber(unit: &mut Unit, map: &[SymId]) {
     let fix = &mut |s: &mut SymId| *s = map[s.0 as usize];
     for a in &mut unit.args {
         if let crate::ir::Arg::Dummy(s) = a {

@@ -5,13 +5,16 @@
 //! alphabetical order; calls pass them along; where it is an actual argument it becomes a
 //! [`ExprKind::Closure`] that holds them (Johnsson, "Lambda lifting", 1985).
 
+mod settle;
+
 use super::calls;
 use super::compact::compact;
-use super::naming::Families;
-use crate::diagnostic::{Diagnostic, rules};
+use super::naming::{Families, taken_names};
+use super::tied;
+use crate::diagnostic::Diagnostic;
 use crate::ir::{
-    Arg, Attributes, Class, Dim, Entity, Expr, ExprKind, Implicit, Name, Place, Program, Spec,
-    SpecKind, SymId, Symbol, Unit, unused_name,
+    Class, Expr, ExprKind, Implicit, Name, Place, Program, Spec, SpecKind, SymId, Symbol, Unit,
+    unused_name,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -22,6 +25,8 @@ struct Node {
     children: HashMap<Name, usize>,
     /// The name it gets at the top level.
     name: Name,
+    /// Variables that EQUIVALENCE puts into COMMON.
+    in_common: HashSet<SymId>,
 }
 
 /// A symbol where its chain of links ends.
@@ -29,10 +34,7 @@ type Root = (usize, SymId);
 
 /// Returns which subprogram of the source each lifted one belongs to.
 pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Families {
-    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    for u in &program.units {
-        collect_names(u, &mut taken);
-    }
+    let mut taken = taken_names(program);
     let mut nodes = Vec::new();
     let mut order = Vec::new();
     for unit in std::mem::take(&mut program.units) {
@@ -53,7 +55,12 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
         }
     }
     let alone: Vec<bool> = order.iter().map(|n| forest.stands_alone(*n)).collect();
-    let families = forest.families();
+    let mut families = forest.families();
+    for (node, captured) in forest.nodes.iter().zip(&captured) {
+        if !captured.is_empty() {
+            families.set_captured(node.name.clone(), captured.len());
+        }
+    }
     let mut units: Vec<Option<Unit>> = forest.nodes.into_iter().map(|n| Some(n.unit)).collect();
     program.units = order.into_iter().filter_map(|n| units[n].take()).collect();
     for (unit, alone) in program.units.iter_mut().zip(alone) {
@@ -69,11 +76,6 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
 fn complete(unit: &mut Unit) {
     declare_procedures(unit);
     compact(unit);
-}
-
-fn collect_names(unit: &Unit, to: &mut HashSet<Name>) {
-    to.extend(unit.symbols.iter().map(|(_, s)| s.name.clone()));
-    unit.nested.iter().for_each(|n| collect_names(n, to));
 }
 
 /// Takes the nested units out. `order` lists the nodes innermost first.
@@ -95,11 +97,16 @@ fn flatten(
         }
     };
     let index = nodes.len();
+    let in_common = match nested.is_empty() {
+        true => HashSet::new(),
+        false => tied::in_common(&unit),
+    };
     nodes.push(Node {
         unit,
         parent,
         children: HashMap::new(),
         name,
+        in_common,
     });
     for n in nested {
         let (name, child) = (n.name.clone(), flatten(n, Some(index), taken, nodes, order));
@@ -157,6 +164,9 @@ impl Forest {
         if node == root.0 {
             return root.1;
         }
+        if let Some(same) = self.same_anywhere(node, root) {
+            return same;
+        }
         let Some(parent) = self.nodes[node].parent else {
             return root.1;
         };
@@ -174,6 +184,20 @@ impl Forest {
             init: None,
             ..seen
         })
+    }
+
+    /// The symbol of `node` for an intrinsic or top-level procedure that `root` is: it needs
+    /// no link, for it is the same everywhere.
+    pub(super) fn same_anywhere(&self, node: usize, root: Root) -> Option<SymId> {
+        let global = |s: &Symbol| s.place == Place::Global && s.class.is_procedure();
+        let theirs = self.symbol(root);
+        let ours = self.nodes[node].unit.symbols.find(&theirs.name)?;
+        let s = self.symbol(self.root((node, ours)));
+        let same = match theirs.class {
+            Class::Intrinsic(_) => s.class == theirs.class,
+            _ => global(theirs) && global(s),
+        };
+        same.then_some(ours)
     }
 
     /// A unit without surroundings and without nested ones has no links, now and later.
@@ -236,6 +260,9 @@ impl Forest {
                 look(e);
                 found.extend(dummies.iter().map(|d| (owner, *d)));
             }
+            Class::Namelist(members) => {
+                found.extend(members.iter().map(|m| self.root((owner, *m))));
+            }
             _ => {}
         }
         if let Place::Pointee(pointer) = s.place {
@@ -247,6 +274,14 @@ impl Forest {
                     .into_iter()
                     .map(|m| (owner, m)),
             );
+        }
+        if self.nodes[owner].in_common.contains(&root) {
+            // With all that ties it to its place.
+            let groups = tied::groups(&self.nodes[owner].unit);
+            for group in groups.filter(|g| g.iter().any(|e| e.base() == Some(root))) {
+                let mut look = |x: SymId| found.push(self.root((owner, x)));
+                group.iter().for_each(|e| e.for_each_symbol(&mut look));
+            }
         }
         found
     }
@@ -292,7 +327,10 @@ impl Forest {
             .filter(|r| {
                 let s = self.symbol(*r);
                 match s.class {
-                    Class::Variable => !matches!(s.place, Place::Common(_) | Place::Pointee(_)),
+                    Class::Variable => {
+                        !matches!(s.place, Place::Common(_) | Place::Pointee(_))
+                            && !self.nodes[r.0].in_common.contains(&r.1)
+                    }
                     _ => s.class.is_procedure() && s.place == Place::Dummy,
                 }
             })
@@ -425,189 +463,6 @@ impl Forest {
         unit.declare(result);
         Some(own)
     }
-
-    /// Links become dummy arguments, COMMON variables or constants.
-    fn settle_links(&mut self, node: usize, captured: &[Root], diagnostics: &mut Vec<Diagnostic>) {
-        let args: Vec<SymId> = captured.iter().map(|r| self.view(node, *r)).collect();
-        let links: Vec<(SymId, Root)> = self.nodes[node]
-            .unit
-            .symbols
-            .iter()
-            .filter(|(_, s)| matches!(s.place, Place::Host(_)))
-            .map(|(id, _)| (id, self.root((node, id))))
-            .collect();
-        // Settling a link ends it, so what they all lead to is looked up beforehand.
-        let ours: HashMap<Root, SymId> = links.iter().map(|(id, root)| (*root, *id)).collect();
-        let mut commons: Vec<(usize, Name)> = Vec::new();
-        let mut constants = Vec::new();
-        let mut pointees = Vec::new();
-        for (id, root) in &links {
-            let mut s = self.symbol(*root).clone();
-            let map = &mut |x: &mut SymId| {
-                let at = self.root((root.0, *x));
-                *x = if at.0 == node {
-                    at.1
-                } else {
-                    ours.get(&at).copied().unwrap_or(*x)
-                };
-            };
-            let mut fix = |e: &mut Expr| e.for_each_symbol_mut(map);
-            for Dim { lower, upper } in &mut s.dims {
-                lower.iter_mut().chain(upper).for_each(&mut fix);
-            }
-            s.length.iter_mut().for_each(&mut fix);
-            match &mut s.class {
-                Class::Parameter(e) => fix(e),
-                Class::StatementFunction(dummies, e) => {
-                    fix(e);
-                    // Its dummies are names of their own.
-                    dummies.iter_mut().for_each(|d| {
-                        let mut name = Expr::var(*d, s.span);
-                        fix(&mut name);
-                        *d = name.base().unwrap_or(*d);
-                    });
-                }
-                _ => {}
-            }
-            if let Place::Common(block) = &s.place
-                && !commons.contains(&(root.0, block.clone()))
-            {
-                commons.push((root.0, block.clone()));
-            }
-            let place = match &s.place {
-                Place::Common(b) => Place::Common(b.clone()),
-                Place::Pointee(pointer) => {
-                    let mut pointer = *pointer;
-                    map(&mut pointer);
-                    pointees.push(*id);
-                    Place::Pointee(pointer)
-                }
-                _ if args.contains(id) => Place::Dummy,
-                _ => Place::Local,
-            };
-            let is_constant = matches!(s.class, Class::Parameter(_) | Class::StatementFunction(..));
-            let ours = &mut self.nodes[node].unit.symbols[*id];
-            let (name, span) = (ours.name.clone(), ours.span);
-            *ours = Symbol {
-                name,
-                span,
-                place,
-                saved: false,
-                init: None,
-                ..s
-            };
-            ours.external = ours.class.is_procedure();
-            if is_constant {
-                constants.push((*root, *id));
-            }
-        }
-        // Constants in the order of the surroundings, which they depend on each other in.
-        constants.sort();
-        let unit = &mut self.nodes[node].unit;
-        let mut at = usize::from(
-            unit.specs
-                .first()
-                .is_some_and(|s| s.kind == SpecKind::Implicit),
-        );
-        for (_, id) in constants {
-            let span = unit.symbols[id].span;
-            let (class, ty) = (unit.symbols[id].class.clone(), unit.symbols[id].ty);
-            if let (Class::Parameter(_), Some(ty)) = (&class, ty) {
-                let kind = SpecKind::Type(
-                    ty,
-                    vec![Entity {
-                        sym: id,
-                        dims: false,
-                    }],
-                );
-                unit.specs.insert(at, Spec { kind, span });
-                unit.specs.insert(
-                    at + 1,
-                    Spec {
-                        kind: SpecKind::Parameter(vec![id]),
-                        span,
-                    },
-                );
-                at += 2;
-            } else {
-                unit.specs.push(Spec {
-                    kind: SpecKind::StatementFunction(id),
-                    span,
-                });
-            }
-        }
-        for (owner, block) in commons {
-            self.import_common(node, owner, &block, &ours, diagnostics);
-        }
-        let unit = &mut self.nodes[node].unit;
-        for id in args {
-            let s = &mut unit.symbols[id];
-            if let Some(what) = s.handover_bar() {
-                diagnostics.push(
-                    Diagnostic::error(
-                        &rules::UNSUPPORTED,
-                        s.span,
-                        format!(
-                            "{} is {what}, and cannot be used in a nested subprogram",
-                            s.name
-                        ),
-                    )
-                    .help("pass it to the nested subprogram as an argument"),
-                );
-            }
-            s.attributes = Attributes::default();
-            unit.args.push(Arg::Dummy(id));
-            unit.declare(id);
-        }
-        pointees.into_iter().for_each(|id| unit.declare(id));
-    }
-
-    /// Declares a COMMON block of the surroundings in a nested unit.
-    fn import_common(
-        &mut self,
-        node: usize,
-        owner: usize,
-        block: &Name,
-        ours: &HashMap<Root, SymId>,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) {
-        let own = !self.common_members(node, block).is_empty();
-        if own {
-            let shown = if block.is_empty() {
-                "blank COMMON".into()
-            } else {
-                format!("COMMON /{block}/")
-            };
-            diagnostics.push(
-                Diagnostic::error(
-                    &rules::UNSUPPORTED,
-                    self.nodes[node].unit.name_span,
-                    format!(
-                        "{shown} is declared in {} and in its surroundings",
-                        self.nodes[node].unit.name
-                    ),
-                )
-                .help("leave the inner declaration out: the names of the outer one are visible"),
-            );
-            return;
-        }
-        let members = self.common_members(owner, block);
-        let entities: Vec<Entity> = members
-            .iter()
-            .filter_map(|m| ours.get(&(owner, *m)))
-            .map(|s| Entity {
-                sym: *s,
-                dims: false,
-            })
-            .collect();
-        let unit = &mut self.nodes[node].unit;
-        for e in &entities {
-            unit.declare(e.sym);
-        }
-        let span = unit.span;
-        unit.add_spec(SpecKind::Common(vec![(block.clone(), entities)]), span);
-    }
-
     /// The IMPLICIT rules that hold in a unit, its surroundings' included.
     fn effective_implicit(&self, node: usize) -> Implicit {
         let mut rules = Implicit::default();

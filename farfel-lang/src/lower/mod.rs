@@ -3,7 +3,9 @@
 //! The passes, in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure).
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `entries` takes nested
+//!    subprograms with ENTRY points apart, and `redeclared` and `tied` settle which names of the
+//!    surroundings' storage go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
@@ -20,16 +22,27 @@
 
 mod calls;
 mod compact;
+mod copies;
+mod elements;
+mod entries;
+mod explain;
 mod import;
 mod lift;
 mod naming;
+mod once;
 mod outline;
 mod passed;
 mod propagate;
 mod prune;
+mod recursion;
+mod redeclared;
 mod specialize;
 mod stage;
 mod state;
+mod tied;
+
+pub use copies::{Bound, Captured, Copy, Use};
+pub use explain::{Explanation, Kept, explain};
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
@@ -61,7 +74,13 @@ pub struct Options {
     pub exports: Option<Vec<Name>>,
     /// This is a part of a larger program: what is new is named as there.
     pub part: bool,
+    /// How many copies there may be of one subprogram; `None` for [`MOST_COPIES`].
+    pub most_copies: Option<usize>,
 }
+
+/// How many copies of one subprogram there may be unless [`Options::most_copies`] says
+/// otherwise. A program that needs more grows faster than its text.
+pub const MOST_COPIES: usize = 500;
 
 /// A lowered program.
 #[derive(Debug, Clone)]
@@ -70,6 +89,9 @@ pub struct Lowered {
     pub program: Program,
     /// The derivatives that it calls, in the order to generate them.
     pub requests: Vec<Request>,
+    /// The copies that were made of subprograms, in the order of making; also those that
+    /// nothing reaches in the end.
+    pub copies: Vec<Copy>,
     /// What went wrong. With errors among them the program is that of the last good pass.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -85,6 +107,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
     let mut state = Lowered {
         program,
         requests: Vec::new(),
+        copies: Vec::new(),
         diagnostics: Vec::new(),
     };
     let mut families = naming::Families::default();
@@ -102,17 +125,33 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let Lowered {
             program,
             requests,
+            copies,
             diagnostics,
         } = &mut state;
         let mut changed = compact::Changed::new();
         match pass {
             Stage::Parse => {}
             Stage::Lift => {
-                families = lift::lift(program, diagnostics);
-                families.part = options.part;
+                entries::split(program, diagnostics);
+                redeclared::settle(program, diagnostics);
+                tied::share(program, diagnostics);
+                if !any_errors(diagnostics) {
+                    families = lift::lift(program, diagnostics);
+                    families.part = options.part;
+                    recursion::mark(program, &families);
+                }
             }
             Stage::Specialize => {
-                specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
+                *copies = specialize::specialize(
+                    program,
+                    &roots,
+                    options.most_copies.unwrap_or(MOST_COPIES),
+                    &mut families,
+                    &mut changed,
+                    diagnostics,
+                );
+                once::once(program, &mut families, &mut changed, diagnostics);
+                recursion::mark(program, &families);
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {

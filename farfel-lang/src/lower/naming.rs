@@ -30,11 +30,29 @@
 //! everywhere is not copied, and a second procedure makes two copies of it.
 
 use super::calls::Constant;
-use crate::ir::{Name, short_hash};
-use std::collections::{BTreeSet, HashMap};
+use crate::ir::{Name, Place, Program, Unit, short_hash};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// So many things of a kind can be counted through the program.
 pub(super) const FEW: usize = 9;
+
+/// All names that new units should not get: those of units, of everything in them and of
+/// COMMON blocks. The latter share the compiler's name space with procedures.
+pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
+    fn add(unit: &Unit, taken: &mut HashSet<Name>) {
+        taken.insert(unit.name.clone());
+        for (_, s) in unit.symbols.iter() {
+            taken.insert(s.name.clone());
+            if let Place::Common(block) = &s.place {
+                taken.insert(block.clone());
+            }
+        }
+        unit.nested.iter().for_each(|n| add(n, taken));
+    }
+    let mut taken = HashSet::new();
+    program.units.iter().for_each(|u| add(u, &mut taken));
+    taken
+}
 
 /// Which subprogram of the source each unit belongs to: a lifted one to the outermost one
 /// around it, a copy to the family of the procedure that it is made for, every other one to
@@ -44,6 +62,7 @@ pub(super) struct Families {
     of: HashMap<Name, Name>,
     /// There is more of the program elsewhere, so that it is not small.
     pub part: bool,
+    captured: HashMap<Name, usize>,
 }
 
 impl Families {
@@ -51,8 +70,27 @@ impl Families {
         self.of.get(unit).unwrap_or(unit)
     }
 
+    /// Nothing was lifted or copied.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Was this unit lifted, or is it a copy?
+    pub fn is_member(&self, unit: &Name) -> bool {
+        self.of.contains_key(unit)
+    }
+
     pub fn insert(&mut self, unit: Name, family: Name) {
         self.of.insert(unit, family);
+    }
+
+    /// How many arguments, the last ones, lifting has added to a unit.
+    pub fn captured(&self, unit: &Name) -> usize {
+        self.captured.get(unit).copied().unwrap_or(0)
+    }
+
+    pub fn set_captured(&mut self, unit: Name, count: usize) {
+        self.captured.insert(unit, count);
     }
 
     /// The family of a copy for these procedures.
@@ -107,7 +145,8 @@ fn is_short(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
 }
 
-fn text(procedure: &Constant) -> Name {
+/// What a procedure is called.
+pub(super) fn text(procedure: &Constant) -> Name {
     match procedure {
         Constant::Global(name) => name.clone(),
         Constant::Intrinsic(name) => Name::from(*name),

@@ -5,20 +5,22 @@
 //! the dependents. Blocks are numbered in the order of the text, those of a small program
 //! through all units in alphabetical order, else in each unit; see [`naming`](super::naming).
 
-use super::calls::{global, has_ad_blocks};
+mod copies;
+mod sharing;
+
+use self::copies::listed;
+use self::sharing::{Named, Sharing};
+use super::calls::has_ad_blocks;
 use super::compact::Changed;
 use super::import::{Import, variables_needed};
-use super::naming::{FEW, Families, Tags};
-use crate::callgraph::CallGraph;
+use super::naming::{FEW, Families, Tags, taken_names};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::effects::Assigned;
 use crate::ir::{
     AdBlock, AdItem, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Place, Program, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol, for_each_symbol_mut,
     unused_name, walk_block,
 };
 use crate::source::Span;
-use crate::storage::{UnitStorage, common_blocks, members};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The block that each outlined subroutine comes from.
@@ -50,10 +52,7 @@ pub(super) fn outline(
         return Blocks::new();
     }
     places.sort_by(|a, b| program.units[*a].name.cmp(&program.units[*b].name));
-    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    for u in &program.units {
-        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
-    }
+    let mut taken = taken_names(program);
     let counted = counted_through(program, &places, families);
     let mut tags = Tags::default();
     let mut blocks = Blocks::new();
@@ -134,8 +133,8 @@ impl Outline<'_> {
         }
     }
 
-    fn blocks(&mut self, unit: &mut Unit, body: &mut [Stmt]) {
-        for stmt in body {
+    fn blocks(&mut self, unit: &mut Unit, body: &mut Vec<Stmt>) {
+        for mut stmt in std::mem::take(body) {
             let span = stmt.span;
             if let StmtKind::Ad(block) = &mut stmt.kind {
                 let rank = self.blocks.len();
@@ -154,49 +153,52 @@ impl Outline<'_> {
                     tag: self.tag.clone(),
                 };
                 self.blocks.insert(name.clone(), made_from);
-                let outlined = self.extract(unit, block, name, span);
+                let (outlined, mut before) = self.extract(unit, block, name, span);
                 self.new.push(outlined);
+                if let Some(first) = before.first_mut() {
+                    first.label = stmt.label.take();
+                }
+                body.append(&mut before);
             } else {
                 for inner in stmt.blocks_mut() {
                     self.blocks(unit, inner);
                 }
             }
+            body.push(stmt);
         }
     }
 
     /// Replaces the statements of a block by a call and returns the subroutine that holds
-    /// them.
-    fn extract(&mut self, unit: &mut Unit, block: &mut AdBlock, name: Name, span: Span) -> Unit {
+    /// them, and what must happen before the block.
+    fn extract(
+        &mut self,
+        unit: &mut Unit,
+        block: &mut AdBlock,
+        name: Name,
+        span: Span,
+    ) -> (Unit, Vec<Stmt>) {
         let mut mentioned = BTreeSet::new();
         for_each_symbol(&block.body, &mut |s| {
             mentioned.insert(s);
         });
-        let (independents, dependents) = match block.mode {
-            AdMode::Forward => (bases(&block.opening), bases(&block.closing)),
-            AdMode::Reverse => (bases(&block.closing), bases(&block.opening)),
+        let (by, of) = listed(block);
+        let named = Named {
+            mentioned: &mentioned,
+            independents: &by,
+            dependents: &of,
         };
-        for s in independents.iter().chain(&dependents) {
-            if let Place::Common(b) = &unit.symbols[*s].place {
-                let what = if b.is_empty() {
-                    "blank COMMON".into()
-                } else {
-                    format!("COMMON /{b}/")
-                };
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
-                        span,
-                        format!(
-                            "{} is in {what}, where this version cannot differentiate it",
-                            unit.symbols[*s].name
-                        ),
-                    )
-                    .help("copy it to a local variable before the block, or from one after it"),
-                );
-            }
+        let tied = match self.sharing {
+            Some(sharing) => sharing.tied(unit, block, &named),
+            None => Vec::new(),
+        };
+        let copies = self.copies(unit, block, &tied, span);
+        let (independents, dependents) = listed(block);
+        let both = independents.iter().chain(&dependents).copied();
+        let mut all = variables_needed(&unit.symbols, mentioned.iter().copied().chain(both));
+        for t in &tied {
+            all.retain(|s| !t.members.contains(s));
+            all.extend(&t.carriers);
         }
-        let listed = independents.iter().chain(&dependents).copied();
-        let all = variables_needed(&unit.symbols, mentioned.iter().copied().chain(listed));
         for s in &all {
             let s = &unit.symbols[*s];
             if let Some(what) = s.handover_bar() {
@@ -212,7 +214,7 @@ impl Outline<'_> {
             }
         }
         if let Some(sharing) = self.sharing
-            && let Some(fault) = sharing.fault(unit, block, &mentioned, &all, span)
+            && let Some(fault) = sharing.fault(unit, block, &named, &all, &tied, span)
         {
             self.diagnostics.push(fault);
         }
@@ -239,18 +241,33 @@ impl Outline<'_> {
                 span,
             });
         }
+        let mut first = copies.first;
+        let mut last = copies.last;
+        let mut carried = Vec::new();
+        for s in tied.iter().flat_map(|t| &t.carriers) {
+            let dummy = self.stand_in(unit, *s, span);
+            let mut take = self.copy(unit, *s, dummy, span);
+            take.append(&mut first);
+            first = take;
+            last.extend(self.copy(unit, dummy, *s, span));
+            carried.push((*s, dummy));
+        }
+        let dummy = |s: SymId| carried.iter().find(|(c, _)| *c == s).map_or(s, |(_, d)| *d);
         let mut import = Import::new(unit);
         // The bounds of arrays may depend on the scalars.
-        let mut scalars_first = order.clone();
+        let mut scalars_first: Vec<SymId> = order.iter().map(|s| dummy(*s)).collect();
         scalars_first.sort_by_key(|s| unit.symbols[*s].is_array());
         for s in scalars_first {
             import.add(&mut outlined, s, Place::Dummy);
         }
         outlined.args = order
             .iter()
-            .map(|s| Arg::Dummy(import.symbol(&mut outlined, *s)))
+            .map(|s| Arg::Dummy(import.symbol(&mut outlined, dummy(*s))))
             .collect();
-        let mut body = std::mem::take(&mut block.body);
+        Self::tie(unit, &mut outlined, &mut import, &tied);
+        let mut body = first;
+        body.append(&mut block.body);
+        body.append(&mut last);
         for_each_symbol_mut(&mut body, &mut |s| *s = import.symbol(&mut outlined, *s));
         outlined.specs.extend(formats_needed(&self.formats, &body));
         outlined.body = body;
@@ -263,107 +280,8 @@ impl Outline<'_> {
         let callee = unit.symbols.add(symbol);
         let args = order.iter().map(|s| Expr::var(*s, span)).collect();
         block.body = vec![Stmt::new(StmtKind::Call(callee, args), span)];
-        outlined
+        (outlined, copies.before)
     }
-}
-
-/// What is needed to see whether the arguments of a block's subroutine share storage.
-struct Sharing {
-    assigned: Assigned,
-    graph: CallGraph,
-    /// For every unit, its name and the COMMON blocks that it declares.
-    commons: Vec<(Name, Vec<Name>)>,
-}
-
-impl Sharing {
-    /// Nothing if no unit with an AD block has an EQUIVALENCE. `with_blocks` are the
-    /// positions of the units with AD blocks.
-    fn of(program: &Program, with_blocks: &[usize]) -> Option<Self> {
-        let concerned = with_blocks
-            .iter()
-            .any(|i| has_equivalence(&program.units[*i]));
-        concerned.then(|| Sharing {
-            assigned: Assigned::of(program),
-            graph: CallGraph::of(program),
-            commons: program
-                .units
-                .iter()
-                .map(|u| (u.name.clone(), common_blocks(u)))
-                .collect(),
-        })
-    }
-
-    /// Two names for one storage would be two arguments of the subroutine, or an argument
-    /// and a COMMON variable. Derivatives would not pass from one to the other.
-    fn fault(
-        &self,
-        unit: &Unit,
-        block: &AdBlock,
-        mentioned: &BTreeSet<SymId>,
-        arguments: &BTreeSet<SymId>,
-        span: Span,
-    ) -> Option<Diagnostic> {
-        if !has_equivalence(unit) {
-            return None;
-        }
-        let storage = UnitStorage::of(unit);
-        let name = |s: SymId| &unit.symbols[s].name;
-        let fault = |message: String| {
-            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
-                .label("AD block")
-                .help("use one name for it in the block, or a variable of its own")
-        };
-        let changed = self.assigned.in_block(unit, &block.body);
-        let used: BTreeSet<SymId> = mentioned.union(arguments).copied().collect();
-        for a in used.iter().filter(|a| changed.contains(a)) {
-            if let Some(b) = used.iter().find(|b| storage.overlap(*a, **b)) {
-                return Some(fault(format!(
-                    "{} and {} share their storage, and the block assigns {}",
-                    name(*a),
-                    name(*b),
-                    name(*a)
-                )));
-            }
-        }
-        // What the block calls may see the same storage as COMMON.
-        let mut called: BTreeSet<Name> = BTreeSet::new();
-        for_each_symbol(&block.body, &mut |s| {
-            called.extend(global(&unit.symbols, s).cloned())
-        });
-        let called = called.iter().filter_map(|n| self.graph.index(n));
-        let reached = self.graph.reached(called);
-        for common in common_blocks(unit) {
-            let mut seen: Vec<&Name> = reached
-                .iter()
-                .map(|u| &self.commons[*u])
-                .filter(|(_, declared)| declared.contains(&common))
-                .map(|(name, _)| name)
-                .collect();
-            seen.sort();
-            let members = members(unit, &common);
-            for a in arguments {
-                if let Some(by) = seen.first()
-                    && members.iter().any(|m| storage.overlap(*a, *m))
-                {
-                    let common = match common.as_str() {
-                        "" => "blank COMMON".to_owned(),
-                        c => format!("COMMON /{c}/"),
-                    };
-                    return Some(fault(format!(
-                        "{} lies in {common}, which {by} sees, too",
-                        name(*a)
-                    )));
-                }
-            }
-        }
-        None
-    }
-}
-
-fn has_equivalence(unit: &Unit) -> bool {
-    unit.specs
-        .iter()
-        .any(|s| matches!(s.kind, SpecKind::Equivalence(_)))
 }
 
 /// The variables of an opening or closing, each once, in order.

@@ -3,21 +3,42 @@
 //! A variable with SAVE, or with an initial value, keeps its value from call to call. When
 //! a subprogram is copied (for a closure, or for its derivative), every copy would keep a
 //! value of its own. So its saved variables move to COMMON first, each to a block of its
-//! own, and their initial values to a BLOCK DATA unit.
+//! own, and their initial values to a BLOCK DATA unit. Those that share their storage by
+//! EQUIVALENCE move together.
 
 use super::compact::Changed;
 use super::import::Import;
+use super::naming::taken_names;
 use crate::ir::{
     Class, DataSet, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId,
-    Unit, UnitKind, unused_name,
+    Symbol, Unit, UnitKind, unused_name,
 };
-use crate::storage::Constants;
+use crate::storage::{Area, Constants, UnitStorage};
 use std::collections::{BTreeSet, HashSet};
+
+/// Variables that move to COMMON: alone, or with those that EQUIVALENCE ties them to.
+#[derive(Default)]
+struct Moving {
+    alone: BTreeSet<SymId>,
+    /// EQUIVALENCE classes; the first of each is where the storage starts.
+    classes: Vec<Vec<SymId>>,
+}
+
+impl Moving {
+    fn is_empty(&self) -> bool {
+        self.alone.is_empty() && self.classes.is_empty()
+    }
+
+    fn all(&self) -> BTreeSet<SymId> {
+        let tied = self.classes.iter().flatten();
+        self.alone.iter().chain(tied).copied().collect()
+    }
+}
 
 /// Moves the saved variables of the units that `which` chooses, by position, to COMMON.
 /// Adds the names of the units that it changes or adds to `changed`.
 pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed) {
-    let mut open: Vec<(usize, BTreeSet<SymId>)> = Vec::new();
+    let mut open: Vec<(usize, Moving)> = Vec::new();
     for (i, unit) in program.units.iter().enumerate() {
         if which[i] && unit.kind != UnitKind::Program {
             let saved = saved(unit);
@@ -29,16 +50,7 @@ pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed
     if open.is_empty() {
         return;
     }
-    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    for u in &program.units {
-        // Block names share the compiler's name space with procedures only, but people
-        // read them.
-        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
-        taken.extend(u.symbols.iter().filter_map(|(_, s)| match &s.place {
-            Place::Common(block) => Some(block.clone()),
-            _ => None,
-        }));
-    }
+    let mut taken = taken_names(program);
     let mut new = Vec::new();
     for (i, saved) in open {
         changed.insert(program.units[i].name.clone());
@@ -48,35 +60,69 @@ pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed
     program.units.extend(new);
 }
 
-/// The local variables of a unit that keep their values. Those in EQUIVALENCE share their
-/// storage with others and stay.
-fn saved(unit: &Unit) -> BTreeSet<SymId> {
+/// Moves what a unit saves to COMMON. Returns the BLOCK DATA unit with the initial values, if
+/// there are any.
+pub(super) fn share_unit(unit: &mut Unit, taken: &mut HashSet<Name>) -> Option<Unit> {
+    let saved = saved(unit);
+    match saved.is_empty() || unit.kind == UnitKind::Program {
+        true => None,
+        false => share_one(unit, &saved, taken),
+    }
+}
+
+/// Moves the EQUIVALENCE classes of these areas of a unit to COMMON, likewise.
+pub(super) fn share_classes(
+    unit: &mut Unit,
+    areas: &[&Area],
+    taken: &mut HashSet<Name>,
+) -> Option<Unit> {
+    let moving = Moving {
+        alone: BTreeSet::new(),
+        classes: areas.iter().map(|a| class(a)).collect(),
+    };
+    share_one(unit, &moving, taken)
+}
+
+/// The variables of an EQUIVALENCE class. The first is the longest of those that lie where
+/// its storage starts.
+fn class(area: &Area) -> Vec<SymId> {
+    let mut members = area.members.clone();
+    members.sort_by_key(|m| (m.start, -m.size));
+    members.iter().map(|m| m.sym).collect()
+}
+
+/// The local variables of a unit that keep their values.
+fn saved(unit: &Unit) -> Moving {
     let everything = unit
         .specs
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
-    let mut fixed = BTreeSet::new();
-    for s in &unit.specs {
-        if let SpecKind::Equivalence(groups) = &s.kind {
-            groups.iter().flatten().for_each(|e| fixed.extend(e.base()));
-        }
-    }
+    let is_saved = |s: &Symbol| {
+        s.class == Class::Variable && s.place == Place::Local && (s.saved || everything)
+    };
+    let storage = UnitStorage::of(unit);
     let constants = Constants::of(unit);
-    unit.symbols
+    let alone = unit
+        .symbols
         .iter()
         .filter(|(id, s)| {
-            s.class == Class::Variable
-                && s.place == Place::Local
-                && (s.saved || everything)
-                && !fixed.contains(id)
-                && constants.count(*id).is_some()
+            is_saved(s) && storage.spot(*id).is_none() && constants.count(*id).is_some()
         })
         .map(|(id, _)| id)
-        .collect()
+        .collect();
+    let classes = storage
+        .areas()
+        .iter()
+        .filter(|a| a.block.is_none() && a.exact)
+        .filter(|a| a.members.iter().any(|m| is_saved(&unit.symbols[m.sym])))
+        .map(class)
+        .collect();
+    Moving { alone, classes }
 }
 
 /// Returns the BLOCK DATA unit with the initial values, if there are any.
-fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>) -> Option<Unit> {
+fn share_one(unit: &mut Unit, moving: &Moving, taken: &mut HashSet<Name>) -> Option<Unit> {
+    let saved = &moving.all();
     let data = take_data(unit, saved);
     let inits: Vec<(SymId, Expr)> = saved
         .iter()
@@ -95,13 +141,16 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
     unit.specs
         .retain(|s| !matches!(&s.kind, SpecKind::Type(_, l) if l.is_empty()));
     for id in saved {
+        unit.symbols[*id].saved = false;
+    }
+    let starts = moving.classes.iter().filter_map(|c| c.first());
+    for id in moving.alone.iter().chain(starts) {
         let block = unused_name(&format!("{}_{}", unit.name, unit.symbols[*id].name), &|n| {
             taken.contains(n)
         });
         taken.insert(block.clone());
         let s = &mut unit.symbols[*id];
         s.place = Place::Common(block.clone());
-        s.saved = false;
         let span = s.span;
         let members = vec![(
             block,
@@ -152,6 +201,11 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
         block.symbols[id].init = Some(Box::new(value));
         block.declare(id);
     }
+    for group in tying(unit, moving) {
+        let tied = group.into_iter().map(|e| import.expr(&mut block, e));
+        let tied = SpecKind::Equivalence(vec![tied.collect()]);
+        block.add_spec(tied, unit.span);
+    }
     // Loop variables of the DATA statements are names of their own.
     let ids: Vec<SymId> = block.symbols.ids().collect();
     for id in ids {
@@ -167,6 +221,19 @@ fn share_one(unit: &mut Unit, saved: &BTreeSet<SymId>, taken: &mut HashSet<Name>
         });
     }
     Some(block)
+}
+
+/// The groups of EQUIVALENCE statements that hold the classes together.
+fn tying(unit: &Unit, moving: &Moving) -> Vec<Vec<Expr>> {
+    let ties = |group: &&Vec<Expr>| {
+        let mut bases = group.iter().filter_map(Expr::base);
+        bases.any(|s| moving.classes.iter().any(|c| c.contains(&s)))
+    };
+    let groups = unit.specs.iter().filter_map(|s| match &s.kind {
+        SpecKind::Equivalence(groups) => Some(groups),
+        _ => None,
+    });
+    groups.flatten().filter(ties).cloned().collect()
 }
 
 /// Takes the initial values of these variables out of the DATA statements.

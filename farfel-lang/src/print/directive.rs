@@ -1,6 +1,8 @@
 //! Directives, laid out for either form.
 
 use super::Form;
+use crate::syntax::single_blanks;
+use std::borrow::Cow;
 
 /// Writes a directive on as many lines as it needs, and returns how many. `text` begins with
 /// a sentinel of `sentinel` bytes, without comment mark.
@@ -20,22 +22,38 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
         Form::Fixed => ('C', 72),
         Form::Free => ('!', 130),
     };
+    let head = |first: bool| match (form, conditional) {
+        (Form::Fixed, true) if first => format!("{mark}{sentinel}{label:>3} "),
+        (Form::Fixed, true) => format!("{mark}{sentinel}   +"),
+        (Form::Fixed, false) if first => format!("{mark}{sentinel} "),
+        (Form::Fixed, false) => format!("{mark}{sentinel}+"),
+        (Form::Free, true) if first && !label.is_empty() => {
+            format!("{mark}{sentinel} {label} ")
+        }
+        (Form::Free, true) | (Form::Free, false) if first => format!("{mark}{sentinel} "),
+        (Form::Free, true) => format!("{mark}{sentinel} & "),
+        (Form::Free, false) => format!("{mark}{sentinel}& "),
+    };
+    // What was read from several lines may have more blanks than what is read from one. Where
+    // a line is broken one is left in any case, so that all of them count as one then.
+    let mut text = match conditional {
+        true => Cow::from(rest),
+        // At either end it would mean that there is another line.
+        false => single_blanks(rest.trim_matches(['&', ' ', '\t']), true).into(),
+    };
+    if text.len() > width - head(true).len() {
+        text = single_blanks(&text, false).into();
+        // Such marks are left from where others have broken it.
+        if !conditional {
+            let words: Vec<&str> = text.split(' ').filter(|w| *w != "&").collect();
+            text = words.join(" ").into();
+        }
+    }
+    let mut rest = &*text;
     let mut lines = 0;
     loop {
-        let first = lines == 0;
-        let head = match (form, conditional) {
-            (Form::Fixed, true) if first => format!("{mark}{sentinel}{label:>3} "),
-            (Form::Fixed, true) => format!("{mark}{sentinel}   +"),
-            (Form::Fixed, false) if first => format!("{mark}{sentinel} "),
-            (Form::Fixed, false) => format!("{mark}{sentinel}+"),
-            (Form::Free, true) if first && !label.is_empty() => {
-                format!("{mark}{sentinel} {label} ")
-            }
-            (Form::Free, true) | (Form::Free, false) if first => format!("{mark}{sentinel} "),
-            (Form::Free, true) => format!("{mark}{sentinel} & "),
-            (Form::Free, false) => format!("{mark}{sentinel}& "),
-        };
-        let (line, more) = rest.split_at(end_of_line(rest, width - head.len()));
+        let head = head(lines == 0);
+        let (line, more) = rest.split_at(end_of_line(rest, form, width - head.len()));
         lines += 1;
         out.push_str(head.as_str());
         out.push_str(line.trim_end());
@@ -58,8 +76,8 @@ fn trim_blanks(out: &mut String) {
 }
 
 /// How many bytes of `text` stand on a line with `room` bytes: up to a blank or comma where
-/// there is one.
-fn end_of_line(text: &str, room: usize) -> usize {
+/// there is one. In fixed form no `&` may come last, which could be one of free form.
+fn end_of_line(text: &str, form: Form, room: usize) -> usize {
     if text.len() <= room {
         return text.len();
     }
@@ -68,8 +86,11 @@ fn end_of_line(text: &str, room: usize) -> usize {
         room -= 1;
     }
     let head = &text[..room];
-    match head.rfind([' ', ',']) {
-        Some(at) if at > 0 => at + 1,
-        _ => room,
+    let wrong = |line: &str| form == Form::Fixed && line.trim_end().ends_with(" &");
+    let mut places = head.rmatch_indices([' ', ',']).map(|(at, _)| at);
+    match places.find(|at| *at > 0 && !wrong(&head[..=*at])) {
+        Some(at) => at + 1,
+        None if wrong(head) => room - 1,
+        None => room,
     }
 }

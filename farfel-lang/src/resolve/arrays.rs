@@ -3,8 +3,8 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Shape;
 use crate::ir::{
-    ArrayConstructor, Class, Dim, Expr, ExprKind, IfBlock, ImpliedDo, Select, Stmt, StmtKind,
-    SymId, Type, Unit,
+    AdItem, ArrayConstructor, Class, Dim, Expr, ExprKind, IfBlock, ImpliedDo, Select, Stmt,
+    StmtKind, SymId, Type, Unit,
 };
 use crate::source::Span;
 use crate::storage::constant::Constants;
@@ -46,6 +46,10 @@ impl<'a, 'd> Shapes<'a, 'd> {
             StmtKind::If(b) => b.arms.iter().for_each(|(c, _)| self.scalar(c)),
             StmtKind::LogicalIf(c, _) => self.scalar(c),
             StmtKind::Select(s) => self.select(s),
+            StmtKind::Ad(b) => {
+                let items = b.opening.iter().chain(&b.closing);
+                items.for_each(|i| self.derivatives(i));
+            }
             _ => stmt.for_each_own_expr(&mut |e| {
                 self.shape(e);
             }),
@@ -85,6 +89,26 @@ impl<'a, 'd> Shapes<'a, 'd> {
                     ),
                 );
                 return;
+            }
+        }
+    }
+
+    /// Whole arrays in an opening or closing. (Numbers of dimensions are looked at with the
+    /// rest of the block.)
+    fn derivatives(&mut self, item: &AdItem) {
+        match item {
+            AdItem::Assign(a) => {
+                let var = self.shape(&a.var);
+                let other = self.shape(&a.other);
+                if var.len() == other.len() {
+                    self.fit(&var, &other, a.other.span, "the variable");
+                }
+            }
+            AdItem::ImpliedDo(d) => {
+                [&d.from, &d.to].into_iter().chain(&d.step).for_each(|e| {
+                    self.shape(e);
+                });
+                d.items.iter().for_each(|i| self.derivatives(i));
             }
         }
     }

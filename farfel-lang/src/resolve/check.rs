@@ -1,11 +1,13 @@
 //! What is wrong between units, with types and in AD blocks. (Labels are the parser's.)
 
 mod arguments;
+mod blocks;
+mod io;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Class, DoControl, DoEnd, Expr, ExprKind, IoKind, Label,
+    Class, DoControl, Expr, ExprKind, IoKind, Label,
     Name, Place, Program, Stmt, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
@@ -136,8 +138,19 @@ impl<'p> Checker<'_, 'p> {
             })
             .collect();
         walk_block(&unit.body, &mut |s| {
-            let mut doubt = hit(s.span) || matches!(s.kind, StmtKind::Ad(_));
-            let mut name = |n: SymId| doubt |= doubtful.get(n.0 as usize).is_none_or(|d| *d);
+            let unclear = |n: SymId| doubtful.get(n.0 as usize).is_none_or(|d| *d);
+            if let StmtKind::Ad(block) = &s.kind {
+                // Of an opening or closing, what is clear is checked.
+                let doubt = |e: &Expr| {
+                    let mut doubt = hit(e.span);
+                    e.for_each_symbol(&mut |n| doubt |= unclear(n));
+                    doubt
+                };
+                self.ad_block(unit, block, s.span, &doubt);
+                return;
+            }
+            let mut doubt = hit(s.span);
+            let mut name = |n: SymId| doubt |= unclear(n);
             s.for_each_own_symbol(&mut name);
             s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut name));
             if !doubt {
@@ -169,7 +182,8 @@ impl<'p> Checker<'_, 'p> {
                 }
             }
             StmtKind::Call(s, args) => self.call(unit, *s, args, stmt.span),
-            StmtKind::Ad(block) => self.ad_block(unit, block, stmt.span),
+            StmtKind::Io(io) => self.io(unit, io, stmt.span),
+            StmtKind::Ad(block) => self.ad_block(unit, block, stmt.span, &|_| false),
             StmtKind::If(b) => {
                 for (c, _) in &b.arms {
                     self.condition(unit, c);
@@ -181,7 +195,7 @@ impl<'p> Checker<'_, 'p> {
         match &stmt.kind {
             // What is assigned has checks of its own.
             StmtKind::Ad(_) => {}
-            StmtKind::Io(io) if io.kind == IoKind::Read => self.read_items(unit, &io.items),
+            StmtKind::Io(io) if io.kind == IoKind::Read => {}
             StmtKind::Io(io) => io.items.iter().for_each(|e| self.value(unit, e, false)),
             StmtKind::Assign(target, value) => {
                 target
@@ -252,15 +266,6 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    fn read_items(&mut self, unit: &Unit, items: &[Expr]) {
-        for item in items {
-            match &item.kind {
-                ExprKind::ImpliedDo(d) => self.read_items(unit, &d.items),
-                _ => self.target(unit, item),
-            }
-        }
-    }
-
     fn condition(&mut self, unit: &Unit, condition: &Expr) {
         if let Some(t) = type_of(unit, condition)
             && !matches!(t, Type::Logical(_))
@@ -278,17 +283,28 @@ impl<'p> Checker<'_, 'p> {
 
     fn target(&mut self, unit: &Unit, target: &Expr) {
         let Some(s) = target.base() else {
-            if let ExprKind::Call(s, _) = &target.kind {
+            if let ExprKind::Call(s, args) = &target.kind {
                 let name = &unit.symbols[*s].name;
+                let place = args.first().map(|a| match &a.kind {
+                    ExprKind::Int(n) => n.to_string(),
+                    ExprKind::Var(v) => unit.symbols[*v].name.to_string(),
+                    _ => "I".to_owned(),
+                });
+                let help = match (unit.symbols[*s].ty, place, args.len()) {
+                    (Some(Type::Character), Some(i), 1) => format!(
+                        "one character of {name} is {name}({i}:{i}); if it is an array, declare its bounds, for instance `DIMENSION {name}(10)`"
+                    ),
+                    _ => format!(
+                        "declare its bounds if it is an array, for instance `DIMENSION {name}(10)`"
+                    ),
+                };
                 self.error(
                     Diagnostic::error(
                         &rules::NOT_ASSIGNABLE,
                         target.span,
                         format!("{name} is a function, so that {name}(…) cannot be assigned"),
                     )
-                    .help(format!(
-                        "declare its bounds if it is an array, for instance `DIMENSION {name}(10)`"
-                    )),
+                    .help(help),
                 );
             }
             return;
@@ -339,195 +355,6 @@ impl<'p> Checker<'_, 'p> {
             ));
         }
     }
-
-    fn ad_block(&mut self, unit: &'p Unit, block: &'p AdBlock, span: Span) {
-        let word = match block.mode {
-            AdMode::Forward => "TANGENT",
-            AdMode::Reverse => "COTANGENT",
-        };
-        let mut assigned = self.assigned.in_block(unit, &block.body);
-        let mut calls_nested = false;
-        walk_block(&block.body, &mut |s| {
-            let mut look = |id: SymId| {
-                let s = &unit.symbols[id];
-                calls_nested |=
-                    s.class.is_procedure() && matches!(s.place, Place::Local | Place::Host(_));
-            };
-            s.for_each_own_symbol(&mut look);
-            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut look));
-        });
-        // What is independent may be dependent, too, without being assigned.
-        let mut seen = HashSet::new();
-        let independents = match block.mode {
-            AdMode::Forward => &block.opening,
-            AdMode::Reverse => &block.closing,
-        };
-        for item in independents {
-            item.for_each_assign(&mut |a| seen.extend(a.var.base()));
-        }
-        for (items, opening) in [(&block.opening, true), (&block.closing, false)] {
-            for item in items {
-                item.for_each_assign(&mut |a| {
-                    let Some(v) = a.var.base() else {
-                        self.error(
-                            Diagnostic::error(
-                                &rules::AD_NOT_DIFFERENTIABLE,
-                                a.var.span,
-                                format!("{word} takes a variable, an array element or an array"),
-                            )
-                            .help("assign the expression to a variable first"),
-                        );
-                        return;
-                    };
-                    let symbol = &unit.symbols[v];
-                    if symbol.class != Class::Variable {
-                        self.error(Diagnostic::error(
-                            &rules::AD_NOT_DIFFERENTIABLE,
-                            a.var.span,
-                            format!("{} is not a variable, so that it has no {}", symbol.name, word.to_lowercase()),
-                        ));
-                    } else if let Some(t) = symbol.ty
-                        && !t.is_differentiable()
-                    {
-                        self.error(
-                            Diagnostic::error(
-                                &rules::AD_NOT_DIFFERENTIABLE,
-                                a.var.span,
-                                format!("{} is {t}, so that it has no {}", symbol.name, word.to_lowercase()),
-                            )
-                            .related(symbol.span, "comes from here")
-                            .help("only REAL, DOUBLE PRECISION and COMPLEX variables have derivatives"),
-                        );
-                    }
-                    self.shapes(unit, a, opening);
-                    if !opening {
-                        self.target(unit, &a.other);
-                    }
-                    // Dependents must be computed by the block.
-                    let dependent = opening == (block.mode == AdMode::Reverse);
-                    // What a nested subprogram assigns among its surroundings' variables
-                    // does not show here.
-                    if dependent && !assigned.contains(&v) && !seen.contains(&v) && !calls_nested {
-                        self.error(
-                            Diagnostic::error(
-                                &rules::AD_NOT_COMPUTED,
-                                a.var.span,
-                                format!("the block does not compute {}", symbol.name),
-                            )
-                            .related(span, "in this block")
-                            .help("name a variable that the block assigns"),
-                        );
-                    }
-                });
-            }
-        }
-        assigned.clear();
-        for items in [&block.opening, &block.closing] {
-            items
-                .iter()
-                .for_each(|i| self.implied_loop_variables(unit, i));
-        }
-        self.ad_jumps(unit, block);
-    }
-
-    /// A whole array goes with a whole array; a scalar value sets every element.
-    fn shapes(&mut self, unit: &Unit, a: &AdAssign, opening: bool) {
-        let (var, other) = (rank(unit, &a.var), rank(unit, &a.other));
-        if var == other || opening && other == 0 {
-            return;
-        }
-        let shown = |r: usize| match r {
-            0 => "a scalar".to_owned(),
-            1 => "an array".to_owned(),
-            n => format!("an array of {n} dimensions"),
-        };
-        let (what, message) = match opening {
-            true => (
-                "value",
-                format!(
-                    "the value is {}, but the variable is {}",
-                    shown(other),
-                    shown(var)
-                ),
-            ),
-            false => (
-                "destination",
-                format!(
-                    "the destination is {}, but the variable is {}",
-                    shown(other),
-                    shown(var)
-                ),
-            ),
-        };
-        self.error(
-            Diagnostic::error(&rules::RANK_MISMATCH, a.other.span, message)
-                .label(what)
-                .help("name an element, or use an implied DO, for instance `(G(I) = TANGENT(Y(I)), I = 1, N)`"),
-        );
-    }
-
-    fn implied_loop_variables(&mut self, unit: &Unit, item: &AdItem) {
-        if let AdItem::ImpliedDo(d) = item {
-            self.loop_variable(unit, d.var, d.from.span);
-            d.items
-                .iter()
-                .for_each(|i| self.implied_loop_variables(unit, i));
-        }
-    }
-
-    /// A block is entered at its top and left at its bottom.
-    fn ad_jumps(&mut self, unit: &Unit, block: &AdBlock) {
-        let mut inside: HashSet<Label> = HashSet::new();
-        let mut within: HashSet<*const Stmt> = HashSet::new();
-        walk_block(&block.body, &mut |s| {
-            within.insert(std::ptr::from_ref(s));
-            inside.extend(s.label);
-            match &s.kind {
-                StmtKind::Do(d) => {
-                    if let DoEnd::EndDo(Some(l)) = d.end {
-                        inside.insert(l);
-                    }
-                }
-                StmtKind::If(b) => inside.extend(b.end_label),
-                StmtKind::Select(b) => inside.extend(b.end.label),
-                _ => {}
-            }
-        });
-        let name = match block.mode {
-            AdMode::Forward => "ADF",
-            AdMode::Reverse => "ADR",
-        };
-        walk_block(&block.body, &mut |s| {
-            let what = match &s.kind {
-                StmtKind::Return(_) => Some("RETURN leaves"),
-                StmtKind::Entry(_) => Some("ENTRY leads into"),
-                k if jumps(k).iter().any(|l| !inside.contains(l)) => Some("the jump leaves"),
-                _ => None,
-            };
-            if let Some(what) = what {
-                self.error(
-                    Diagnostic::error(&rules::AD_JUMP, s.span, format!("{what} the {name} block"))
-                        .help(format!(
-                            "leave the block at END {name}; set a flag and branch after it"
-                        )),
-                );
-            }
-        });
-        walk_block(&unit.body, &mut |s| {
-            if !within.contains(&std::ptr::from_ref(s))
-                && jumps(&s.kind).iter().any(|l| inside.contains(l))
-            {
-                self.error(
-                    Diagnostic::error(
-                        &rules::AD_JUMP,
-                        s.span,
-                        format!("the jump leads into the {name} block"),
-                    )
-                    .help(format!("jump to the {name} statement instead")),
-                );
-            }
-        });
-    }
 }
 
 /// The labels where a statement may go on.
@@ -543,6 +370,17 @@ pub(super) fn jumps(kind: &StmtKind) -> Vec<Label> {
                 _ => None,
             })
             .collect(),
+        StmtKind::Io(io) => {
+            let on = |name: &str| matches!(name, "END" | "ERR" | "EOR");
+            let label = |c: &Expr| match &c.kind {
+                ExprKind::Keyword(name, e) if on(name) => match e.kind {
+                    ExprKind::Int(label) => Label::try_from(label).ok(),
+                    _ => None,
+                },
+                _ => None,
+            };
+            io.control.iter().filter_map(label).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -1,10 +1,11 @@
 //! Warnings about what is legal, or compiles, and is probably not meant: variables without a
 //! value, what nothing uses or reaches, recursion without RECURSIVE, and old constructs.
 
+use crate::callgraph::cycles;
 use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
-    Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem, SpecKind,
+    AdItem, Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem, SpecKind,
     Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
 };
 use crate::lints::Lints;
@@ -179,7 +180,7 @@ impl Habits<'_> {
                     ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Logical(_) => true,
                     _ => false,
                 };
-                if constant && used.always {
+                if constant && used.always && used.assigned {
                     let text = format!("{} sets this argument, but it is a constant", symbol.name);
                     let d = Diagnostic::warning(&rules::CONSTANT_SET, a.span, text);
                     self.diagnostics.push(d.help("pass a variable"));
@@ -387,6 +388,18 @@ fn one_loop(
             }
         }
         StmtKind::LogicalIf(_, inner) => one_loop(unit, inner, open, diagnostics),
+        StmtKind::Ad(block) => {
+            for item in block.opening.iter().chain(&block.closing) {
+                implied(item, &mut |var, span| check(var, span, open));
+            }
+            for item in &block.closing {
+                item.for_each_assign(&mut |a| {
+                    if let ExprKind::Var(s) = a.other.kind {
+                        check(s, a.other.span, open);
+                    }
+                });
+            }
+        }
         _ => {}
     }
     for b in stmt.blocks() {
@@ -394,6 +407,14 @@ fn one_loop(
     }
     if opened {
         open.pop();
+    }
+}
+
+/// Calls `f` with the variables of implied DOs and where these begin to count.
+fn implied(item: &AdItem, f: &mut dyn FnMut(SymId, Span)) {
+    if let AdItem::ImpliedDo(d) = item {
+        f(d.var, d.from.span);
+        d.items.iter().for_each(|i| implied(i, f));
     }
 }
 
@@ -497,58 +518,4 @@ pub(super) fn recursion(program: &Program, targets: &Targets, diagnostics: &mut 
             );
         }
     }
-}
-
-/// The groups of units that reach each other, and those that call themselves (Tarjan's
-/// algorithm, on a list instead of the stack).
-fn cycles(calls: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    const NEW: usize = usize::MAX;
-    let n = calls.len();
-    let (mut number, mut low) = (vec![NEW; n], vec![0; n]);
-    let mut on_stack = vec![false; n];
-    let mut stack = Vec::new();
-    let mut found = Vec::new();
-    let mut count = 0;
-    for root in 0..n {
-        if number[root] != NEW {
-            continue;
-        }
-        let mut path = vec![(root, 0)];
-        while let Some((unit, next)) = path.pop() {
-            if next == 0 {
-                number[unit] = count;
-                low[unit] = count;
-                count += 1;
-                stack.push(unit);
-                on_stack[unit] = true;
-            }
-            if let Some(&to) = calls[unit].get(next) {
-                path.push((unit, next + 1));
-                if number[to] == NEW {
-                    path.push((to, 0));
-                } else if on_stack[to] {
-                    low[unit] = low[unit].min(number[to]);
-                }
-                continue;
-            }
-            if let Some((parent, _)) = path.last() {
-                low[*parent] = low[*parent].min(low[unit]);
-            }
-            if low[unit] == number[unit] {
-                let mut group = Vec::new();
-                while let Some(u) = stack.pop() {
-                    on_stack[u] = false;
-                    group.push(u);
-                    if u == unit {
-                        break;
-                    }
-                }
-                group.sort_unstable();
-                if group.len() > 1 || calls[unit].contains(&unit) {
-                    found.push(group);
-                }
-            }
-        }
-    }
-    found
 }

@@ -10,9 +10,23 @@ use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
 /// What other units see of a top-level unit.
+#[derive(Clone)]
 pub(super) struct Signature {
     pub class: Class,
     pub ty: Option<Type>,
+    /// The length of a CHARACTER function, where it is a plain number.
+    pub length: Option<Expr>,
+}
+
+impl Signature {
+    /// Makes a symbol stand for the nested subprogram.
+    fn tell(&self, symbol: &mut Symbol) {
+        symbol.class = self.class.clone();
+        symbol.ty = self.ty;
+        if self.length.is_some() {
+            symbol.length = self.length.clone();
+        }
+    }
 }
 
 /// The top-level units by name.
@@ -26,7 +40,7 @@ impl Globals {
                 .iter()
                 .filter(|u| matches!(u.kind, UnitKind::Function | UnitKind::Subroutine))
                 .flat_map(|u| {
-                    std::iter::once((u.name.clone(), signature(u, &[]))).chain(entries(u))
+                    std::iter::once((u.name.clone(), signature(u, &[]))).chain(entries(u, &[]))
                 })
                 .collect(),
         )
@@ -49,25 +63,44 @@ fn signature(unit: &Unit, around: &[&Implicit]) -> Signature {
         let rules: Vec<&Implicit> = around.iter().copied().chain([&unit.implicit]).collect();
         s.ty.or_else(|| implicit_type(&rules, &s.name))
     });
-    Signature { class, ty }
+    let length = unit.result.and_then(|r| fixed_length(unit, r, around));
+    Signature { class, ty, length }
+}
+
+/// The length of a CHARACTER function, where it is a plain number.
+fn fixed_length(unit: &Unit, result: SymId, around: &[&Implicit]) -> Option<Expr> {
+    let s = &unit.symbols[result];
+    if s.ty.is_some() {
+        return s
+            .length
+            .clone()
+            .filter(|l| matches!(l.kind, ExprKind::Int(_)));
+    }
+    let mut rules = around.iter().copied().chain([&unit.implicit]).rev();
+    let (_, length) = rules.find_map(|r| r.own(&s.name))?;
+    length.map(|n| Expr::int(n, s.span))
 }
 
 /// The ENTRY points of a unit, with what their callers see.
-fn entries(unit: &Unit) -> Vec<(Name, Signature)> {
+fn entries(unit: &Unit, around: &[&Implicit]) -> Vec<(Name, Signature)> {
     let mut found = Vec::new();
     crate::ir::walk_block(&unit.body, &mut |s| {
         if let StmtKind::Entry(e) = &s.kind {
             let symbol = &unit.symbols[e.name];
-            let (class, ty) = match unit.kind {
-                UnitKind::Function => (
-                    Class::Function,
-                    symbol
-                        .ty
-                        .or_else(|| implicit_type(&[&unit.implicit], &symbol.name)),
-                ),
-                _ => (Class::Subroutine, None),
+            let rules: Vec<&Implicit> = around.iter().copied().chain([&unit.implicit]).collect();
+            let signature = match unit.kind {
+                UnitKind::Function => Signature {
+                    class: Class::Function,
+                    ty: symbol.ty.or_else(|| implicit_type(&rules, &symbol.name)),
+                    length: fixed_length(unit, e.name, around),
+                },
+                _ => Signature {
+                    class: Class::Subroutine,
+                    ty: None,
+                    length: None,
+                },
             };
-            found.push((symbol.name.clone(), Signature { class, ty }));
+            found.push((symbol.name.clone(), signature));
         }
     });
     found
@@ -153,7 +186,10 @@ impl Resolver<'_> {
             .collect();
         let signatures = nested
             .iter()
-            .map(|n| (n.name.clone(), signature(n, &implicits)))
+            .flat_map(|n| {
+                let own = (n.name.clone(), signature(n, &implicits));
+                std::iter::once(own).chain(entries(n, &implicits))
+            })
             .collect();
         for (i, n) in nested.iter().enumerate() {
             if let Some(first) = nested[..i].iter().find(|f| f.name == n.name) {
@@ -239,10 +275,8 @@ impl Resolver<'_> {
         } else if used.intrinsic {
             self.intrinsic(level, id, used);
         } else if let Some(s) = self.scopes[level].nested.get(&name) {
-            let (class, ty) = (s.class.clone(), s.ty);
-            let symbol = &mut self.scopes[level].unit.symbols[id];
-            symbol.class = class;
-            symbol.ty = ty;
+            let seen = s.clone();
+            seen.tell(&mut self.scopes[level].unit.symbols[id]);
         } else if self.find_in_surroundings(level, id, used) {
         } else if used.called || used.applied.is_some() && !self.is_substring(level, id, used) {
             self.global_procedure(level, id, used);
@@ -286,10 +320,7 @@ impl Resolver<'_> {
         let name = symbol.name.clone();
         let array = symbol.is_array();
         let (place, external, typed) = (symbol.place.clone(), symbol.external, symbol.typed);
-        let nested = self.scopes[level]
-            .nested
-            .get(&name)
-            .map(|s| (s.class.clone(), s.ty));
+        let nested = self.scopes[level].nested.get(&name).cloned();
         let class = if place == Place::Result
             || place == Place::Dummy && !external && !used.called && array
         {
@@ -307,9 +338,8 @@ impl Resolver<'_> {
         symbol.class = class;
         if place == Place::Local && (symbol.class.is_procedure() || used.intrinsic) {
             // `REAL F` before a nested F, or a declared external or intrinsic function.
-            if let Some((class, ty)) = nested {
-                symbol.class = class;
-                symbol.ty = ty;
+            if let Some(nested) = nested {
+                nested.tell(symbol);
                 return;
             }
             if used.intrinsic {
@@ -337,11 +367,10 @@ impl Resolver<'_> {
                 self.unknown_procedure(level, &name, span, true);
             }
         } else if place == Place::Local
-            && let Some((class, ty)) = nested
+            && let Some(nested) = nested
         {
             // `REAL F` for a nested F that is only passed on.
-            symbol.class = class;
-            symbol.ty = ty;
+            nested.tell(symbol);
             return;
         }
         self.give_type(level, id);
@@ -451,7 +480,7 @@ impl Resolver<'_> {
                 is_bound(symbol)
                     || matches!(
                         symbol.class,
-                        Class::Parameter(_) | Class::StatementFunction(..)
+                        Class::Parameter(_) | Class::StatementFunction(..) | Class::Namelist(_)
                     )
             });
             // The name of a surrounding function, used with arguments, is the function
@@ -471,9 +500,7 @@ impl Resolver<'_> {
                 // Its own surroundings may not mention it at all.
                 let scope = &mut self.scopes[outer];
                 let target = scope.unit.symbols.intern(&name, span);
-                let symbol = &mut scope.unit.symbols[target];
-                symbol.class = scope.nested[&name].class.clone();
-                symbol.ty = scope.nested[&name].ty;
+                scope.nested[&name].tell(&mut scope.unit.symbols[target]);
             }
             if let Some(b) = bound {
                 self.show_procedure(outer, b, used);

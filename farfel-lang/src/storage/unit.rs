@@ -114,6 +114,11 @@ impl UnitStorage {
         Self::build(&Constants::of(unit)).0
     }
 
+    /// The storage of a unit whose constants are known, so that it may be nested.
+    pub fn within(constants: &Constants) -> Self {
+        Self::build(constants).0
+    }
+
     pub(super) fn build(constants: &Constants) -> (Self, Vec<Trouble>) {
         let shares = |k: &SpecKind| matches!(k, SpecKind::Common(_) | SpecKind::Equivalence(_));
         if !constants.unit.specs.iter().any(|s| shares(&s.kind)) {

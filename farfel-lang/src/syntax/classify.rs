@@ -262,15 +262,11 @@ impl Line<'_> {
         let next = self.at(end);
         match kind {
             Kind::Do => {
-                next == 0
-                    || next.is_ascii_digit()
-                    || self
-                        .keyword_end(end, "WHILE")
-                        .is_some_and(|e| self.at(e) == b'(')
+                next == 0 || next.is_ascii_digit() || self.keyword_end(end, "WHILE").is_some()
             }
-            Kind::If | Kind::ElseIf | Kind::Ad(_) | Kind::Format | Kind::Allocate(_) => {
-                next == b'('
-            }
+            // Without parentheses it is a fault, but no less the beginning of a block.
+            Kind::If | Kind::ElseIf => next == b'(' || self.st.text.ends_with(b"THEN"),
+            Kind::Ad(_) | Kind::Format | Kind::Allocate(_) => next == b'(',
             Kind::Select | Kind::Where => next == b'(',
             Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
             Kind::Terminal(_) => {

@@ -2,6 +2,7 @@
 
 use super::line::{Line, Read};
 use super::spelling::close_to;
+use super::unit::Purpose;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, ImpliedDo, Io, IoKind, StmtKind};
 
@@ -89,7 +90,7 @@ impl Line<'_> {
         }
         let end = self.digits_end(from);
         if format && end > from && matches!(self.at(end), 0 | b',') {
-            let label = self.label()?;
+            let label = self.label_for(Purpose::Format)?;
             return Ok(Expr::int(i64::from(label), self.since(from)));
         }
         self.expr()
@@ -113,7 +114,10 @@ impl Line<'_> {
                     };
                 let value = if label {
                     let at = self.pos;
-                    let n = self.label()?;
+                    let n = self.label_for(match word {
+                        "FMT" => Purpose::Format,
+                        _ => Purpose::Jump,
+                    })?;
                     Expr::int(i64::from(n), self.since(at))
                 } else {
                     self.format_or_unit(false)?
@@ -134,7 +138,7 @@ impl Line<'_> {
                 let digits = self.digits_end(from);
                 let ends = matches!(self.at(digits), b',' | b')');
                 if formatted && list.len() == 1 && digits > from && ends {
-                    let n = self.label()?;
+                    let n = self.label_for(Purpose::Format)?;
                     list.push(Expr::int(i64::from(n), self.since(from)));
                 } else {
                     list.push(self.format_or_unit(false)?);

@@ -2,7 +2,7 @@
 
 use super::form::{BAD, CHAR, HOLLERITH, Statement};
 use super::trace::Piece;
-use super::unit::Frame;
+use super::unit::{Frame, Purpose};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Label, SymId};
 use crate::source::Span;
@@ -236,8 +236,13 @@ impl<'a> Line<'a> {
         Some((value, self.since(from)))
     }
 
-    /// Reads a label that the statement refers to.
+    /// Reads the label of a statement to go on at.
     pub fn label(&mut self) -> Read<Label> {
+        self.label_for(Purpose::Jump)
+    }
+
+    /// Reads a label that the statement refers to.
+    pub fn label_for(&mut self, purpose: Purpose) -> Read<Label> {
         let from = self.pos;
         let end = self.digits_end(from);
         if end == from {
@@ -248,7 +253,7 @@ impl<'a> Line<'a> {
         let span = self.since(from);
         match self.text(from, end).parse() {
             Ok(n @ 1..=99999) => {
-                self.frame.refer(n, span);
+                self.frame.refer(n, span, purpose);
                 Ok(n)
             }
             _ => Err(Box::new(

@@ -6,7 +6,7 @@
 //! | physical lines → logical statements, blanks taken out | `form` |
 //! | a statement as a row of letters to read from | `line` |
 //! | what kind of statement it is | `classify` |
-//! | constants, expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, AD blocks | `constants`, `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `ad` |
+//! | constants, expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, FORMAT, AD blocks | `constants`, `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `descriptors`, `ad` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
 //!
 //! `trace` notes what the parser took the letters for, for [`mod@crate::format`].
@@ -22,6 +22,7 @@ mod classify;
 mod constants;
 mod data;
 mod decl;
+mod descriptors;
 pub mod detect;
 mod expr;
 mod form;
@@ -42,9 +43,10 @@ use crate::ir;
 use crate::source::{FileId, Sources};
 use std::sync::Arc;
 
+pub(crate) use descriptors::fault_of_format;
 pub(crate) use detect::asks_for_form;
 pub use detect::detect;
-pub(crate) use form::{joined_directives, sentinel};
+pub(crate) use form::{joined_directives, sentinel, single_blanks};
 
 /// How statements are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -1,8 +1,10 @@
 //! Executable statements.
 
 use super::classify::Kind;
-use super::form::{BAD, CHAR, HOLLERITH};
+use super::descriptors;
+use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
+use super::unit::Purpose;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
 use std::collections::HashSet;
@@ -40,7 +42,7 @@ impl Line<'_> {
             Kind::Continue => StmtKind::Continue,
             Kind::Goto => self.goto()?,
             Kind::Assign => {
-                let label = self.label()?;
+                let label = self.label_for(Purpose::Either)?;
                 if !self.keyword("TO") {
                     return Err(self.expected("TO"));
                 }
@@ -168,7 +170,7 @@ impl Line<'_> {
 
     /// What follows IF.
     pub fn if_statement(&mut self) -> Read<If> {
-        self.expect(b'(')?;
+        self.opens_condition("IF (…) THEN")?;
         let condition = self.expr()?;
         self.expect(b')')?;
         if self.done() {
@@ -252,7 +254,7 @@ impl Line<'_> {
 
     /// `IF (condition) THEN` after ELSE; the name of the construct may follow.
     pub fn else_if(&mut self) -> Read<Expr> {
-        self.expect(b'(')?;
+        self.opens_condition("ELSE IF (…) THEN")?;
         let condition = self.expr()?;
         self.expect(b')')?;
         if !self.keyword("THEN") {
@@ -263,18 +265,27 @@ impl Line<'_> {
         Ok(condition)
     }
 
+    /// The parenthesis in front of a condition.
+    fn opens_condition(&mut self, right: &str) -> Read<()> {
+        if self.eat(b'(') {
+            return Ok(());
+        }
+        let span = self.st.span(self.pos, self.st.text.len());
+        let message = "a condition stands in parentheses";
+        Err(Box::new(
+            Diagnostic::error(&rules::SYNTAX, span, message).help(format!("write {right}")),
+        ))
+    }
+
     /// What follows DO and its label.
     pub fn do_control(&mut self) -> Read<DoControl> {
         self.eat(b',');
         if self.done() {
             return Ok(DoControl::Forever);
         }
-        if self
-            .keyword_end(self.pos, "WHILE")
-            .is_some_and(|e| self.at(e) == b'(')
-        {
+        if self.keyword_end(self.pos, "WHILE").is_some() && !self.at_loop_control() {
             self.keyword("WHILE");
-            self.expect(b'(')?;
+            self.opens_condition("DO WHILE (…)")?;
             let condition = self.expr()?;
             self.expect(b')')?;
             self.end()?;
@@ -302,6 +313,9 @@ impl Line<'_> {
         };
         self.pos = close + 1;
         self.end()?;
+        if let Some(fault) = descriptors::of_statement(self.st, from, close) {
+            self.diagnostics.push(fault);
+        }
         let mut text = String::new();
         for at in from..close {
             match self.at(at) {
@@ -314,10 +328,6 @@ impl Line<'_> {
                 HOLLERITH => {
                     let value = self.st.string_value(at);
                     text.push_str(&format!("{}H{value}", value.len()));
-                }
-                BAD => {
-                    self.pos = at;
-                    return Err(self.expected("an edit descriptor"));
                 }
                 c => text.push(c as char),
             }

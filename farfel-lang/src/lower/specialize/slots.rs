@@ -6,9 +6,11 @@
 //! differentiates by the argument does not mean what the procedure has captured.
 
 use super::Specializer;
+use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::procedure_dummies;
 use crate::ir::{Class, Expr, ExprKind, Name, SymId, Type, Unit};
 use crate::lower::calls::global;
+use crate::storage::UnitStorage;
 
 /// Where the copy gets a captured variable from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,16 +27,19 @@ pub(super) enum Slot {
 impl Specializer<'_> {
     /// Decides for every captured variable of every closure how the copy gets it.
     pub(super) fn slots(&self, caller: &Unit, target: &Unit, args: &[Expr]) -> Vec<Vec<Slot>> {
-        let otherwise = match self.passes_harmless(caller, args) {
-            true => self.otherwise_assigned.as_ref(),
-            false => None,
-        };
-        let assigned = |unit: &Name, position: usize| {
-            let known = [self.assigned.as_ref(), otherwise];
-            known
-                .into_iter()
-                .flatten()
-                .all(|a| a.argument(unit, position))
+        let assigned = self.may_assign(caller, args);
+        // Does one of the closures assign what it has captured here?
+        let changes = |c: SymId| {
+            args.iter().any(|a| {
+                let ExprKind::Closure(p, captured) = &a.kind else {
+                    return false;
+                };
+                let procedure = &caller.symbols[*p].name;
+                let own = self.find(procedure);
+                let first = own.map_or(0, |u| u.args.len().saturating_sub(captured.len()));
+                let mut places = captured.iter().enumerate();
+                places.any(|(k, s)| *s == c && assigned(procedure, first + k))
+            })
         };
         let mut all: Vec<Vec<Slot>> = Vec::new();
         let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
@@ -60,7 +65,7 @@ impl Specializer<'_> {
                             .and_then(|d| d.sym())
                             .is_some_and(|s| target.symbols[s].name == *dummy_name);
                         let once = same_name && !has_derivative;
-                        once || assigned(&target.name, j) || assigned(procedure, first + k)
+                        once || assigned(&target.name, j) || changes(*c)
                     }
                 });
                 slots.push(if let Some(j) = ordinary {
@@ -77,7 +82,80 @@ impl Specializer<'_> {
         all
     }
 
+    /// Whether a unit may assign its argument at a position, in a call with these arguments.
+    fn may_assign(&self, caller: &Unit, args: &[Expr]) -> impl Fn(&Name, usize) -> bool {
+        let otherwise = match self.passes_harmless(caller, args) {
+            true => self.otherwise_assigned.as_ref(),
+            false => None,
+        };
+        let known = [self.assigned.as_ref(), otherwise];
+        move |unit, position| {
+            let mut known = known.into_iter().flatten();
+            known.all(|a| a.argument(unit, position))
+        }
+    }
+
+    /// Warns where a part of what a closure has captured, or what else shares its storage, is
+    /// passed as well, and one of the two is assigned.
+    pub(super) fn warn_of_parts(&mut self, caller: &Unit, target: &Name, args: &[Expr]) {
+        let Some(target) = self.find(target) else {
+            return;
+        };
+        let assigned = self.may_assign(caller, args);
+        let storage = UnitStorage::of(caller);
+        let mut found = Vec::new();
+        for (p, captured) in args.iter().filter_map(|a| match &a.kind {
+            ExprKind::Closure(p, captured) => Some((*p, captured)),
+            _ => None,
+        }) {
+            let procedure = &caller.symbols[p].name;
+            let own = self.find(procedure).map_or(0, |u| u.args.len());
+            let first = own.saturating_sub(captured.len());
+            for (j, a) in args.iter().enumerate() {
+                let given = match &a.kind {
+                    ExprKind::Var(s) | ExprKind::Element(s, _) => *s,
+                    ExprKind::Substring(..) => match a.base() {
+                        Some(s) => s,
+                        None => continue,
+                    },
+                    _ => continue,
+                };
+                let whole = matches!(a.kind, ExprKind::Var(_));
+                let shares = |c: &SymId| match *c == given {
+                    true => !whole,
+                    false => storage.overlap(*c, given),
+                };
+                let taken = captured.iter().enumerate().find(|(k, c)| {
+                    shares(c) && (assigned(&target.name, j) || assigned(procedure, first + k))
+                });
+                if let Some((_, c)) = taken {
+                    let c = &caller.symbols[*c].name;
+                    found.push(
+                        Diagnostic::warning(
+                            &rules::SHARED_ARGUMENT,
+                            a.span,
+                            format!(
+                                "{} gets this and the nested subprogram {procedure}, which uses {c}, and one of them may be assigned",
+                                target.name
+                            ),
+                        )
+                        .label(format!("shares storage with {c}"))
+                        .help("the compiler may take them for two variables: pass a copy, or use one name only"),
+                    );
+                }
+            }
+        }
+        drop(assigned);
+        found.retain(|d| d.span != crate::Span::NONE);
+        for d in found {
+            if !self.diagnostics.contains(&d) {
+                self.diagnostics.push(d);
+            }
+        }
+    }
+
     /// Do all procedures among the arguments leave theirs as they are, whatever calls them?
+    /// What they have captured is another question.
     fn passes_harmless(&self, caller: &Unit, args: &[Expr]) -> bool {
         let Some(assigned) = &self.otherwise_assigned else {
             return false;
@@ -95,8 +173,9 @@ impl Specializer<'_> {
             let unit = global(&caller.symbols, procedure).and_then(|name| self.find(name));
             unit.is_some_and(|u| {
                 // Procedures that it took along itself could do anything.
+                let own = u.args.len().saturating_sub(captured.len());
                 procedure_dummies(u).next().is_none()
-                    && (0..u.args.len()).all(|i| !assigned.argument(&u.name, i))
+                    && (0..own).all(|i| !assigned.argument(&u.name, i))
                     && !captured
                         .iter()
                         .any(|c| caller.symbols[*c].class.is_procedure())
@@ -105,12 +184,11 @@ impl Specializer<'_> {
     }
 }
 
-/// Is a variable passed that a closure captures?
+/// Is a variable passed that a closure captures, or a part of one?
 pub(super) fn passes_twice(args: &[Expr]) -> bool {
     let captured = |v: SymId| {
         args.iter()
             .any(|a| matches!(&a.kind, ExprKind::Closure(_, c) if c.contains(&v)))
     };
-    args.iter()
-        .any(|a| matches!(a.kind, ExprKind::Var(s) if captured(s)))
+    args.iter().any(|a| a.base().is_some_and(captured))
 }

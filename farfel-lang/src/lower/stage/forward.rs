@@ -8,11 +8,13 @@
 //!       CALL UNIT_ADF3_G3(X, X_G3, ASTAR, ASTAR_G3, BIGB, Y, YPRIME)
 //! ```
 //!
-//! Tangents are set to zero where the opening does not give them. Where the closing assigns
+//! Tangents are set to zero where the opening does not give them. What it gives is assigned in
+//! the order of the text: where two assignments give the tangent of one element, the later one
+//! counts. Where the closing assigns
 //! a tangent to a plain variable that has no other part in the call, that variable is
 //! passed itself.
 
-use super::{HeadCall, Stager, zero};
+use super::{HeadCall, Stager};
 use crate::ir::{AdItem, Arg, ExprKind, Stmt, StmtKind, SymId, Unit};
 use std::collections::BTreeMap;
 
@@ -29,55 +31,36 @@ impl Stager<'_> {
         // Which destinations can be passed themselves.
         let direct = self.direct_destinations(call);
         let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
-        let mut out = Vec::new();
         for p in &request.paired {
             let tangent = match direct.get(p) {
                 Some(dest) => *dest,
                 None => self.tangent(symbols[*p], call),
             };
             tangents.insert(*p, tangent);
-            let given: Vec<&AdItem> = block
-                .opening
-                .iter()
-                .filter(|i| names(i, symbols[*p]))
-                .collect();
-            // Elements that the opening does not name have tangent zero, too.
-            let whole = given.iter().any(
-                |i| matches!(i, AdItem::Assign(a) if a.var.kind == ExprKind::Var(symbols[*p])),
-            );
-            let output_only = given.is_empty()
-                && request.dependents.contains(p)
-                && assigned_before_use(head, &head.args, *p);
-            if !whole && !output_only {
-                out.extend(self.set_all(
-                    tangent,
-                    symbols[*p],
-                    &zero(self.unit.symbols[tangent].ty, span),
-                    span,
-                ));
-            }
-            for item in given {
-                if let AdItem::Assign(a) = item {
-                    out.extend(self.open(a, tangent, span));
-                }
+        }
+        let mut out = Vec::new();
+        // Elements that the opening does not name have tangent zero, too.
+        for p in call.given.iter().filter(|p| tangents.contains_key(p)) {
+            let whole = |i: &AdItem| matches!(i, AdItem::Assign(a) if a.var.kind == ExprKind::Var(symbols[*p]));
+            if !block.opening.iter().any(whole) {
+                out.extend(self.set_zero(tangents[p], symbols[*p], span));
             }
         }
-        // Implied DO may name several variables: once all are zero.
         for item in &block.opening {
-            if let AdItem::ImpliedDo(_) = item {
-                let tangents = |s: SymId| call.position(s).and_then(|p| tangents.get(&p).copied());
-                out.extend(self.loops(item, true, &tangents, span));
+            let tangents = |s: SymId| call.position(s).and_then(|p| tangents.get(&p).copied());
+            out.extend(self.loops(item, true, &tangents, span));
+        }
+        for (p, tangent) in &tangents {
+            let output_only =
+                request.dependents.contains(p) && assigned_before_use(head, &head.args, *p);
+            if !call.given.contains(p) && !output_only {
+                out.extend(self.set_zero(*tangent, symbols[*p], span));
             }
         }
         out.push(self.call_derivative(call, &tangents, &BTreeMap::new()));
         out.extend(self.close(call, &tangents, &direct));
         out
     }
-}
-
-/// Is this variable named in the item directly, not under an implied DO?
-fn names(item: &AdItem, s: SymId) -> bool {
-    matches!(item, AdItem::Assign(a) if a.var.base() == Some(s))
 }
 
 /// Is the head's argument at `position` certainly assigned before anything reads it?
@@ -98,11 +81,14 @@ fn assigned_before_use(head: &Unit, args: &[Arg], position: usize) -> bool {
         }
         let mut mentioned = false;
         crate::ir::for_each_symbol(std::slice::from_ref(stmt), &mut |x| mentioned |= x == s);
-        // A jump could go round the assignment.
+        // A jump could go round the assignment, also one by END= or an alternate return.
         let jumps = !stmt.blocks().is_empty()
+            || matches!(&stmt.kind, StmtKind::Call(_, args)
+                if args.iter().any(|a| matches!(a.kind, ExprKind::AltReturn(_))))
             || matches!(
                 stmt.kind,
                 StmtKind::Goto(_)
+                    | StmtKind::Io(_)
                     | StmtKind::LogicalIf(..)
                     | StmtKind::ArithmeticIf(..)
                     | StmtKind::ComputedGoto(..)

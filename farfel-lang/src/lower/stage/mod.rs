@@ -4,6 +4,8 @@
 //! cotangent. The two modes are in `forward` and `reverse`, with what they write; `order`
 //! finds the order in which derivatives can be generated.
 
+mod assign;
+mod bounds;
 mod effects;
 mod entry;
 mod forward;
@@ -18,14 +20,15 @@ use self::effects::HeadEffects;
 use self::suffix::Suffixes;
 use super::calls::has_ad_blocks;
 use super::compact::Changed;
+use super::naming::taken_names;
 use super::outline::Blocks;
 use super::prune::reached;
 use super::state::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Attributes, BinOp, Class, Dim, Do, DoControl, DoEnd, Expr,
-    ExprKind, Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Symbols, Type, Unit,
+    AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Expr,
+    ExprKind, Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit,
     unused_name,
 };
 use crate::source::Span;
@@ -47,10 +50,7 @@ pub(super) fn stage(
     };
     let copied = reached(&graph, blocks.keys());
     share(program, &copied, changed);
-    let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
-    for u in &program.units {
-        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
-    }
+    let mut taken = taken_names(program);
     let mut suffixes = Suffixes::of(program);
     let heads: HashMap<Name, Unit> = program
         .units
@@ -59,6 +59,7 @@ pub(super) fn stage(
         .map(|u| (u.name.clone(), u.clone()))
         .collect();
     let effects = HeadEffects::of(program, blocks);
+    let mut changing = bounds::changing(program);
     let mut requests = Vec::new();
     for unit in &mut program.units {
         if !has_ad_blocks(&unit.body) {
@@ -66,6 +67,7 @@ pub(super) fn stage(
         }
         changed.insert(unit.name.clone());
         let body = std::mem::take(&mut unit.body);
+        let unit_name = unit.name.clone();
         let mut stager = Stager {
             unit,
             blocks,
@@ -74,10 +76,12 @@ pub(super) fn stage(
             taken: &mut taken,
             suffixes: &mut suffixes,
             requests: &mut requests,
-            frozen: BTreeMap::new(),
+            changing: changing.remove(&unit_name).unwrap_or_default(),
+            kept: BTreeMap::new(),
             diagnostics,
         };
         let body = stager.statements(body);
+        let body = stager.keep_bounds(body);
         unit.body = body;
     }
     requests
@@ -111,9 +115,10 @@ struct Stager<'a> {
     taken: &'a mut HashSet<Name>,
     suffixes: &'a mut Suffixes,
     requests: &'a mut Vec<Request>,
-    /// Variables that bounds of arrays depend on and that the block at hand changes, with
-    /// those that hold their values from before it.
-    frozen: BTreeMap<SymId, SymId>,
+    /// Variables that bounds of arrays depend on and that the unit changes.
+    changing: HashSet<SymId>,
+    /// Those of them that are needed, with those that keep what they are on entry.
+    kept: BTreeMap<SymId, SymId>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -366,162 +371,6 @@ impl<'a> Stager<'a> {
         self.unit.declare(id);
         id
     }
-
-    /// `TANGENT(v) = value` for a variable, element or whole array.
-    fn open(&mut self, a: &AdAssign, tangent: SymId, span: Span) -> Vec<Stmt> {
-        let value = match &a.other.kind {
-            ExprKind::Int(1) if a.short => one(self.unit.symbols[tangent].ty, span),
-            _ => a.other.clone(),
-        };
-        match &a.var.kind {
-            ExprKind::Var(v) if self.unit.symbols[*v].is_array() => {
-                self.set_all(tangent, *v, &value, span)
-            }
-            ExprKind::Var(_) => vec![Stmt::assign(Expr::var(tangent, span), value, span)],
-            ExprKind::Element(_, subscripts) => {
-                let target = Expr::new(ExprKind::Element(tangent, subscripts.clone()), span);
-                vec![Stmt::assign(target, value, span)]
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// Statements for one item, its implied DO as loops. `opening`: values to tangents;
-    /// else tangents to destinations.
-    fn loops(
-        &mut self,
-        item: &AdItem,
-        opening: bool,
-        tangents: &dyn Fn(SymId) -> Option<SymId>,
-        span: Span,
-    ) -> Vec<Stmt> {
-        match item {
-            AdItem::ImpliedDo(d) => {
-                let body: Vec<Stmt> = d
-                    .items
-                    .iter()
-                    .flat_map(|i| self.loops(i, opening, tangents, span))
-                    .collect();
-                vec![Stmt::new(
-                    StmtKind::Do(Box::new(Do {
-                        name: None,
-                        control: DoControl::Count {
-                            var: d.var,
-                            from: d.from.clone(),
-                            to: d.to.clone(),
-                            step: d.step.clone(),
-                        },
-                        body,
-                        end: DoEnd::EndDo(None),
-                        end_span: Span::NONE,
-                    })),
-                    span,
-                )]
-            }
-            AdItem::Assign(a) => {
-                let Some(t) = a.var.base().and_then(tangents) else {
-                    return Vec::new();
-                };
-                if opening {
-                    return self.open(a, t, span);
-                }
-                let mut value = a.var.clone();
-                if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut value.kind {
-                    *s = t;
-                }
-                match (&a.other.kind, &a.var.kind) {
-                    (ExprKind::Var(dest), ExprKind::Var(v)) if self.unit.symbols[*v].is_array() => {
-                        self.set_all(*dest, *v, &value, span)
-                    }
-                    _ => vec![Stmt::assign(a.other.clone(), value, span)],
-                }
-            }
-        }
-    }
-
-    /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in
-    /// `value` are taken element by element.
-    fn set_all(&mut self, target: SymId, shape: SymId, value: &Expr, span: Span) -> Vec<Stmt> {
-        let dims = self.dims(shape);
-        if dims.is_empty() {
-            return vec![Stmt::assign(Expr::var(target, span), value.clone(), span)];
-        }
-        let indices: Vec<SymId> = (1..=dims.len()).map(|k| self.index(k)).collect();
-        let subscripts: Vec<Expr> = indices.iter().map(|i| Expr::var(*i, span)).collect();
-        let element = |s: SymId| {
-            let theirs = self.dims(s);
-            let shifted = subscripts
-                .iter()
-                .zip(dims.iter().zip(&theirs))
-                .map(|(i, (ours, theirs))| {
-                    shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
-                })
-                .collect();
-            ExprKind::Element(s, shifted)
-        };
-        let mut value = value.clone();
-        each_operand(&self.unit.symbols, &mut value, &mut |e| {
-            if let ExprKind::Var(s) = e.kind
-                && self.unit.symbols[s].dims.len() == subscripts.len()
-            {
-                e.kind = element(s);
-            }
-        });
-        let target = Expr::new(element(target), span);
-        let mut body = vec![Stmt::assign(target, value, span)];
-        // The first index runs fastest.
-        for (i, d) in indices.iter().zip(&dims) {
-            let control = DoControl::Count {
-                var: *i,
-                from: d.lower.clone().unwrap_or_else(|| Expr::int(1, span)),
-                to: d.upper.clone().unwrap_or_else(|| Expr::int(1, span)),
-                step: None,
-            };
-            body = vec![Stmt::new(
-                StmtKind::Do(Box::new(Do {
-                    name: None,
-                    control,
-                    body,
-                    end: DoEnd::EndDo(None),
-                    end_span: Span::NONE,
-                })),
-                span,
-            )];
-        }
-        body
-    }
-
-    /// The bounds of an array, as they were before the block.
-    fn dims(&self, s: SymId) -> Vec<Dim> {
-        let mut dims = self.unit.symbols[s].dims.clone();
-        for e in dims
-            .iter_mut()
-            .flat_map(|d| d.lower.iter_mut().chain(&mut d.upper))
-        {
-            e.for_each_symbol_mut(&mut |s| *s = *self.frozen.get(s).unwrap_or(s));
-        }
-        dims
-    }
-
-    /// The loop variable for the dimension `k`, shared by all loops of the unit.
-    fn index(&mut self, k: usize) -> SymId {
-        let wanted = format!("I{k}_G");
-        if let Some(s) = self.unit.symbols.find(&wanted)
-            && self.unit.symbols[s].span.is_none()
-        {
-            return s;
-        }
-        let name = self
-            .unit
-            .symbols
-            .unused(&wanted, &|n| self.taken.contains(n));
-        let id = self
-            .unit
-            .symbols
-            .add(Symbol::variable(name, Type::INTEGER, Span::NONE));
-        self.unit.declare(id);
-        id
-    }
 }
 
 /// True for `X(*)` and `X(:)`.
@@ -532,35 +381,6 @@ fn assumed_size(s: &Symbol) -> bool {
             Some(ExprKind::Star) | None
         )
     })
-}
-
-/// Calls `f` on the variables that stand for their elements where an expression is
-/// evaluated element by element. A function of the program takes arrays as they are.
-fn each_operand(symbols: &Symbols, e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
-    if let ExprKind::Call(s, _) = &e.kind
-        && !matches!(symbols[*s].class, Class::Intrinsic(_))
-    {
-        return;
-    }
-    for operand in e.children_mut() {
-        each_operand(symbols, operand, f);
-    }
-    f(e);
-}
-
-/// `index`, which counts from one lower bound, as a subscript that counts from another.
-fn shift(index: &Expr, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Expr {
-    let same = match (from, to) {
-        (None, None) => true,
-        (Some(a), Some(b)) => a.kind == b.kind,
-        (Some(e), None) | (None, Some(e)) => e.kind == ExprKind::Int(1),
-    };
-    if same {
-        return index.clone();
-    }
-    let one = || Expr::int(1, span);
-    let offset = Expr::binary(BinOp::Sub, index.clone(), from.cloned().unwrap_or_else(one));
-    Expr::binary(BinOp::Add, offset, to.cloned().unwrap_or_else(one))
 }
 
 /// Calls `f` on the bounds and steps of the implied DOs of an item.

@@ -23,15 +23,15 @@
 //! Where the closing assigns a cotangent to a plain variable that has no other part in the
 //! block, that variable is passed itself.
 
-use super::effects::{ChangedCommon, HeadEffects, Start};
-use super::{HeadCall, Stager, assumed_size, zero};
+use super::effects::{ChangedCommon, Start};
+use super::{HeadCall, Stager, assumed_size};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
 use crate::source::Span;
 use crate::storage::members;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 impl Stager<'_> {
     pub(super) fn reverse(&mut self, mut call: HeadCall) -> Vec<Stmt> {
@@ -79,8 +79,7 @@ impl Stager<'_> {
                 commons.push((s, entry, result));
             }
         }
-        let mut out = self.freeze(&commons, call, effects);
-        out.extend(before);
+        let mut out = before;
         out.push(Stmt::new(
             StmtKind::Call(call.callee, call.actuals.clone()),
             span,
@@ -104,8 +103,7 @@ impl Stager<'_> {
                 .iter()
                 .any(|i| matches!(i, AdItem::Assign(a) if a.var.kind == ExprKind::Var(s)));
             if !whole {
-                let zero = zero(self.unit.symbols[tangent].ty, span);
-                out.extend(self.set_all(tangent, s, &zero, span));
+                out.extend(self.set_zero(tangent, s, span));
             }
         }
         for item in &block.opening {
@@ -121,34 +119,6 @@ impl Stager<'_> {
             out.extend(self.assign(*s, *result, span));
         }
         out.extend(self.close(call, &tangents, &direct));
-        self.frozen.clear();
-        out
-    }
-
-    /// Keeps what bounds of arrays depend on and the block changes: arrays keep the bounds
-    /// that they have.
-    fn freeze(
-        &mut self,
-        commons: &[(SymId, SymId, SymId)],
-        call: &HeadCall,
-        effects: &HeadEffects,
-    ) -> Vec<Stmt> {
-        let mut bounds: BTreeSet<SymId> = BTreeSet::new();
-        for (_, s) in self.unit.symbols.iter() {
-            for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
-                e.for_each_symbol(&mut |s| bounds.extend([s]));
-            }
-        }
-        let span = call.request.span;
-        let mut out = Vec::new();
-        for s in bounds {
-            let assigned = call.position(s).is_some_and(|p| effects.assigned[p]);
-            if assigned || commons.iter().any(|(c, ..)| *c == s) {
-                let frozen = self.copy(s, 'B', call);
-                out.extend(self.assign(frozen, s, span));
-                self.frozen.insert(s, frozen);
-            }
-        }
         out
     }
 

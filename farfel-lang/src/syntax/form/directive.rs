@@ -16,6 +16,7 @@ pub(super) struct Directive<'a> {
     text: &'a str,
     /// It goes on with the directive on the line before.
     continues: bool,
+    free: bool,
 }
 
 /// The length of the sentinel, without comment mark, with which the text of a comment
@@ -80,6 +81,7 @@ pub(super) fn read(line: &str, free: bool) -> Option<Directive<'_>> {
         sentinel,
         text: text.trim(),
         continues,
+        free,
     })
 }
 
@@ -89,22 +91,25 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
         sentinel,
         text,
         continues,
+        free,
     } = line;
     if let Some(last) = to.last_mut()
         && last
             .text
             .get(..sentinel.len())
             .is_some_and(|s| s.eq_ignore_ascii_case(sentinel))
-        && (continues || last.text.ends_with('&'))
+        && (continues || free && last.text.ends_with('&'))
     {
-        let before = last.text.trim_end_matches('&').trim_end().len();
-        last.text.truncate(before);
+        // In fixed form it is for those who read the same text as free form.
+        let mark = if free { "&" } else { " &" };
+        let before = last.text.strip_suffix(mark).unwrap_or(&last.text);
+        last.text.truncate(before.trim_end().len());
         last.text.push(' ');
-        last.text.push_str(&single_blanks(sentinel, text));
+        last.text.push_str(&of_line(sentinel, text));
         last.span = last.span.to(span);
         return;
     }
-    let text = format!("{sentinel} {}", single_blanks(sentinel, text));
+    let text = format!("{sentinel} {}", of_line(sentinel, text));
     to.push(Comment {
         text: text.trim_end().to_owned(),
         span,
@@ -113,22 +118,29 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
     });
 }
 
-/// The text with one blank for many outside of quotes: where it is broken, one is left in any
-/// case. Statements behind `!$` stay as they are, since they may have Hollerith constants.
-fn single_blanks(sentinel: &str, text: &str) -> String {
-    if sentinel == "$" {
-        return text.to_owned();
+/// The text of a line. Blanks in statements behind `!$` stay as they are, since these may have
+/// Hollerith constants.
+fn of_line(sentinel: &str, text: &str) -> String {
+    match sentinel {
+        "$" => text.to_owned(),
+        _ => single_blanks(text, true),
     }
+}
+
+/// The text with one blank for many, and for tabs, but, if `quotes` count, for those within quotes.
+pub(crate) fn single_blanks(text: &str, quotes: bool) -> String {
     let mut result = String::with_capacity(text.len());
     let mut quote = None;
     for c in text.chars() {
         match quote {
-            None if matches!(c, '\'' | '"') => quote = Some(c),
+            None if quotes && matches!(c, '\'' | '"') => quote = Some(c),
             Some(q) if q == c => quote = None,
             _ => {}
         }
-        if quote.is_some() || c != ' ' || !result.ends_with(' ') {
+        if quote.is_some() || !c.is_whitespace() {
             result.push(c);
+        } else if !result.ends_with(' ') {
+            result.push(' ');
         }
     }
     result

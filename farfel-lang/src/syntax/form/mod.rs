@@ -26,7 +26,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Span};
 use std::sync::Arc;
 
-pub(crate) use directive::{joined as joined_directives, sentinel};
+pub(crate) use directive::{joined as joined_directives, sentinel, single_blanks};
 pub(crate) use origin::Origins;
 pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement};
 

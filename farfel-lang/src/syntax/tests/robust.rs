@@ -23,12 +23,12 @@ C     first
       L1 = 1.EQ.2.OR..NOT.L2.AND.(X(1).LT.1.E2)
       DO 10 I = 1, N
       DO 10 J = 1, 3
-         IF (X(I)) 20, 30, 40
+         IF (X(I)) 20, 40, 40
    20    W(I,J) = -X(I)**2**J + .5*3.
    10 CONTINUE
       DO10I=1.3
    30 FORMAT(1X, 'IT''S', 3HABC, I5/ (F10.3))
-   40 READ (5, 100, END=20, ERR=30) (A, (W(K,J), J=1,2), K=1,5)
+   40 READ (5, 100, END=20, ERR=40) (A, (W(K,J), J=1,2), K=1,5)
   100 FORMAT(A)
       WRITE(6,*) 'X = ', X(1), (1.0, -2.0)
       IF (L1) GOTO (10, 20), I

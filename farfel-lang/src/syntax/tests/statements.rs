@@ -38,23 +38,23 @@ fn statements() {
             ("ENTRY G(X, *)", "ENTRY G(X, *)"),
             // Input and output.
             ("READ *, X", "READ *, X"),
-            ("READ 10, X, Y", "READ 10, X, Y"),
-            ("READ 10", "READ 10"),
+            ("READ 20, X, Y", "READ 20, X, Y"),
+            ("READ 20", "READ 20"),
             ("READ (5, *) X", "READ (5, *) X"),
             (
-                "READ(5,10,END=10,ERR=10,IOSTAT=I)X",
-                "READ (5, 10, END=10, ERR=10, IOSTAT=I) X",
+                "READ(5,20,END=10,ERR=10,IOSTAT=I)X",
+                "READ (5, 20, END=10, ERR=10, IOSTAT=I) X",
             ),
-            ("READ(UNIT=5,FMT=10)X", "READ (UNIT=5, FMT=10) X"),
+            ("READ(UNIT=5,FMT=20)X", "READ (UNIT=5, FMT=20) X"),
             ("READ(5,FMT='(I5)')X", "READ (5, FMT='(I5)') X"),
             ("READ(FMT),X", "READ (FMT), X"),
             ("READ(5)", "READ (5)"),
             ("WRITE(*,*)'A',X", "WRITE (*, *) 'A', X"),
             // Words of old compilers.
             ("TYPE *, X", "PRINT *, X"),
-            ("TYPE 10, I", "PRINT 10, I"),
+            ("TYPE 20, I", "PRINT 20, I"),
             ("ACCEPT *, X", "READ *, X"),
-            ("ACCEPT 10, X", "READ 10, X"),
+            ("ACCEPT 20, X", "READ 20, X"),
             ("FLUSH(6)", "FLUSH (6)"),
             ("FLUSH I", "FLUSH I"),
             (
@@ -68,12 +68,12 @@ fn statements() {
             ("CLOSE(5,DISPOSE='DELETE')", "CLOSE (5, STATUS='DELETE')"),
             ("INQUIRE(5,NAME=F)", "INQUIRE (5, NAME=F)"),
             (
-                "WRITE(6,10)(A(I),I=1,N),B",
-                "WRITE (6, 10) (A(I), I = 1, N), B",
+                "WRITE(6,20)(A(I),I=1,N),B",
+                "WRITE (6, 20) (A(I), I = 1, N), B",
             ),
             (
-                "WRITE(6,10)((A(I,J),I=1,N),J=1,N,2)",
-                "WRITE (6, 10) ((A(I, J), I = 1, N), J = 1, N, 2)",
+                "WRITE(6,20)((A(I,J),I=1,N),J=1,N,2)",
+                "WRITE (6, 20) ((A(I, J), I = 1, N), J = 1, N, 2)",
             ),
             ("WRITE(6,*)(A+B)*C,(A)", "WRITE (6, *) (A + B)*C, (A)"),
             (
@@ -84,7 +84,7 @@ fn statements() {
             ("WRITE(S(1:3),'(A)')X", "WRITE (S(1:3), '(A)') X"),
             ("WRITE(6,NML)", "WRITE (6, NML)"),
             ("PRINT*,X", "PRINT *, X"),
-            ("PRINT 10,X", "PRINT 10, X"),
+            ("PRINT 20,X", "PRINT 20, X"),
             ("PRINT '(F5.2)',X", "PRINT '(F5.2)', X"),
             ("PRINT FMT,X", "PRINT FMT, X"),
             (
@@ -121,9 +121,9 @@ fn statements() {
             ("DO WHILE (3) = 1", "DOWHILE(3) = 1"),
         ],
         |text| {
-            // The label is there to be referred to, and makes what follows executable.
-            let got = body(&format!("   10 CONTINUE\n{text}"));
-            got.lines().nth(1).unwrap_or("").trim_start().to_owned()
+            // The labels are there to be referred to, and make what follows executable.
+            let got = body(&format!("   10 CONTINUE\n   20 FORMAT(I5)\n{text}"));
+            got.lines().nth(2).unwrap_or("").trim_start().to_owned()
         },
     );
 }

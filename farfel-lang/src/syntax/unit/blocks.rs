@@ -84,7 +84,8 @@ impl Parser<'_> {
                     Kind::ElseWhere => line.else_where(),
                     _ => Ok(None),
                 };
-                let name = line.construct();
+                // What a fault has left is no name.
+                let name = read.is_ok().then(|| line.construct()).flatten();
                 let read = read.and_then(|c| line.end().map(|()| c));
                 let condition = match self.check(read) {
                     Some(c) => c,
@@ -123,6 +124,14 @@ impl Parser<'_> {
                     if !self.unwind(st, ad_word(mode), &this) {
                         return;
                     }
+                }
+                if let Some(label) = label_of(st) {
+                    // A jump to here stays in the block: the closing comes after it.
+                    self.frame.push(Stmt {
+                        label: Some(label),
+                        kind: StmtKind::Continue,
+                        span,
+                    });
                 }
                 self.frame.close(None, closing, span);
             }

@@ -1,11 +1,12 @@
 //! A program unit that is being read, and its open blocks.
 
+use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdBlock, AdItem, AdMode, Block, Case, Do, DoControl, DoEnd, Expr, IfBlock, Label, Mark, Name,
     Select, Spec, SpecKind, Stmt, StmtKind, Unit, UnitKind, Where,
 };
 use crate::source::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A program unit that is being read.
 #[derive(Debug)]
@@ -23,9 +24,24 @@ pub(in crate::syntax) struct Frame {
     pub(super) labels: HashMap<Label, Span>,
     /// Those of ELSE and CASE, where nothing may jump to, and their words.
     pub(super) dead_labels: HashMap<Label, &'static str>,
-    pub(super) references: Vec<(Label, Span)>,
+    /// Those of FORMAT statements.
+    pub(super) formats: HashSet<Label>,
+    /// Those of declarations, where nothing can jump to.
+    pub(super) declarations: HashSet<Label>,
+    pub(super) references: Vec<(Label, Span, Purpose)>,
     /// Assignments to `DO10I`, before there is a label 10: may be loops without comma.
     pub(super) suspects: Vec<(Label, Span)>,
+}
+
+/// What a label is named for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::syntax) enum Purpose {
+    /// To go on at its statement.
+    Jump,
+    /// As the format of input or output.
+    Format,
+    /// One of both, by ASSIGN.
+    Either,
 }
 
 /// A block that is not closed yet.
@@ -130,6 +146,8 @@ impl Frame {
             blocks: Vec::new(),
             labels: HashMap::new(),
             dead_labels: HashMap::new(),
+            formats: HashSet::new(),
+            declarations: HashSet::new(),
             references: Vec::new(),
             suspects: Vec::new(),
         }
@@ -144,8 +162,37 @@ impl Frame {
     }
 
     /// Notes that a statement refers to a label.
-    pub fn refer(&mut self, label: Label, span: Span) {
-        self.references.push((label, span));
+    pub fn refer(&mut self, label: Label, span: Span, purpose: Purpose) {
+        self.references.push((label, span, purpose));
+    }
+
+    /// What is wrong where a label is named that stands at a statement of another kind.
+    pub(super) fn misused(&self, label: Label, span: Span, purpose: Purpose) -> Option<Diagnostic> {
+        let format = self.formats.contains(&label);
+        let (message, help) = if purpose == Purpose::Format && !format {
+            (
+                format!("the statement with label {label} is no FORMAT"),
+                "name the label of a FORMAT statement, or write `*` or the format itself, as in `'(I5)'`",
+            )
+        } else if purpose == Purpose::Jump && format {
+            (
+                format!("{label} is the label of a FORMAT statement, where nothing can jump to"),
+                "put the label on the statement after it",
+            )
+        } else if self.declarations.contains(&label) {
+            (
+                format!("{label} is the label of a declaration, where nothing can jump to"),
+                "put the label on an executable statement",
+            )
+        } else {
+            return None;
+        };
+        let there = self.labels.get(&label).copied();
+        let fault = Diagnostic::error(&rules::BAD_LABEL, span, message).help(help);
+        Some(match there {
+            Some(there) => fault.related(there, "the label stands here"),
+            None => fault,
+        })
     }
 
     /// A type is declared for the name.

@@ -181,14 +181,14 @@ impl Parser<'_> {
             );
             // A loop whose label is missing is reported once.
             if let OpenKind::Do { label: Some(l), .. } = block.kind {
-                self.frame.references.retain(|(r, _)| *r != l);
+                self.frame.references.retain(|(r, ..)| *r != l);
             }
             self.report(report);
             self.frame.close(None, Vec::new(), span);
         }
         let around = self.outer.pop().unwrap_or_else(Frame::none);
         let frame = std::mem::replace(&mut self.frame, around);
-        for (label, span) in &frame.references {
+        for (label, span, purpose) in &frame.references {
             if let Some(word) = frame.dead_labels.get(label) {
                 self.report(
                     Diagnostic::error(
@@ -204,6 +204,8 @@ impl Parser<'_> {
                     *span,
                     format!("there is no statement with label {label} in this program unit"),
                 ));
+            } else if let Some(fault) = frame.misused(*label, *span, *purpose) {
+                self.report(fault);
             }
         }
         for (label, span) in &frame.suspects {

@@ -17,10 +17,10 @@ mod header;
 mod include;
 
 pub(super) use foreign::words as foreign_words;
-pub(super) use frame::Frame;
+pub(super) use frame::{Frame, Purpose};
 
 use super::classify::Kind;
-use super::form::{Comment, Origins, Reader, Statement, sentinel};
+use super::form::{CHAR, Comment, Origins, Reader, Statement, sentinel};
 use super::line::{Line, Read};
 use super::spelling::{foreign, suggestion};
 use super::trace::{Depth, Trace, Traced};
@@ -152,7 +152,12 @@ impl Parser<'_> {
             let before = self.diagnostics.len();
             let (depth, references) = (self.outer.len(), self.frame.references.len());
             let (units, includes) = (self.depth().units, self.includes);
-            if let Some(fault) = st.fault.take() {
+            if let Some(mut fault) = st.fault.take() {
+                if names_record(&st) {
+                    fault.help = Some(
+                        "the number of a record is given by REC=, as in `READ (5, REC=12)`".into(),
+                    );
+                }
                 self.diagnostics.push(*fault);
                 self.statement(&st, free);
                 // What else is wrong with the statement follows from the fault.
@@ -255,6 +260,12 @@ impl Parser<'_> {
         }
         if let Some((label, span)) = st.label {
             self.define(label, span);
+            match kind {
+                Kind::Format => self.frame.formats.insert(label),
+                Kind::Data | Kind::Namelist => self.frame.declarations.insert(label),
+                kind if kind.is_specification() => self.frame.declarations.insert(label),
+                _ => false,
+            };
         }
         match kind {
             Kind::Unknown => self.unknown(st, free),
@@ -518,6 +529,17 @@ impl Parser<'_> {
         }
         blocks
     }
+}
+
+/// `READ (5'12)`: old compilers have the number of a record after an apostrophe.
+fn names_record(st: &Statement) -> bool {
+    let text = st.text.as_slice();
+    let control = [&b"READ("[..], b"WRITE(", b"FIND("];
+    let Some(unit) = control.iter().find_map(|w| text.strip_prefix(*w)) else {
+        return false;
+    };
+    let end = unit.iter().position(|c| !c.is_ascii_alphanumeric());
+    end.is_some_and(|end| end > 0 && unit[end] == CHAR)
 }
 
 fn label_of(st: &Statement) -> Option<Label> {

@@ -1,0 +1,52 @@
+//! Programs in Farfel, with the library that they share: documentation only.
+//!
+//! What stands here are the files of the folder `gallery`, as the tests run them.
+//!
+//! [root.ff]: self::root
+//! [argmax.ff]: self::argmax
+//! [descent.ff]: self::descent
+//! [fit.ff]: self::fit
+//! [market.ff]: self::market
+//! [saddle.ff]: self::saddle
+//! [growth.ff]: self::growth
+//! [implicit.ff]: self::implicit
+//! [network.ff]: self::network
+//! [backprop.ff]: self::backprop
+//! [lib/scalar.ff]: self::lib_scalar
+//! [lib/vector.ff]: self::lib_vector
+//! [lib/least.ff]: self::lib_least
+//! [lib/runge.ff]: self::lib_runge
+//! [lib/linear.ff]: self::lib_linear
+//! [lib/layers.ff]: self::lib_layers
+//! [lib/check.ff]: self::lib_check
+#![doc = include_str!("../gallery/README.md")]
+
+/// A module whose documentation is the text of a program.
+macro_rules! shown {
+    ($($module:ident $file:literal,)*) => {$(
+        #[doc = concat!("`", $file, "`\n\n```fortran")]
+        #[doc = include_str!(concat!("../gallery/", $file))]
+        #[doc = "```"]
+        pub mod $module {}
+    )*};
+}
+
+shown! {
+    root "root.ff",
+    argmax "argmax.ff",
+    descent "descent.ff",
+    fit "fit.ff",
+    market "market.ff",
+    saddle "saddle.ff",
+    growth "growth.ff",
+    implicit "implicit.ff",
+    network "network.ff",
+    backprop "backprop.ff",
+    lib_scalar "lib/scalar.ff",
+    lib_vector "lib/vector.ff",
+    lib_least "lib/least.ff",
+    lib_runge "lib/runge.ff",
+    lib_linear "lib/linear.ff",
+    lib_layers "lib/layers.ff",
+    lib_check "lib/check.ff",
+}

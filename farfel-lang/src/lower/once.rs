@@ -1,0 +1,313 @@
+//! A captured variable that a call passes for another argument, too.
+//!
+//! `CALL STEP(X)`, where the nested STEP uses X itself, is `CALL OUTER_STEP(X, X)` after
+//! lifting: two names for one variable. Where one of them is assigned, Fortran forbids that, and
+//! compilers keep the other in a register. So STEP gets a copy for such calls, in which both
+//! names are one. Of a variable that is passed in part, or of which the argument is a part, no
+//! such copy is made: there is a warning.
+
+use super::calls::{for_each_call_mut, global};
+use super::compact::{Changed, renumber};
+use super::naming::{Families, taken_names};
+use super::outline::bases;
+use crate::callgraph::UnitIndex;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::effects::Assigned;
+use crate::ir::{
+    Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Type, Unit,
+    walk_block,
+};
+use crate::source::Span;
+use crate::storage::UnitStorage;
+use std::collections::{HashMap, HashSet};
+
+/// Which arguments of a call go, and which ones of the same variable stay.
+type Merge = Vec<(usize, usize)>;
+
+/// Makes the copies. Adds the names of the units that it changes or adds to `changed`.
+pub(super) fn once(
+    program: &mut Program,
+    families: &mut Families,
+    changed: &mut Changed,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if !program.units.iter().any(|u| passes_twice(u, families)) {
+        return;
+    }
+    let mut taken: Option<HashSet<Name>> = None;
+    let mut assigned = Assigned::of(program);
+    let mut copies: HashMap<(Name, Merge), Name> = HashMap::new();
+    let mut at = 0;
+    while at < program.units.len() {
+        if !passes_twice(&program.units[at], families) {
+            at += 1;
+            continue;
+        }
+        let mut caller = program.units[at].clone();
+        let mut body = std::mem::take(&mut caller.body);
+        let index = UnitIndex::of(program);
+        let storage = UnitStorage::of(&caller);
+        let mut new: Vec<Unit> = Vec::new();
+        let mut any = false;
+        for_each_call_mut(&mut body, &mut |callee, args| {
+            let Some(name) = global(&caller.symbols, *callee).cloned() else {
+                return;
+            };
+            let made = new.iter().find(|u| u.name == name);
+            let Some(target) = index.unit(program, &name).or(made) else {
+                return;
+            };
+            let merge = merge(
+                &caller,
+                &storage,
+                target,
+                args,
+                families,
+                &assigned,
+                diagnostics,
+            );
+            if merge.is_empty() {
+                return;
+            }
+            let key = (name.clone(), merge);
+            let copy = match copies.get(&key) {
+                Some(c) => c.clone(),
+                None => {
+                    let taken = taken.get_or_insert_with(|| taken_names(program));
+                    let copy = copy(target, &key.1, taken);
+                    let (own, family) = (copy.name.clone(), families.of(&name).clone());
+                    families.insert(own.clone(), family);
+                    let gone = key
+                        .1
+                        .iter()
+                        .filter(|(i, _)| is_captured(target, *i, families));
+                    let left = families.captured(&name).saturating_sub(gone.count());
+                    families.set_captured(own.clone(), left);
+                    assigned.add(&copy);
+                    changed.insert(own.clone());
+                    new.push(copy);
+                    copies.insert(key.clone(), own.clone());
+                    own
+                }
+            };
+            let mut position = 0;
+            args.retain(|_| {
+                position += 1;
+                key.1.iter().all(|(i, _)| i + 1 != position)
+            });
+            let symbol = &caller.symbols[*callee];
+            let (class, ty, span) = (symbol.class.clone(), symbol.ty, symbol.span);
+            *callee = caller.symbols.find(&copy).unwrap_or_else(|| {
+                let id = caller.symbols.add(Symbol {
+                    class: class.clone(),
+                    ty,
+                    place: Place::Global,
+                    ..Symbol::new(copy, span)
+                });
+                if class == Class::Function {
+                    caller.declare(id);
+                }
+                id
+            });
+            any = true;
+        });
+        caller.body = body;
+        if any {
+            changed.insert(caller.name.clone());
+            program.units[at] = caller;
+        }
+        // Behind the others, so that they are looked at, too.
+        program.units.extend(new);
+        at += 1;
+    }
+}
+
+/// Is argument `i` one that lifting has added?
+fn is_captured(target: &Unit, i: usize, families: &Families) -> bool {
+    i + families.captured(&target.name) >= target.args.len()
+}
+
+/// May a unit pass something twice to a lifted subprogram?
+fn passes_twice(unit: &Unit, families: &Families) -> bool {
+    let mut found = false;
+    super::calls::for_each_call(&unit.body, &mut |callee, args| {
+        let captured = global(&unit.symbols, callee).map_or(0, |n| families.captured(n));
+        if captured == 0 || found {
+            return;
+        }
+        let first = args.len().saturating_sub(captured);
+        found = args[first..].iter().enumerate().any(|(k, c)| {
+            let Some(c) = c.base() else { return false };
+            let others = args[..first + k].iter().filter_map(Expr::base);
+            // Where there is EQUIVALENCE, names do not tell.
+            let ties = || super::tied::groups(unit).next().is_some();
+            others.into_iter().any(|o| o == c) || first > 0 && ties()
+        });
+    });
+    found
+}
+
+/// The arguments that a copy does not get, each with the one that is the same. Warns of what
+/// overlaps otherwise.
+fn merge(
+    caller: &Unit,
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    families: &Families,
+    assigned: &Assigned,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Merge {
+    let captured = families.captured(&target.name);
+    let mut found: Merge = Vec::new();
+    if captured == 0 || args.len() != target.args.len() {
+        return found;
+    }
+    for j in args.len().saturating_sub(captured)..args.len() {
+        let Some(c) = args[j].base() else { continue };
+        for i in 0..j {
+            let given = match &args[i].kind {
+                ExprKind::Var(s) | ExprKind::Element(s, _) => *s,
+                ExprKind::Substring(..) => match args[i].base() {
+                    Some(s) => s,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            let same = given == c;
+            if !same && !storage.overlap(given, c)
+                || found.iter().any(|(gone, _)| *gone == i)
+                || !assigned.argument(&target.name, i) && !assigned.argument(&target.name, j)
+                || !caller.symbols[c].is_variable()
+            {
+                continue;
+            }
+            let whole =
+                same && matches!(args[i].kind, ExprKind::Var(_)) && args[j].kind == args[i].kind;
+            match (target.args[i].sym(), target.args[j].sym()) {
+                (Some(a), Some(b)) if whole && alike(target, a, b) && !named(target, [a, b]) => {
+                    found.push((i, j));
+                }
+                (Some(a), Some(b)) => {
+                    let d = warning(caller, target, &args[i], c, (a, b));
+                    if !diagnostics.contains(&d) {
+                        diagnostics.push(d);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn warning(
+    caller: &Unit,
+    target: &Unit,
+    given: &Expr,
+    captured: SymId,
+    (dummy, own): (SymId, SymId),
+) -> Diagnostic {
+    let (dummy, own) = (&target.symbols[dummy].name, &target.symbols[own].name);
+    let captured = &caller.symbols[captured].name;
+    let span = match given.span {
+        Span::NONE => caller.name_span,
+        span => span,
+    };
+    Diagnostic::warning(
+        &rules::SHARED_ARGUMENT,
+        span,
+        format!(
+            "{} gets here as {dummy} what it has as {own}, too, and assigns one of them",
+            target.name
+        ),
+    )
+    .label(format!("shares storage with {captured}"))
+    .related(target.name_span, "this subprogram")
+    .help("the compiler may take them for two variables: pass a copy, or use one name only")
+}
+
+/// Can one dummy argument stand for the other?
+fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
+    let (a, b) = (&target.symbols[a], &target.symbols[b]);
+    let same = |x: &Option<Expr>, y: &Option<Expr>| match (x, y) {
+        (None, None) => true,
+        (Some(x), Some(y)) => plain(x) == plain(y),
+        _ => false,
+    };
+    let mut dims = a.dims.iter().zip(&b.dims);
+    a.is_variable()
+        && b.is_variable()
+        && a.ty == b.ty
+        && a.dims.len() == b.dims.len()
+        && dims.all(|(x, y): (&Dim, &Dim)| same(&x.lower, &y.lower) && same(&x.upper, &y.upper))
+        && (a.ty != Some(Type::Character) || same(&a.length, &b.length))
+}
+
+/// An expression without its places.
+fn plain(e: &Expr) -> Expr {
+    let mut e = e.clone();
+    e.rewrite(&mut |e| e.span = Span::NONE);
+    e
+}
+
+/// Does a block differentiate by one of these? There a dummy argument is a variable of its
+/// own, so that they cannot be one.
+fn named(target: &Unit, both: [SymId; 2]) -> bool {
+    let mut found = false;
+    walk_block(&target.body, &mut |s| {
+        if let StmtKind::Ad(block) = &s.kind {
+            let mut all = bases(&block.opening);
+            all.extend(bases(&block.closing));
+            found |= all.iter().any(|s| both.contains(s));
+        }
+    });
+    found
+}
+
+/// The copy in which those arguments are one.
+fn copy(target: &Unit, merge: &Merge, taken: &mut HashSet<Name>) -> Unit {
+    let mut copy = target.clone();
+    let mut wanted = target.name.to_string();
+    let mut map: Vec<SymId> = copy.symbols.ids().collect();
+    for (i, j) in merge {
+        if let (Some(gone), Some(kept)) = (target.args[*i].sym(), target.args[*j].sym()) {
+            wanted = format!("{wanted}_{}", target.symbols[gone].name);
+            copy.undeclare(gone);
+            map[gone.0 as usize] = kept;
+        }
+    }
+    // What stands for one that goes itself.
+    for k in 0..map.len() {
+        while map[map[k].0 as usize] != map[k] {
+            map[k] = map[map[k].0 as usize];
+        }
+    }
+    let mut position = 0;
+    copy.args.retain(|_: &Arg| {
+        position += 1;
+        merge.iter().all(|(i, _)| i + 1 != position)
+    });
+    renumber(&mut copy, &map);
+    for (id, to) in copy.symbols.ids().zip(&map) {
+        if id != *to {
+            // Nothing names it any more.
+            let s = &mut copy.symbols[id];
+            s.place = Place::Local;
+            s.dims = Vec::new();
+            s.length = None;
+        }
+    }
+    let name = crate::ir::unused_name(&wanted, &|n| taken.contains(n));
+    taken.insert(name.clone());
+    if let Some(r) = copy.result
+        && copy.symbols[r].name == copy.name
+    {
+        copy.symbols.rename(r, name.clone());
+    }
+    copy.name = name;
+    if let Some(r) = copy.result {
+        copy.declare(r);
+    }
+    copy
+}

@@ -1,0 +1,198 @@
+//! Variables of a block that share their storage.
+
+use crate::callgraph::CallGraph;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::effects::Assigned;
+use crate::ir::{AdBlock, Name, Program, SpecKind, SymId, Type, Unit, for_each_symbol};
+use crate::lower::calls::global;
+use crate::source::Span;
+use crate::storage::{Area, UnitStorage, common_blocks, members};
+use std::collections::BTreeSet;
+
+/// What is needed to see whether the arguments of a block's subroutine share storage.
+pub(super) struct Sharing {
+    assigned: Assigned,
+    graph: CallGraph,
+    /// For every unit, its name and the COMMON blocks that it declares.
+    commons: Vec<(Name, Vec<Name>)>,
+}
+
+/// Local variables that share storage and that a block uses under several names. Its
+/// subroutine has all of them, tied in the same way; some cover the others and take their
+/// values in and out.
+pub(super) struct Tied {
+    /// All of them.
+    pub members: Vec<SymId>,
+    /// Those that cover the others, none of them twice.
+    pub carriers: Vec<SymId>,
+}
+
+/// What a block names.
+pub(super) struct Named<'a> {
+    /// Its statements.
+    pub mentioned: &'a BTreeSet<SymId>,
+    /// Its opening or closing, as independents.
+    pub independents: &'a [SymId],
+    /// Likewise, as dependents.
+    pub dependents: &'a [SymId],
+}
+
+impl Named<'_> {
+    fn all(&self) -> BTreeSet<SymId> {
+        let listed = self.independents.iter().chain(self.dependents);
+        self.mentioned.iter().chain(listed).copied().collect()
+    }
+}
+
+impl Sharing {
+    /// Nothing if no unit with an AD block has an EQUIVALENCE. `with_blocks` are the
+    /// positions of the units with AD blocks.
+    pub fn of(program: &Program, with_blocks: &[usize]) -> Option<Self> {
+        let concerned = with_blocks
+            .iter()
+            .any(|i| has_equivalence(&program.units[*i]));
+        concerned.then(|| Sharing {
+            assigned: Assigned::of(program),
+            graph: CallGraph::of(program),
+            commons: program
+                .units
+                .iter()
+                .map(|u| (u.name.clone(), common_blocks(u)))
+                .collect(),
+        })
+    }
+
+    /// The groups of local variables that share storage, of which the block names several
+    /// and changes some, or is differentiated by some.
+    pub fn tied(&self, unit: &Unit, block: &AdBlock, named: &Named) -> Vec<Tied> {
+        if !has_equivalence(unit) {
+            return Vec::new();
+        }
+        let storage = UnitStorage::of(unit);
+        let changed = self.assigned.in_block(unit, &block.body);
+        let used = named.all();
+        let active = |s: &SymId| changed.contains(s) || named.independents.contains(s);
+        let concerned = |area: &Area| {
+            area.members.iter().map(|m| m.sym).any(|a| {
+                active(&a) && used.contains(&a) && used.iter().any(|b| storage.overlap(a, *b))
+            })
+        };
+        let local = storage.areas().iter().filter(|a| a.block.is_none());
+        local
+            .filter(|area| concerned(area))
+            .filter_map(|area| {
+                // Two names for one place would be differentiated by apart.
+                let several = named
+                    .independents
+                    .iter()
+                    .any(|a| named.independents.iter().any(|b| storage.overlap(*a, *b)));
+                if several {
+                    return None;
+                }
+                Some(Tied {
+                    members: area.members.iter().map(|m| m.sym).collect(),
+                    carriers: carriers(unit, area)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Two names for one storage would be two arguments of the subroutine, or an argument
+    /// and a COMMON variable. Derivatives would not pass from one to the other. `arguments`
+    /// are its arguments, `tied` those variables that share storage there, too.
+    pub fn fault(
+        &self,
+        unit: &Unit,
+        block: &AdBlock,
+        named: &Named,
+        arguments: &BTreeSet<SymId>,
+        tied: &[Tied],
+        span: Span,
+    ) -> Option<Diagnostic> {
+        if !has_equivalence(unit) {
+            return None;
+        }
+        let storage = UnitStorage::of(unit);
+        let name = |s: SymId| &unit.symbols[s].name;
+        let fault = |message: String| {
+            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+                .label("AD block")
+                .help("use one name for it in the block, or a variable of its own")
+        };
+        let changed = self.assigned.in_block(unit, &block.body);
+        let mut used = named.all();
+        used.extend(arguments);
+        used.retain(|s| !tied.iter().any(|t| t.members.contains(s)));
+        for a in &used {
+            let how = match () {
+                () if changed.contains(a) => "assigns",
+                () if named.independents.contains(a) => "is differentiated by",
+                () => continue,
+            };
+            if let Some(b) = used.iter().find(|b| storage.overlap(*a, **b)) {
+                return Some(fault(format!(
+                    "{} and {} share their storage, and the block {how} {}",
+                    name(*a),
+                    name(*b),
+                    name(*a)
+                )));
+            }
+        }
+        // What the block calls may see the same storage as COMMON.
+        let mut called: BTreeSet<Name> = BTreeSet::new();
+        for_each_symbol(&block.body, &mut |s| {
+            called.extend(global(&unit.symbols, s).cloned())
+        });
+        let called = called.iter().filter_map(|n| self.graph.index(n));
+        let reached = self.graph.reached(called);
+        for common in common_blocks(unit) {
+            let mut seen: Vec<&Name> = reached
+                .iter()
+                .map(|u| &self.commons[*u])
+                .filter(|(_, declared)| declared.contains(&common))
+                .map(|(name, _)| name)
+                .collect();
+            seen.sort();
+            let members = members(unit, &common);
+            for a in arguments {
+                if let Some(by) = seen.first()
+                    && members.iter().any(|m| storage.overlap(*a, *m))
+                {
+                    let common = match common.as_str() {
+                        "" => "blank COMMON".to_owned(),
+                        c => format!("COMMON /{c}/"),
+                    };
+                    return Some(fault(format!(
+                        "{} lies in {common}, which {by} sees, too",
+                        name(*a)
+                    )));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Variables of an area that lie one behind the other and cover all of it.
+fn carriers(unit: &Unit, area: &Area) -> Option<Vec<SymId>> {
+    let fits = |s: SymId| unit.symbols[s].ty.is_some_and(Type::is_differentiable);
+    let whole = |m: &&crate::storage::Member| fits(m.sym) && m.start == 0 && m.size == area.size;
+    if let Some(m) = area.members.iter().find(whole) {
+        return Some(vec![m.sym]);
+    }
+    let mut found = Vec::new();
+    let mut end = 0;
+    while end < area.size {
+        let next = area.members.iter().filter(|m| m.start == end && m.size > 0);
+        let next = next.filter(|m| fits(m.sym)).max_by_key(|m| m.size)?;
+        found.push(next.sym);
+        end = next.start.checked_add(next.size)?;
+    }
+    Some(found)
+}
+
+fn has_equivalence(unit: &Unit) -> bool {
+    unit.specs
+        .iter()
+        .any(|s| matches!(s.kind, SpecKind::Equivalence(_)))
+}

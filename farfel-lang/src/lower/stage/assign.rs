@@ -1,0 +1,193 @@
+//! What openings and closings assign: elements, whole arrays, implied DOs.
+
+use super::{Stager, one, zero};
+use crate::intrinsics::Shape;
+use crate::ir::{
+    AdAssign, AdItem, BinOp, Class, DoControl, Expr, ExprKind, Stmt, SymId, Symbol, Symbols, Type,
+};
+use crate::lower::elements;
+use crate::source::Span;
+use crate::types::{rank, type_of};
+use std::collections::BTreeMap;
+
+impl Stager<'_> {
+    /// `TANGENT(v) = value` for a variable, element or whole array.
+    pub(super) fn open(&mut self, a: &AdAssign, tangent: SymId, span: Span) -> Vec<Stmt> {
+        let value = match &a.other.kind {
+            ExprKind::Int(1) if a.short => one(self.unit.symbols[tangent].ty, span),
+            _ => a.other.clone(),
+        };
+        match &a.var.kind {
+            ExprKind::Var(v) if self.unit.symbols[*v].is_array() => {
+                self.set_all(tangent, *v, &value, span)
+            }
+            ExprKind::Var(_) => vec![Stmt::assign(Expr::var(tangent, span), value, span)],
+            ExprKind::Element(_, subscripts) => {
+                let target = Expr::new(ExprKind::Element(tangent, subscripts.clone()), span);
+                vec![Stmt::assign(target, value, span)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Statements for one item, its implied DO as loops. `opening`: values to tangents;
+    /// else tangents to destinations.
+    pub(super) fn loops(
+        &mut self,
+        item: &AdItem,
+        opening: bool,
+        tangents: &dyn Fn(SymId) -> Option<SymId>,
+        span: Span,
+    ) -> Vec<Stmt> {
+        match item {
+            AdItem::ImpliedDo(d) => {
+                let body: Vec<Stmt> = d
+                    .items
+                    .iter()
+                    .flat_map(|i| self.loops(i, opening, tangents, span))
+                    .collect();
+                let control = DoControl::Count {
+                    var: d.var,
+                    from: d.from.clone(),
+                    to: d.to.clone(),
+                    step: d.step.clone(),
+                };
+                vec![elements::count(control, body, span)]
+            }
+            AdItem::Assign(a) => {
+                let Some(t) = a.var.base().and_then(tangents) else {
+                    return Vec::new();
+                };
+                if opening {
+                    return self.open(a, t, span);
+                }
+                let mut value = a.var.clone();
+                if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut value.kind {
+                    *s = t;
+                }
+                match (&a.other.kind, &a.var.kind) {
+                    (ExprKind::Var(dest), ExprKind::Var(v)) if self.unit.symbols[*v].is_array() => {
+                        self.set_all(*dest, *v, &value, span)
+                    }
+                    _ => vec![Stmt::assign(a.other.clone(), value, span)],
+                }
+            }
+        }
+    }
+
+    /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in
+    /// `value` are taken element by element.
+    pub(super) fn set_all(
+        &mut self,
+        target: SymId,
+        shape: SymId,
+        value: &Expr,
+        span: Span,
+    ) -> Vec<Stmt> {
+        let dims = self.dims(shape);
+        if dims.is_empty() {
+            return vec![Stmt::assign(Expr::var(target, span), value.clone(), span)];
+        }
+        let mut bounds = BTreeMap::from([(target, self.dims(target))]);
+        let mut operands = Vec::new();
+        each_operand(&self.unit.symbols, &mut value.clone(), &mut |e| {
+            operands.extend(e.base());
+        });
+        for s in operands {
+            if self.unit.symbols[s].dims.len() == dims.len() {
+                bounds.insert(s, self.dims(s));
+            }
+        }
+        let indices: Vec<SymId> = (1..=dims.len()).map(|k| self.index(k)).collect();
+        let subscripts: Vec<Expr> = indices.iter().map(|i| Expr::var(*i, span)).collect();
+        let element = |s: SymId| {
+            let theirs = bounds.get(&s)?;
+            let both = subscripts.iter().zip(dims.iter().zip(theirs));
+            let shifted = both.map(|(i, (ours, theirs))| {
+                shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
+            });
+            Some(ExprKind::Element(s, shifted.collect()))
+        };
+        let mut value = value.clone();
+        let whole = value.clone();
+        each_operand(&self.unit.symbols, &mut value, &mut |e| {
+            if let ExprKind::Var(s) = e.kind
+                && let Some(element) = element(s)
+            {
+                e.kind = element;
+            }
+        });
+        let Some(element) = element(target).filter(|_| rank(self.unit, &value) == 0) else {
+            // Sections, constructors and the like have no element to name.
+            return vec![Stmt::assign(Expr::var(target, span), whole, span)];
+        };
+        let target = Expr::new(element, span);
+        let mut out = self.calls_once(&mut value, span);
+        let body = vec![Stmt::assign(target, value, span)];
+        out.extend(elements::over(&dims, &indices, body, span));
+        out
+    }
+
+    /// Sets all of a tangent to zero, which belongs to the variable `of`.
+    pub(super) fn set_zero(&mut self, tangent: SymId, of: SymId, span: Span) -> Vec<Stmt> {
+        let zero = zero(self.unit.symbols[tangent].ty, span);
+        self.set_all(tangent, of, &zero, span)
+    }
+
+    /// Takes the calls of the program's functions out of a value that is set element by
+    /// element: each is carried out once.
+    fn calls_once(&mut self, value: &mut Expr, span: Span) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        if let ExprKind::Call(s, _) = value.kind
+            && self.unit.symbols[s].class.is_procedure()
+        {
+            // A CHARACTER one stays: the length of its value is not known.
+            if let Some(ty) = type_of(self.unit, value).filter(|t| *t != Type::Character) {
+                let name = self.unit.symbols.unused("V_G", &|n| self.taken.contains(n));
+                let variable = Symbol::variable(name, ty, span);
+                let once = self.unit.symbols.add(variable);
+                self.unit.declare(once);
+                let call = std::mem::replace(value, Expr::var(once, span));
+                out.push(Stmt::assign(Expr::var(once, span), call, span));
+            }
+            return out;
+        }
+        for operand in value.children_mut() {
+            out.extend(self.calls_once(operand, span));
+        }
+        out
+    }
+
+    fn index(&mut self, k: usize) -> SymId {
+        elements::index(self.unit, k, &|n| self.taken.contains(n))
+    }
+}
+
+/// Calls `f` on the variables that stand for their elements where an expression is
+/// evaluated element by element. Other functions than elemental ones take arrays as they are.
+fn each_operand(symbols: &Symbols, e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+    if let ExprKind::Call(s, _) = &e.kind
+        && !matches!(symbols[*s].class, Class::Intrinsic(i) if i.shape == Shape::Elemental)
+    {
+        return;
+    }
+    for operand in e.children_mut() {
+        each_operand(symbols, operand, f);
+    }
+    f(e);
+}
+
+/// `index`, which counts from one lower bound, as a subscript that counts from another.
+fn shift(index: &Expr, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Expr {
+    let same = match (from, to) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.kind == b.kind,
+        (Some(e), None) | (None, Some(e)) => e.kind == ExprKind::Int(1),
+    };
+    if same {
+        return index.clone();
+    }
+    let one = || Expr::int(1, span);
+    let offset = Expr::binary(BinOp::Sub, index.clone(), from.cloned().unwrap_or_else(one));
+    Expr::binary(BinOp::Add, offset, to.cloned().unwrap_or_else(one))
+}

@@ -1,0 +1,489 @@
+//! AD blocks: what their openings and closings name, and how they are entered and left.
+
+use super::{Checker, jumps};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{
+    AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Place, Stmt,
+    StmtKind, SymId, Type, Unit, walk_block,
+};
+use crate::source::Span;
+use crate::storage::UnitStorage;
+use crate::types::{rank, type_of};
+use std::collections::{HashMap, HashSet};
+
+/// What is known of one opening or closing.
+struct List<'a> {
+    unit: &'a Unit,
+    /// TANGENT or COTANGENT.
+    word: &'static str,
+    opening: bool,
+    /// What is in doubt has a fault already, or names something that has.
+    doubt: &'a dyn Fn(&Expr) -> bool,
+}
+
+impl<'p> Checker<'_, 'p> {
+    /// Checks a block. Expressions that are in `doubt` have a fault of their own.
+    pub(super) fn ad_block(
+        &mut self,
+        unit: &'p Unit,
+        block: &'p AdBlock,
+        span: Span,
+        doubt: &dyn Fn(&Expr) -> bool,
+    ) {
+        let (word, independents, dependents) = match block.mode {
+            AdMode::Forward => ("TANGENT", &block.opening, &block.closing),
+            AdMode::Reverse => ("COTANGENT", &block.closing, &block.opening),
+        };
+        for (items, opening) in [(&block.opening, true), (&block.closing, false)] {
+            let list = List {
+                unit,
+                word,
+                opening,
+                doubt,
+            };
+            for item in items {
+                self.item(&list, item, &mut Vec::new());
+            }
+            self.given_twice(&list, items);
+        }
+        let mut clear = true;
+        walk_block(&block.body, &mut |s| {
+            s.for_each_own_expr(&mut |e| clear &= !doubt(e))
+        });
+        if clear {
+            self.computed(unit, block, span, independents, dependents, doubt);
+        }
+        self.ad_jumps(unit, block);
+    }
+
+    /// `around` are the variables of the implied DOs around the item.
+    fn item(&mut self, list: &List, item: &AdItem, around: &mut Vec<SymId>) {
+        let d = match item {
+            AdItem::Assign(a) => {
+                if !(list.doubt)(&a.var) && !(list.doubt)(&a.other) {
+                    self.assignment(list, a);
+                }
+                return;
+            }
+            AdItem::ImpliedDo(d) => d,
+        };
+        let unit = list.unit;
+        let ImpliedDo {
+            items,
+            var,
+            from,
+            to,
+            step,
+        } = &**d;
+        let at = from.span;
+        let mut fault = |message: String| {
+            let help = "an implied DO counts with a scalar variable of its own, for instance `(TANGENT(X(I)) = V(I), I = 1, N)`";
+            self.error(Diagnostic::error(&rules::TYPE_MISMATCH, at, message).help(help));
+        };
+        let symbol = &unit.symbols[*var];
+        if around.contains(var) {
+            fault(format!(
+                "{} counts an implied DO around this one already",
+                symbol.name
+            ));
+        } else if symbol.class == Class::Variable {
+            let number = |t: Type| matches!(t, Type::Integer(_) | Type::Real(_));
+            if symbol.is_array() {
+                fault(format!("{} is an array and cannot count", symbol.name));
+            } else if let Some(t) = symbol.ty.filter(|t| !number(*t)) {
+                fault(format!("{} is {t} and cannot count", symbol.name));
+            }
+        }
+        self.assignable(unit, *var, at);
+        for e in [from, to].into_iter().chain(step) {
+            if (list.doubt)(e) {
+                continue;
+            }
+            self.value(unit, e, false);
+            let number = |t: Type| matches!(t, Type::Integer(_) | Type::Real(_));
+            if type_of(unit, e).is_some_and(|t| !number(t)) || rank(unit, e) > 0 {
+                self.error(Diagnostic::error(
+                    &rules::TYPE_MISMATCH,
+                    e.span,
+                    "the limits of an implied DO are numbers",
+                ));
+            }
+        }
+        if let Some(step) = step
+            && step.kind == ExprKind::Int(0)
+        {
+            self.error(Diagnostic::error(
+                &rules::BAD_CONSTANT,
+                step.span,
+                "the step of an implied DO cannot be zero",
+            ));
+        }
+        around.push(*var);
+        items.iter().for_each(|i| self.item(list, i, around));
+        around.pop();
+    }
+
+    fn assignment(&mut self, list: &List, a: &AdAssign) {
+        let List {
+            unit,
+            word,
+            opening,
+            ..
+        } = *list;
+        let Some(v) = a.var.base() else {
+            self.error(
+                Diagnostic::error(
+                    &rules::AD_NOT_DIFFERENTIABLE,
+                    a.var.span,
+                    format!("{word} takes a variable, an array element or an array"),
+                )
+                .help("assign the expression to a variable first"),
+            );
+            return;
+        };
+        let symbol = &unit.symbols[v];
+        let derivative = word.to_lowercase();
+        if symbol.class != Class::Variable {
+            let fault = Diagnostic::error(
+                &rules::AD_NOT_DIFFERENTIABLE,
+                a.var.span,
+                format!(
+                    "{} is not a variable, so that it has no {derivative}",
+                    symbol.name
+                ),
+            );
+            self.error(fault.help("assign it to a variable first, and name that"));
+        } else if let Some(t) = symbol.ty
+            && !t.is_differentiable()
+        {
+            self.error(
+                Diagnostic::error(
+                    &rules::AD_NOT_DIFFERENTIABLE,
+                    a.var.span,
+                    format!("{} is {t}, so that it has no {derivative}", symbol.name),
+                )
+                .related(symbol.span, "comes from here")
+                .help("only REAL, DOUBLE PRECISION and COMPLEX variables have derivatives"),
+            );
+        }
+        a.var
+            .children()
+            .into_iter()
+            .for_each(|e| self.value(unit, e, false));
+        self.shapes(unit, a, opening);
+        match opening {
+            true => self.value(unit, &a.other, false),
+            false => {
+                self.target(unit, &a.other);
+                a.other
+                    .children()
+                    .into_iter()
+                    .for_each(|e| self.value(unit, e, false));
+            }
+        }
+        let what = match opening {
+            true => format!("the {derivative} of {}", symbol.name),
+            false => format!("the destination of a {derivative}"),
+        };
+        if let Some(t) = type_of(unit, &a.other).filter(|t| !t.is_numeric()) {
+            self.error(
+                Diagnostic::error(
+                    &rules::TYPE_MISMATCH,
+                    a.other.span,
+                    format!("{what} must be a number, but this is {t}"),
+                )
+                .help("derivatives are REAL, DOUBLE PRECISION or COMPLEX, as their variables are"),
+            );
+        }
+    }
+
+    /// A whole array goes with a whole array; a scalar value sets every element.
+    fn shapes(&mut self, unit: &Unit, a: &AdAssign, opening: bool) {
+        let (var, other) = (rank(unit, &a.var), rank(unit, &a.other));
+        if var == other || opening && other == 0 {
+            return;
+        }
+        let shown = |r: usize| match r {
+            0 => "a scalar".to_owned(),
+            1 => "an array".to_owned(),
+            n => format!("an array of {n} dimensions"),
+        };
+        let what = if opening { "value" } else { "destination" };
+        let message = format!(
+            "the {what} is {}, but the variable is {}",
+            shown(other),
+            shown(var)
+        );
+        self.error(
+            Diagnostic::error(&rules::RANK_MISMATCH, a.other.span, message)
+                .label(what)
+                .help("name an element, or use an implied DO, for instance `(G(I) = TANGENT(Y(I)), I = 1, N)`"),
+        );
+    }
+
+    /// What is assigned and then assigned again as a whole was assigned for nothing.
+    fn given_twice(&mut self, list: &List, items: &[AdItem]) {
+        let assigned = |a: &AdAssign| match list.opening {
+            true => plain(&a.var),
+            false => plain(&a.other),
+        };
+        for (n, later) in items.iter().enumerate() {
+            let AdItem::Assign(later) = later else {
+                continue;
+            };
+            let target = assigned(later);
+            let covered = |a: &AdAssign| {
+                let earlier = assigned(a);
+                match target.kind {
+                    ExprKind::Var(v) => earlier.base() == Some(v),
+                    _ => earlier == target && !has_calls(&target),
+                }
+            };
+            let mut lost = None;
+            for item in &items[..n] {
+                let mut all = true;
+                let mut span = Span::NONE;
+                item.for_each_assign(&mut |a| {
+                    all &= covered(a);
+                    span = a.span;
+                });
+                if all && span != Span::NONE {
+                    lost = Some(span);
+                }
+            }
+            let (Some(span), Some(s)) = (lost, target.base()) else {
+                continue;
+            };
+            let name = &list.unit.symbols[s].name;
+            let message = match list.opening {
+                true => format!("{name} gets its {} twice", list.word.to_lowercase()),
+                false => format!("{name} is the destination of two derivatives"),
+            };
+            self.error(
+                Diagnostic::error(&rules::AD_TWICE, later.span, message)
+                    .related(span, "this would be lost")
+                    .help("leave one of them out"),
+            );
+        }
+    }
+
+    /// Dependents must be computed by the block.
+    fn computed(
+        &mut self,
+        unit: &'p Unit,
+        block: &'p AdBlock,
+        span: Span,
+        independents: &[AdItem],
+        dependents: &[AdItem],
+        doubt: &dyn Fn(&Expr) -> bool,
+    ) {
+        let assigned = self.assigned.in_block(unit, &block.body);
+        // What a nested subprogram assigns among its surroundings' variables does not show
+        // here; neither does what any procedure assigns in COMMON.
+        let (mut calls_nested, mut calls) = (false, false);
+        walk_block(&block.body, &mut |s| {
+            let mut look = |id: SymId| {
+                let s = &unit.symbols[id];
+                calls |= s.class.is_procedure();
+                calls_nested |=
+                    s.class.is_procedure() && matches!(s.place, Place::Local | Place::Host(_));
+            };
+            s.for_each_own_symbol(&mut look);
+            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut look));
+        });
+        // What is independent may be dependent, too, without being assigned.
+        let mut seen = HashSet::new();
+        for item in independents {
+            item.for_each_assign(&mut |a| seen.extend(a.var.base()));
+        }
+        let storage = UnitStorage::of(unit);
+        let other_name = |v: SymId| {
+            let mut others = storage.overlapping(v);
+            others.any(|o| assigned.contains(&o) || seen.contains(&o))
+        };
+        let common = |u: &Unit, s: SymId| matches!(u.symbols[s].place, Place::Common(_));
+        let host = |v: SymId, is: &dyn Fn(&Unit, SymId) -> bool| {
+            matches!(unit.symbols[v].place, Place::Host(_))
+                && self.around.iter().any(|u| {
+                    let outer = u.symbols.find(&unit.symbols[v].name);
+                    outer.is_some_and(|s| is(u, s))
+                })
+        };
+        // EQUIVALENCE further out is not looked into.
+        let out_there = |v: SymId| host(v, &|u, s| !UnitStorage::of(u).is_own(s));
+        let mut faults = Vec::new();
+        for item in dependents {
+            item.for_each_assign(&mut |a| {
+                let Some(v) = a.var.base().filter(|_| !doubt(&a.var)) else {
+                    return;
+                };
+                let hidden = calls_nested
+                    || calls && (common(unit, v) || host(v, &common))
+                    || other_name(v)
+                    || out_there(v);
+                let symbol = &unit.symbols[v];
+                let variable = symbol.class == Class::Variable
+                    && symbol.ty.is_none_or(Type::is_differentiable);
+                if variable && !assigned.contains(&v) && !seen.contains(&v) && !hidden {
+                    faults.push(
+                        Diagnostic::error(
+                            &rules::AD_NOT_COMPUTED,
+                            a.var.span,
+                            format!("the block does not compute {}", symbol.name),
+                        )
+                        .related(span, "in this block")
+                        .help("name a variable that the block assigns"),
+                    );
+                }
+            });
+        }
+        faults.into_iter().for_each(|f| self.error(f));
+    }
+
+    /// A block is entered at its top and left at its bottom.
+    fn ad_jumps(&mut self, unit: &Unit, block: &AdBlock) {
+        let mut inside: HashSet<Label> = HashSet::new();
+        let mut within: HashSet<*const Stmt> = HashSet::new();
+        walk_block(&block.body, &mut |s| {
+            within.insert(std::ptr::from_ref(s));
+            inside.extend(s.label);
+            match &s.kind {
+                StmtKind::Do(d) => {
+                    if let DoEnd::EndDo(Some(l)) = d.end {
+                        inside.insert(l);
+                    }
+                }
+                StmtKind::If(b) => inside.extend(b.end_label),
+                StmtKind::Select(b) => inside.extend(b.end.label),
+                _ => {}
+            }
+        });
+        let assigned = assigned_labels(unit);
+        let targets = |s: &Stmt| match &s.kind {
+            StmtKind::AssignedGoto(v, list) if list.is_empty() => {
+                assigned.get(v).cloned().unwrap_or_default()
+            }
+            kind => jumps(kind),
+        };
+        let name = match block.mode {
+            AdMode::Forward => "ADF",
+            AdMode::Reverse => "ADR",
+        };
+        let mut left = HashSet::new();
+        walk_block(&block.body, &mut |s| {
+            let what = match &s.kind {
+                StmtKind::Return(_) => Some("RETURN leaves"),
+                StmtKind::Entry(_) => Some("ENTRY leads into"),
+                _ if targets(s).iter().any(|l| !inside.contains(l)) => Some("the jump leaves"),
+                _ => None,
+            };
+            if let Some(what) = what {
+                left.insert(s.span);
+                self.error(
+                    Diagnostic::error(&rules::AD_JUMP, s.span, format!("{what} the {name} block"))
+                        .help(format!(
+                            "leave the block at END {name}; set a flag and branch after it"
+                        )),
+                );
+            }
+        });
+        // A variable that holds a label cannot be handed over.
+        let (mut here, mut there) = (HashMap::new(), HashSet::new());
+        walk_block(&unit.body, &mut |s| {
+            let inner = within.contains(&std::ptr::from_ref(s));
+            label_variables(unit, s, &mut |v| match inner {
+                true => {
+                    here.entry(v).or_insert(s.span);
+                }
+                false => {
+                    there.insert(v);
+                }
+            });
+        });
+        let mut both: Vec<(SymId, Span)> = here.into_iter().collect();
+        both.sort_by_key(|(_, span)| span.start);
+        for (v, at) in both {
+            if there.contains(&v) && !left.contains(&at) {
+                let symbol = &unit.symbols[v].name;
+                let message = format!(
+                    "the label that {symbol} holds is known inside of the {name} block or outside of it, not in both"
+                );
+                let help = format!(
+                    "write ASSIGN … TO {symbol} inside of the block, with a variable that only the block uses"
+                );
+                self.error(Diagnostic::error(&rules::AD_JUMP, at, message).help(help));
+            }
+        }
+        walk_block(&unit.body, &mut |s| {
+            if !within.contains(&std::ptr::from_ref(s))
+                && targets(s).iter().any(|l| inside.contains(l))
+            {
+                self.error(
+                    Diagnostic::error(
+                        &rules::AD_JUMP,
+                        s.span,
+                        format!("the jump leads into the {name} block"),
+                    )
+                    .help(format!("jump to the {name} statement instead")),
+                );
+            }
+        });
+    }
+}
+
+/// Where an assigned GOTO without a list may go, by its variable.
+fn assigned_labels(unit: &Unit) -> HashMap<SymId, Vec<Label>> {
+    let mut found: HashMap<SymId, Vec<Label>> = HashMap::new();
+    let mut formats: HashSet<Label> = HashSet::new();
+    walk_block(&unit.body, &mut |s| match &s.kind {
+        StmtKind::AssignLabel(l, v) => found.entry(*v).or_default().push(*l),
+        StmtKind::Format(_) => formats.extend(s.label),
+        _ => {}
+    });
+    for spec in &unit.specs {
+        if let crate::ir::SpecKind::Format(l, _) = &spec.kind {
+            formats.insert(*l);
+        }
+    }
+    for labels in found.values_mut() {
+        labels.retain(|l| !formats.contains(l));
+    }
+    found
+}
+
+/// Calls `f` with the variables that hold labels in a statement.
+fn label_variables(unit: &Unit, s: &Stmt, f: &mut dyn FnMut(SymId)) {
+    match &s.kind {
+        StmtKind::AssignLabel(_, v) | StmtKind::AssignedGoto(v, _) => f(*v),
+        StmtKind::Io(io) => {
+            for (i, c) in io.control.iter().enumerate() {
+                let format = match &c.kind {
+                    ExprKind::Keyword(name, e) if name == "FMT" => &**e,
+                    _ if i == 1 || !io.parens => c,
+                    _ => continue,
+                };
+                if let ExprKind::Var(v) = format.kind
+                    && matches!(unit.symbols[v].ty, Some(Type::Integer(_)))
+                    && unit.symbols[v].class == Class::Variable
+                    && !unit.symbols[v].is_array()
+                {
+                    f(v);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The expression without its places, to be compared.
+fn plain(e: &Expr) -> Expr {
+    let mut e = e.clone();
+    e.rewrite(&mut |e| e.span = Span::NONE);
+    e
+}
+
+fn has_calls(e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind, ExprKind::Call(..)));
+    found
+}

@@ -1,0 +1,448 @@
+//! What stands in FORMAT: edit descriptors.
+
+use super::form::{BAD, CHAR, HOLLERITH, Statement};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::source::Span;
+
+/// Descriptors that take a number, or none, or more than one: what follows is not looked at.
+const WITH_NUMBERS: [&str; 12] = [
+    "EN", "ES", "EX", "DT", "I", "B", "O", "Z", "F", "E", "D", "G",
+];
+
+/// What is wrong with a format that is the value of a constant at a place.
+pub(crate) fn fault_of_format(value: &str, span: Span) -> Option<Diagnostic> {
+    Some(of_constant(value)?.at(span))
+}
+
+/// Something that is wrong in a format, and where: from which letter to before which.
+struct Fault {
+    from: usize,
+    to: usize,
+    message: String,
+    help: Option<&'static str>,
+}
+
+impl Fault {
+    fn at(self, span: Span) -> Diagnostic {
+        let fault = Diagnostic::error(&rules::SYNTAX, span, self.message);
+        match self.help {
+            Some(help) => fault.help(help),
+            None => fault,
+        }
+    }
+}
+
+/// Looks at the descriptors of a FORMAT statement, those between the letters `from` and
+/// `to`.
+pub(super) fn of_statement(st: &Statement, from: usize, to: usize) -> Option<Diagnostic> {
+    let fault = Reader::new(st.text.get(from..to)?).all(false)?;
+    let span = st.span(from + fault.from, from + fault.to);
+    Some(fault.at(span))
+}
+
+/// Looks at a format that is the value of a constant.
+fn of_constant(value: &str) -> Option<Fault> {
+    let letters = letters(value);
+    let mut reader = Reader::new(&letters);
+    if !reader.eat(b'(') {
+        let to = letters.len().max(1);
+        return Some(reader.fault(
+            0,
+            to,
+            "a format stands in parentheses",
+            Some("`'(I5, F8.3)'`"),
+        ));
+    }
+    reader.all(true)
+}
+
+/// The letters of a format as a [`Statement`] has them: blanks left out, in upper case,
+/// constants as marks. A constant that does not end takes all that is left.
+fn letters(value: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len());
+    let mut rest = value.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' | '\t' => {}
+            '\'' | '"' => {
+                // A quote that stands for itself is twice there: two constants do as well.
+                rest.by_ref().find(|o| *o == c);
+                if out.last() != Some(&CHAR) {
+                    out.push(CHAR);
+                }
+            }
+            'H' | 'h' => {
+                let digits = out.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+                let number = out.split_off(out.len() - digits);
+                let count = std::str::from_utf8(&number)
+                    .ok()
+                    .and_then(|n| n.parse().ok());
+                match count {
+                    Some(n) => {
+                        rest.by_ref().take(n).for_each(drop);
+                        out.push(HOLLERITH);
+                    }
+                    None => out.extend(number.into_iter().chain([b'H'])),
+                }
+            }
+            c if c.is_ascii() => out.push(c.to_ascii_uppercase() as u8),
+            _ => out.push(BAD),
+        }
+    }
+    out
+}
+
+struct Reader<'a> {
+    letters: &'a [u8],
+    pos: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(letters: &'a [u8]) -> Self {
+        Reader { letters, pos: 0 }
+    }
+
+    fn peek(&self) -> u8 {
+        self.letters.get(self.pos).copied().unwrap_or(0)
+    }
+
+    fn eat(&mut self, letter: u8) -> bool {
+        let found = self.peek() == letter;
+        self.pos += usize::from(found);
+        found
+    }
+
+    /// True when a number came next.
+    fn number(&mut self) -> bool {
+        let from = self.pos;
+        while self.peek().is_ascii_digit() {
+            self.pos += 1;
+        }
+        self.pos > from
+    }
+
+    fn word(&mut self, words: &[&str]) -> bool {
+        let rest = self.letters.get(self.pos..).unwrap_or(&[]);
+        let found = words.iter().find(|w| rest.starts_with(w.as_bytes()));
+        self.pos += found.map_or(0, |w| w.len());
+        found.is_some()
+    }
+
+    fn fault(
+        &self,
+        from: usize,
+        to: usize,
+        message: impl Into<String>,
+        help: Option<&'static str>,
+    ) -> Fault {
+        Fault {
+            from,
+            to: to.min(self.letters.len()).max(from),
+            message: message.into(),
+            help,
+        }
+    }
+
+    /// Reads all descriptors. `closed`: the parenthesis that closes the last one belongs to
+    /// the text, and behind it may stand anything.
+    fn all(&mut self, closed: bool) -> Option<Fault> {
+        // Where the groups that are open begin.
+        let mut open: Vec<usize> = Vec::new();
+        // After `(` or `,` there must be something, except where there is nothing at all.
+        let mut wanted = false;
+        loop {
+            let from = self.pos;
+            match self.peek() {
+                0 if !closed && open.is_empty() && !wanted => return None,
+                0 if wanted && !closed && open.is_empty() => {
+                    return Some(self.fault(
+                        from.saturating_sub(1),
+                        from,
+                        "an edit descriptor is missing after the comma",
+                        None,
+                    ));
+                }
+                0 => {
+                    let at = open.last().copied().unwrap_or(0);
+                    let help = Some("a parenthesis is not closed");
+                    return Some(self.fault(at, from, "expected `)`", help));
+                }
+                b')' if wanted => {
+                    let message = "an edit descriptor is missing before the parenthesis";
+                    return Some(self.fault(from, from + 1, message, None));
+                }
+                b')' => {
+                    self.pos += 1;
+                    // The one that opens the format itself.
+                    open.pop()?;
+                }
+                b',' if wanted || from == 0 || self.letters[from - 1] == b'(' => {
+                    let message = "an edit descriptor is missing before the comma";
+                    return Some(self.fault(from, from + 1, message, None));
+                }
+                b',' => {
+                    self.pos += 1;
+                    wanted = true;
+                    continue;
+                }
+                _ => match self.item() {
+                    Ok(true) => {
+                        open.push(self.pos - 1);
+                        wanted = self.peek() == b')';
+                        continue;
+                    }
+                    Ok(false) => {}
+                    Err(fault) => return Some(fault),
+                },
+            }
+            wanted = false;
+        }
+    }
+
+    /// Reads a descriptor, or the parenthesis that opens a group: then it is true.
+    fn item(&mut self) -> Result<bool, Fault> {
+        let from = self.pos;
+        let signed = self.eat(b'+') || self.eat(b'-');
+        let counted = self.number();
+        let unlimited = !signed && !counted && self.eat(b'*');
+        let at = self.pos;
+        if signed || unlimited {
+            return match (self.peek(), unlimited) {
+                (b'(', true) => {
+                    self.pos += 1;
+                    Ok(true)
+                }
+                (b'P', false) if counted => {
+                    self.pos += 1;
+                    Ok(false)
+                }
+                (_, true) => {
+                    let message = "`*` in a format repeats a group in parentheses";
+                    Err(self.fault(from, at, message, None))
+                }
+                _ => {
+                    let message = "only the scale factor P has a sign";
+                    Err(self.fault(from, at + 1, message, None))
+                }
+            };
+        }
+        match self.peek() {
+            b'(' => {
+                self.pos += 1;
+                return Ok(true);
+            }
+            b'P' => {
+                self.pos += 1;
+                if !counted {
+                    let message = "P needs a scale factor before it";
+                    return Err(self.fault(from, at + 1, message, Some("write `1P`, or `0P`")));
+                }
+                return Ok(false);
+            }
+            // How many of them is not said of these.
+            CHAR | HOLLERITH | b':' | b'$' if counted => {
+                let message = "this descriptor cannot be repeated with a number";
+                let help = Some("put it into parentheses: `3('*')`");
+                return Err(self.fault(from, at + 1, message, help));
+            }
+            CHAR | HOLLERITH | b':' | b'$' | b'/' | b'X' => {
+                self.pos += 1;
+                return Ok(false);
+            }
+            b'T' => {
+                self.pos += 1;
+                let _ = self.eat(b'L') || self.eat(b'R');
+                if !self.number() {
+                    let message = "T needs the number of a column, TL and TR need a distance";
+                    return Err(self.fault(from, self.pos, message, None));
+                }
+                return Ok(false);
+            }
+            _ => {}
+        }
+        // What comes first in a list is longer than what begins alike.
+        const PLAIN: [&str; 17] = [
+            "BN", "BZ", "SP", "SS", "SU", "S", "RU", "RD", "RZ", "RN", "RC", "RP", "DC", "DP", "A",
+            "L", "H",
+        ];
+        if self.word(&["DT"]) {
+            self.eat(CHAR);
+            if self.eat(b'(') {
+                while !matches!(self.peek(), 0 | b')') {
+                    self.pos += 1;
+                }
+                self.eat(b')');
+            }
+            return Ok(false);
+        }
+        if self.peek() != b'H' && self.word(&PLAIN) {
+            self.number();
+            return Ok(false);
+        }
+        if self.word(&WITH_NUMBERS) {
+            self.number();
+            if self.eat(b'.') && !self.number() {
+                let message = "the number of digits is missing after the point";
+                return Err(self.fault(from, self.pos, message, None));
+            }
+            // Exponents: `E12.4E3`, `E12.4D3`. `I5E12.4` is two descriptors.
+            if self.pos > at + 1 && matches!(self.letters[at], b'E' | b'D' | b'G') {
+                let mark = self.pos;
+                let exponent = (self.eat(b'E') || self.eat(b'D')) && self.number();
+                if !exponent || self.peek() == b'.' {
+                    self.pos = mark;
+                }
+            }
+            return Ok(false);
+        }
+        Err(self.unknown(from, at))
+    }
+
+    fn unknown(&self, from: usize, at: usize) -> Fault {
+        let c = self.peek();
+        let to = at + 1;
+        let (message, help) = match c {
+            0 | b')' | b',' => (
+                "a number without an edit descriptor".to_owned(),
+                Some("write what it repeats, for instance `5X`"),
+            ),
+            b'<' => (
+                "gfortran has no numbers between `<` and `>` in formats".to_owned(),
+                Some("write the format into a CHARACTER variable and give that as format"),
+            ),
+            b'\\' => (
+                "`\\` is no edit descriptor".to_owned(),
+                Some("what keeps the line open is `$` here"),
+            ),
+            b'Q' => (
+                "gfortran has no edit descriptor Q".to_owned(),
+                Some("SIZE= gives the number of characters in READ with ADVANCE='NO'"),
+            ),
+            BAD => ("expected an edit descriptor".to_owned(), None),
+            b'A'..=b'Z' => (
+                format!("there is no edit descriptor {}", c as char),
+                Some("those that are: I, F, E, D, G, L, A, X, T, P, B, O, Z, H, /, : and the like"),
+            ),
+            c => (format!("`{}` is no edit descriptor", c as char), None),
+        };
+        self.fault(from, to, message, help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_constant;
+
+    #[test]
+    fn formats_that_gfortran_takes() {
+        for format in [
+            "I5",
+            "I5.2",
+            "B8.2",
+            "BN",
+            "Z8.8",
+            "F8.3",
+            "F0.2",
+            "E12.4E3",
+            "E12.4D3",
+            "G0",
+            "EN12.3",
+            "L",
+            "L4",
+            "A",
+            "A5",
+            "X",
+            "3X",
+            "T5",
+            "TL5",
+            "TR3",
+            "S",
+            "SP",
+            "/",
+            "2/",
+            "//",
+            ":",
+            "::",
+            "$",
+            "1P",
+            "-1P",
+            "+2P",
+            "1PE12.4",
+            "1P,E12.4",
+            "1P3E12.4",
+            "1P/",
+            "RU",
+            "RN",
+            "DC",
+            "DT",
+            "DT'a'",
+            "DT'a'(1)",
+            "3HABC",
+            "3HA)(",
+            "'A'",
+            "2(I5)",
+            "(I5)",
+            "I5 I6",
+            "1X I5",
+            "I5/I6",
+            "'A' 'B' I5",
+            "'A''(B'",
+            "2I5I3",
+            "I5E12.3",
+            "*(I5)",
+            "A$",
+            "2((I5),3(F8.2))",
+            "(/,/)",
+            "1XX",
+            "3XA5",
+            "BNI5",
+            "SPI5",
+            "E12.4I5",
+            "3HABCI5",
+            "''",
+            "",
+            "i5, e10.3",
+            "E12.4E12.4",
+        ] {
+            let format = format!("({format})");
+            let fault = of_constant(&format).map(|f| f.message);
+            assert_eq!(fault, None, "{format}");
+        }
+    }
+
+    #[test]
+    fn formats_that_it_does_not_take() {
+        for (format, from, to) in [
+            ("Q9", 1, 2),
+            ("I5, Q9", 4, 5),
+            ("I5,,I5", 4, 5),
+            (",I5", 1, 2),
+            ("I5,", 4, 5),
+            ("(I5,)", 5, 6),
+            ("()", 2, 3),
+            ("3:", 1, 3),
+            ("5$", 1, 3),
+            ("3'A'", 1, 3),
+            ("P", 1, 2),
+            ("T", 1, 2),
+            ("TL", 1, 3),
+            ("X3", 2, 4),
+            ("5", 1, 3),
+            ("-2I5", 1, 4),
+            ("*I5", 1, 2),
+            ("I5;I6", 3, 4),
+            ("F8.", 1, 4),
+            ("F8.3.2", 5, 6),
+            ("<N>I5", 1, 2),
+            ("N", 1, 2),
+        ] {
+            let format = format!("({format})");
+            let fault = of_constant(&format).map(|f| (f.from, f.to));
+            assert_eq!(fault, Some((from, to)), "{format}");
+        }
+        assert!(of_constant("(5H").is_some());
+        assert!(of_constant("(I5").is_some());
+        assert!(of_constant("I5)").is_some());
+        assert!(of_constant("").is_some());
+    }
+}

@@ -1,0 +1,303 @@
+//! AD blocks.
+//!
+//! A block is executed once, by one [`Invocation`] of its own. After it, every variable has
+//! its value, without the slopes of the invocation.
+//!
+//! What a block differentiates by is a variable by its name. Where a dummy argument is another
+//! name of a variable that a nested procedure sees, too, only one of them is meant: in
+//! `D = SLOPE(F, X)` an F that reads X reads the value where its derivative is taken, a
+//! constant. So the variable of that name is one of its own while the block runs. What
+//! shares storage by COMMON or EQUIVALENCE goes on doing so.
+
+use super::number::{Invocation, Number};
+use super::scope::{Frame, Variable};
+use super::storage::{Area, Place, size};
+use super::value::Value;
+use super::{Flow, Halt, Machine, Run};
+use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId, Type};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+impl<'p> Machine<'p> {
+    /// Executes a block.
+    pub fn ad_block(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<Flow> {
+        self.tags.set(self.tags.get() + 1);
+        let invocation = Invocation::begin(self.tags.get());
+        let named = match b.mode {
+            AdMode::Forward => &b.opening,
+            AdMode::Reverse => &b.closing,
+        };
+        let mut names = Vec::new();
+        for item in named {
+            item.for_each_assign(&mut |a| names.extend(a.var.base()));
+        }
+        names.sort_unstable();
+        names.dedup();
+        let mut own = Vec::new();
+        for s in names {
+            own.extend(self.isolate(f, s)?);
+        }
+        match b.mode {
+            AdMode::Forward => self.forward(f, b, &invocation, own),
+            AdMode::Reverse => self.reverse(f, b, &invocation, own),
+        }?;
+        Ok(Flow::Next)
+    }
+
+    /// Makes a name one of a variable of its own.
+    fn isolate(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Option<Isolated<'p>>> {
+        let (frame, s) = f.owner(s)?;
+        if self.shares_storage(&frame, s)? {
+            return Ok(None);
+        }
+        let outside = self.variable(&frame, s)?;
+        let place = &outside.place;
+        let width = size(place.ty, place.length);
+        let count = match &outside.shape {
+            None => 1,
+            Some(shape) => match shape.count() {
+                Ok(count) => count,
+                Err(_) => (place.area.bytes() - place.byte) / width,
+            },
+        };
+        let inside = Place {
+            area: Area::of_elements(place.ty, place.length, count),
+            byte: 0,
+            ..place.clone()
+        };
+        let mut elements = Vec::new();
+        for i in 0..count {
+            let (old, new) = (place.after(i), inside.after(i));
+            if old.is_set() {
+                new.write(old.read()?)?;
+            }
+            let writes = (old.writes()?, new.writes()?);
+            elements.push((old, new, writes));
+        }
+        let shape = outside.shape.clone();
+        frame.bind(
+            s,
+            Variable {
+                place: inside,
+                shape,
+            },
+        );
+        Ok(Some(Isolated {
+            frame,
+            s,
+            outside,
+            elements,
+        }))
+    }
+
+    fn forward(
+        &self,
+        f: &Rc<Frame<'p>>,
+        b: &'p AdBlock,
+        own: &Rc<Invocation>,
+        isolated: Vec<Isolated<'p>>,
+    ) -> Run<()> {
+        // All tangents are known before one variable has its.
+        let mut given = Vec::new();
+        self.items(f, &b.opening, &mut |a| {
+            given.extend(self.opening(f, a)?);
+            Ok(())
+        })?;
+        let mut values: HashMap<_, Value> = HashMap::new();
+        for (place, tangent) in given.into_iter().filter(|(p, _)| p.is_set()) {
+            let plain = values.entry(place.key()).or_insert(place.read()?).clone();
+            place.write(pairwise(plain, tangent, &|x, t| own.with_tangent(x, t)))?;
+        }
+        self.through(f, b)?;
+        let mut tangents: Vec<Vec<Value>> = Vec::new();
+        self.items(f, &b.closing, &mut |a| {
+            let tangent = |from: &Place| match from.is_set() {
+                true => Ok(from.read()?.map(&|x| own.tangent(x))),
+                false => Ok(Value::integer(0)),
+            };
+            let from = self.places(f, &a.var)?;
+            tangents.push(from.iter().map(tangent).collect::<Run<_>>()?);
+            Ok(())
+        })?;
+        own.end();
+        isolated.into_iter().try_for_each(Isolated::release)?;
+        self.close(f, b, tangents)
+    }
+
+    fn reverse(
+        &self,
+        f: &Rc<Frame<'p>>,
+        b: &'p AdBlock,
+        own: &Rc<Invocation>,
+        isolated: Vec<Isolated<'p>>,
+    ) -> Run<()> {
+        // The closing says what the gradient is taken by: the values before the block.
+        let mut independents: HashMap<_, Option<usize>> = HashMap::new();
+        self.items(f, &b.closing, &mut |a| {
+            for place in self.places(f, &a.var)? {
+                if let Type::Complex(_) = place.ty {
+                    return Err(Halt::not_interpreted("gradients by COMPLEX variables"));
+                }
+                if independents.contains_key(&place.key()) {
+                    continue;
+                }
+                let mut at = None;
+                if place.is_set() {
+                    let lifted = place.read()?.map(&|x| own.independent(x.clone()));
+                    at = on_tape(own, &lifted);
+                    place.write(lifted)?;
+                }
+                independents.insert(place.key(), at);
+            }
+            Ok(())
+        })?;
+        self.through(f, b)?;
+        // The opening is evaluated now, with the values that the block has computed.
+        let mut dependents = Vec::new();
+        self.items(f, &b.opening, &mut |a| {
+            for place in self.places(f, &a.var)? {
+                if let Type::Complex(_) = place.ty {
+                    return Err(Halt::not_interpreted("cotangents of COMPLEX variables"));
+                }
+                dependents.push((place.key(), on_tape(own, &place.read()?)));
+            }
+            Ok(())
+        })?;
+        own.end();
+        let mut cotangents = HashMap::new();
+        self.items(f, &b.opening, &mut |a| {
+            for (place, value) in self.opening(f, a)? {
+                // What is given twice has what was given last.
+                cotangents.insert(place.key(), value.convert(place.ty)?.as_real()?);
+            }
+            Ok(())
+        })?;
+        let mut given: Vec<(usize, Number)> = Vec::new();
+        for (key, at) in dependents {
+            if let (Some(at), Some(cotangent)) = (at, cotangents.remove(&key)) {
+                given.push((at, cotangent));
+            }
+        }
+        let sums = own.cotangents(&given);
+        let mut gradients: Vec<Vec<Value>> = Vec::new();
+        self.items(f, &b.closing, &mut |a| {
+            let gradient = |from: &Place| match independents.get(&from.key()) {
+                Some(at) => {
+                    let sum = at.map_or(Number::ZERO, |at| sums[at].clone());
+                    Ok(Value::Real(super::Precision::Double, sum))
+                }
+                None => Err(Halt::not_interpreted("a closing whose subscripts change")),
+            };
+            let from = self.places(f, &a.var)?;
+            gradients.push(from.iter().map(gradient).collect::<Run<_>>()?);
+            Ok(())
+        })?;
+        isolated.into_iter().try_for_each(Isolated::release)?;
+        self.close(f, b, gradients)
+    }
+
+    /// Gives the destinations of a closing their values, once all of them are known.
+    fn close(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock, values: Vec<Vec<Value>>) -> Run<()> {
+        let mut values = values.into_iter();
+        let mut results = Vec::new();
+        self.items(f, &b.closing, &mut |a| {
+            let to = self.places(f, &a.other)?;
+            results.extend(matched(values.next().unwrap_or_default(), to)?);
+            Ok(())
+        })?;
+        let mut results = results.into_iter();
+        results.try_for_each(|(place, value)| place.write(value))
+    }
+
+    /// The statements of a block.
+    fn through(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<()> {
+        match self.inside(f, &b.body)? {
+            Flow::Next => Ok(()),
+            _ => Err(Halt::invalid("an AD block is left before its end")),
+        }
+    }
+
+    /// Goes through the assignments of an opening or closing.
+    fn items(
+        &self,
+        f: &Rc<Frame<'p>>,
+        items: &'p [AdItem],
+        each: &mut dyn FnMut(&'p AdAssign) -> Run<()>,
+    ) -> Run<()> {
+        items.iter().try_for_each(|i| self.item(f, i, each))
+    }
+
+    fn item(
+        &self,
+        f: &Rc<Frame<'p>>,
+        item: &'p AdItem,
+        each: &mut dyn FnMut(&'p AdAssign) -> Run<()>,
+    ) -> Run<()> {
+        match item {
+            AdItem::Assign(a) => each(a).map_err(|h| h.at(a.span)),
+            AdItem::ImpliedDo(d) => self.implied_do(f, d, &mut |i| self.item(f, i, each)),
+        }
+    }
+
+    /// `TANGENT(v) = expression`: the places of v, each with its value.
+    fn opening(&self, f: &Rc<Frame<'p>>, a: &'p AdAssign) -> Run<Vec<(Place, Value)>> {
+        let places = self.places(f, &a.var)?;
+        let values = self.values(f, &a.other, places.len())?;
+        Ok(places.into_iter().zip(values).collect())
+    }
+}
+
+fn on_tape(own: &Invocation, value: &Value) -> Option<usize> {
+    match value {
+        Value::Real(_, x) => own.on_tape(x),
+        _ => None,
+    }
+}
+
+/// A value and its tangent, part by part.
+fn pairwise(value: Value, tangent: Value, f: &dyn Fn(Number, Number) -> Number) -> Value {
+    let (t, ti) = tangent.as_complex().unwrap_or((Number::ZERO, Number::ZERO));
+    match value {
+        Value::Real(p, x) => Value::Real(p, f(x, t)),
+        Value::Complex(p, re, im) => Value::Complex(p, f(re, t), f(im, ti)),
+        other => other,
+    }
+}
+
+/// Values and destinations, element by element; one value fills a whole array.
+fn matched(values: Vec<Value>, to: Vec<Place>) -> Run<Vec<(Place, Value)>> {
+    if values.len() == to.len() {
+        return Ok(to.into_iter().zip(values).collect());
+    }
+    match &values[..] {
+        [one] => Ok(to.into_iter().map(|t| (t, one.clone())).collect()),
+        _ => Err(Halt::invalid("arrays of different sizes")),
+    }
+}
+
+/// A name that is one of a variable of its own for a while.
+struct Isolated<'p> {
+    frame: Rc<Frame<'p>>,
+    s: SymId,
+    /// The variable that it is otherwise.
+    outside: Variable,
+    /// Its elements there and here, and how often they had been written.
+    elements: Vec<(Place, Place, (u64, u64))>,
+}
+
+impl Isolated<'_> {
+    /// Makes it the name again of the variable that it was of, which gets the value.
+    fn release(self) -> Run<()> {
+        for (old, new, (old_writes, new_writes)) in self.elements {
+            if old.writes()? != old_writes {
+                let what = "what a block differentiates by is assigned by another name";
+                return Err(Halt::not_interpreted(what));
+            }
+            if new.writes()? != new_writes && new.is_set() {
+                old.write(new.read()?)?;
+            }
+        }
+        self.frame.bind(self.s, self.outside);
+        Ok(())
+    }
+}

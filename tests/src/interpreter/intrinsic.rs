@@ -1,0 +1,240 @@
+//! Intrinsic functions.
+
+use super::number::{Function, Number, Precision, apply};
+use super::scope::Frame;
+use super::value::{Value, binary, compare_texts, integer, precision};
+use super::{Halt, Machine, Run};
+use farfel_lang::intrinsics::{Intrinsic, Op, ResultType};
+use farfel_lang::ir::{BinOp, Expr, ExprKind, Type};
+use std::rc::Rc;
+
+impl<'p> Machine<'p> {
+    /// A reference to an intrinsic function.
+    pub fn intrinsic(
+        &self,
+        f: &Rc<Frame<'p>>,
+        i: &'static Intrinsic,
+        args: &'p [Expr],
+        at: Option<usize>,
+    ) -> Run<Value> {
+        if args.iter().any(|a| matches!(a.kind, ExprKind::Keyword(..))) {
+            return Err(Halt::not_interpreted("keywords"));
+        }
+        let all = |e: &'p Expr| -> Run<Vec<Value>> {
+            let count = match &e.kind {
+                ExprKind::Var(_) | ExprKind::Element(..) => self.places(f, e)?.len(),
+                _ => {
+                    return Err(Halt::not_interpreted(format!(
+                        "{} of an expression",
+                        i.name
+                    )));
+                }
+            };
+            (0..count).map(|n| self.eval(f, e, Some(n))).collect()
+        };
+        match (i.name, args) {
+            ("LEN", [e]) => match &e.kind {
+                // Its value does not matter, and need not be there.
+                ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Substring(..) => {
+                    integer(4, i64::try_from(self.place(f, e)?.length).ok())
+                }
+                _ => integer(4, self.eval(f, e, at)?.as_text()?.len().try_into().ok()),
+            },
+            ("SUM", [e]) => sum(all(e)?),
+            ("DOT_PRODUCT", [a, b]) => {
+                let products = all(a)?.into_iter().zip(all(b)?);
+                sum(products
+                    .map(|(a, b)| binary(BinOp::Mul, &a, &b))
+                    .collect::<Run<_>>()?)
+            }
+            _ => {
+                let values: Run<Vec<Value>> = args.iter().map(|a| self.eval(f, a, at)).collect();
+                self.elemental(i, &values?)
+            }
+        }
+    }
+
+    /// A function of scalars.
+    pub fn elemental(&self, i: &Intrinsic, args: &[Value]) -> Run<Value> {
+        let types: Vec<Type> = args.iter().map(Value::ty).collect();
+        let first = args.first().ok_or_else(|| unknown(i))?;
+        let mut common = first.ty();
+        for ty in &types[1..] {
+            if common.is_numeric() && ty.is_numeric() {
+                common = common.promote(*ty);
+            }
+        }
+        let result = match i.result {
+            ResultType::Fixed(ty) => self.ty(ty),
+            ResultType::RealOf => match first.ty() {
+                Type::Complex(kind) => Type::Real(kind),
+                _ => self.ty(Type::REAL),
+            },
+            _ => common,
+        };
+        let plain = || -> Run<f64> { Ok(first.as_real()?.plain()) };
+        match i.op {
+            Op::Convert if i.name == "CMPLX" || i.name == "DCMPLX" => {
+                let im = args.get(1).map_or(Ok(Number::ZERO), |v| v.as_real())?;
+                let re = first.as_complex()?;
+                let im = if args.len() > 1 { im } else { re.1 };
+                Value::Complex(Precision::Double, re.0, im).convert(result)
+            }
+            Op::Convert if args.len() == 1 => first.clone().convert(result),
+            Op::Aint => {
+                Value::Real(Precision::Double, Number::Plain(plain()?.trunc())).convert(result)
+            }
+            Op::Anint => {
+                Value::Real(Precision::Double, Number::Plain(plain()?.round())).convert(result)
+            }
+            Op::Nint => {
+                Value::Real(Precision::Double, Number::Plain(plain()?.round())).convert(result)
+            }
+            Op::Abs => absolute(first),
+            Op::Sign => {
+                let size = absolute(first)?;
+                match args[1].as_real()?.plain().is_sign_negative() {
+                    true => super::value::negative(&size),
+                    false => Ok(size),
+                }
+            }
+            Op::Dim => {
+                let more = binary(BinOp::Gt, first, &args[1])?.as_logical()?;
+                match more {
+                    true => binary(BinOp::Sub, first, &args[1]),
+                    false => Value::integer(0).convert(result),
+                }
+            }
+            Op::Dprod => {
+                let wide = |v: &Value| v.clone().convert(Type::DOUBLE);
+                binary(BinOp::Mul, &wide(first)?, &wide(&args[1])?)
+            }
+            Op::Mod => match common {
+                Type::Integer(kind) => {
+                    let (a, b) = (first.as_integer()?, args[1].as_integer()?);
+                    match a.checked_rem(b) {
+                        Some(r) => integer(kind, Some(r)),
+                        None => Err(Halt::invalid("MOD by zero")),
+                    }
+                }
+                _ => two(Function::Mod, common, args),
+            },
+            Op::Max | Op::Min => {
+                let op = if i.op == Op::Max {
+                    BinOp::Gt
+                } else {
+                    BinOp::Lt
+                };
+                let mut best = first.clone().convert(common)?;
+                for v in &args[1..] {
+                    let v = v.clone().convert(common)?;
+                    if binary(op, &v, &best)?.as_logical()? {
+                        best = v;
+                    }
+                }
+                best.convert(result)
+            }
+            Op::Aimag => match first {
+                Value::Complex(p, _, im) => Ok(Value::Real(*p, im.clone())),
+                _ => Err(unknown(i)),
+            },
+            Op::Conjg => match first {
+                Value::Complex(p, re, im) => {
+                    let minus = apply(Function::Neg, &[im], *p);
+                    Ok(Value::Complex(*p, re.clone(), minus))
+                }
+                _ => Err(unknown(i)),
+            },
+            Op::Sqrt => self.real_function(Function::Sqrt, first),
+            Op::Exp if matches!(common, Type::Complex(_)) => complex_exp(first),
+            Op::Exp => self.real_function(Function::Exp, first),
+            Op::Log => self.real_function(Function::Log, first),
+            Op::Log10 => self.real_function(Function::Log10, first),
+            Op::Sin => self.real_function(Function::Sin, first),
+            Op::Cos => self.real_function(Function::Cos, first),
+            Op::Tan => self.real_function(Function::Tan, first),
+            Op::Asin => self.real_function(Function::Asin, first),
+            Op::Acos => self.real_function(Function::Acos, first),
+            Op::Atan => self.real_function(Function::Atan, first),
+            Op::Atan2 => two(Function::Atan2, common, args),
+            Op::Sinh => self.real_function(Function::Sinh, first),
+            Op::Cosh => self.real_function(Function::Cosh, first),
+            Op::Tanh => self.real_function(Function::Tanh, first),
+            _ => other(i, args),
+        }
+    }
+}
+
+fn unknown(i: &Intrinsic) -> Halt {
+    Halt::not_interpreted(format!("the function {}", i.name))
+}
+
+fn two(f: Function, ty: Type, args: &[Value]) -> Run<Value> {
+    let Type::Real(kind) = ty else {
+        return Err(Halt::not_interpreted(format!("{f:?} of {ty}")));
+    };
+    let p = precision(kind)?;
+    let (a, b) = (args[0].as_real()?, args[1].as_real()?);
+    Ok(Value::Real(p, apply(f, &[&a, &b], p)))
+}
+
+fn sum(values: Vec<Value>) -> Run<Value> {
+    let mut values = values.into_iter();
+    let none = || Halt::not_interpreted("a sum of nothing");
+    let first = values.next().ok_or_else(none)?;
+    values.try_fold(first, |sum, v| binary(BinOp::Add, &sum, &v))
+}
+
+/// At zero it has the slope of the positive side.
+fn absolute(x: &Value) -> Run<Value> {
+    match x {
+        Value::Complex(p, re, im) => {
+            let square = |x| apply(Function::PowInt(2), &[x], *p);
+            let sum = apply(Function::Add, &[&square(re), &square(im)], *p);
+            Ok(Value::Real(*p, apply(Function::Sqrt, &[&sum], *p)))
+        }
+        _ if x.as_real()?.plain() < 0.0 => super::value::negative(x),
+        _ => Ok(x.clone()),
+    }
+}
+
+fn complex_exp(z: &Value) -> Run<Value> {
+    let Value::Complex(p, re, im) = z else {
+        return Err(Halt::invalid("not COMPLEX"));
+    };
+    let size = apply(Function::Exp, &[re], *p);
+    let part = |f| apply(Function::Mul, &[&size, &apply(f, &[im], *p)], *p);
+    Ok(Value::Complex(*p, part(Function::Cos), part(Function::Sin)))
+}
+
+/// What has no derivative.
+fn other(i: &Intrinsic, args: &[Value]) -> Run<Value> {
+    match (i.name, args) {
+        ("ICHAR" | "IACHAR", [v]) => match v.as_text()? {
+            [b, ..] => integer(4, Some((*b).into())),
+            [] => Err(unknown(i)),
+        },
+        ("CHAR" | "ACHAR", [v]) => match u8::try_from(v.as_integer()?) {
+            Ok(b) => Ok(Value::Text(vec![b])),
+            Err(_) => Err(Halt::invalid("no character has this number")),
+        },
+        ("INDEX", [a, b]) => {
+            let (a, b) = (a.as_text()?, b.as_text()?);
+            let found = (0..=a.len()).find(|i| a[*i..].starts_with(b));
+            integer(4, Some(found.map_or(0, |i| i as i64 + 1)))
+        }
+        ("LGE", [a, b]) => Ok(Value::logical(
+            compare_texts(a.as_text()?, b.as_text()?).is_ge(),
+        )),
+        ("LGT", [a, b]) => Ok(Value::logical(
+            compare_texts(a.as_text()?, b.as_text()?).is_gt(),
+        )),
+        ("LLE", [a, b]) => Ok(Value::logical(
+            compare_texts(a.as_text()?, b.as_text()?).is_le(),
+        )),
+        ("LLT", [a, b]) => Ok(Value::logical(
+            compare_texts(a.as_text()?, b.as_text()?).is_lt(),
+        )),
+        _ => Err(unknown(i)),
+    }
+}

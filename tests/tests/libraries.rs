@@ -1,0 +1,276 @@
+//! Farfel libraries: packages that call the subprograms of others, and differentiate them.
+
+use std::fs;
+use std::path::Path;
+
+use farfel_tests::{farfel, fixed, repository, sandbox, write};
+
+const BUILD_SCRIPT: &str = "fn main() {\n    farfel_build::compile();\n}\n";
+
+/// A manifest of a package; `more` goes to its dependencies.
+fn manifest(name: &str, version: &str, links: &str, more: &str) -> String {
+    let farfel = repository().display();
+    let links = match links {
+        "" => String::new(),
+        links => format!("links = \"{links}\"\n"),
+    };
+    format!(
+        "[package]\nname = \"{name}\"\nversion = \"{version}\"\nedition = \"2024\"\n{links}\n\
+         [dependencies]\nfarfel-runtime = {{ path = \"{farfel}/farfel-runtime\" }}\n{more}\n\
+         [build-dependencies]\nfarfel-build = {{ path = \"{farfel}/farfel-build\" }}\n"
+    )
+}
+
+/// A library: what its users see of it in Rust is its bindings.
+fn library(dir: &Path, name: &str, version: &str, links: &str, more: &str, fortran: &str) {
+    let at = format!("{name}-{version}");
+    let write = |file: &str, text: &str| write(&dir.join(&at), file, text);
+    write("Cargo.toml", &manifest(name, version, links, more));
+    write("build.rs", BUILD_SCRIPT);
+    write("src/lib.rs", "farfel_runtime::include_bindings!();\n");
+    write("fortran/all.ff", fortran);
+}
+
+/// ROOT counts its calls, in a COMMON block. SHIFT is its own affair.
+fn solvers(factor: u32) -> String {
+    fixed(&format!(
+        "FUNCTION ROOT(F, X0, N)
+IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+COMMON /STATE/ CALLS
+EXTERNAL F
+CALLS = CALLS + 1
+X = X0
+DO I = 1, N
+ADF(X)
+Y = F(X)
+END ADF(S = TANGENT(Y))
+X = X - Y/S
+END DO
+ROOT = SHIFT(X)
+END
+DOUBLE PRECISION FUNCTION SHIFT(X)
+DOUBLE PRECISION X
+SHIFT = X
+END
+DOUBLE PRECISION FUNCTION EVALS()
+DOUBLE PRECISION CALLS
+COMMON /STATE/ CALLS
+EVALS = {factor}*CALLS
+END
+BLOCK DATA
+DOUBLE PRECISION CALLS
+COMMON /STATE/ CALLS
+DATA CALLS /1D0/
+END
+"
+    ))
+}
+
+/// Uses `solvers`, and has a SHIFT of its own.
+const OPTIMA: &str = "FUNCTION ARGMAX(F, X0, N)
+IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+EXTERNAL F
+FUNCTION FPRIME(X)
+ADF(X)
+Y = F(X)
+END ADF(FPRIME = TANGENT(Y))
+END
+ARGMAX = SHIFT(ROOT(FPRIME, X0, N)) - 1
+END
+DOUBLE PRECISION FUNCTION SHIFT(X)
+DOUBLE PRECISION X
+SHIFT = X + 1
+END
+DOUBLE PRECISION FUNCTION PEAK(A)
+IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+FUNCTION HILL(X)
+HILL = -X**4 + A*X
+END
+PEAK = ARGMAX(HILL, 1D0, 20)
+END
+";
+
+/// Uses another version of `solvers`, has a SHIFT of its own, and a COMMON block that
+/// `optima` would have to know nothing of.
+const PHYSICS: &str = "DOUBLE PRECISION FUNCTION KEPLER(AMEAN, ECC)
+IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+FUNCTION G(E)
+G = E - ECC*SIN(E) - AMEAN
+END
+KEPLER = SHIFT(ROOT(G, AMEAN, 10))/2
+END
+DOUBLE PRECISION FUNCTION SHIFT(X)
+DOUBLE PRECISION X
+SHIFT = X*2
+END
+DOUBLE PRECISION FUNCTION RUNS()
+DOUBLE PRECISION EVALS
+RUNS = EVALS()
+END
+";
+
+/// Three files that call each other, one of them old Fortran: derivatives go through all, and
+/// through libraries.
+const PEAKS: &str = "SUBROUTINE PEAKS(A, P, DP, E, DE)
+IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+FUNCTION TOP(P)
+FUNCTION HILL(X)
+HILL = WORK(P*X - X**4/4)
+END
+TOP = ARGMAX(HILL, 1D0, 20)
+END
+ADF(A)
+P = TOP(A)
+END ADF(DP = TANGENT(P))
+B = A/2
+ADF(B)
+E = ORBIT(B)
+END ADF(DE = TANGENT(E))
+END
+FUNCTION ORBIT(B)
+IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+DOUBLE PRECISION KEPLER
+ORBIT = KEPLER(1D0, B)
+END
+";
+const WORK: &str = "C     OLD FORTRAN, IN THE MIDDLE
+DOUBLE PRECISION FUNCTION WORK(X)
+DOUBLE PRECISION X, SHIFT
+WORK = SHIFT(X)
+END
+";
+const SHIFT: &str = "DOUBLE PRECISION FUNCTION SHIFT(X)
+DOUBLE PRECISION X
+SHIFT = 3*X
+END
+DOUBLE PRECISION FUNCTION CUBRT(A)
+IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+FUNCTION Q(X)
+Q = X**3 - A
+END
+CUBRT = ROOT(Q, 1D0, 20)
+END
+DOUBLE PRECISION FUNCTION TIMES()
+DOUBLE PRECISION EVALS
+TIMES = EVALS()
+END
+";
+const MAIN: &str = r#"mod own {
+    farfel_runtime::include_bindings!();
+}
+
+fn main() {
+    let (mut p, mut dp, mut e, mut de) = (0.0, 0.0, 0.0, 0.0);
+    own::peaks(0.8, &mut p, &mut dp, &mut e, &mut de);
+    // p is x with x**3 = a, so dp/da = 1/(3 x**2).
+    println!("{:.9} {:.9}", f64::powi(p, 3), dp * 3.0 * p * p);
+    // e - b sin e = 1, so de/db = sin e / (1 - b cos e).
+    println!("{:.9} {:.9}", e - 0.4 * f64::sin(e), de * (1.0 - 0.4 * f64::cos(e)) / f64::sin(e));
+    println!("{:.9}", own::cubrt(8.0));
+    // Libraries in Rust, beside what the program has compiled of them.
+    println!("{:.9}", optima::peak(4.0));
+    println!("{:.9}", physics::kepler(1.0, 0.0));
+    // Each package has COMMON blocks of its own.
+    println!("{} {} {}", own::times(), physics::runs(), solvers::evals());
+}
+"#;
+
+/// `app` uses `optima`, which uses `solvers` as `app` does itself, and `physics`, which uses
+/// another version of `solvers`.
+fn projects(dir: &Path) {
+    library(dir, "solvers", "0.1.0", "solvers-0-1", "", &solvers(1));
+    library(dir, "solvers", "0.2.0", "solvers-0-2", "", &solvers(100));
+    let uses = "solvers = { path = \"../solvers-0.1.0\" }";
+    library(dir, "optima", "0.1.0", "optima", uses, &fixed(OPTIMA));
+    let uses = "solvers = { path = \"../solvers-0.2.0\" }";
+    library(dir, "physics", "0.1.0", "physics", uses, &fixed(PHYSICS));
+    let app = dir.join("app");
+    let uses = "solvers = { path = \"../solvers-0.1.0\" }\noptima = { path = \"../optima-0.1.0\" }\n\
+                physics = { path = \"../physics-0.1.0\" }";
+    write(&app, "Cargo.toml", manifest("app", "0.1.0", "", uses));
+    write(&app, "build.rs", BUILD_SCRIPT);
+    write(&app, "fortran/peaks.ff", fixed(PEAKS));
+    write(&app, "fortran/work.f", fixed(WORK));
+    write(&app, "fortran/shift.ff", fixed(SHIFT));
+    write(&app, "src/main.rs", MAIN);
+}
+
+fn stdout(output: &snapbox::cmd::OutputAssert) -> String {
+    String::from_utf8_lossy(&output.get_output().stdout).into_owned()
+}
+
+fn stderr(output: &snapbox::cmd::OutputAssert) -> String {
+    String::from_utf8_lossy(&output.get_output().stderr).into_owned()
+}
+
+#[test]
+fn libraries_are_called_and_differentiated_from_other_packages() {
+    let dir = sandbox();
+    projects(dir.path());
+    let app = dir.path().join("app");
+    let run = || stdout(&farfel(&app).args(["run", "-q"]).assert().success());
+    let expected = "0.800000000 1.000000000\n1.000000000 1.000000000\n2.000000000\n\
+                    1.000000000\n1.000000000\n";
+    assert_eq!(run(), format!("{expected}3 200 1\n"));
+
+    // A change of a library reaches whoever has it compiled in.
+    let changed = write(
+        &dir.path().join("solvers-0.1.0"),
+        "fortran/all.ff",
+        solvers(7),
+    );
+    assert_eq!(run(), format!("{expected}21 200 7\n"));
+
+    // Commands that do not build find the libraries, too.
+    let expanded = farfel(&app).arg("expand").assert().success();
+    let text = stdout(&expanded);
+    for name in ["SHIFT(", "SHIFT_OPTIMA_0_1_0(", "SHIFT_SOLVERS_0_2_0("] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+
+    // Faults in a library are shown at its lines.
+    fs::write(changed, solvers(7).replace("Y = F(X)", "Y = F(X")).unwrap();
+    let faulty = farfel(&app).arg("check").assert().code(1);
+    let text = stderr(&faulty);
+    let place = "--> solvers-0.1.0/fortran/all.ff:9:14";
+    assert!(text.contains(place), "{text}");
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let dir = sandbox();
+    let solver = fixed("SUBROUTINE STEP(X)\nCOMMON /STATE/ T\nX = X + T\nEND\n");
+    library(dir.path(), "one", "0.1.0", "one", "", &solver);
+    library(dir.path(), "two", "0.1.0", "two", "", &solver);
+    let app = dir.path().join("app");
+    let uses = "one = { path = \"../one-0.1.0\" }\ntwo = { path = \"../two-0.1.0\" }\n";
+    write(&app, "Cargo.toml", manifest("app", "0.1.0", "", uses));
+    write(&app, "build.rs", BUILD_SCRIPT);
+    write(&app, "src/lib.rs", "");
+    let refused = |text: &str| {
+        write(&app, "fortran/app.ff", fixed(text));
+        stderr(&farfel(&app).arg("check").assert().code(1))
+    };
+    let said = refused("SUBROUTINE TWICE(X)\nCALL STEP(X)\nEND\n");
+    let expected = "error[F0111]: STEP may be that of one 0.1.0 or that of two 0.1.0\n \
+                    --> fortran/app.ff:2:7\n";
+    assert!(said.starts_with(expected), "{said}");
+
+    let uses = "one = { path = \"../one-0.1.0\" }\n";
+    write(&app, "Cargo.toml", manifest("app", "0.1.0", "", uses));
+    let said = refused("SUBROUTINE TWICE(X)\nCOMMON /STATE/ T\nT = 1\nCALL STEP(X)\nEND\n");
+    let expected = "error[F0111]: COMMON /STATE/ is one of one 0.1.0, too, and packages do not \
+                    share COMMON blocks\n --> fortran/app.ff:2:7\n";
+    assert!(said.starts_with(expected), "{said}");
+
+    let settings = "\n[package.metadata.farfel]\nreal-kind = 8\n";
+    write(
+        &app,
+        "Cargo.toml",
+        manifest("app", "0.1.0", "", uses) + settings,
+    );
+    let said = refused("SUBROUTINE TWICE(X)\nCALL STEP(X)\nEND\n");
+    let expected = "error: library one 0.1.0: its REAL has 4 bytes and that of app has 8; set \
+                    `real-kind` alike in both\n";
+    assert_eq!(said, expected);
+}
