@@ -89,6 +89,7 @@ pub mod format;
 pub mod gallery;
 mod gfortran;
 pub mod graph;
+pub mod intents;
 mod library;
 mod names;
 mod pipeline;
@@ -128,6 +129,7 @@ pub use stage::{ExpandStage, UnknownStage};
 
 use cache::{Cache, Key};
 use facts::Facts;
+use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::UnitKind;
 use farfel_lang::lower::Stage;
@@ -150,10 +152,40 @@ use timings::Timings;
 ///
 /// [`Error::Diagnostics`] when there are faults, [`Error::Io`] when a file cannot be read.
 pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
+    check_for(files, Goal::Program, config)
+}
+
+/// Like [`check`] for the main program in the first of the files: those in others are left out.
+///
+/// # Errors
+///
+/// Those of [`check`].
+pub fn check_main(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
+    check_for(files, Goal::First, config)
+}
+
+fn check_for(files: &[PathBuf], goal: Goal, config: &Config) -> Result<Report, Error> {
     config.check()?;
-    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let read = pipeline::read(files, config, goal, &mut Vec::new())?;
     let staged = pipeline::stage(read, None)?;
     check_derivatives(&staged, config)
+}
+
+/// Those of the files that have a main program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
+pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for file in files {
+        let only = std::slice::from_ref(file);
+        let (program, _) = pipeline::parse(only, config, &mut Sources::new(), &mut Vec::new())?;
+        if has_main(&program) {
+            found.push(file.clone());
+        }
+    }
+    Ok(found)
 }
 
 fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> {
@@ -308,6 +340,21 @@ pub fn storage(
     Ok((storage::Storage::of(&read.program, real), read.report))
 }
 
+/// What procedures do with their arguments and with COMMON, of files or, without them, of the
+/// project, as they are written.
+///
+/// # Errors
+///
+/// Those of [`storage()`].
+pub fn intents(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(intents::Intents, Report), Error> {
+    let read = read(files, config)?;
+    let real = if config.real_kind == 8 { 8 } else { 4 };
+    Ok((intents::Intents::of(&read.program, real), read.report))
+}
+
 /// Which subprograms are copied for the procedures that they get as arguments, for which
 /// calls, and which are not: of files or, without them, of the project.
 ///
@@ -388,10 +435,33 @@ pub fn build_program(
     out: &Path,
     config: &Config,
 ) -> Result<BuiltProgram, Error> {
+    build_for(files, Goal::Program, out, config)
+}
+
+/// Like [`build_program`] for the main program in the first of the files: those in others are
+/// left out.
+///
+/// # Errors
+///
+/// Those of [`build_program`].
+pub fn build_main(
+    files: &[PathBuf],
+    out: &Path,
+    config: &Config,
+) -> Result<BuiltProgram, Error> {
+    build_for(files, Goal::First, out, config)
+}
+
+fn build_for(
+    files: &[PathBuf],
+    goal: Goal,
+    out: &Path,
+    config: &Config,
+) -> Result<BuiltProgram, Error> {
     config.check()?;
     let recorder = Recorder::new();
     let step = recorder.begin("parse", "sources", 0);
-    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let read = pipeline::read(files, config, goal, &mut Vec::new())?;
     recorder.end(step, timings::From::Ran);
     if !has_main(&read.program) {
         return Err(Error::NoMainProgram);

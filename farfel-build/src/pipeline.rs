@@ -26,6 +26,8 @@ pub(crate) enum Goal {
     Library,
     /// To be run: as it is.
     Program,
+    /// To be run, from the main program in the first file: others are left out.
+    First,
 }
 
 /// A program that was read and checked.
@@ -79,9 +81,12 @@ pub(crate) fn read(
     let mut sources = Sources::new();
     let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
     let mut left_out = Vec::new();
-    if goal == Goal::Library {
+    let first = files.first().map(|f| sources::shown(config, f));
+    if goal != Goal::Program {
         program.units.retain(|u| {
-            let main = u.kind == UnitKind::Program;
+            let of = || sources.get(u.span.file).map(|f| &f.name);
+            let main = u.kind == UnitKind::Program
+                && (goal == Goal::Library || of() != first.as_ref());
             if main {
                 left_out.push(u.name.clone());
             }

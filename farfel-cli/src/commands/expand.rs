@@ -12,8 +12,10 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         return explain(args, shell);
     }
     let (sources, config) = if args.files.is_empty() {
-        let config = project::config(&args.project)?;
-        (farfel_build::source_files(&config)?, config)
+        match project::program_or_package(&args.project)? {
+            (Some(program), config) => (program, config),
+            (None, config) => (farfel_build::source_files(&config)?, config),
+        }
     } else {
         files::readable(&args.files)?;
         (
