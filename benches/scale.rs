@@ -114,6 +114,7 @@ fn steps(project: &Generated, requests: usize) -> Result<[Duration; STEPS.len()]
     let resolving = clock.lap()?;
     let options = Options {
         exports: Some(project.exports.iter().map(|e| e.as_str().into()).collect()),
+        ..Options::default()
     };
     let lowered = lower_with(program, Stage::Stage, &options);
     let lowering = clock.lap()?;

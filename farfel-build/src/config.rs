@@ -50,6 +50,9 @@ pub struct Config {
     pub debug_lines: bool,
     /// `exports`: the subprograms that Rust can call. Without it: all that can be.
     pub exports: Option<Vec<String>>,
+    /// `max-copies`: how many copies of one subprogram there may be for the procedures that it
+    /// gets as arguments. Without it [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
+    pub max_copies: Option<usize>,
     /// `flags`: more flags for the Fortran compiler.
     pub flags: Vec<String>,
     /// `include`: directories in which INCLUDE looks after that of the including file. They
@@ -163,6 +166,7 @@ impl Default for Config {
             defines: Vec::new(),
             debug_lines: false,
             exports: None,
+            max_copies: None,
             flags: Vec::new(),
             include: Vec::new(),
             opt_level: None,
@@ -235,6 +239,7 @@ struct Settings {
     defines: Option<Vec<String>>,
     debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
+    max_copies: Option<usize>,
     flags: Option<Vec<String>>,
     include: Option<Vec<PathBuf>>,
     opt_level: Option<OptLevel>,
@@ -341,6 +346,7 @@ impl Config {
             defines,
             debug_lines,
             exports,
+            max_copies,
             flags,
             include,
             opt_level,
@@ -360,6 +366,7 @@ impl Config {
         self.preprocess = preprocess.unwrap_or(false);
         self.defines = defines.unwrap_or_default();
         self.exports = exports;
+        self.max_copies = max_copies;
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
         self.opt_level = opt_level.map(|o| match o {
@@ -546,13 +553,14 @@ mod tests {
     fn settings_are_read() {
         let c = load(
             "sources = ['numerics', 'a b.f']\nreal-kind = 8\nform = 'free'\nexports = ['eqlbrm']\n\
+             max-copies = 40\n\
              flags = ['-fcheck=all']\ninclude = ['inc']\nopt-level = 3\nsave-all = true",
         )
         .unwrap();
         assert_eq!((c.name.as_str(), c.version.as_str()), ("demo", "0.3.1"));
         assert_eq!(c.sources.unwrap()[1], PathBuf::from("a b.f"));
         assert_eq!((c.real_kind, c.form), (8, Some(Form::Free)));
-        assert_eq!(c.exports.unwrap(), ["eqlbrm"]);
+        assert_eq!((c.exports.unwrap(), c.max_copies), (vec!["eqlbrm".to_owned()], Some(40)));
         assert_eq!(c.opt_level.as_deref(), Some("3"));
         assert!(c.save_all && !c.install);
     }

@@ -80,6 +80,7 @@ mod bind;
 mod border;
 pub mod cache;
 mod config;
+pub mod copies;
 mod error;
 mod facts;
 mod files;
@@ -127,6 +128,7 @@ pub use stage::{ExpandStage, UnknownStage};
 
 use cache::{Cache, Key};
 use facts::Facts;
+use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::UnitKind;
 use farfel_lang::lower::Stage;
@@ -149,10 +151,40 @@ use timings::Timings;
 ///
 /// [`Error::Diagnostics`] when there are faults, [`Error::Io`] when a file cannot be read.
 pub fn check(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
+    check_for(files, Goal::Program, config)
+}
+
+/// Like [`check`] for the main program in the first of the files: those in others are left out.
+///
+/// # Errors
+///
+/// Those of [`check`].
+pub fn check_main(files: &[PathBuf], config: &Config) -> Result<Report, Error> {
+    check_for(files, Goal::First, config)
+}
+
+fn check_for(files: &[PathBuf], goal: Goal, config: &Config) -> Result<Report, Error> {
     config.check()?;
-    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let read = pipeline::read(files, config, goal, &mut Vec::new())?;
     let staged = pipeline::stage(read, None)?;
     check_derivatives(&staged, config)
+}
+
+/// Those of the files that have a main program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
+pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for file in files {
+        let only = std::slice::from_ref(file);
+        let (program, _) = pipeline::parse(only, config, &mut Sources::new(), &mut Vec::new())?;
+        if has_main(&program) {
+            found.push(file.clone());
+        }
+    }
+    Ok(found)
 }
 
 fn check_derivatives(staged: &Staged, config: &Config) -> Result<Report, Error> {
@@ -230,11 +262,7 @@ pub fn expand(
         ExpandStage::Stage => Stage::Stage,
         ExpandStage::Final => return expand_final(read, config),
     };
-    let (program, _, report) =
-        {
-            let exports = read.exports.as_deref();
-            pipeline::lower_to(read.program, until, read.report, &read.lints, exports)?
-        };
+    let (program, _, report) = pipeline::lower_to(read, until, None)?;
     Ok((print(&program), report))
 }
 
@@ -311,6 +339,19 @@ pub fn storage(
     Ok((storage::Storage::of(&read.program, real), read.report))
 }
 
+/// Which subprograms are copied for the procedures that they get as arguments, for which
+/// calls, and which are not: of files or, without them, of the project.
+///
+/// # Errors
+///
+/// Those of [`check`], but for what the AD tool would find.
+pub fn explain_copies(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(copies::Copies, Report), Error> {
+    pipeline::explain(read(files, config)?)
+}
+
 /// The steps of a build, of files or, without them, of the project. The notes have the
 /// beginning of a hash of all sources that the step depends on: as long as it stays,
 /// so does what the step makes.
@@ -378,10 +419,33 @@ pub fn build_program(
     out: &Path,
     config: &Config,
 ) -> Result<BuiltProgram, Error> {
+    build_for(files, Goal::Program, out, config)
+}
+
+/// Like [`build_program`] for the main program in the first of the files: those in others are
+/// left out.
+///
+/// # Errors
+///
+/// Those of [`build_program`].
+pub fn build_main(
+    files: &[PathBuf],
+    out: &Path,
+    config: &Config,
+) -> Result<BuiltProgram, Error> {
+    build_for(files, Goal::First, out, config)
+}
+
+fn build_for(
+    files: &[PathBuf],
+    goal: Goal,
+    out: &Path,
+    config: &Config,
+) -> Result<BuiltProgram, Error> {
     config.check()?;
     let recorder = Recorder::new();
     let step = recorder.begin("parse", "sources", 0);
-    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let read = pipeline::read(files, config, goal, &mut Vec::new())?;
     recorder.end(step, timings::From::Ran);
     if !has_main(&read.program) {
         return Err(Error::NoMainProgram);

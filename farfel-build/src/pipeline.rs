@@ -1,6 +1,7 @@
 //! From source files to the program that is compiled: parse, resolve, lower,
 //! differentiate.
 
+use crate::copies::Copies;
 use crate::plan::derivatives::{Derivatives, Staged};
 use crate::plan::workers::Workers;
 use crate::preprocess::{self, Outcome};
@@ -25,6 +26,8 @@ pub(crate) enum Goal {
     Library,
     /// To be run: as it is.
     Program,
+    /// To be run, from the main program in the first file: others are left out.
+    First,
 }
 
 /// A program that was read and checked.
@@ -40,6 +43,18 @@ pub(crate) struct Read {
     /// What must stay callable where settings do not say it. `None` where all may, for there are
     /// no libraries.
     pub exports: Option<Vec<String>>,
+    /// How many copies of one subprogram there may be, if the settings say it.
+    pub most_copies: Option<usize>,
+}
+
+impl Read {
+    fn options(&self, exports: Option<&[String]>) -> Options {
+        let exports = exports.or(self.exports.as_deref());
+        Options {
+            exports: exports.map(|l| l.iter().map(|n| n.to_ascii_uppercase().into()).collect()),
+            most_copies: self.most_copies,
+        }
+    }
 }
 
 /// A top-level subprogram as the user wrote it.
@@ -66,9 +81,12 @@ pub(crate) fn read(
     let mut sources = Sources::new();
     let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
     let mut left_out = Vec::new();
-    if goal == Goal::Library {
+    let first = files.first().map(|f| sources::shown(config, f));
+    if goal != Goal::Program {
         program.units.retain(|u| {
-            let main = u.kind == UnitKind::Program;
+            let of = || sources.get(u.span.file).map(|f| &f.name);
+            let main = u.kind == UnitKind::Program
+                && (goal == Goal::Library || of() != first.as_ref());
             if main {
                 left_out.push(u.name.clone());
             }
@@ -118,6 +136,7 @@ pub(crate) fn read(
         written,
         left_out,
         exports,
+        most_copies: config.max_copies,
     })
 }
 
@@ -183,32 +202,34 @@ pub(crate) fn parse(
 /// outside; `None` for all that can be, or for the main program where there is one. The
 /// requests are what that stage leaves to the AD tool.
 pub(crate) fn lower_to(
-    program: Program,
+    read: Read,
     stage: Stage,
-    report: Report,
-    lints: &Lints,
     exports: Option<&[String]>,
 ) -> Result<(Program, Vec<Request>, Report), Error> {
-    let options = Options {
-        exports: exports.map(|l| l.iter().map(|n| n.to_ascii_uppercase().into()).collect()),
-    };
-    let lowered = lower_with(program, stage, &options);
-    let mut diagnostics = report.diagnostics;
+    let options = read.options(exports);
+    let lowered = lower_with(read.program, stage, &options);
+    let mut diagnostics = read.report.diagnostics;
     diagnostics.extend(lowered.diagnostics);
-    let report = settle(report.sources, diagnostics, lints)?;
+    let report = settle(read.report.sources, diagnostics, &read.lints)?;
     Ok((lowered.program, lowered.requests, report))
 }
 
 /// Lowers a program up to its derivatives.
 pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
-    let (program, requests, report) = lower_to(
-        read.program,
-        Stage::Stage,
-        read.report,
-        &read.lints,
-        exports.or(read.exports.as_deref()),
-    )?;
-    Ok(Staged::new(program, requests, report, read.lints))
+    let lints = read.lints.clone();
+    let (program, requests, report) = lower_to(read, Stage::Stage, exports)?;
+    Ok(Staged::new(program, requests, report, lints))
+}
+
+/// Says which copies a program needs, and why.
+pub(crate) fn explain(read: Read) -> Result<(Copies, Report), Error> {
+    let options = read.options(None);
+    let (explanation, said) = farfel_lang::lower::explain(read.program, &options);
+    let mut diagnostics = read.report.diagnostics;
+    diagnostics.extend(said);
+    let report = settle(read.report.sources, diagnostics, &read.lints)?;
+    let copies = Copies::of(&explanation, &report.sources);
+    Ok((copies, report))
 }
 
 /// Makes all derivatives of a program. The report has also what the AD tool has to say.

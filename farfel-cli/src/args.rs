@@ -156,7 +156,7 @@ pub enum Vcs {
 }
 
 /// What cargo understands too and is handed on to it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct CargoOptions {
     /// The project's Cargo.toml
     #[arg(long, value_name = "PATH", help_heading = "Project")]
@@ -363,6 +363,18 @@ pub struct Expand {
     /// After which stage: parse, lift, specialize, prune, outline, stage or final
     #[arg(long, value_name = "STAGE", default_value = "final")]
     pub stage: ExpandStage,
+    /// Instead of the program: which call made which copy of a subprogram, and why
+    #[arg(long, conflicts_with = "stage")]
+    pub explain: bool,
+    /// With --explain, as what: text or json
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        requires = "explain"
+    )]
+    #[arg(hide_possible_values = true)]
+    pub format: TextFormat,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -450,7 +462,7 @@ pub struct Storage {
     /// As what: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     #[arg(hide_possible_values = true)]
-    pub format: StorageFormat,
+    pub format: TextFormat,
     #[command(flatten)]
     pub file_options: FileOptions,
     #[command(flatten)]
@@ -458,7 +470,7 @@ pub struct Storage {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StorageFormat {
+pub enum TextFormat {
     Text,
     Json,
 }

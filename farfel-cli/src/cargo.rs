@@ -92,6 +92,30 @@ pub fn for_metadata(options: &CargoOptions) -> Vec<String> {
     words
 }
 
+/// Checks that nothing was asked of cargo that has no meaning without Rust.
+///
+/// # Errors
+///
+/// The first option that only cargo understands.
+pub fn not_without_rust(options: &CargoOptions) -> Result {
+    let asked = CargoOptions {
+        manifest_path: None,
+        target_dir: None,
+        bin: Vec::new(),
+        // Both hold already.
+        locked: false,
+        offline: false,
+        ..options.clone()
+    };
+    match words(&asked).first() {
+        None => Ok(()),
+        Some(option) => Err(Error::cannot(format!(
+            "`{}` is for cargo, and there is no Rust in this project",
+            option.display()
+        ))),
+    }
+}
+
 /// The options as cargo has them on its command line.
 fn words(options: &CargoOptions) -> Vec<OsString> {
     // Destructured, so that an option cannot be forgotten here.

@@ -25,6 +25,7 @@ mod files;
 mod lints;
 mod libraries;
 mod package_name;
+mod programs;
 mod project;
 mod shell;
 mod template;

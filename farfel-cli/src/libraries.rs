@@ -1,14 +1,14 @@
 //! The libraries that a project uses, as cargo would tell its build script.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Node, Package, PackageId};
 use farfel_build::{Config, Library};
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::args::CargoOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::{cargo, project};
 
 /// The crate that every project depends on, and that is no library.
@@ -53,6 +53,82 @@ pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> R
     }
     config.libraries = found.libraries;
     Ok(found.all_by_settings)
+}
+
+/// Adds the libraries of a project without Rust, which names them by their paths: cargo cannot be
+/// asked about it.
+///
+/// # Errors
+///
+/// A dependency is none that can be used so.
+pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Result {
+    let mut found = ByPath::default();
+    let dependencies = dependencies(manifest).into_iter();
+    for (name, path) in dependencies.filter(|(name, _)| name != RUNTIME) {
+        let Some(path) = path else {
+            return Err(Error::fault(format!(
+                "the dependency `{name}` has no `path`, and only cargo knows where others are"
+            ))
+            .help("a project without Rust uses libraries in directories: `path = \"…\"`"));
+        };
+        let index = found.add(&dir.join(path))?.ok_or_else(|| {
+            Error::fault(format!("the dependency `{name}` has no Farfel sources"))
+        })?;
+        found.libraries[index].direct = true;
+    }
+    config.libraries = found.libraries;
+    Ok(())
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct ByPath {
+    libraries: Vec<Library>,
+    known: HashMap<PathBuf, Option<usize>>,
+}
+
+impl ByPath {
+    /// The library in a directory, if there is one.
+    fn add(&mut self, dir: &Path) -> Result<Option<usize>> {
+        let file = dir.join("Cargo.toml");
+        let io = |source: std::io::Error| Error::io("read", &file, &source);
+        let dir = dir.canonicalize().map_err(io)?;
+        if let Some(known) = self.known.get(&dir) {
+            return Ok(*known);
+        }
+        // What depends on itself is nothing that cargo would build.
+        self.known.insert(dir.clone(), None);
+        let text = std::fs::read_to_string(&file).map_err(io)?;
+        let manifest: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
+            Error::fault(format!("`{}`: {}", file.display(), fault.message()))
+        })?;
+        let mut uses = Vec::new();
+        // Those of a crate may as well be Rust alone.
+        for (name, path) in dependencies(&manifest) {
+            if let Some(path) = path.filter(|_| name != RUNTIME) {
+                uses.extend(self.add(&dir.join(path))?);
+            }
+        }
+        let package = manifest.get("package").and_then(Item::as_table_like);
+        let version = package.and_then(|p| p.get("version")?.as_str());
+        let library = Library::in_directory(&dir, version.unwrap_or("0.0.0"))?;
+        let index = (!library.files.is_empty()).then(|| {
+            self.libraries.push(Library { uses, ..library });
+            self.libraries.len() - 1
+        });
+        self.known.insert(dir, index);
+        Ok(index)
+    }
+}
+
+/// The dependencies in a manifest, with their paths.
+fn dependencies(manifest: &DocumentMut) -> Vec<(String, Option<PathBuf>)> {
+    let list = manifest.get("dependencies").and_then(Item::as_table_like);
+    let path = |item: &Item| Some(PathBuf::from(item.as_table_like()?.get("path")?.as_str()?));
+    list.iter()
+        .flat_map(|list| list.iter())
+        .map(|(name, item)| (name.to_owned(), path(item)))
+        .collect()
 }
 
 /// Whether the package depends on anything at all that may be a library.

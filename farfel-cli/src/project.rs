@@ -8,6 +8,7 @@ use toml_edit::{DocumentMut, TableLike};
 
 use crate::args::{CargoOptions, LintOptions, OneProject};
 use crate::error::{Error, Result};
+use crate::programs::Project;
 use crate::shell::Shell;
 use crate::unchanged::Unchanged;
 use crate::{cargo, compiler, libraries};
@@ -124,6 +125,23 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
             Error::fault(format!("no Cargo.toml in `{}` or above it", here.display()))
                 .help("`farfel new NAME` makes a project; `farfel run FILE.ff` needs none")
         })
+}
+
+/// What there is to look at in a project: of one without Rust the sources of its program, and
+/// its settings; otherwise only the settings of the one package that is meant.
+///
+/// # Errors
+///
+/// There are several programs, or those of [`config`].
+pub fn program_or_package(project: &OneProject) -> Result<(Option<Vec<PathBuf>>, Config)> {
+    let dir = manifest_dir(project.manifest_path.as_deref())?;
+    match Project::in_directory(&dir)? {
+        Some(found) => {
+            let files = found.only_program()?;
+            Ok((Some(files), found.config))
+        }
+        None => Ok((None, config(project)?)),
+    }
 }
 
 /// The settings of the one package that is meant.

@@ -29,6 +29,8 @@ pub enum Template {
     Game,
     /// Existing Fortran with COMMON blocks, called from Rust
     Legacy,
+    /// A main program in Farfel, without any Rust
+    Program,
 }
 
 impl Template {
@@ -39,6 +41,7 @@ impl Template {
             Template::Lib => "lib",
             Template::Game => "game",
             Template::Legacy => "legacy",
+            Template::Program => "program",
         }
     }
 
@@ -49,6 +52,7 @@ impl Template {
             Template::Lib => "library",
             Template::Game => "equilibrium of a two-player game",
             Template::Legacy => "Rust face for existing Fortran",
+            Template::Program => "program without Rust",
         }
     }
 }
@@ -147,12 +151,16 @@ mod tests {
                 .unwrap_or_else(|| panic!("{template:?} has no manifest"));
             let manifest: toml_edit::DocumentMut = manifest.parse().unwrap();
             assert_eq!(manifest["package"]["name"].as_str(), Some("my-game"));
+            assert!(!files.iter().any(|(path, _)| path.ends_with("j2")));
+            if *template == Template::Program {
+                assert!(!files.iter().any(|(path, _)| path == Path::new("build.rs")));
+                continue;
+            }
             assert_eq!(
                 manifest["build-dependencies"]["farfel-build"].as_str(),
                 Some("0.1")
             );
             assert!(files.iter().any(|(path, _)| path == Path::new("build.rs")));
-            assert!(!files.iter().any(|(path, _)| path.ends_with("j2")));
         }
     }
 }

@@ -543,3 +543,61 @@ C$OMP END PARALLEL DO
         assert!(text.contains("C$    CALL INNER(3)\n"), "{text}");
     }
 }
+
+/// Copies of copies, as many as there are ways to pass ten procedures at three places, end
+/// at a limit, with an error at the call that goes beyond it.
+#[test]
+fn copies_end_at_a_limit() {
+    let mut text = String::from("      PROGRAM P\n");
+    for i in 0..10 {
+        text += &format!("        FUNCTION F{i}(X)\n        F{i} = {i}*X\n        END\n");
+    }
+    for (i, j, k) in (0..1000).map(|n| (n / 100, n / 10 % 10, n % 10)) {
+        text += &format!("      CALL S(F{i}, F{j}, F{k})\n");
+    }
+    text += "      END\n      SUBROUTINE S(F, G, H)\n      EXTERNAL F, G, H\n      \
+             PRINT *, F(G(H(1.0)))\n      END\n";
+    let lower = |most_copies| {
+        let options = farfel_lang::lower::Options {
+            most_copies,
+            ..Default::default()
+        };
+        farfel_lang::lower::lower_with(common::resolved(&text), Stage::Prune, &options)
+    };
+    let enough = lower(Some(1000));
+    assert!(enough.diagnostics.is_empty());
+    assert_eq!(enough.copies.len(), 1000);
+    let said = lower(None).diagnostics;
+    let messages: Vec<&str> = said.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(messages, ["S would need more than 500 copies"]);
+    // The 501st call: that of F5, F0, F0.
+    let first = text.find("CALL S(F5, F0, F0)").unwrap();
+    assert_eq!(said[0].span.start as usize, first);
+}
+
+/// Copies wait on a list, not on the stack.
+#[test]
+fn procedures_are_passed_down_long_chains() {
+    let mut text = String::from(
+        "      PROGRAM P
+        FUNCTION SQ(X)
+        SQ = X*Y
+        END
+      Y = 2
+      PRINT *, C1(SQ, 3.0)
+      END
+",
+    );
+    const LENGTH: usize = 3000;
+    for i in 1..=LENGTH {
+        let value = match i {
+            LENGTH => "F(X)".to_owned(),
+            _ => format!("C{}(F, X)", i + 1),
+        };
+        text += &format!(
+            "      FUNCTION C{i}(F, X)\n      EXTERNAL F\n      C{i} = {value}\n      END\n"
+        );
+    }
+    let lowered = lowered(&text, Stage::Prune);
+    assert_eq!(lowered.copies.len(), LENGTH);
+}

@@ -136,7 +136,7 @@ help: `farfel init` makes a project of an existing directory
         .code(2)
         .stderr_eq(str![[r#"
 error: invalid value 'nothing' for '--template <NAME>'
-  [possible values: bin, lib, game, legacy]
+  [possible values: bin, lib, game, legacy, program]
 
 For more information, try '--help'.
 

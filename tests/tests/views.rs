@@ -465,3 +465,62 @@ fn storage_of_a_project_counts_with_its_sizes() {
 
 "#]]);
 }
+
+/// Which call made which copy, what of it is passed once, and what needed none.
+#[test]
+fn copies_are_explained() {
+    let dir = sandbox();
+    let text = "\
+PROGRAM MAIN
+INTRINSIC SIN
+FUNCTION G(X)
+G = A*X
+END
+A = 3
+PRINT *, TWICE(G, A) + TWICE(SIN, A) + ONCE(G, 1.0) + TWICE(G, A)
+END
+FUNCTION TWICE(F, X)
+EXTERNAL F
+X = X + 1
+TWICE = ONCE(F, X) + ONCE(F, X)
+END
+FUNCTION ONCE(F, X)
+EXTERNAL F
+ONCE = F(X)
+END
+";
+    write(dir.path(), "main.ff", fixed(text));
+    let explain = |more: &[&str]| {
+        let run = farfel(dir.path())
+            .args(["expand", "--explain", "main.ff"])
+            .args(more)
+            .assert();
+        stdout(&run.success().stderr_eq(""))
+    };
+    snapbox::assert_data_eq!(
+        explain(&[]),
+        str![[r#"
+2 copies of 2 subprograms
+
+TWICE_1: TWICE, where F is MAIN_G with A (the argument X)
+  made for MAIN, main.ff:7:16
+  used by MAIN, main.ff:7:61
+
+ONCE_1: ONCE, where F is MAIN_G with A
+  made for MAIN, main.ff:7:46
+  used by TWICE_1, main.ff:12:15
+  used by TWICE_1, main.ff:12:28
+
+Not copied for
+  F of TWICE: always SIN
+  F of ONCE: always SIN
+
+"#]]
+    );
+    let json = explain(&["--format", "json"]);
+    assert!(json.contains(r#""same_as": "X""#), "{json}");
+    farfel(dir.path())
+        .args(["expand", "--format", "json", "main.ff"])
+        .assert()
+        .code(2);
+}

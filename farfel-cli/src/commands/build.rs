@@ -7,13 +7,31 @@ use farfel_build::timings::{self, Timings};
 
 use crate::args::{Build, CargoOptions};
 use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::programs::Project;
 use crate::shell::Shell;
 use crate::timings::{self as timings_page, Built};
-use crate::{cargo, compiler, files, project};
+use crate::{cargo, compiler, files, programs, project};
 
 /// Compiles a project with cargo, or single files to one executable.
 pub fn run(args: &Build, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
+        if let Some(project) = Project::find(&args.cargo)? {
+            if args.timings {
+                let help = "`farfel build --timings FILES` measures the build of a program";
+                return Err(Error::cannot(
+                    "`--timings` is for cargo, and there is no Rust in this project",
+                )
+                .help(help));
+            }
+            programs::build(
+                &project,
+                args.release,
+                &args.cargo,
+                Some(&args.lints),
+                shell,
+            )?;
+            return Ok(());
+        }
         let started = SystemTime::now();
         project::prepare(&args.cargo, Some(&args.lints), shell)?;
         let mut command = cargo::command("build", args.release, &args.cargo, shell)?;

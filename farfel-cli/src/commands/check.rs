@@ -3,8 +3,9 @@
 use super::build::faults;
 use crate::args::Check;
 use crate::error::Result;
+use crate::programs::Project;
 use crate::shell::Shell;
-use crate::{cargo, files, project};
+use crate::{cargo, files, programs, project};
 
 /// Looks for faults: in single files, or in all that a project has, Rust included.
 pub fn run(args: &Check, shell: &mut Shell) -> Result {
@@ -17,6 +18,9 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         files::show_warnings(&report, shell);
         shell.status("Checked", files::shown(&args.files));
         return Ok(());
+    }
+    if let Some(project) = Project::find(&args.cargo)? {
+        return programs::check(&project, &args.lints, shell);
     }
     project::prepare(&args.cargo, Some(&args.lints), shell)?;
     let mut command = cargo::command("check", args.release, &args.cargo, shell)?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::args::{FileOptions, Fmt, LetterCase, SourceForm};
 use crate::error::{Error, Result};
+use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{files, project};
 
@@ -80,6 +81,11 @@ pub fn run(args: &Fmt, shell: &mut Shell) -> Result {
 
 fn sources(args: &Fmt) -> Result<(Vec<PathBuf>, Config)> {
     if args.files.is_empty() {
+        let dir = project::manifest_dir(args.project.manifest_path.as_deref())?;
+        if let Some(found) = Project::in_directory(&dir)? {
+            let sources = found.sources.iter().chain(&found.tests);
+            return Ok((sources.cloned().collect(), found.config));
+        }
         let config = project::config(&args.project)?;
         return Ok((farfel_build::source_files(&config)?, config));
     }

@@ -11,16 +11,16 @@ use crate::{drawing, files, project};
 
 /// Prints the call graph of a program with its derivatives, or the steps of a build.
 pub fn run(args: &Graph, shell: &mut Shell) -> Result {
-    let (config, name) = if args.files.is_empty() {
-        let config = project::config(&args.project)?;
+    let (program, config, name) = if args.files.is_empty() {
+        let (program, config) = project::program_or_package(&args.project)?;
         let name = config.name.clone();
-        (config, name)
+        (program, config, name)
     } else {
         files::readable(&args.files)?;
         let config = files::config(&args.files, &args.file_options, false)?;
-        (config, files::shown(&args.files))
+        (Some(args.files.clone()), config, files::shown(&args.files))
     };
-    let named = (!args.files.is_empty()).then_some(args.files.as_slice());
+    let named = program.as_deref();
     let (mut graph, report) = match args.plan {
         true => farfel_build::plan(named, &config)?,
         false => farfel_build::call_graph(named, &config)?,

@@ -30,8 +30,8 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
         );
     }
     let chosen = chosen(&args.options);
-    let source = Source::find(args.options.farfel_path.as_deref())?;
-    let mut files = template::files(chosen, &values(&path, &name, &source))?;
+    let source = source_for(chosen, &args.options)?;
+    let mut files = template::files(chosen, &values(&path, &name, source.as_ref()))?;
     let git = wants_git(&args.options, &path);
     if args.options.vcs != Some(Vcs::None) {
         files.push((".gitignore".into(), b"/target\n".to_vec()));
@@ -63,7 +63,9 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     }
     fs::rename(stage.path().join(first), existing.join(first)).map_err(cannot)?;
 
-    shell.status("Using", source.describe());
+    if let Some(source) = source {
+        shell.status("Using", source.describe());
+    }
     warn_of_workspace(&path, shell);
     let next = match chosen {
         Template::Lib => "test",
@@ -87,13 +89,15 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
                 .help("`farfel new` makes a project in a new directory"),
         );
     }
-    let source = Source::find(args.options.farfel_path.as_deref())?;
-    if path.join("Cargo.toml").exists() {
-        adopt(&path, &args.options, &source, shell)?;
+    let chosen = chosen(&args.options);
+    let source = source_for(chosen, &args.options)?;
+    if let Some(source) = &source
+        && path.join("Cargo.toml").exists()
+    {
+        adopt(&path, &args.options, source, shell)?;
     } else {
         let name = name_of(&path, &args.options)?;
-        let chosen = chosen(&args.options);
-        let mut files = template::files(chosen, &values(&path, &name, &source))?;
+        let mut files = template::files(chosen, &values(&path, &name, source.as_ref()))?;
         if args.options.vcs != Some(Vcs::None) && !path.join(".gitignore").exists() {
             files.push((".gitignore".into(), b"/target\n".to_vec()));
         }
@@ -111,8 +115,18 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         }
         warn_of_workspace(&path, shell);
     }
-    shell.status("Using", source.describe());
+    if let Some(source) = source {
+        shell.status("Using", source.describe());
+    }
     Ok(())
+}
+
+/// Where the crates come from that the project depends on, if it does.
+fn source_for(template: Template, options: &NewOptions) -> Result<Option<Source>> {
+    match template {
+        Template::Program => Ok(None),
+        _ => Source::find(options.farfel_path.as_deref()).map(Some),
+    }
 }
 
 /// Gives a Rust package the dependencies, the build script and a folder for sources.
@@ -213,11 +227,12 @@ fn name_of(path: &Path, options: &NewOptions) -> Result<String> {
     Ok(name)
 }
 
-fn values<'a>(path: &Path, name: &'a str, source: &Source) -> Values<'a> {
+fn values<'a>(path: &Path, name: &'a str, source: Option<&Source>) -> Values<'a> {
+    let crates = |package| source.map_or(String::new(), |s| s.requirement(package));
     Values {
         name,
-        farfel_build: source.requirement("farfel-build"),
-        farfel_runtime: source.requirement("farfel-runtime"),
+        farfel_build: crates("farfel-build"),
+        farfel_runtime: crates("farfel-runtime"),
         profiles: match outer_workspace(path) {
             Some(_) => "",
             None => PROFILES,

@@ -4,13 +4,18 @@ use std::process::Command;
 
 use crate::args::Run;
 use crate::error::{Error, Result};
+use crate::programs::Project;
 use crate::shell::Shell;
-use crate::{cargo, compiler, files, project};
+use crate::{cargo, compiler, files, programs, project};
 
 /// Runs a project with cargo, or the main program in single files. Input, output and
 /// exit code are the program's own.
 pub fn run(args: &Run, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
+        if let Some(project) = Project::find(&args.cargo)? {
+            let (release, given) = (args.release, args.arguments.as_slice());
+            return ended(programs::run(&project, release, &args.cargo, given, shell)?);
+        }
         project::prepare(&args.cargo, None, shell)?;
         let mut command = cargo::command("run", args.release, &args.cargo, shell)?;
         command.arg("--").args(&args.arguments);

@@ -1,24 +1,25 @@
 //! `farfel storage`.
 
-use crate::args::{Storage, StorageFormat};
+use crate::args::{Storage, TextFormat};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{files, project};
 
 /// Prints where the variables of a program lie in COMMON and EQUIVALENCE.
 pub fn run(args: &Storage, shell: &mut Shell) -> Result {
-    let config = if args.files.is_empty() {
-        project::config(&args.project)?
+    let (program, config) = if args.files.is_empty() {
+        project::program_or_package(&args.project)?
     } else {
         files::readable(&args.files)?;
-        files::config(&args.files, &args.file_options, false)?
+        let config = files::config(&args.files, &args.file_options, false)?;
+        (Some(args.files.clone()), config)
     };
-    let named = (!args.files.is_empty()).then_some(args.files.as_slice());
+    let named = program.as_deref();
     let (storage, report) = farfel_build::storage(named, &config)?;
     files::show_warnings(&report, shell);
     let text = match args.format {
-        StorageFormat::Text => storage.text(),
-        StorageFormat::Json => storage.json(),
+        TextFormat::Text => storage.text(),
+        TextFormat::Json => storage.json(),
     };
     shell
         .out(&text)

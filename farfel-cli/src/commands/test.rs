@@ -2,11 +2,15 @@
 
 use crate::args::Test;
 use crate::error::{Error, Result};
+use crate::programs::Project;
 use crate::shell::Shell;
-use crate::{cargo, project};
+use crate::{cargo, programs, project};
 
 /// Runs the tests of a project with cargo and ends as it ends.
 pub fn run(args: &Test, shell: &mut Shell) -> Result {
+    if let Some(project) = Project::find(&args.cargo)? {
+        return programs::test(&project, args, shell);
+    }
     project::prepare(&args.cargo, None, shell)?;
     let mut command = cargo::command("test", args.release, &args.cargo, shell)?;
     if args.no_run {

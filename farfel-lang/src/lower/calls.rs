@@ -13,16 +13,24 @@ use crate::types::type_of;
 
 /// Calls `f` with the procedure and the actual arguments of every call, innermost first.
 pub(super) fn for_each_call_mut(block: &mut [Stmt], f: &mut dyn FnMut(&mut SymId, &mut Vec<Expr>)) {
+    for_each_placed_call_mut(block, &mut |callee, args, _| f(callee, args));
+}
+
+/// The same, with the place of each call.
+pub(super) fn for_each_placed_call_mut(
+    block: &mut [Stmt],
+    f: &mut dyn FnMut(&mut SymId, &mut Vec<Expr>, Span),
+) {
     walk_block_mut(block, &mut |s| {
         s.for_each_own_expr_mut(&mut |e| {
             e.rewrite(&mut |e| {
                 if let ExprKind::Call(callee, args) = &mut e.kind {
-                    f(callee, args);
+                    f(callee, args, e.span);
                 }
             });
         });
         if let StmtKind::Call(callee, args) = &mut s.kind {
-            f(callee, args);
+            f(callee, args, s.span);
         }
     });
 }

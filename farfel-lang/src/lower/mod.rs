@@ -23,8 +23,10 @@
 
 mod calls;
 mod compact;
+mod copies;
 mod elements;
 mod entries;
+mod explain;
 mod formulas;
 mod import;
 mod lift;
@@ -34,11 +36,15 @@ mod outline;
 mod passed;
 mod propagate;
 mod prune;
+mod recursion;
 mod redeclared;
 mod specialize;
 mod stage;
 mod state;
 mod tied;
+
+pub use copies::{Bound, Captured, Copy, Use};
+pub use explain::{Explanation, Kept, explain};
 
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
@@ -68,7 +74,13 @@ pub struct Options {
     /// all that have no dummy procedures. A main program is kept in any case, and where
     /// there is one, `None` means that nothing else is needed.
     pub exports: Option<Vec<Name>>,
+    /// How many copies there may be of one subprogram; `None` for [`MOST_COPIES`].
+    pub most_copies: Option<usize>,
 }
+
+/// How many copies of one subprogram there may be unless [`Options::most_copies`] says
+/// otherwise. A program that needs more grows faster than its text.
+pub const MOST_COPIES: usize = 500;
 
 /// A lowered program.
 #[derive(Debug, Clone)]
@@ -77,6 +89,9 @@ pub struct Lowered {
     pub program: Program,
     /// The derivatives that it calls, in the order to generate them.
     pub requests: Vec<Request>,
+    /// The copies that were made of subprograms, in the order of making; also those that
+    /// nothing reaches in the end.
+    pub copies: Vec<Copy>,
     /// What went wrong. With errors among them the program is that of the last good pass.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -92,6 +107,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
     let mut state = Lowered {
         program,
         requests: Vec::new(),
+        copies: Vec::new(),
         diagnostics: Vec::new(),
     };
     let mut families = naming::Families::default();
@@ -109,6 +125,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let Lowered {
             program,
             requests,
+            copies,
             diagnostics,
         } = &mut state;
         let mut changed = compact::Changed::new();
@@ -121,11 +138,20 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 tied::share(program, diagnostics);
                 if !any_errors(diagnostics) {
                     families = lift::lift(program, diagnostics);
+                    recursion::mark(program, &families);
                 }
             }
             Stage::Specialize => {
-                specialize::specialize(program, &roots, &mut families, &mut changed, diagnostics);
+                *copies = specialize::specialize(
+                    program,
+                    &roots,
+                    options.most_copies.unwrap_or(MOST_COPIES),
+                    &mut families,
+                    &mut changed,
+                    diagnostics,
+                );
                 once::once(program, &mut families, &mut changed, diagnostics);
+                recursion::mark(program, &families);
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {

@@ -68,13 +68,35 @@ impl Families {
         self.of.get(unit).unwrap_or(unit)
     }
 
+    /// Nothing was lifted or copied.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Was this unit lifted, or is it a copy?
+    pub fn is_member(&self, unit: &Name) -> bool {
+        self.of.contains_key(unit)
+    }
+
     pub fn insert(&mut self, unit: Name, family: Name) {
         self.of.insert(unit, family);
+    }
+
+    /// Is a unit a nested subprogram of the source, or a copy of one?
+    pub fn is_lifted(&self, unit: &Name) -> bool {
+        self.captured.contains_key(unit)
     }
 
     /// How many arguments, the last ones, lifting has added to a unit.
     pub fn captured(&self, unit: &Name) -> usize {
         self.captured.get(unit).copied().unwrap_or(0)
+    }
+
+    /// A copy has as many.
+    pub fn copy_captured(&mut self, of: &Name, copy: Name) {
+        if let Some(count) = self.captured.get(of) {
+            self.captured.insert(copy, *count);
+        }
     }
 
     pub fn set_captured(&mut self, unit: Name, count: usize) {
@@ -133,7 +155,8 @@ fn is_short(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
 }
 
-fn text(procedure: &Constant) -> Name {
+/// What a procedure is called.
+pub(super) fn text(procedure: &Constant) -> Name {
     match procedure {
         Constant::Global(name) => name.clone(),
         Constant::Intrinsic(name) => Name::from(*name),

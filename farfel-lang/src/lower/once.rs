@@ -4,7 +4,8 @@
 //! lifting: two names for one variable. Where one of them is assigned, Fortran forbids that, and
 //! compilers keep the other in a register. So STEP gets a copy for such calls, in which both
 //! names are one. Of a variable that is passed in part, or of which the argument is a part, no
-//! such copy is made: there is a warning.
+//! such copy is made: there is a warning. The same holds for an argument in a COMMON block that
+//! the nested subprogram sees.
 
 use super::calls::{for_each_call_mut, global};
 use super::compact::{Changed, renumber};
@@ -21,8 +22,8 @@ use crate::source::Span;
 use crate::storage::UnitStorage;
 use std::collections::{HashMap, HashSet};
 
-/// Which arguments of a call go, and which ones of the same variable stay.
-type Merge = Vec<(usize, usize)>;
+/// Which arguments of a call go, and what of the called unit is the same variable.
+type Merge = Vec<(usize, SymId)>;
 
 /// Makes the copies. Adds the names of the units that it changes or adds to `changed`.
 pub(super) fn once(
@@ -131,7 +132,15 @@ fn is_captured(target: &Unit, i: usize, families: &Families) -> bool {
 fn passes_twice(unit: &Unit, families: &Families) -> bool {
     let mut found = false;
     super::calls::for_each_call(&unit.body, &mut |callee, args| {
-        let captured = global(&unit.symbols, callee).map_or(0, |n| families.captured(n));
+        let Some(name) = global(&unit.symbols, callee).filter(|n| families.is_lifted(n)) else {
+            return;
+        };
+        let common = |a: &Expr| match a.kind {
+            ExprKind::Var(s) => matches!(unit.symbols[s].place, Place::Common(_)),
+            _ => false,
+        };
+        found |= args.iter().any(common);
+        let captured = families.captured(name);
         if captured == 0 || found {
             return;
         }
@@ -160,7 +169,7 @@ fn merge(
 ) -> Merge {
     let captured = families.captured(&target.name);
     let mut found: Merge = Vec::new();
-    if captured == 0 || args.len() != target.args.len() {
+    if !families.is_lifted(&target.name) || args.len() != target.args.len() {
         return found;
     }
     for j in args.len().saturating_sub(captured)..args.len() {
@@ -186,7 +195,7 @@ fn merge(
                 same && matches!(args[i].kind, ExprKind::Var(_)) && args[j].kind == args[i].kind;
             match (target.args[i].sym(), target.args[j].sym()) {
                 (Some(a), Some(b)) if whole && alike(target, a, b) && !named(target, [a, b]) => {
-                    found.push((i, j));
+                    found.push((i, b));
                 }
                 (Some(a), Some(b)) => {
                     let d = warning(caller, target, &args[i], c, (a, b));
@@ -198,7 +207,48 @@ fn merge(
             }
         }
     }
+    in_common(caller, storage, target, args, assigned, &mut found);
     found
+}
+
+/// Adds the arguments that lie in COMMON blocks which the called unit sees.
+fn in_common(
+    caller: &Unit,
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    assigned: &Assigned,
+    found: &mut Merge,
+) {
+    let mut theirs: Option<(UnitStorage, HashSet<SymId>, bool)> = None;
+    for (i, a) in args.iter().enumerate() {
+        let ExprKind::Var(given) = a.kind else {
+            continue;
+        };
+        let (Place::Common(block), Some(dummy)) =
+            (&caller.symbols[given].place, target.args[i].sym())
+        else {
+            continue;
+        };
+        let (ours, changed, calls) = theirs.get_or_insert_with(|| {
+            let mut calls = false;
+            super::calls::for_each_call(&target.body, &mut |_, _| calls = true);
+            (UnitStorage::of(target), assigned.in_unit(target), calls)
+        });
+        let (Some(spot), Some(area)) = (storage.spot(given), ours.block(block)) else {
+            continue;
+        };
+        let same = area.members.iter().find(|m| {
+            (m.start, m.start + m.size) == (spot.start, spot.end) && alike(target, dummy, m.sym)
+        });
+        if let Some(m) = same
+            && (*calls || changed.contains(&m.sym) || changed.contains(&dummy))
+            && found.iter().all(|(gone, _)| *gone != i)
+            && !named(target, [dummy, m.sym])
+        {
+            found.push((i, m.sym));
+        }
+    }
 }
 
 fn warning(
@@ -270,11 +320,11 @@ fn copy(target: &Unit, merge: &Merge, taken: &mut HashSet<Name>) -> Unit {
     let mut copy = target.clone();
     let mut wanted = target.name.to_string();
     let mut map: Vec<SymId> = copy.symbols.ids().collect();
-    for (i, j) in merge {
-        if let (Some(gone), Some(kept)) = (target.args[*i].sym(), target.args[*j].sym()) {
+    for (i, kept) in merge {
+        if let Some(gone) = target.args[*i].sym() {
             wanted = format!("{wanted}_{}", target.symbols[gone].name);
             copy.undeclare(gone);
-            map[gone.0 as usize] = kept;
+            map[gone.0 as usize] = *kept;
         }
     }
     // What stands for one that goes itself.

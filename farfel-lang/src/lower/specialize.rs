@@ -4,37 +4,37 @@
 //! `ROOT_2(BIGA, BIGB, BSTAR, X0, N)`, in which F is the constant EQLBRM_F. A copy is
 //! shared by all calls that agree in what they pass.
 
+mod bind;
+mod faults;
 mod slots;
 
+use self::bind::{passed, procedure_like, substitute};
 use self::slots::{Slot, passes_twice};
-use super::calls::{Constant, Mentions, check_calls, for_each_call, for_each_call_mut, global};
+use super::calls::{
+    Constant, Mentions, for_each_call, for_each_call_mut, for_each_placed_call_mut, global,
+};
 use super::compact::Changed;
-use super::import::Import;
+use super::copies::{Copy, Use};
 use super::naming::{FEW, Families, Tags, taken_names};
 use super::passed::Passed;
 use super::prune::reached;
 use super::state::share;
 use crate::callgraph::{CallGraph, UnitIndex};
-use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::diagnostic::{Diagnostic, any_errors};
 use crate::effects::{Assigned, procedure_dummies};
-use crate::ir::{
-    Arg, Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit, UnitKind,
-    unused_name,
-};
+use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit, UnitKind, unused_name};
 use crate::source::Span;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-/// More copies of one subprogram than this means that they would never end.
-const MOST_COPIES: usize = 500;
-
-/// Adds the names of the units that it changes or adds to `changed`.
+/// Adds the names of the units that it changes or adds to `changed`. Returns the copies.
 pub(super) fn specialize(
     program: &mut Program,
     roots: &HashSet<Name>,
+    most_copies: usize,
     families: &mut Families,
     changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
-) {
+) -> Vec<Copy> {
     let mut specializer = Specializer {
         assigned: None,
         otherwise_assigned: None,
@@ -45,7 +45,11 @@ pub(super) fn specialize(
         counts: HashMap::new(),
         totals: HashMap::new(),
         original: HashMap::new(),
+        most_copies,
         made: Vec::new(),
+        place_made: HashMap::new(),
+        holding: HashMap::new(),
+        open: Vec::new(),
         places: HashMap::new(),
         copies_of: HashMap::new(),
         families,
@@ -58,7 +62,9 @@ pub(super) fn specialize(
     while !any_errors(specializer.diagnostics) && specializer.close_constants(roots) {
         specializer.round();
     }
+    specializer.left_over(roots);
     specializer.count_through();
+    specializer.made
 }
 
 /// Copies are made of units with dummy procedures only.
@@ -161,8 +167,16 @@ struct Specializer<'a> {
     totals: HashMap<Name, usize>,
     /// The subprogram of the source that a copy finally comes from.
     original: HashMap<Name, Name>,
-    /// All copies, each with what it was made of.
-    made: Vec<(Name, Name)>,
+    /// Of no subprogram there may be more copies than this.
+    most_copies: usize,
+    /// All copies, in the order of making.
+    made: Vec<Copy>,
+    /// Where each stands among them.
+    place_made: HashMap<Name, usize>,
+    /// The subprograms of the source that are bound in a copy, and in what is bound.
+    holding: HashMap<Name, HashSet<Name>>,
+    /// Units that are still to be done.
+    open: Vec<usize>,
     /// Where the units of the program are. Copies of the round at hand stand at the end.
     places: HashMap<Name, usize>,
     /// For subprograms of the source with copies: themselves and all copies, in the order
@@ -194,7 +208,14 @@ impl Specializer<'_> {
         self.places = units.map(|(i, u)| (u.name.clone(), i)).collect();
         let before = self.program.units.len();
         for at in order {
-            self.unit(at);
+            // Copies wait on a list, not on the stack: call chains may be long.
+            self.open.push(at);
+            while let Some(at) = self.open.pop() {
+                let first = self.open.len();
+                self.unit(at);
+                // What is called first comes first.
+                self.open[first..].reverse();
+            }
         }
         if self.program.units.len() > before {
             self.put_in_order();
@@ -232,16 +253,16 @@ impl Specializer<'_> {
         // The unit itself stays in place meanwhile, for copies of it in recursion.
         let mut caller = self.program.units[index].clone();
         let mut body = std::mem::take(&mut caller.body);
-        for_each_call_mut(&mut body, &mut |callee, args| {
+        for_each_placed_call_mut(&mut body, &mut |callee, args, span| {
             if args.iter().any(|a| matches!(a.kind, ExprKind::Closure(..))) {
-                self.call(&mut caller, callee, args);
+                self.call(&mut caller, callee, args, span);
             }
         });
         caller.body = body;
         self.program.units[index] = caller;
     }
 
-    fn call(&mut self, caller: &mut Unit, callee: &mut SymId, args: &mut Vec<Expr>) {
+    fn call(&mut self, caller: &mut Unit, callee: &mut SymId, args: &mut Vec<Expr>, span: Span) {
         let Some(name) = global(&caller.symbols, *callee).cloned() else {
             self.unresolved(caller, *callee, args);
             return;
@@ -256,117 +277,82 @@ impl Specializer<'_> {
         }
         self.warn_of_parts(caller, &name, args);
         let slots = self.slots(caller, &self.program.units[target], args);
-        let key: Key = (
-            name.clone(),
-            args.iter()
-                .zip(&slots)
-                .map(|(a, s)| match &a.kind {
-                    ExprKind::Closure(p, _) => {
-                        Constant::of(&caller.symbols, *p).map(|c| (c, s.clone()))
-                    }
-                    _ => None,
-                })
-                .collect(),
-        );
-        let copy = match self.copies.get(&key) {
-            Some(c) => c.clone(),
-            None => match self.copy(target, &key, args) {
-                Some(c) => c,
-                None => return,
-            },
+        let key = self.key(caller, name, args, &slots);
+        let Some(copy) = self.copy_for(target, key, args, (caller, span)) else {
+            return;
         };
-        let mut passed = Vec::new();
-        for (a, slots) in std::mem::take(args).into_iter().zip(slots) {
-            match a.kind {
-                ExprKind::Closure(_, captured) => passed.extend(
-                    captured
-                        .into_iter()
-                        .zip(slots)
-                        .filter(|(_, s)| *s == Slot::New)
-                        .map(|(c, _)| Expr::var(c, a.span)),
-                ),
-                _ => passed.push(a),
-            }
-        }
-        *args = passed;
-        let known = &caller.symbols[*callee];
-        let (class, ty, span) = (known.class.clone(), known.ty, known.span);
-        *callee = match caller.symbols.find(&copy) {
-            Some(s) => s,
-            None => {
-                let id = caller.symbols.add(Symbol {
-                    class,
-                    ty,
-                    place: Place::Global,
-                    ..Symbol::new(copy, span)
-                });
-                if caller.symbols[id].class == Class::Function {
-                    caller.declare(id);
-                }
-                id
-            }
-        };
+        *args = passed(std::mem::take(args), slots);
+        *callee = procedure_like(caller, copy, *callee);
     }
 
-    /// A callee of which no copy can be made. Nested subprograms that need nothing of their
-    /// surroundings are passed to it as they are.
-    fn unresolved(&mut self, caller: &mut Unit, callee: SymId, args: &mut [Expr]) {
-        for a in args {
-            if let ExprKind::Closure(p, captured) = &a.kind {
-                let p = *p;
-                if captured.is_empty() {
-                    caller.declare(p);
-                    a.kind = ExprKind::Var(p);
-                    continue;
-                }
-                let callee = &caller.symbols[callee];
-                let why = if callee.place == Place::Dummy {
-                    "a dummy procedure"
-                } else {
-                    "not part of this program"
-                };
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        &rules::UNRESOLVED_DUMMY,
-                        a.span,
-                        format!(
-                            "the nested subprogram {} is passed to {}, which is {why}",
-                            caller.symbols[p].name, callee.name
-                        ),
-                    )
-                    .label("its surroundings cannot follow it there")
-                    .help(format!("add the source of {} to the program", callee.name)),
-                );
+    /// What a copy for these arguments is known by.
+    fn key(&self, caller: &Unit, target: Name, args: &[Expr], slots: &[Vec<Slot>]) -> Key {
+        let bound = args.iter().zip(slots).map(|(a, s)| match &a.kind {
+            ExprKind::Closure(p, _) => Constant::of(&caller.symbols, *p).map(|c| (c, s.clone())),
+            _ => None,
+        });
+        (target, bound.collect())
+    }
+
+    /// The copy for a key, which `from` needs at a place.
+    fn copy_for(
+        &mut self,
+        target: usize,
+        key: Key,
+        args: &[Expr],
+        from: (&Unit, Span),
+    ) -> Option<Name> {
+        let used = Use {
+            unit: from.0.name.clone(),
+            span: from.1,
+        };
+        let Some(known) = self.copies.get(&key) else {
+            if let Some(within) = self.holds_itself(&key) {
+                self.grows(&key.0, &within, &used);
+                return None;
             }
+            return self.copy(target, &key, args, used);
+        };
+        if let Some(copy) = self.place_made.get(known) {
+            self.made[*copy].uses.push(used);
         }
+        Some(known.clone())
+    }
+
+    /// The subprogram of the source, or the lifted one, that a unit is a copy of.
+    fn origin(&self, name: &Name) -> Name {
+        self.original.get(name).unwrap_or(name).clone()
     }
 
     /// Makes the copy of the unit at `target` for a key and returns its name.
-    fn copy(&mut self, target: usize, key: &Key, args: &[Expr]) -> Option<Name> {
+    fn copy(&mut self, target: usize, key: &Key, args: &[Expr], used: Use) -> Option<Name> {
         let target = &self.program.units[target];
         let (target_name, target_span) = (target.name.clone(), target.name_span);
-        let root = self
-            .original
-            .get(&target_name)
-            .cloned()
-            .unwrap_or_else(|| target_name.clone());
+        let root = self.origin(&target_name);
         let total = self.totals.entry(root.clone()).or_default();
         *total += 1;
-        if *total > MOST_COPIES {
-            if *total == MOST_COPIES + 1 {
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        &rules::ENDLESS_SPECIALIZATION,
-                        target_span,
-                        format!("{root} would need more than {MOST_COPIES} copies"),
-                    )
-                    .help("a subprogram that passes a nested subprogram of its own to itself cannot be specialised"),
-                );
+        if *total > self.most_copies {
+            if *total == self.most_copies + 1 {
+                self.too_many(target_span, &root, &used);
             }
             return None;
         }
         let mut copy = target.clone();
         let bound = || key.1.iter().flatten().map(|(procedure, _)| procedure);
+        let mut holding = self.holding.get(&target_name).cloned().unwrap_or_default();
+        for procedure in bound() {
+            if let Constant::Global(name) = procedure {
+                holding.extend(self.held(name));
+            }
+        }
+        let record = self.record(target, key, used);
+        // Of the last arguments, which stand for what is captured, some are bound.
+        let first = (target.args.len()).saturating_sub(self.families.captured(&target_name));
+        let captured = key.1.iter().skip(first).map(|bound| match bound {
+            Some((_, slots)) => slots.iter().filter(|s| **s == Slot::New).count(),
+            None => 1,
+        });
+        let captured = captured.sum();
         let tag = self.tags.of_copy(bound());
         let key_of_count = (target_name.clone(), tag.clone());
         let number = self.counts.entry(key_of_count).or_default();
@@ -377,9 +363,15 @@ impl Specializer<'_> {
         self.taken.insert(name.clone());
         let family = self.families.of_copy(bound());
         self.families.insert(name.clone(), family);
-        let captured = self.families.captured(&target_name);
-        self.families.set_captured(name.clone(), captured);
-        self.made.push((name.clone(), target_name.clone()));
+        if self.families.is_lifted(&target_name) {
+            self.families.set_captured(name.clone(), captured);
+        }
+        self.holding.insert(name.clone(), holding);
+        self.place_made.insert(name.clone(), self.made.len());
+        self.made.push(Copy {
+            name: name.clone(),
+            ..record
+        });
         self.original.insert(name.clone(), root.clone());
         self.copies.insert(key.clone(), name.clone());
 
@@ -390,9 +382,7 @@ impl Specializer<'_> {
         }
         copy.name = name.clone();
         let substitutes = self.bind(&mut copy, key, args);
-        if self.grows(&copy, &substitutes) {
-            return None;
-        }
+        self.bind_captured(&mut copy, &substitutes);
         substitute(&mut copy, &substitutes);
         let ids: Vec<SymId> = copy
             .result
@@ -411,7 +401,7 @@ impl Specializer<'_> {
         self.changed.insert(name.clone());
         self.program.units.push(copy);
         self.join_family(root, &target_name, &name);
-        self.unit(at);
+        self.open.push(at);
         Some(name)
     }
 
@@ -419,32 +409,31 @@ impl Specializer<'_> {
     fn count_through(&mut self) {
         let mut counts: HashMap<&Name, usize> = HashMap::new();
         let mut numbers = Vec::new();
-        for (_, target) in &self.made {
-            let number = counts.entry(target).or_default();
+        for copy in &self.made {
+            let number = counts.entry(&copy.of).or_default();
             *number += 1;
             numbers.push(*number);
         }
         let asking: HashSet<&Name> = self
             .made
             .iter()
-            .map(|(copy, _)| self.families.of(copy))
+            .map(|copy| self.families.of(&copy.name))
             .filter(|f| !counts.contains_key(f))
             .collect();
         if self.made.is_empty() || asking.len() > 1 || numbers.iter().any(|n| *n > FEW) {
             return;
         }
-        for (copy, _) in &self.made {
-            self.taken.remove(copy);
+        for copy in &self.made {
+            self.taken.remove(&copy.name);
         }
         let mut new: HashMap<Name, Name> = HashMap::new();
-        for ((copy, target), number) in self.made.iter().zip(numbers) {
-            let target = new.get(target).unwrap_or(target);
+        for (Copy { name: copy, of, .. }, number) in self.made.iter().zip(numbers) {
+            let target = new.get(of).unwrap_or(of);
             let name = unused_name(&format!("{target}_{number}"), &|n| self.taken.contains(n));
             self.taken.insert(name.clone());
             let family = self.families.of(copy).clone();
             self.families.insert(name.clone(), family);
-            let captured = self.families.captured(copy);
-            self.families.set_captured(name.clone(), captured);
+            self.families.copy_captured(copy, name.clone());
             new.insert(copy.clone(), name);
         }
         let units = self.program.units.iter_mut();
@@ -458,35 +447,11 @@ impl Specializer<'_> {
                 unit.name = name.clone();
             }
         }
+        for copy in &mut self.made {
+            copy.rename(&new);
+        }
         let renamed = new.into_values();
         self.changed.extend(renamed);
-    }
-
-    /// A subprogram that passes itself (directly or not) a nested subprogram which takes the
-    /// procedure along that it got: every round would need a copy with one closure more.
-    fn grows(&mut self, copy: &Unit, substitutes: &BTreeMap<SymId, Substitute>) -> bool {
-        let mut found = None;
-        crate::ir::walk_exprs(&copy.body, &mut |e| {
-            if let ExprKind::Closure(p, captured) = &e.kind
-                && let Some(c) = captured.iter().find(|c| substitutes.contains_key(c))
-            {
-                found.get_or_insert((e.span, *p, *c));
-            }
-        });
-        let Some((span, procedure, taken)) = found else {
-            return false;
-        };
-        let (procedure, taken) = (&copy.symbols[procedure].name, &copy.symbols[taken].name);
-        self.diagnostics.push(
-            Diagnostic::error(
-                &rules::ENDLESS_SPECIALIZATION,
-                span,
-                format!("{procedure} takes the procedure {taken} along and is passed on where {taken} came from"),
-            )
-            .label("each call would need another copy")
-            .help("pass data on instead of a procedure, so that the recursion does not nest closures"),
-        );
-        true
     }
 
     /// A copy stands behind the unit that it is a copy of and the copies made of that before.
@@ -501,86 +466,6 @@ impl Specializer<'_> {
             at += 1;
         }
         family.insert(at, copy.clone());
-    }
-
-    /// Replaces the dummy procedures by dummy arguments for what the closures capture.
-    fn bind(&mut self, copy: &mut Unit, key: &Key, args: &[Expr]) -> BTreeMap<SymId, Substitute> {
-        let mut substitutes = BTreeMap::new();
-        let old_args = copy.args.clone();
-        let mut new_args: Vec<Vec<Arg>> = old_args.iter().map(|a| vec![*a]).collect();
-        let mut captured_at: HashMap<(usize, usize), SymId> = HashMap::new();
-        for (i, bound) in key.1.iter().enumerate() {
-            let Some((procedure, slots)) = bound else {
-                continue;
-            };
-            let Some(dummy) = old_args.get(i).and_then(|a| a.sym()) else {
-                continue;
-            };
-            let known = match procedure {
-                Constant::Global(name) => self.places.get(name).map(|i| &self.program.units[*i]),
-                _ => None,
-            };
-            let span = args.get(i).map_or(Span::NONE, |a| a.span);
-            new_args[i] = Vec::new();
-            let mut captured = Vec::new();
-            if let Some(unit) = known {
-                let first = unit.args.len().saturating_sub(slots.len());
-                let dummies: Vec<Option<SymId>> =
-                    unit.args[first..].iter().map(|a| a.sym()).collect();
-                let mut import = Import::new(unit);
-                for (k, slot) in slots.iter().enumerate() {
-                    let ours = match slot {
-                        Slot::Ordinary(j) => old_args.get(*j).and_then(|a| a.sym()),
-                        Slot::Closure(at, number) => captured_at.get(&(*at, *number)).copied(),
-                        Slot::New => None,
-                    };
-                    if let (Some(ours), Some(Some(theirs))) = (ours, dummies.get(k)) {
-                        import.bind(*theirs, ours);
-                    }
-                }
-                // Scalars first: the bounds of arrays may depend on them.
-                let mut pending: Vec<usize> = (0..slots.len()).collect();
-                pending.sort_by_key(|k| {
-                    dummies[*k].map(|d| {
-                        let s = &unit.symbols[d];
-                        (s.is_array(), s.length.is_some())
-                    })
-                });
-                for k in pending {
-                    let Some(theirs) = dummies[k] else { continue };
-                    if slots[k] == Slot::New {
-                        import.add(copy, theirs, Place::Dummy);
-                    }
-                }
-                for (k, slot) in slots.iter().enumerate() {
-                    let Some(theirs) = dummies[k] else { continue };
-                    let ours = import.symbol(copy, theirs);
-                    captured.push(ours);
-                    if *slot == Slot::New {
-                        captured_at.insert((i, k), ours);
-                        new_args[i].push(Arg::Dummy(ours));
-                    }
-                }
-            }
-            let seen = Symbol {
-                span,
-                ..copy.symbols[dummy].clone()
-            };
-            let id = procedure.symbol(copy, known.map(class_and_type), (dummy, &seen));
-            if let Some(unit) = known {
-                check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
-            }
-            copy.undeclare(dummy);
-            substitutes.insert(
-                dummy,
-                Substitute {
-                    procedure: id,
-                    captured,
-                },
-            );
-        }
-        copy.args = new_args.into_iter().flatten().collect();
-        substitutes
     }
 
     /// Turns plain procedures that are passed where others are passed too into closures
@@ -631,26 +516,4 @@ pub(super) fn class_and_type(unit: &Unit) -> (Class, Option<Type>) {
         ),
         _ => (Class::Subroutine, None),
     }
-}
-
-/// What a dummy procedure is replaced by.
-struct Substitute {
-    procedure: SymId,
-    captured: Vec<SymId>,
-}
-
-fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
-    crate::ir::rewrite_exprs(&mut copy.body, &mut |e| {
-        if let ExprKind::Var(s) = &mut e.kind
-            && let Some(new) = substitutes.get(s)
-        {
-            e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
-        }
-    });
-    for_each_call_mut(&mut copy.body, &mut |callee, args| {
-        if let Some(new) = substitutes.get(callee) {
-            *callee = new.procedure;
-            args.extend(new.captured.iter().map(|c| Expr::var(*c, Span::NONE)));
-        }
-    });
 }

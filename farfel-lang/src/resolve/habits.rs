@@ -1,6 +1,7 @@
 //! Warnings about what is legal, or compiles, and is probably not meant: variables without a
 //! value, what nothing uses or reaches, recursion without RECURSIVE, and old constructs.
 
+use crate::callgraph::cycles;
 use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
@@ -517,58 +518,4 @@ pub(super) fn recursion(program: &Program, targets: &Targets, diagnostics: &mut 
             );
         }
     }
-}
-
-/// The groups of units that reach each other, and those that call themselves (Tarjan's
-/// algorithm, on a list instead of the stack).
-fn cycles(calls: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    const NEW: usize = usize::MAX;
-    let n = calls.len();
-    let (mut number, mut low) = (vec![NEW; n], vec![0; n]);
-    let mut on_stack = vec![false; n];
-    let mut stack = Vec::new();
-    let mut found = Vec::new();
-    let mut count = 0;
-    for root in 0..n {
-        if number[root] != NEW {
-            continue;
-        }
-        let mut path = vec![(root, 0)];
-        while let Some((unit, next)) = path.pop() {
-            if next == 0 {
-                number[unit] = count;
-                low[unit] = count;
-                count += 1;
-                stack.push(unit);
-                on_stack[unit] = true;
-            }
-            if let Some(&to) = calls[unit].get(next) {
-                path.push((unit, next + 1));
-                if number[to] == NEW {
-                    path.push((to, 0));
-                } else if on_stack[to] {
-                    low[unit] = low[unit].min(number[to]);
-                }
-                continue;
-            }
-            if let Some((parent, _)) = path.last() {
-                low[*parent] = low[*parent].min(low[unit]);
-            }
-            if low[unit] == number[unit] {
-                let mut group = Vec::new();
-                while let Some(u) = stack.pop() {
-                    on_stack[u] = false;
-                    group.push(u);
-                    if u == unit {
-                        break;
-                    }
-                }
-                group.sort_unstable();
-                if group.len() > 1 || calls[unit].contains(&unit) {
-                    found.push(group);
-                }
-            }
-        }
-    }
-    found
 }

@@ -1,12 +1,29 @@
 //! The one way that tests go through the compiler.
 #![allow(dead_code)]
 
+use farfel_lang::ir::Program;
 use farfel_lang::lower::{Lowered, Stage, lower};
 use farfel_lang::{Sources, print, resolve::resolve, syntax};
 use std::process::Command;
 
 /// Parses, resolves and lowers a program that must be right.
 pub fn lowered(source: &str, stage: Stage) -> Lowered {
+    let (sources, program) = read(source);
+    let lowered = lower(program, stage);
+    assert!(
+        lowered.diagnostics.is_empty(),
+        "{}",
+        shown(&sources, &lowered.diagnostics)
+    );
+    lowered
+}
+
+/// Parses and resolves a program that must be right so far.
+pub fn resolved(source: &str) -> Program {
+    read(source).1
+}
+
+fn read(source: &str) -> (Sources, Program) {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
@@ -17,13 +34,7 @@ pub fn lowered(source: &str, stage: Stage) -> Lowered {
     );
     let found = resolve(&mut parsed.program);
     assert!(found.is_empty(), "{}", shown(&sources, &found));
-    let lowered = lower(parsed.program, stage);
-    assert!(
-        lowered.diagnostics.is_empty(),
-        "{}",
-        shown(&sources, &lowered.diagnostics)
-    );
-    lowered
+    (sources, parsed.program)
 }
 
 /// Parses, resolves and lowers a program; nothing if there are errors in it.

@@ -1,0 +1,374 @@
+//! Projects without Rust: main programs in Farfel, with a `Cargo.toml` for their settings.
+//!
+//! Cargo has nothing to build in such a project, and refuses it. So it is built here: each
+//! source with a main program becomes an executable, together with all sources that have none.
+//! Main programs under `tests/` are tests.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use farfel_build::Config;
+use toml_edit::{DocumentMut, Item};
+
+use crate::args::{CargoOptions, LintOptions, Test};
+use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::shell::Shell;
+use crate::{cargo, compiler, files, libraries, project};
+
+/// A project without Rust.
+pub struct Project {
+    /// Its settings, with the libraries that it uses.
+    pub config: Config,
+    /// All its sources but those of tests.
+    pub sources: Vec<PathBuf>,
+    /// The sources of its tests.
+    pub tests: Vec<PathBuf>,
+    programs: Vec<Program>,
+    /// The sources without a main program.
+    common: Vec<PathBuf>,
+}
+
+/// A main program.
+struct Program {
+    name: String,
+    /// Its source, then all others that it may call.
+    files: Vec<PathBuf>,
+}
+
+impl Project {
+    /// The project in a directory, if it is one without Rust.
+    ///
+    /// # Errors
+    ///
+    /// Its settings or sources have faults.
+    pub fn in_directory(dir: &Path) -> Result<Option<Project>> {
+        let Some(manifest) = manifest_without_rust(dir) else {
+            return Ok(None);
+        };
+        let mut config = Config::load(dir)?;
+        let sources = farfel_build::source_files(&config)?;
+        if sources.is_empty() {
+            return Ok(None);
+        }
+        libraries::by_path(&mut config, dir, &manifest)?;
+        let main = farfel_build::main_programs(&sources, &config)?;
+        let is_main = |file: &&PathBuf| main.contains(file);
+        let common: Vec<PathBuf> = sources.iter().filter(|f| !is_main(f)).cloned().collect();
+        let programs = main.iter().map(|file| Program {
+            name: match main.len() {
+                1 => config.name.clone(),
+                _ => stem(file),
+            },
+            files: with(file, &common),
+        });
+        let tests = match dir.join("tests").is_dir() {
+            true => farfel_build::source_files(&Config {
+                sources: Some(vec!["tests".into()]),
+                ..config.clone()
+            })?,
+            false => Vec::new(),
+        };
+        Ok(Some(Project {
+            tests,
+            programs: programs.collect(),
+            config,
+            sources,
+            common,
+        }))
+    }
+
+    /// The project that is meant, if it is one without Rust.
+    ///
+    /// # Errors
+    ///
+    /// As [`Project::in_directory`]; there is no project.
+    pub fn find(options: &CargoOptions) -> Result<Option<Project>> {
+        let dir = project::manifest_dir(options.manifest_path.as_deref())?;
+        let found = Project::in_directory(&dir)?;
+        if found.is_some() {
+            cargo::not_without_rust(options)?;
+        }
+        Ok(found)
+    }
+
+    /// The programs that are asked for; all without a name.
+    fn chosen(&self, names: &[String]) -> Result<Vec<&Program>> {
+        if self.programs.is_empty() {
+            return Err(Error::fault(format!(
+                "no source of `{}` has a main program, and there is no Rust either",
+                self.config.name
+            ))
+            .help("write a PROGRAM, or add Rust with `farfel init` and a `src/lib.rs`"));
+        }
+        if let Some(name) = names
+            .iter()
+            .find(|n| self.programs.iter().all(|p| p.name != **n))
+        {
+            return Err(Error::fault(format!("no program `{name}` in this project"))
+                .help(format!("there are: {}", self.names())));
+        }
+        let chosen = |p: &&Program| names.is_empty() || names.contains(&p.name);
+        Ok(self.programs.iter().filter(chosen).collect())
+    }
+
+    /// The sources of the program, if there is one only.
+    ///
+    /// # Errors
+    ///
+    /// There are several, or none.
+    pub fn only_program(&self) -> Result<Vec<PathBuf>> {
+        match self.chosen(&[])?.as_slice() {
+            [only] => Ok(only.files.clone()),
+            _ => Err(Error::fault(format!(
+                "this project has several programs: {}",
+                self.names()
+            ))
+            .help("name the files of one")),
+        }
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.programs.iter().map(|p| p.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    fn config(&self, release: bool, lints: Option<&LintOptions>) -> Result<Config> {
+        let mut config = self.config.clone();
+        if release && config.opt_level.is_none() {
+            config.opt_level = Some("3".into());
+        } else if config.debug.is_none() {
+            // So that a backtrace names lines of the source.
+            config.debug = Some(!release);
+        }
+        lints.map_or(Ok(()), |l| l.apply(&mut config))?;
+        Ok(config)
+    }
+
+    /// Where executables go.
+    fn folder(&self, release: bool, options: &CargoOptions) -> PathBuf {
+        let variables = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"];
+        let set = || {
+            variables
+                .iter()
+                .find_map(std::env::var_os)
+                .map(PathBuf::from)
+        };
+        let target = options.target_dir.clone().or_else(set);
+        let target = target.unwrap_or_else(|| self.config.root.join("target"));
+        target.join(if release { "release" } else { "debug" })
+    }
+}
+
+/// `farfel build`; returns the executables.
+///
+/// # Errors
+///
+/// The sources have faults; there is no compiler.
+pub fn build(
+    project: &Project,
+    release: bool,
+    options: &CargoOptions,
+    lints: Option<&LintOptions>,
+    shell: &mut Shell,
+) -> Result<Vec<PathBuf>> {
+    let started = Instant::now();
+    let chosen = project.chosen(&options.bin)?;
+    let config = project.config(release, lints)?;
+    compiler::ensure(&config, shell)?;
+    let folder = project.folder(release, options);
+    make(&folder)?;
+    let mut made = Vec::new();
+    for program in chosen {
+        let what = format!("{} v{}", program.name, config.version);
+        shell.status("Compiling", what);
+        let out = folder
+            .join(&program.name)
+            .with_extension(std::env::consts::EXE_EXTENSION);
+        let built = farfel_build::build_main(&program.files, &out, &config)?;
+        files::show_built(&built, shell);
+        made.push(out);
+    }
+    let shown: Vec<String> = made
+        .iter()
+        .map(|p| format!("`{}`", near(p).display()))
+        .collect();
+    let seconds = started.elapsed().as_secs_f64();
+    shell.status(
+        "Finished",
+        format_args!("{} in {seconds:.2}s", shown.join(", ")),
+    );
+    Ok(made)
+}
+
+/// `farfel run`: the exit code of the program.
+///
+/// # Errors
+///
+/// Those of [`build`]; several programs and none named.
+pub fn run(
+    project: &Project,
+    release: bool,
+    options: &CargoOptions,
+    arguments: &[std::ffi::OsString],
+    shell: &mut Shell,
+) -> Result<u8> {
+    if project.chosen(&options.bin)?.len() > 1 {
+        return Err(Error::fault("this project has several programs")
+            .help(format!("choose one with `--bin`: {}", project.names())));
+    }
+    let made = build(project, release, options, None, shell)?;
+    let Some(program) = made.first() else {
+        return Ok(0);
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    shell.status("Running", cargo::shown(&command));
+    Ok(cargo::code(cargo::status(command, shell)?))
+}
+
+/// `farfel check`.
+///
+/// # Errors
+///
+/// The sources have faults.
+pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Result {
+    let config = project.config(false, Some(lints))?;
+    for program in project.chosen(&[])? {
+        let report = farfel_build::check_main(&program.files, &config)?;
+        files::show_warnings(&report, shell);
+        shell.status("Checked", &program.name);
+    }
+    Ok(())
+}
+
+/// `farfel test`: each main program under `tests/` runs with the sources of the project, and
+/// passes if it ends with exit code 0.
+///
+/// # Errors
+///
+/// The sources have faults; a test fails.
+pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
+    let mut config = project.config(args.release, None)?;
+    let tests = farfel_build::main_programs(&project.tests, &config)?;
+    if tests.is_empty() {
+        shell.note("there are no tests: a main program in `tests/` is one, and passes if it ends with exit code 0");
+        return Ok(());
+    }
+    compiler::ensure(&config, shell)?;
+    config.debug = config.debug.or(Some(true));
+    // The subprograms of the project, and what tests share. With one program in the project, what
+    // stands beside it can be tested, too.
+    let mut common = match project.programs.as_slice() {
+        [only] => only.files.clone(),
+        _ => project.common.clone(),
+    };
+    let shared = project.tests.iter().filter(|f| !tests.contains(f));
+    common.extend(shared.cloned());
+    let folder = project.folder(args.release, &args.cargo).join("tests");
+    make(&folder)?;
+    let (mut passed, mut failed) = (0, Vec::new());
+    for test in &tests {
+        let name = stem(test);
+        if args
+            .name
+            .as_ref()
+            .is_some_and(|wanted| !name.contains(wanted.as_str()))
+        {
+            continue;
+        }
+        let out = folder
+            .join(&name)
+            .with_extension(std::env::consts::EXE_EXTENSION);
+        let built = farfel_build::build_main(&with(test, &common), &out, &config)?;
+        files::show_built(&built, shell);
+        if args.no_run {
+            continue;
+        }
+        let said = Command::new(&out)
+            .args(&args.arguments)
+            .current_dir(&project.config.root)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| Error::io("run", &out, &source))?;
+        let good = said.status.success();
+        say(
+            shell,
+            &format!("test {name} ... {}\n", if good { "ok" } else { "FAILED" }),
+        )?;
+        match good {
+            true => passed += 1,
+            false => {
+                let mut text = said.stdout;
+                text.extend(said.stderr);
+                let code = cargo::code(said.status);
+                failed.push((name, code, String::from_utf8_lossy(&text).into_owned()));
+            }
+        }
+    }
+    if args.no_run {
+        return Ok(());
+    }
+    for (name, code, text) in &failed {
+        say(
+            shell,
+            &format!("\n---- {name}: exit code {code} ----\n{text}"),
+        )?;
+    }
+    let result = if failed.is_empty() { "ok" } else { "FAILED" };
+    let count = failed.len();
+    say(
+        shell,
+        &format!("\ntest result: {result}. {passed} passed; {count} failed\n"),
+    )?;
+    match count {
+        0 => Ok(()),
+        _ => Err(Error::Exit(EXIT_FAULTS)),
+    }
+}
+
+fn say(shell: &mut Shell, text: &str) -> Result {
+    shell
+        .out(text)
+        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+}
+
+/// The manifest of a package in which cargo finds nothing to build.
+fn manifest_without_rust(dir: &Path) -> Option<DocumentMut> {
+    let rust = ["build.rs", "src/main.rs", "src/lib.rs", "src/bin"];
+    if rust.iter().any(|file| dir.join(file).exists()) {
+        return None;
+    }
+    let text = std::fs::read_to_string(dir.join("Cargo.toml")).ok()?;
+    let manifest: DocumentMut = text.parse().ok()?;
+    let package = manifest.get("package").and_then(Item::as_table_like)?;
+    let targets = ["lib", "bin", "example", "test", "bench"];
+    let names_rust = targets.iter().any(|key| manifest.contains_key(key));
+    (!names_rust && !package.contains_key("build")).then_some(manifest)
+}
+
+/// A source before others.
+fn with(file: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
+    let others = others.iter().filter(|other| *other != file);
+    std::iter::once(file.to_owned())
+        .chain(others.cloned())
+        .collect()
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// A path as people would write it here.
+fn near(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    let inside = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
+    inside.unwrap_or_else(|| path.to_owned())
+}
+
+fn make(folder: &Path) -> Result {
+    std::fs::create_dir_all(folder).map_err(|source| Error::io("make", folder, &source))
+}

@@ -1,0 +1,82 @@
+//! What specialisation has made of a program, to be looked at.
+
+use super::calls::Constant;
+use super::copies::Copy;
+use super::naming::text;
+use super::passed::Passed;
+use super::{Options, Stage, lower_with, recursion, roots};
+use crate::diagnostic::{Diagnostic, any_errors};
+use crate::ir::{Name, Program};
+use std::collections::HashSet;
+
+/// Which copies a program needs, and why no others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// The copies that something reaches, and those that they were made of, in the order of
+    /// making.
+    pub copies: Vec<Copy>,
+    /// The dummy procedures that were not bound in copies.
+    pub kept: Vec<Kept>,
+    /// Subprograms that call themselves, alone or through each other.
+    pub recursive: Vec<Vec<Name>>,
+}
+
+/// A dummy procedure that took no copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The subprogram.
+    pub unit: Name,
+    /// Its dummy procedure.
+    pub dummy: Name,
+    /// What it stands for: in all calls the same, or nothing where none is known.
+    pub procedures: Vec<Name>,
+    /// Code outside of the program may pass others.
+    pub outside: bool,
+}
+
+/// Explains the copies of a program that [`resolve`](crate::resolve::resolve) found no
+/// errors in. With errors among the diagnostics the copies are those made until then.
+pub fn explain(program: Program, options: &Options) -> (Explanation, Vec<Diagnostic>) {
+    let roots = roots(&program, options);
+    let lowered = lower_with(program, Stage::Prune, options);
+    let mut explanation = Explanation::default();
+    if any_errors(&lowered.diagnostics) {
+        explanation.copies = lowered.copies;
+        return (explanation, lowered.diagnostics);
+    }
+    let program = &lowered.program;
+    let mut copies = lowered.copies;
+    let there: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
+    // What copies were made of counts, too.
+    let mut needed: HashSet<Name> = there.iter().map(|n| (*n).clone()).collect();
+    for copy in copies.iter().rev() {
+        if needed.contains(&copy.name) {
+            needed.insert(copy.of.clone());
+        }
+    }
+    copies.retain(|c| needed.contains(&c.name));
+    for copy in &mut copies {
+        copy.reached = there.contains(&copy.name);
+        copy.uses
+            .retain(|u| !copy.reached || there.contains(&u.unit));
+    }
+    explanation.copies = copies;
+    let values = Passed::of(program, &vec![true; program.units.len()]).values(&roots);
+    for unit in &program.units {
+        for (position, dummy) in crate::effects::procedure_dummies(unit) {
+            let found = values.get(&(unit.name.clone(), position));
+            let known = found.into_iter().flatten();
+            explanation.kept.push(Kept {
+                unit: unit.name.clone(),
+                dummy: unit.symbols[dummy].name.clone(),
+                procedures: known
+                    .filter(|c| **c != Constant::Outside)
+                    .map(text)
+                    .collect(),
+                outside: found.is_some_and(|f| f.contains(&Constant::Outside)),
+            });
+        }
+    }
+    explanation.recursive = recursion::recursive(program);
+    (explanation, lowered.diagnostics)
+}

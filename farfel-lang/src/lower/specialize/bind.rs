@@ -1,0 +1,231 @@
+//! What stands in a copy for its dummy procedures.
+
+use super::slots::Slot;
+use super::{Key, Specializer, class_and_type};
+use crate::ir::{Arg, Class, Expr, ExprKind, Name, Place, SymId, Symbol, Unit};
+use crate::lower::calls::{Constant, check_calls, for_each_call_mut, global};
+use crate::lower::import::Import;
+use crate::source::Span;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What a dummy procedure is replaced by.
+pub(super) struct Substitute {
+    pub procedure: SymId,
+    pub captured: Vec<SymId>,
+}
+
+impl Specializer<'_> {
+    /// Replaces the dummy procedures by dummy arguments for what the closures capture.
+    pub(super) fn bind(
+        &mut self,
+        copy: &mut Unit,
+        key: &Key,
+        args: &[Expr],
+    ) -> BTreeMap<SymId, Substitute> {
+        let mut substitutes = BTreeMap::new();
+        let old_args = copy.args.clone();
+        let mut new_args: Vec<Vec<Arg>> = old_args.iter().map(|a| vec![*a]).collect();
+        let mut captured_at: HashMap<(usize, usize), SymId> = HashMap::new();
+        for (i, bound) in key.1.iter().enumerate() {
+            let Some((procedure, slots)) = bound else {
+                continue;
+            };
+            let Some(dummy) = old_args.get(i).and_then(|a| a.sym()) else {
+                continue;
+            };
+            let known = match procedure {
+                Constant::Global(name) => self.places.get(name).map(|i| &self.program.units[*i]),
+                _ => None,
+            };
+            let span = args.get(i).map_or(Span::NONE, |a| a.span);
+            new_args[i] = Vec::new();
+            let mut captured = Vec::new();
+            if let Some(unit) = known {
+                let first = unit.args.len().saturating_sub(slots.len());
+                let dummies: Vec<Option<SymId>> =
+                    unit.args[first..].iter().map(|a| a.sym()).collect();
+                let mut import = Import::new(unit);
+                for (k, slot) in slots.iter().enumerate() {
+                    let ours = match slot {
+                        Slot::Ordinary(j) => old_args.get(*j).and_then(|a| a.sym()),
+                        Slot::Closure(at, number) => captured_at.get(&(*at, *number)).copied(),
+                        Slot::New => None,
+                    };
+                    if let (Some(ours), Some(Some(theirs))) = (ours, dummies.get(k)) {
+                        import.bind(*theirs, ours);
+                    }
+                }
+                // Scalars first: the bounds of arrays may depend on them.
+                let mut pending: Vec<usize> = (0..slots.len()).collect();
+                pending.sort_by_key(|k| {
+                    dummies[*k].map(|d| {
+                        let s = &unit.symbols[d];
+                        (s.is_array(), s.length.is_some())
+                    })
+                });
+                for k in pending {
+                    let Some(theirs) = dummies[k] else { continue };
+                    if slots[k] == Slot::New {
+                        import.add(copy, theirs, Place::Dummy);
+                    }
+                }
+                for (k, slot) in slots.iter().enumerate() {
+                    let Some(theirs) = dummies[k] else { continue };
+                    let ours = import.symbol(copy, theirs);
+                    captured.push(ours);
+                    if *slot == Slot::New {
+                        captured_at.insert((i, k), ours);
+                        new_args[i].push(Arg::Dummy(ours));
+                    }
+                }
+            }
+            let seen = Symbol {
+                span,
+                ..copy.symbols[dummy].clone()
+            };
+            let id = procedure.symbol(copy, known.map(class_and_type), (dummy, &seen));
+            if let Some(unit) = known {
+                check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
+            }
+            copy.undeclare(dummy);
+            substitutes.insert(
+                dummy,
+                Substitute {
+                    procedure: id,
+                    captured,
+                },
+            );
+        }
+        copy.args = new_args.into_iter().flatten().collect();
+        substitutes
+    }
+
+    /// A closure of the copy that takes dummy procedures along which are bound now: what it
+    /// is made of gets a copy, too, in which they are bound, and takes along what they take.
+    pub(super) fn bind_captured(
+        &mut self,
+        copy: &mut Unit,
+        substitutes: &BTreeMap<SymId, Substitute>,
+    ) {
+        let mut body = std::mem::take(&mut copy.body);
+        crate::ir::rewrite_exprs(&mut body, &mut |e| {
+            if let ExprKind::Closure(procedure, captured) = &mut e.kind
+                && captured.iter().any(|c| substitutes.contains_key(c))
+            {
+                self.closure(copy, procedure, captured, substitutes, e.span);
+            }
+        });
+        copy.body = body;
+    }
+
+    fn closure(
+        &mut self,
+        copy: &mut Unit,
+        procedure: &mut SymId,
+        captured: &mut Vec<SymId>,
+        substitutes: &BTreeMap<SymId, Substitute>,
+        span: Span,
+    ) {
+        let place = global(&copy.symbols, *procedure).and_then(|n| self.places.get(n));
+        let Some(target) = place.copied() else {
+            return;
+        };
+        let unit = &self.program.units[target];
+        let first = unit.args.len().saturating_sub(captured.len());
+        // What callers pass is not known here, and is no captured variable.
+        let unknown = (0..first).map(|_| Expr::new(ExprKind::Star, span));
+        let args: Vec<Expr> = unknown
+            .chain(captured.iter().map(|c| match substitutes.get(c) {
+                Some(s) => Expr::new(ExprKind::Closure(s.procedure, s.captured.clone()), span),
+                None => Expr::var(*c, span),
+            }))
+            .collect();
+        let slots = self.slots(copy, unit, &args);
+        let key = self.key(copy, unit.name.clone(), &args, &slots);
+        let Some(name) = self.copy_for(target, key, &args, (copy, span)) else {
+            return;
+        };
+        *captured = passed(args, slots)
+            .into_iter()
+            .skip(first)
+            .filter_map(|a| a.base())
+            .collect();
+        *procedure = procedure_like(copy, name, *procedure);
+    }
+
+    /// For a copy of a lifted subprogram: the procedure among those bound that holds that
+    /// subprogram itself. So would then the one of the next round, and the one after it.
+    pub(super) fn holds_itself(&self, key: &Key) -> Option<Name> {
+        let own = self.origin(&key.0);
+        if !self.families.is_member(&own) {
+            return None;
+        }
+        let mut bound = key.1.iter().flatten();
+        bound.find_map(|(procedure, _)| match procedure {
+            Constant::Global(name) if self.held(name).contains(&own) => Some(name.clone()),
+            _ => None,
+        })
+    }
+
+    /// The subprograms of the source that a procedure holds: its own, and those bound in it.
+    pub(super) fn held(&self, name: &Name) -> HashSet<Name> {
+        let mut held = self.holding.get(name).cloned().unwrap_or_default();
+        held.insert(self.origin(name));
+        held
+    }
+}
+
+/// The actual arguments of a copy: instead of closures what they have captured, as far as
+/// the copy does not get it from elsewhere.
+pub(super) fn passed(args: Vec<Expr>, slots: Vec<Vec<Slot>>) -> Vec<Expr> {
+    let mut passed = Vec::new();
+    for (a, slots) in args.into_iter().zip(slots) {
+        match a.kind {
+            ExprKind::Closure(_, captured) => passed.extend(
+                captured
+                    .into_iter()
+                    .zip(slots)
+                    .filter(|(_, s)| *s == Slot::New)
+                    .map(|(c, _)| Expr::var(c, a.span)),
+            ),
+            _ => passed.push(a),
+        }
+    }
+    passed
+}
+
+/// The symbol of `unit` for a copy of what `like` stands for.
+pub(super) fn procedure_like(unit: &mut Unit, copy: Name, like: SymId) -> SymId {
+    if let Some(known) = unit.symbols.find(&copy) {
+        return known;
+    }
+    let known = &unit.symbols[like];
+    let symbol = Symbol {
+        class: known.class.clone(),
+        ty: known.ty,
+        place: Place::Global,
+        ..Symbol::new(copy, known.span)
+    };
+    let id = unit.symbols.add(symbol);
+    if unit.symbols[id].class == Class::Function {
+        unit.declare(id);
+    }
+    id
+}
+
+/// Puts it in their place.
+pub(super) fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
+    crate::ir::rewrite_exprs(&mut copy.body, &mut |e| {
+        if let ExprKind::Var(s) = &mut e.kind
+            && let Some(new) = substitutes.get(s)
+        {
+            e.kind = ExprKind::Closure(new.procedure, new.captured.clone());
+        }
+    });
+    for_each_call_mut(&mut copy.body, &mut |callee, args| {
+        if let Some(new) = substitutes.get(callee) {
+            *callee = new.procedure;
+            args.extend(new.captured.iter().map(|c| Expr::var(*c, Span::NONE)));
+        }
+    });
+}

@@ -1,0 +1,181 @@
+//! What cannot be specialised, and what copies were made for.
+
+use super::slots::Slot;
+use super::{Key, Specializer};
+use crate::callgraph::CallGraph;
+use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::ir::{Expr, ExprKind, Name, Place, SymId, Unit};
+use crate::lower::calls::{Constant, for_each_call};
+use crate::lower::copies::{Bound, Captured, Copy, Use};
+use crate::lower::naming::text;
+use crate::lower::prune::reached;
+use crate::source::Span;
+use std::collections::HashSet;
+
+impl Specializer<'_> {
+    /// What a new copy is made for. It has no name yet.
+    pub(super) fn record(&self, target: &Unit, key: &Key, used: Use) -> Copy {
+        let dummy = |at: usize| {
+            let s = target.args.get(at).and_then(|a| a.sym());
+            s.map_or_else(Name::default, |s| target.symbols[s].name.clone())
+        };
+        // What the closure argument at a position takes along, under its own names.
+        let captured = |procedure: &Constant, slots: &[Slot], number: usize| {
+            let unit = match procedure {
+                Constant::Global(name) => self.find(name)?,
+                _ => return None,
+            };
+            let first = unit.args.len().checked_sub(slots.len())?;
+            let s = unit.args.get(first + number)?.sym()?;
+            Some(unit.symbols[s].name.clone())
+        };
+        let at = |position: usize| key.1.get(position).and_then(Option::as_ref);
+        let bound = key.1.iter().enumerate().filter_map(|(i, bound)| {
+            let (procedure, slots) = bound.as_ref()?;
+            let all = slots.iter().enumerate().filter_map(|(k, slot)| {
+                let same_as = match slot {
+                    Slot::New => None,
+                    Slot::Ordinary(j) => Some(dummy(*j)),
+                    Slot::Closure(j, k) => at(*j).and_then(|(p, s)| captured(p, s, *k)),
+                };
+                Some(Captured {
+                    name: captured(procedure, slots, k)?,
+                    same_as,
+                })
+            });
+            Some(Bound {
+                dummy: dummy(i),
+                procedure: text(procedure),
+                captured: all.collect(),
+            })
+        });
+        Copy {
+            name: Name::default(),
+            of: target.name.clone(),
+            bound: bound.collect(),
+            uses: vec![used],
+            reached: true,
+        }
+    }
+
+    /// A callee of which no copy can be made. Nested subprograms that need nothing of their
+    /// surroundings are passed to it as they are.
+    pub(super) fn unresolved(&mut self, caller: &mut Unit, callee: SymId, args: &mut [Expr]) {
+        for a in args {
+            let ExprKind::Closure(p, captured) = &a.kind else {
+                continue;
+            };
+            let p = *p;
+            if captured.is_empty() {
+                caller.declare(p);
+                a.kind = ExprKind::Var(p);
+            } else if caller.symbols[callee].place != Place::Dummy {
+                // In copies of the caller a dummy procedure may be known.
+                self.cannot_follow(caller, callee, p, a.span);
+            }
+        }
+    }
+
+    fn cannot_follow(&mut self, caller: &Unit, callee: SymId, procedure: SymId, span: Span) {
+        let callee = &caller.symbols[callee];
+        let (why, help) = match callee.place {
+            Place::Dummy => (
+                "a dummy procedure that code outside of the program chooses",
+                format!(
+                    "call {} with a procedure for {} in this program, and do not export it",
+                    caller.name, callee.name
+                ),
+            ),
+            _ => (
+                "not part of this program",
+                format!("add the source of {} to the program", callee.name),
+            ),
+        };
+        self.diagnostics.push(
+            Diagnostic::error(
+                &rules::UNRESOLVED_DUMMY,
+                span,
+                format!(
+                    "the nested subprogram {} is passed to {}, which is {why}",
+                    caller.symbols[procedure].name, callee.name
+                ),
+            )
+            .label("its surroundings cannot follow it there")
+            .help(help),
+        );
+    }
+
+    /// Units that pass closures to dummy procedures have copies in which those are known.
+    /// Where they are needed themselves, that is a fault; where not, they go.
+    pub(super) fn left_over(&mut self, roots: &HashSet<Name>) {
+        if any_errors(self.diagnostics) {
+            return;
+        }
+        let left: Vec<bool> = self.program.units.iter().map(super::has_closures).collect();
+        if !left.contains(&true) {
+            return;
+        }
+        let reached = reached(&CallGraph::of(self.program), roots);
+        let mut faults = Vec::new();
+        for (unit, _) in self
+            .program
+            .units
+            .iter()
+            .zip(left.iter().zip(&reached))
+            .filter(|(_, (left, reached))| **left && **reached)
+        {
+            for_each_call(&unit.body, &mut |callee, args| {
+                for a in args {
+                    if let ExprKind::Closure(p, _) = a.kind {
+                        faults.push((unit.clone(), callee, p, a.span));
+                    }
+                }
+            });
+        }
+        for (unit, callee, procedure, span) in faults {
+            self.cannot_follow(&unit, callee, procedure, span);
+        }
+        let mut left = left.into_iter().zip(reached);
+        self.program
+            .units
+            .retain(|_| left.next() != Some((true, false)));
+    }
+
+    /// A procedure would have to hold itself, and that one itself again, without end.
+    pub(super) fn grows(&mut self, target: &Name, within: &Name, used: &Use) {
+        if any_errors(self.diagnostics) {
+            return;
+        }
+        let target = self.origin(target);
+        let span = self.find(&target).map_or(Span::NONE, |u| u.name_span);
+        self.diagnostics.push(
+            Diagnostic::error(
+                &rules::ENDLESS_SPECIALIZATION,
+                used.span,
+                format!("here {target} takes along {within}, which takes {target} along itself"),
+            )
+            .label("each call would need another copy")
+            .related(span, "what each round nests in the one before")
+            .help(
+                "pass data on instead of a procedure, so that the recursion does not nest closures",
+            ),
+        );
+    }
+
+    /// There are as many copies of a subprogram as there may be.
+    pub(super) fn too_many(&mut self, target: Span, root: &Name, used: &Use) {
+        let most = self.most_copies;
+        self.diagnostics.push(
+            Diagnostic::error(
+                &rules::ENDLESS_SPECIALIZATION,
+                used.span,
+                format!("{root} would need more than {most} copies"),
+            )
+            .related(
+                target,
+                "each call with other procedures needs a copy of this",
+            )
+            .help("pass fewer different procedures, or allow more with `max-copies`"),
+        );
+    }
+}
