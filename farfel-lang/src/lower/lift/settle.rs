@@ -37,7 +37,8 @@ impl Forest {
                 *x = if at.0 == node {
                     at.1
                 } else {
-                    ours.get(&at).copied().unwrap_or(*x)
+                    let link = ours.get(&at).copied();
+                    link.or_else(|| self.same_anywhere(node, at)).unwrap_or(*x)
                 };
             };
             let mut fix = |e: &mut Expr| e.for_each_symbol_mut(map);
