@@ -29,6 +29,10 @@ fn concerned(unit: &Unit, id: SymId) -> bool {
     let Class::StatementFunction(_, e) = &s.class else {
         return false;
     };
+    // What a link means is said in the surroundings.
+    if matches!(s.place, Place::Host(_)) {
+        return false;
+    }
     let procedure = |s: &Symbol| s.class.is_procedure() && s.place != Place::Global;
     let mut found = false;
     e.walk(&mut |e| {
@@ -39,7 +43,7 @@ fn concerned(unit: &Unit, id: SymId) -> bool {
             found |= procedure(&unit.symbols[*callee]) || args.iter().any(passes);
         }
     });
-    found && !matches!(s.place, Place::Host(_))
+    found
 }
 
 fn convert(unit: &mut Unit, id: SymId) {
