@@ -307,8 +307,8 @@ impl Specializer<'_> {
             span: from.1,
         };
         let Some(known) = self.copies.get(&key) else {
-            if let Some(within) = self.holds_itself(&key) {
-                self.grows(&key.0, &within, &used);
+            if let Some(at) = self.holds_itself(&key) {
+                self.grows(&key, at, &used);
                 return None;
             }
             return self.copy(target, &key, args, used);
