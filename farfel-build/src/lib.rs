@@ -365,7 +365,9 @@ pub fn explain_copies(
     files: Option<&[PathBuf]>,
     config: &Config,
 ) -> Result<(copies::Copies, Report), Error> {
-    pipeline::explain(read(files, config)?)
+    let read = read(files, config)?;
+    let is_library = !has_main(&read.program);
+    pipeline::explain(read, config.exports.as_deref().filter(|_| is_library))
 }
 
 /// The steps of a build, of files or, without them, of the project. The notes have the

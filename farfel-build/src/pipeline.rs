@@ -223,8 +223,11 @@ pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Er
 }
 
 /// Says which copies a program needs, and why.
-pub(crate) fn explain(read: Read) -> Result<(Copies, Report), Error> {
-    let options = read.options(None);
+pub(crate) fn explain(
+    read: Read,
+    exports: Option<&[String]>,
+) -> Result<(Copies, Report), Error> {
+    let options = read.options(exports);
     let (explanation, said) = farfel_lang::lower::explain(read.program, &options);
     let mut diagnostics = read.report.diagnostics;
     diagnostics.extend(said);
