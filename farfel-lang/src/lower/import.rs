@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Brings names of one unit into another, with all that they depend on.
 ///
-/// Constants, statement functions, procedures and COMMON variables come as they are.
+/// Constants, statement functions, NAMELIST groups, procedures and COMMON variables come as they are.
 /// Variables must be mapped beforehand with [`Import::bind`]: only the pass knows how they
 /// get their value.
 pub(super) struct Import<'a> {
@@ -62,6 +62,7 @@ impl<'a> Import<'a> {
                     span: theirs.span,
                 });
             }
+            Class::Namelist(_) => to.add_spec(SpecKind::Namelist(ours), theirs.span),
             _ => {}
         }
         ours
@@ -180,6 +181,7 @@ pub(super) fn variables_needed(
         let mut look = |e: &Expr| e.for_each_symbol(&mut |s| open.push(s));
         match &s.class {
             Class::Parameter(e) => look(e),
+            Class::Namelist(members) => open.extend(members),
             Class::StatementFunction(dummies, e) => {
                 // In its definition the dummies are names of their own, not variables.
                 e.for_each_symbol(&mut |s| {
