@@ -210,7 +210,7 @@ fn many(count: usize, kind: Kind) {
                     let numbers = from..count.min(from + TOGETHER);
                     let cases: Vec<Case> = numbers.map(|n| Case::new(seed, n, kind)).collect();
                     // Checks at run time make compiling slow: in long runs some have them.
-                    let checked = from < 1000 || from % (8 * TOGETHER) == 0;
+                    let checked = from < 1000 || from.is_multiple_of(8 * TOGETHER);
                     bundle(&cases, kind, checked, &tally);
                 }
             });

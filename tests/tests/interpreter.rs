@@ -272,7 +272,9 @@ fn control_flow() {
 fn files(folder: &str) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(repository().join(folder)).unwrap();
     let paths = entries.map(|e| e.unwrap().path());
-    paths.filter(|p| p.extension().is_some_and(|e| e == "ff")).collect()
+    paths
+        .filter(|p| p.extension().is_some_and(|e| e == "ff"))
+        .collect()
 }
 
 #[test]
@@ -280,7 +282,9 @@ fn programs_that_check_themselves() {
     let text = |path: &std::path::PathBuf| std::fs::read_to_string(path).unwrap();
     let library: String = files("gallery/lib").iter().map(text).collect();
     let alone = files("tests/programs").into_iter().map(|p| (text(&p), p));
-    let with_library = files("gallery").into_iter().map(|p| (text(&p) + &library, p));
+    let with_library = files("gallery")
+        .into_iter()
+        .map(|p| (text(&p) + &library, p));
     let mut faults = Vec::new();
     let mut count = 0;
     for (text, path) in alone.chain(with_library) {

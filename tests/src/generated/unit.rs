@@ -431,7 +431,12 @@ impl World<'_> {
         let mut entry = None;
         if !nested && !signature.function && self.random.once_in(3) {
             // The entry leaves the first statements out.
-            for v in u.scope.vars.iter().filter(|v| v.assignable && v.shape == Shape::Scalar) {
+            for v in u
+                .scope
+                .vars
+                .iter()
+                .filter(|v| v.assignable && v.shape == Shape::Scalar)
+            {
                 if names.contains(&v.name) {
                     out.push(line(&format!("{0} = SIN({0})", v.name)));
                 }
@@ -474,15 +479,18 @@ impl World<'_> {
             name,
             ..callable.clone()
         });
-        (Item::Group(out), [Some(callable), also].into_iter().flatten().collect())
+        (
+            Item::Group(out),
+            [Some(callable), also].into_iter().flatten().collect(),
+        )
     }
 
     /// A call of the unit itself, with an INTEGER argument that gets smaller.
     fn recursion(&mut self, u: &mut Unit, name: &str, signature: &Signature) -> Option<Item> {
         let at = signature.params.iter().position(|p| *p == Param::Integer)?;
         let own = u.scope.vars.iter().filter(|v| u.own.contains(&v.entity));
-        let counter = own.filter(|v| v.shape == Shape::Integer).map(|v| v.name.clone());
-        let counter = counter.last()?;
+        let mut counters = own.filter(|v| v.shape == Shape::Integer);
+        let counter = counters.next_back()?.name.clone();
         let itself = Callable {
             name: name.into(),
             signature: signature.clone(),
@@ -501,7 +509,11 @@ impl World<'_> {
         let args = args.join(", ");
         if !signature.function {
             let label = u.new_label();
-            let end = if signature.alternate { format!(", *{label}") } else { String::new() };
+            let end = if signature.alternate {
+                format!(", *{label}")
+            } else {
+                String::new()
+            };
             return Some(Item::Group(vec![
                 line(&format!("{condition} CALL {name}({args}{end})")),
                 line(&format!("{label} CONTINUE")),
