@@ -202,6 +202,22 @@ fn lost_derivatives() {
     ");
 }
 
+/// Which variables input by NAMELIST assigns, only the input tells.
+#[test]
+fn namelist_input() {
+    let text = "
+      SUBROUTINE MAIN(X, D)
+      NAMELIST /GROUP/ X, Z
+      ADF(X)
+      READ (5, NML=GROUP)
+      Y = X*Z
+      END ADF(D = TANGENT(Y))
+      END
+";
+    let errors = support::expand(text.trim_start_matches('\n')).unwrap_err();
+    assert_snapshot!(errors, @"F0305 4:7 X keeps its derivative or loses it, as the input decides");
+}
+
 #[test]
 fn adjoints() {
     let text = "      SUBROUTINE S(X, Y, G)

@@ -118,3 +118,9 @@ fn second_derivatives() {
         check(&text, &[], 1e-5);
     }
 }
+
+/// Whole arrays, elements, implied DOs, COMMON, EQUIVALENCE, all nestings.
+#[test]
+fn every_form_of_adr() {
+    check(include_str!("blocks/adr_forms.ff"), &[], 1e-5);
+}

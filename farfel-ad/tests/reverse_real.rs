@@ -152,3 +152,8 @@ fn reverse_over_forward() {
 fn input_happens_once() {
     check(include_str!("support/reads_once.ff"), &[], 1e-6);
 }
+
+#[test]
+fn every_form_of_adr() {
+    check(include_str!("blocks/adr_forms.ff"), &[], 1e-5);
+}

@@ -89,6 +89,7 @@ pub mod format;
 pub mod gallery;
 mod gfortran;
 pub mod graph;
+pub mod intents;
 mod library;
 mod names;
 mod pipeline;
@@ -337,6 +338,21 @@ pub fn storage(
     let read = read(files, config)?;
     let real = if config.real_kind == 8 { 8 } else { 4 };
     Ok((storage::Storage::of(&read.program, real), read.report))
+}
+
+/// What procedures do with their arguments and with COMMON, of files or, without them, of the
+/// project, as they are written.
+///
+/// # Errors
+///
+/// Those of [`storage()`].
+pub fn intents(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(intents::Intents, Report), Error> {
+    let read = read(files, config)?;
+    let real = if config.real_kind == 8 { 8 } else { 4 };
+    Ok((intents::Intents::of(&read.program, real), read.report))
 }
 
 /// Which subprograms are copied for the procedures that they get as arguments, for which

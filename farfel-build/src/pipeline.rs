@@ -93,7 +93,8 @@ pub(crate) fn read(
             !main
         });
     }
-    let mut lints = config.lints.clone();
+    let real = if config.real_kind == 8 { 8 } else { 4 };
+    let mut lints = config.lints.clone().with_real(real);
     for (id, file) in sources.iter() {
         let extension = Path::new(&file.name).extension();
         if extension.is_some_and(|e| e.eq_ignore_ascii_case("ff")) {

@@ -97,6 +97,8 @@ pub enum Command {
     Graph(Graph),
     /// Show where variables lie in COMMON and EQUIVALENCE
     Storage(Storage),
+    /// Show what procedures do with their arguments and with COMMON, through all calls
+    Intents(Intents),
     /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
     Tapenade(Tapenade),
     /// Look after the results of earlier builds that are kept
@@ -456,6 +458,23 @@ pub enum GraphFormat {
     farfel storage old.f more.f           those of files, as one program\n  \
     farfel storage --format json          for other programs")]
 pub struct Storage {
+    #[command(flatten)]
+    pub view: View,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    farfel intents                        in, out, inout or unused, for the project\n  \
+    farfel intents old.f more.f           those of files, as one program\n  \
+    farfel intents --format json          for other programs")]
+pub struct Intents {
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// What a table is about, and how it is shown.
+#[derive(Debug, Args)]
+pub struct View {
     /// What to read, as one program; without, the sources of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,

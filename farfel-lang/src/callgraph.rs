@@ -206,7 +206,7 @@ impl CallGraph {
 
 /// Units so that each comes after its callees, as far as recursion allows. Recursion is
 /// followed on a list, not on the stack: call chains may be long.
-fn callees_first<'a>(
+pub(crate) fn callees_first<'a>(
     roots: impl IntoIterator<Item = usize>,
     callees: impl Fn(usize) -> &'a [usize],
 ) -> Vec<usize> {

@@ -5,7 +5,7 @@
 //! nodes stand for the entry and the exit of the unit.
 
 use crate::ir::{
-    Block, DoControl, DoEnd, Expr, ExprKind, Label, Name, Stmt, StmtKind, Unit, walk_block,
+    Block, DoControl, DoEnd, Entry, Expr, ExprKind, Label, Name, Stmt, StmtKind, Unit, walk_block,
 };
 use std::collections::HashMap;
 
@@ -73,6 +73,28 @@ impl<'a> Flow<'a> {
             entry: n,
             exit: n + 1,
         }
+    }
+
+    /// Leaves one way in: an ENTRY statement, or the beginning without one.
+    pub fn enter_at(&mut self, at: Option<&Entry>) {
+        let (stmts, entry) = (&self.stmts, self.entry);
+        let is_way = |node: usize| {
+            let entry = match stmts.get(node).map(|s| &s.kind) {
+                Some(StmtKind::Entry(e)) => Some(&**e),
+                _ => None,
+            };
+            match (at, entry) {
+                (Some(at), Some(e)) => std::ptr::eq(at, e),
+                (None, Some(_)) => node == 0,
+                (at, None) => at.is_none(),
+            }
+        };
+        let (ways, others): (Vec<usize>, Vec<usize>) =
+            self.successors[entry].iter().partition(|n| is_way(**n));
+        for n in others {
+            self.predecessors[n].retain(|p| *p != entry);
+        }
+        self.successors[entry] = ways;
     }
 
     /// How many nodes there are, entry and exit included.

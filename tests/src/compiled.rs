@@ -49,6 +49,14 @@ pub fn read(text: &str) -> Result<Read, String> {
 ///
 /// The faults, one a line.
 pub fn expand(read: Read) -> Result<String, String> {
+    // What a pass promises and does not keep is a panic in debug builds.
+    std::panic::catch_unwind(|| expand_here(read)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+fn expand_here(read: Read) -> Result<String, String> {
     let lowered = lower(read.program, Stage::Stage);
     errors(&lowered.diagnostics, &read.sources)?;
     match differentiate_all(&Builtin, lowered.program, &lowered.requests) {

@@ -3,6 +3,7 @@
 pub mod adifor;
 pub mod compiled;
 pub mod corpora;
+pub mod generated;
 pub mod interpreter;
 
 use std::fs;

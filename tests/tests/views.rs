@@ -1,4 +1,4 @@
-//! `farfel graph`, `farfel storage` and `farfel build --timings`, from outside.
+//! `farfel graph`, `farfel storage`, `farfel intents` and `farfel build --timings`, from outside.
 
 use std::fs;
 use std::path::Path;
@@ -461,6 +461,115 @@ fn storage_of_a_project_counts_with_its_sizes() {
     }
   ],
   "equivalence": []
+}
+
+"#]]);
+}
+
+const INTENTS: &str = "\
+SUBROUTINE INTEG(F, A, B, N, S, IERR)
+COMMON /STATE/ NEVAL, HIST(10)
+EXTERNAL F
+IERR = 0
+IF (N .LE. 0) THEN
+IERR = 1
+RETURN
+END IF
+S = 0
+DO I = 1, N
+CALL F(A + (B - A)*(I - 0.5)/N, Y)
+S = S + Y*(B - A)/N
+END DO
+END
+SUBROUTINE SQUARE(X, Y)
+INTENT(INOUT) Y
+COMMON /STATE/ NEVAL, HIST(10)
+Y = X*X
+NEVAL = NEVAL + 1
+RETURN
+ENTRY CUBE(X, Z)
+Z = X**3
+END
+PROGRAM P
+EXTERNAL SQUARE, PLOT
+CALL INTEG(SQUARE, 0.0, 1.0, 100, S, IERR)
+CALL PLOT(S)
+END
+";
+
+#[test]
+fn intents_are_listed_for_procedures_and_entries() {
+    let dir = sandbox();
+    write(dir.path(), "intents.f", fixed(INTENTS));
+    farfel(dir.path())
+        .args(["intents", "intents.f"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+SUBROUTINE INTEG
+  in              A, B, N
+  out             IERR
+  out, in part    S
+  procedure       F
+  COMMON /STATE/
+    inout         NEVAL
+    unused        HIST
+SUBROUTINE SQUARE
+  in              X
+  out             Y (declared inout)
+  COMMON /STATE/
+    inout         NEVAL
+    unused        HIST
+ENTRY CUBE in SQUARE
+  in              X
+  out             Z
+  COMMON /STATE/
+    unused        NEVAL, HIST
+PROGRAM P
+  COMMON /STATE/, as INTEG declares it
+    inout         NEVAL
+    unused        HIST
+  without text    PLOT
+
+"#]]);
+    let short = "SUBROUTINE S(X)\nCOMMON X1\nX = X1\nEND\n";
+    write(dir.path(), "short.f", fixed(short));
+    farfel(dir.path())
+        .args(["intents", "short.f", "--format", "json"])
+        .assert()
+        .success()
+        .stdout_eq(str![[r#"
+{
+  "procedures": [
+    {
+      "name": "S",
+      "kind": "subroutine",
+      "within": null,
+      "arguments": [
+        {
+          "name": "X",
+          "intent": "out",
+          "always": true,
+          "declared": null
+        }
+      ],
+      "common": [
+        {
+          "name": "",
+          "declared_in": null,
+          "variables": [
+            {
+              "name": "X1",
+              "intent": "in",
+              "always": false,
+              "declared": null
+            }
+          ]
+        }
+      ],
+      "unknown": []
+    }
+  ]
 }
 
 "#]]);

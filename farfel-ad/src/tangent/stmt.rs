@@ -12,8 +12,8 @@ use crate::locations::{Set, Space, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Label, Name, Place, Stmt,
-    StmtKind, SymId, Type, Unit, walk_block,
+    Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Io, IoKind, Label, Name, Place,
+    Stmt, StmtKind, SymId, Type, Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -501,7 +501,11 @@ impl Gen<'_> {
             )
             .help(format!("add the source of {} to the project", s.name))
         };
-        self.errors.push(self.engine.asked_by(d));
+        let find = |name: &str| self.engine.find(name);
+        let d = self.engine.asked_by(d);
+        let own = &self.source.name;
+        let d = crate::path::with_path(d, &find, &self.engine.head, own, callee);
+        self.errors.push(d);
     }
 
     fn io(&mut self, io: &farfel_lang::ir::Io, node: usize) -> Block {
@@ -515,8 +519,47 @@ impl Gen<'_> {
             for item in &io.items {
                 out.extend(self.zero_item(item, node));
             }
+            self.refuse_namelist(io, node);
         }
         out
+    }
+
+    /// Only the input tells which members of a NAMELIST group get values, and with them
+    /// lose their derivatives.
+    fn refuse_namelist(&mut self, io: &Io, node: usize) {
+        for c in &io.control {
+            match &c.kind {
+                ExprKind::Keyword(_, e) => self.refuse_group(e, node),
+                _ => self.refuse_group(c, node),
+            }
+        }
+    }
+
+    fn refuse_group(&mut self, e: &Expr, node: usize) {
+        let ExprKind::Var(group) = e.kind else {
+            return;
+        };
+        let Class::Namelist(members) = &self.source.symbols[group].class else {
+            return;
+        };
+        let active = |s: &&SymId| {
+            let loc = self.space.loc(**s);
+            differentiable(&self.source.symbols[**s])
+                && self.varied.contains(loc)
+                && self.activity.live[node].contains(loc)
+        };
+        let Some(s) = members.iter().find(active) else {
+            return;
+        };
+        let name = &self.source.symbols[*s].name;
+        let fault = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            self.span,
+            format!("{name} keeps its derivative or loses it, as the input decides"),
+        )
+        .label("NAMELIST")
+        .help("read into a variable that is not differentiated, and assign that");
+        self.errors.push(self.engine.asked_by(fault));
     }
 
     /// Sets the derivatives of what an item of READ assigns to zero.

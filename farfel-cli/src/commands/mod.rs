@@ -9,6 +9,7 @@ mod expand;
 mod explain;
 mod fmt;
 mod graph;
+mod intents;
 mod new;
 mod run;
 mod storage;
@@ -36,6 +37,7 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Fmt(args) => fmt::run(&args, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Graph(args) => graph::run(&args, shell),
+        Command::Intents(args) => intents::run(&args, shell),
         Command::Storage(args) => storage::run(&args, shell),
         Command::Tapenade(args) => tapenade::run(&args, shell),
         Command::Cache(args) => cache::run(&args.action, shell),

@@ -1,14 +1,16 @@
 //! What statements do to variables: reads and writes, in the order in which they happen.
 
+use super::commons::{Commons, Whole};
 use super::{Intents, Use};
 use crate::effects::io_targets;
 use crate::intrinsics::Op;
 use crate::ir::{
-    AdItem, Attribute, Class, DoControl, Expr, ExprKind, Io, IoKind, Place, SpecKind, Stmt,
-    StmtKind, SymId, Unit,
+    AdBlock, AdItem, Attribute, Class, DoControl, Expr, ExprKind, Io, IoKind, Place, SpecKind,
+    Stmt, StmtKind, SymId, Unit, walk_block,
 };
 use crate::source::Span;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// What happens to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(super) enum Kind {
     Part,
     /// A procedure whose text is not known may give it a value.
     Unknown,
+    /// All of it has a value, or this is never reached.
+    Set,
 }
 
 /// Something that happens to a variable.
@@ -38,12 +42,58 @@ const NONE: u32 = u32::MAX;
 
 /// The variables of a unit whose values can be followed: only the unit's own statements and
 /// the procedures that it calls reach them.
+#[derive(Default)]
 pub(super) struct Followed {
     bits: Vec<u32>,
     pub symbols: Vec<SymId>,
+    /// Pieces of COMMON blocks, behind the symbols.
+    pub pieces: Vec<u32>,
+    /// The pieces of variables that lie in COMMON blocks, by their places among them.
+    ranges: HashMap<SymId, Range<u32>>,
 }
 
 impl Followed {
+    /// Also the variables of COMMON blocks and those of the surroundings, for one who wants
+    /// to know what a procedure does and not when. `pieces`: those that the unit and what it
+    /// calls may reach. `around`: what is followed in the surroundings.
+    pub fn whole(
+        unit: &Unit,
+        commons: &Commons,
+        pieces: Vec<u32>,
+        around: Option<&Followed>,
+    ) -> Self {
+        let mut followed = Followed {
+            bits: vec![NONE; unit.symbols.len()],
+            pieces,
+            ..Followed::default()
+        };
+        let place = |piece: u32| followed.pieces.partition_point(|p| *p < piece) as u32;
+        for (s, range) in commons.variables(unit) {
+            let range = place(range.start)..place(range.end);
+            followed.ranges.insert(s, range);
+        }
+        for (id, s) in unit.symbols.iter() {
+            match s.place {
+                Place::Dummy | Place::Result if s.class == Class::Variable => {}
+                Place::Host(outer) if s.class == Class::Variable => {
+                    if let Some(range) = around.and_then(|a| a.ranges.get(&outer)) {
+                        followed.ranges.insert(id, range.clone());
+                        continue;
+                    }
+                }
+                _ => continue,
+            }
+            followed.bits[id.0 as usize] = followed.symbols.len() as u32;
+            followed.symbols.push(id);
+        }
+        followed
+    }
+
+    /// How many variables and pieces are followed.
+    pub fn len(&self) -> usize {
+        self.symbols.len() + self.pieces.len()
+    }
+
     pub fn of(unit: &Unit) -> Self {
         let mut open = vec![true; unit.symbols.len()];
         let mut close = |s: SymId| {
@@ -93,7 +143,11 @@ impl Followed {
                 symbols.push(id);
             }
         }
-        Followed { bits, symbols }
+        Followed {
+            bits,
+            symbols,
+            ..Followed::default()
+        }
     }
 
     pub fn bit(&self, s: SymId) -> Option<u32> {
@@ -109,6 +163,8 @@ pub(super) struct Finder<'a> {
     pub unit: &'a Unit,
     pub followed: &'a Followed,
     pub intents: &'a Intents,
+    /// All is followed that procedures do.
+    pub whole: Option<&'a Whole<'a>>,
     pub events: Vec<Event>,
 }
 
@@ -116,6 +172,11 @@ impl Finder<'_> {
     fn add(&mut self, s: SymId, kind: Kind, span: Span) {
         if let Some(bit) = self.followed.bit(s) {
             self.events.push(Event { bit, kind, span });
+        } else if let Some(range) = self.followed.ranges.get(&s) {
+            let first = self.followed.symbols.len() as u32;
+            let bits = range.clone().map(|p| first + p);
+            self.events
+                .extend(bits.map(|bit| Event { bit, kind, span }));
         }
     }
 
@@ -144,6 +205,7 @@ impl Finder<'_> {
                     })
                 });
             }
+            StmtKind::Ad(block) if self.whole.is_some() => self.ad_block(block),
             StmtKind::Ad(block) => {
                 // What happens in it, in which order, is not followed.
                 let mut all = |s: SymId| {
@@ -157,6 +219,39 @@ impl Finder<'_> {
                 }
             }
             _ => stmt.for_each_own_expr(&mut |e| self.read(e)),
+        }
+    }
+
+    /// Everything that an AD block may do.
+    fn ad_block(&mut self, block: &AdBlock) {
+        let first = self.events.len();
+        let mut all = Vec::new();
+        walk_block(&block.body, &mut |s| all.push(s));
+        for s in all {
+            self.statement(s, true);
+        }
+        for (items, opening) in [(&block.opening, true), (&block.closing, false)] {
+            for item in items {
+                item.for_each_assign(&mut |a| {
+                    self.read(&a.var);
+                    match opening {
+                        true => self.read(&a.other),
+                        false => self.target(&a.other, false),
+                    }
+                });
+                let mut loops = Vec::new();
+                loop_variables(item, &mut |s| loops.push(s));
+                for s in loops {
+                    self.add(s, Kind::Part, block.end_span);
+                }
+            }
+        }
+        for e in self.events.iter_mut().skip(first) {
+            e.kind = match e.kind {
+                Kind::Read | Kind::MayRead => Kind::MayRead,
+                Kind::Write | Kind::Part | Kind::Set => Kind::Part,
+                Kind::Unknown => Kind::Unknown,
+            };
         }
     }
 
@@ -182,6 +277,13 @@ impl Finder<'_> {
                             Some(s) => self.add(s, Kind::MayRead, a.span),
                             None => self.read(a),
                         }
+                    }
+                }
+                Class::StatementFunction(_, value) if self.whole.is_some() => {
+                    args.iter().for_each(|a| self.read(a));
+                    // Those of the surroundings name symbols of the surroundings.
+                    if !matches!(self.unit.symbols[*s].place, Place::Host(_)) {
+                        self.read(value);
                     }
                 }
                 Class::Intrinsic(_) | Class::StatementFunction(..) => {
@@ -239,7 +341,17 @@ impl Finder<'_> {
                 ExprKind::Keyword(_, e) => e,
                 _ => c,
             };
+            let group = value.base().map(|s| &self.unit.symbols[s].class);
             match value.base() {
+                Some(_) if let Some(Class::Namelist(members)) = group => {
+                    let kind = match io.kind {
+                        IoKind::Read => Kind::Part,
+                        _ => Kind::MayRead,
+                    };
+                    for s in members {
+                        self.add(*s, kind, value.span);
+                    }
+                }
                 Some(s) if written.contains(&s) => {
                     value.children().into_iter().for_each(|e| self.read(e));
                     self.add(s, Kind::Part, value.span);
@@ -260,12 +372,31 @@ impl Finder<'_> {
 
     fn call(&mut self, callee: SymId, args: &[Expr]) {
         let symbol = &self.unit.symbols[callee];
-        let known = match symbol.place {
-            Place::Global => self.intents.known(&symbol.name, args.len()),
+        let joined;
+        let known = match (symbol.place.clone(), self.whole) {
+            (Place::Global, _) => self.intents.known(&symbol.name, args.len()),
+            (Place::Result, Some(_)) => self.intents.known(&self.unit.name, args.len()),
+            (Place::Dummy, Some(whole)) => {
+                joined = whole.dummy(self.unit, callee, self.intents, args.len());
+                joined.as_ref()
+            }
             _ => None,
         };
+        let pieces = known.map_or(&[][..], |k| &k.pieces);
+        let known = known.map(|k| k.args.as_slice());
         // All values are read before the procedure sets any.
         let mut sets = Vec::new();
+        let span = args.first().map_or(symbol.span, |a| a.span);
+        for (piece, used) in pieces {
+            let Ok(at) = self.followed.pieces.binary_search(piece) else {
+                continue;
+            };
+            let bit = (self.followed.symbols.len() + at) as u32;
+            if used.reads {
+                let kind = Kind::MayRead;
+                self.events.push(Event { bit, kind, span });
+            }
+        }
         for (i, a) in args.iter().enumerate() {
             let used = known.map(|k| k[i]);
             let Some(s) = a.base().or_else(|| self.behind(a)) else {
@@ -294,7 +425,8 @@ impl Finder<'_> {
             }
             let whole = matches!(a.kind, ExprKind::Var(_)) && !self.unit.symbols[s].is_array();
             if always && whole {
-                sets.push((s, Kind::Write, a.span));
+                let kind = if assigned { Kind::Write } else { Kind::Set };
+                sets.push((s, kind, a.span));
             } else if assigned {
                 sets.push((s, Kind::Part, a.span));
             } else if writes {
@@ -303,6 +435,20 @@ impl Finder<'_> {
         }
         for (s, kind, span) in sets {
             self.add(s, kind, span);
+        }
+        for (piece, used) in pieces {
+            let Ok(at) = self.followed.pieces.binary_search(piece) else {
+                continue;
+            };
+            let bit = (self.followed.symbols.len() + at) as u32;
+            let kind = match (used.always, used.assigned, used.writes) {
+                (true, true, _) => Kind::Write,
+                (true, false, _) => Kind::Set,
+                (false, true, _) => Kind::Part,
+                (false, false, true) => Kind::Unknown,
+                _ => continue,
+            };
+            self.events.push(Event { bit, kind, span });
         }
     }
 

@@ -1,15 +1,20 @@
 //! The values of the variables of one unit.
 
+use super::commons::Whole;
 use super::events::{Event, Finder, Followed, Kind};
 use super::{Intents, Unset, Use};
 use crate::flow::{Flow, size};
-use crate::ir::{Place, Stmt, StmtKind, SymId, Unit};
+use crate::ir::{Entry, Place, Stmt, StmtKind, SymId, Unit};
 
 /// What was found out about a unit.
 #[derive(Debug)]
 pub struct Findings<'p> {
     /// What it does with its arguments.
     pub args: Vec<Use>,
+    /// What it does with pieces of COMMON blocks.
+    pub(super) pieces: Vec<(u32, Use)>,
+    /// What it does with variables of its surroundings.
+    pub(super) outer: Vec<(SymId, Use)>,
     /// Variables that are read before anything can have set them: where that is first.
     pub unset: Vec<Unset>,
     /// The first statements of pieces that nothing leads to.
@@ -57,12 +62,31 @@ fn insert(set: &mut [u64], bit: u32) {
 
 /// Follows the values through a unit.
 pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
-    let flow = Flow::of(unit);
-    let followed = Followed::of(unit);
+    follow_from(unit, None, intents, &Followed::of(unit), None)
+}
+
+/// The same, entered by its beginning, or by an ENTRY where one is given; `None` enters it
+/// by all of them.
+pub(super) fn follow_from<'p>(
+    unit: &'p Unit,
+    enter: Option<Option<&Entry>>,
+    intents: &Intents,
+    followed: &Followed,
+    whole: Option<&Whole>,
+) -> Findings<'p> {
+    let mut flow = Flow::of(unit);
+    let dummies = match enter {
+        Some(at) => {
+            flow.enter_at(at);
+            at.map_or(&unit.args, |e| &e.args)
+        }
+        None => &unit.args,
+    };
     let mut finder = Finder {
         unit,
-        followed: &followed,
+        followed,
         intents,
+        whole,
         events: Vec::new(),
     };
     // Up to which node a mask holds, or an AD block reaches.
@@ -90,7 +114,7 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
     let order = reverse_postorder(&flow);
     let mut reached = vec![false; flow.len()];
     order.iter().for_each(|n| reached[*n] = true);
-    let words = followed.symbols.len().div_ceil(64).max(1);
+    let words = followed.len().div_ceil(64).max(1);
     let mut may = Sets::new(flow.len(), words, 0);
     let mut must = Sets::new(flow.len(), words, u64::MAX);
     // Arguments may have a value from the start.
@@ -134,8 +158,8 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
     }
 
     let mut unset: Vec<Unset> = Vec::new();
-    let mut told = vec![false; followed.symbols.len()];
-    let mut uses = vec![Use::default(); followed.symbols.len()];
+    let mut told = vec![false; followed.len()];
+    let mut uses = vec![Use::default(); followed.len()];
     let mut writes = Vec::new();
     for node in (0..flow.stmts.len()).filter(|n| reached[*n]) {
         let list = of_node(node);
@@ -145,11 +169,15 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
         before(node, &may, &must, &mut any, &mut all);
         for e in list {
             let bit = e.bit as usize;
-            let sym = followed.symbols[bit];
+            let sym = followed.symbols.get(bit).copied();
             match e.kind {
                 Kind::Read | Kind::MayRead => {
                     uses[bit].reads |= !has(&all, e.bit);
-                    if e.kind == Kind::Read && !has(&any, e.bit) && !told[bit] {
+                    if let Some(sym) = sym
+                        && e.kind == Kind::Read
+                        && !has(&any, e.bit)
+                        && !told[bit]
+                    {
                         told[bit] = true;
                         unset.push(Unset {
                             sym,
@@ -161,12 +189,15 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
                 Kind::Write | Kind::Part => {
                     uses[bit].writes = true;
                     uses[bit].assigned = true;
-                    if unit.symbols[sym].place == Place::Dummy {
+                    if let Some(sym) = sym
+                        && unit.symbols[sym].place == Place::Dummy
+                    {
                         let called = matches!(flow.stmts[node].kind, StmtKind::Call(..));
                         writes.push((sym, e.span, called));
                     }
                 }
                 Kind::Unknown => uses[bit].writes = true,
+                Kind::Set => {}
             }
             step(e, &mut any, &mut all);
         }
@@ -188,18 +219,18 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
                 .any(|s| matches!(s.kind, StmtKind::Entry(_)));
             !has_entries && bit.is_some_and(|b| !has(&any, b))
         });
-    let args = unit
-        .args
+    for (bit, u) in uses.iter_mut().enumerate() {
+        // Where nothing comes back everything is as it should be.
+        u.always = !returns || has(&all, bit as u32);
+    }
+    let args = dummies
         .iter()
         .map(|a| {
             let Some(s) = a.sym() else {
                 return Use::default();
             };
             match followed.bit(s) {
-                Some(bit) => Use {
-                    always: returns && has(&all, bit),
-                    ..uses[bit as usize]
-                },
+                Some(bit) => uses[bit as usize],
                 // A procedure, or what nested subprograms see.
                 None => Use {
                     reads: true,
@@ -209,8 +240,17 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
             }
         })
         .collect();
+    let first = followed.symbols.len();
+    let pieces = followed.pieces.iter().zip(&uses[first..]);
+    let outer = followed.symbols.iter().zip(&uses);
+    let outer = outer.filter_map(|(s, u)| match unit.symbols[*s].place {
+        Place::Host(outer) if u.reads || u.writes => Some((outer, *u)),
+        _ => None,
+    });
     Findings {
         args,
+        pieces: pieces.map(|(p, u)| (*p, *u)).collect(),
+        outer: outer.collect(),
         unset,
         unreachable: unreachable(&flow, &reached, &apart),
         no_result,
@@ -221,7 +261,7 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
 fn step(e: &Event, any: &mut [u64], all: &mut [u64]) {
     match e.kind {
         Kind::Read | Kind::MayRead => {}
-        Kind::Write => {
+        Kind::Write | Kind::Set => {
             insert(any, e.bit);
             insert(all, e.bit);
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Brings names of one unit into another, with all that they depend on.
 ///
-/// Constants, statement functions, procedures and COMMON variables come as they are.
+/// Constants, statement functions, NAMELIST groups, procedures and COMMON variables come as they are.
 /// Variables must be mapped beforehand with [`Import::bind`]: only the pass knows how they
 /// get their value.
 pub(super) struct Import<'a> {
@@ -62,6 +62,7 @@ impl<'a> Import<'a> {
                     span: theirs.span,
                 });
             }
+            Class::Namelist(_) => to.add_spec(SpecKind::Namelist(ours), theirs.span),
             _ => {}
         }
         ours
@@ -92,7 +93,7 @@ impl<'a> Import<'a> {
         let class = match theirs.class {
             Class::Parameter(e) => Class::Parameter(Box::new(self.expr(to, *e))),
             Class::StatementFunction(dummies, e) => {
-                let dummies = dummies.into_iter().map(|d| self.symbol(to, d)).collect();
+                let dummies = dummies.into_iter().map(|d| self.dummy(to, d)).collect();
                 Class::StatementFunction(dummies, Box::new(self.expr(to, *e)))
             }
             Class::Namelist(members) => {
@@ -120,6 +121,15 @@ impl<'a> Import<'a> {
             to.declare(ours);
         }
         ours
+    }
+
+    /// A dummy of a statement function. It may be a variable or argument as well, in the unit
+    /// that it comes from; where it goes to, its name and type are all that counts.
+    fn dummy(&mut self, to: &mut Unit, id: SymId) -> SymId {
+        match self.map.get(&id) {
+            Some(known) => *known,
+            None => self.add(to, id, Place::Local),
+        }
     }
 
     /// An expression, with its names replaced.
@@ -171,10 +181,14 @@ pub(super) fn variables_needed(
         let mut look = |e: &Expr| e.for_each_symbol(&mut |s| open.push(s));
         match &s.class {
             Class::Parameter(e) => look(e),
+            Class::Namelist(members) => open.extend(members),
             Class::StatementFunction(dummies, e) => {
-                look(e);
-                // The dummies are names of their own, not variables.
-                seen.extend(dummies);
+                // In its definition the dummies are names of their own, not variables.
+                e.for_each_symbol(&mut |s| {
+                    if !dummies.contains(&s) {
+                        open.push(s);
+                    }
+                });
             }
             Class::Variable => {
                 for d in &s.dims {

@@ -57,7 +57,7 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
     let alone: Vec<bool> = order.iter().map(|n| forest.stands_alone(*n)).collect();
     let mut families = forest.families();
     for (node, captured) in forest.nodes.iter().zip(&captured) {
-        if !captured.is_empty() {
+        if node.parent.is_some() {
             families.set_captured(node.name.clone(), captured.len());
         }
     }
@@ -164,6 +164,9 @@ impl Forest {
         if node == root.0 {
             return root.1;
         }
+        if let Some(same) = self.same_anywhere(node, root) {
+            return same;
+        }
         let Some(parent) = self.nodes[node].parent else {
             return root.1;
         };
@@ -181,6 +184,20 @@ impl Forest {
             init: None,
             ..seen
         })
+    }
+
+    /// The symbol of `node` for an intrinsic or top-level procedure that `root` is: it needs
+    /// no link, for it is the same everywhere.
+    pub(super) fn same_anywhere(&self, node: usize, root: Root) -> Option<SymId> {
+        let global = |s: &Symbol| s.place == Place::Global && s.class.is_procedure();
+        let theirs = self.symbol(root);
+        let ours = self.nodes[node].unit.symbols.find(&theirs.name)?;
+        let s = self.symbol(self.root((node, ours)));
+        let same = match theirs.class {
+            Class::Intrinsic(_) => s.class == theirs.class,
+            _ => global(theirs) && global(s),
+        };
+        same.then_some(ours)
     }
 
     /// A unit without surroundings and without nested ones has no links, now and later.
@@ -446,7 +463,6 @@ impl Forest {
         unit.declare(result);
         Some(own)
     }
-
     /// The IMPLICIT rules that hold in a unit, its surroundings' included.
     fn effective_implicit(&self, node: usize) -> Implicit {
         let mut rules = Implicit::default();

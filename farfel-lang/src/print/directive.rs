@@ -38,16 +38,25 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
     // a line is broken one is left in any case, so that all of them count as one then.
     let mut text = match conditional {
         true => Cow::from(rest),
-        false => single_blanks(rest, true).into(),
+        // At either end it would mean that there is another line.
+        false => single_blanks(rest.trim_matches(['&', ' ', '\t']), true).into(),
     };
     if text.len() > width - head(true).len() {
         text = single_blanks(&text, false).into();
+        // Such marks are left from where others have broken it.
+        if !conditional {
+            let mut last = ' ';
+            let mut once = text.into_owned();
+            once.retain(|c| std::mem::replace(&mut last, c) != '&' || c != '&');
+            let words: Vec<&str> = once.split(' ').filter(|w| *w != "&").collect();
+            text = words.join(" ").into();
+        }
     }
     let mut rest = &*text;
     let mut lines = 0;
     loop {
         let head = head(lines == 0);
-        let (line, more) = rest.split_at(end_of_line(rest, width - head.len()));
+        let (line, more) = rest.split_at(end_of_line(rest, form, width - head.len()));
         lines += 1;
         out.push_str(head.as_str());
         out.push_str(line.trim_end());
@@ -70,8 +79,8 @@ fn trim_blanks(out: &mut String) {
 }
 
 /// How many bytes of `text` stand on a line with `room` bytes: up to a blank or comma where
-/// there is one.
-fn end_of_line(text: &str, room: usize) -> usize {
+/// there is one. In fixed form no `&` may come last, which could be one of free form.
+fn end_of_line(text: &str, form: Form, room: usize) -> usize {
     if text.len() <= room {
         return text.len();
     }
@@ -80,8 +89,15 @@ fn end_of_line(text: &str, room: usize) -> usize {
         room -= 1;
     }
     let head = &text[..room];
-    match head.rfind([' ', ',']) {
-        Some(at) if at > 0 => at + 1,
-        _ => room,
+    let wrong = |line: &str| form == Form::Fixed && line.trim_end().ends_with(" &");
+    let mut places = head.rmatch_indices([' ', ',']).map(|(at, _)| at);
+    match places.find(|at| *at > 0 && !wrong(&head[..=*at])) {
+        Some(at) => at + 1,
+        None if wrong(head) => room - 1,
+        // On a line of its own it would be such a mark.
+        None if text[room..].starts_with('&') => {
+            head.char_indices().last().map_or(room, |(at, _)| at.max(1))
+        }
+        None => room,
     }
 }

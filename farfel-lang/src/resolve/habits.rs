@@ -180,7 +180,7 @@ impl Habits<'_> {
                     ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Logical(_) => true,
                     _ => false,
                 };
-                if constant && used.always {
+                if constant && used.always && used.assigned {
                     let text = format!("{} sets this argument, but it is a constant", symbol.name);
                     let d = Diagnostic::warning(&rules::CONSTANT_SET, a.span, text);
                     self.diagnostics.push(d.help("pass a variable"));

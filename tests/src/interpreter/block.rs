@@ -3,17 +3,18 @@
 //! A block is executed once, by one [`Invocation`] of its own. After it, every variable has
 //! its value, without the slopes of the invocation.
 //!
-//! What a block differentiates by is a variable by its name. A dummy argument may be another
-//! name of a variable that a nested procedure sees, too: in `D = SLOPE(F, X)` an F that reads
-//! X reads the value where its derivative is taken, a constant. So a dummy argument is a
-//! variable of its own while the block runs.
+//! What a block differentiates by is a variable by its name. Where a dummy argument is another
+//! name of a variable that a nested procedure sees, too, only one of them is meant: in
+//! `D = SLOPE(F, X)` an F that reads X reads the value where its derivative is taken, a
+//! constant. So the variable of that name is one of its own while the block runs. What
+//! shares storage by COMMON or EQUIVALENCE goes on doing so.
 
 use super::number::{Invocation, Number};
 use super::scope::{Frame, Variable};
 use super::storage::{Area, Place, size};
 use super::value::Value;
 use super::{Flow, Halt, Machine, Run};
-use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, Place as Home, SymId, Type};
+use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId, Type};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -26,14 +27,14 @@ impl<'p> Machine<'p> {
             AdMode::Forward => &b.opening,
             AdMode::Reverse => &b.closing,
         };
-        let mut dummies = Vec::new();
+        let mut names = Vec::new();
         for item in named {
-            item.for_each_assign(&mut |a| dummies.extend(a.var.base()));
+            item.for_each_assign(&mut |a| names.extend(a.var.base()));
         }
-        dummies.sort_unstable();
-        dummies.dedup();
+        names.sort_unstable();
+        names.dedup();
         let mut own = Vec::new();
-        for s in dummies {
+        for s in names {
             own.extend(self.isolate(f, s)?);
         }
         match b.mode {
@@ -43,10 +44,10 @@ impl<'p> Machine<'p> {
         Ok(Flow::Next)
     }
 
-    /// Makes a dummy argument a variable of its own.
+    /// Makes a name one of a variable of its own.
     fn isolate(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Option<Isolated<'p>>> {
         let (frame, s) = f.owner(s)?;
-        if frame.unit.symbols[s].place != Home::Dummy {
+        if self.shares_storage(&frame, s)? {
             return Ok(None);
         }
         let outside = self.variable(&frame, s)?;
@@ -94,7 +95,7 @@ impl<'p> Machine<'p> {
         f: &Rc<Frame<'p>>,
         b: &'p AdBlock,
         own: &Rc<Invocation>,
-        dummies: Vec<Isolated<'p>>,
+        isolated: Vec<Isolated<'p>>,
     ) -> Run<()> {
         // All tangents are known before one variable has its.
         let mut given = Vec::new();
@@ -119,7 +120,7 @@ impl<'p> Machine<'p> {
             Ok(())
         })?;
         own.end();
-        dummies.into_iter().try_for_each(Isolated::release)?;
+        isolated.into_iter().try_for_each(Isolated::release)?;
         self.close(f, b, tangents)
     }
 
@@ -128,7 +129,7 @@ impl<'p> Machine<'p> {
         f: &Rc<Frame<'p>>,
         b: &'p AdBlock,
         own: &Rc<Invocation>,
-        dummies: Vec<Isolated<'p>>,
+        isolated: Vec<Isolated<'p>>,
     ) -> Run<()> {
         // The closing says what the gradient is taken by: the values before the block.
         let mut independents: HashMap<_, Option<usize>> = HashMap::new();
@@ -191,7 +192,7 @@ impl<'p> Machine<'p> {
             gradients.push(from.iter().map(gradient).collect::<Run<_>>()?);
             Ok(())
         })?;
-        dummies.into_iter().try_for_each(Isolated::release)?;
+        isolated.into_iter().try_for_each(Isolated::release)?;
         self.close(f, b, gradients)
     }
 
@@ -241,12 +242,8 @@ impl<'p> Machine<'p> {
     /// `TANGENT(v) = expression`: the places of v, each with its value.
     fn opening(&self, f: &Rc<Frame<'p>>, a: &'p AdAssign) -> Run<Vec<(Place, Value)>> {
         let places = self.places(f, &a.var)?;
-        let array = self.is_array(f, &a.var);
-        let value = |(i, place)| {
-            let value = self.eval(f, &a.other, array.then_some(i))?;
-            Ok((place, value))
-        };
-        places.into_iter().enumerate().map(value).collect()
+        let values = self.values(f, &a.other, places.len())?;
+        Ok(places.into_iter().zip(values).collect())
     }
 }
 
@@ -278,7 +275,7 @@ fn matched(values: Vec<Value>, to: Vec<Place>) -> Run<Vec<(Place, Value)>> {
     }
 }
 
-/// A dummy argument that is a variable of its own for a while.
+/// A name that is one of a variable of its own for a while.
 struct Isolated<'p> {
     frame: Rc<Frame<'p>>,
     s: SymId,
@@ -289,11 +286,11 @@ struct Isolated<'p> {
 }
 
 impl Isolated<'_> {
-    /// Makes it the variable again that it was, which gets the value.
+    /// Makes it the name again of the variable that it was of, which gets the value.
     fn release(self) -> Run<()> {
         for (old, new, (old_writes, new_writes)) in self.elements {
             if old.writes()? != old_writes {
-                let what = "a dummy argument of a block that is assigned by another name";
+                let what = "what a block differentiates by is assigned by another name";
                 return Err(Halt::not_interpreted(what));
             }
             if new.writes()? != new_writes && new.is_set() {

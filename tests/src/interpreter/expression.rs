@@ -5,6 +5,7 @@ use super::scope::{Frame, scalar};
 use super::storage::Place;
 use super::value::{self, Value, binary, negative, precision};
 use super::{Code, Halt, Machine, Run};
+use farfel_lang::intrinsics::Shape;
 use farfel_lang::ir::{Class, Expr, ExprKind, SymId, Type, UnOp};
 use std::rc::Rc;
 
@@ -103,6 +104,30 @@ impl<'p> Machine<'p> {
         let place = Place::new(ty, length);
         place.write(value)?;
         place.read()
+    }
+
+    /// The values of an expression for the elements of an array: one by one where there are
+    /// arrays in it, else one for all, which is evaluated once.
+    pub fn values(&self, f: &Rc<Frame<'p>>, e: &'p Expr, count: usize) -> Run<Vec<Value>> {
+        match self.is_elementwise(f, e) {
+            true => (0..count).map(|i| self.eval(f, e, Some(i))).collect(),
+            false => Ok(vec![self.eval(f, e, None)?; count]),
+        }
+    }
+
+    /// Are there whole arrays or sections in an expression, but as arguments of functions that
+    /// take them as such?
+    fn is_elementwise(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> bool {
+        let all = |list: Vec<&'p Expr>| list.into_iter().any(|e| self.is_elementwise(f, e));
+        match &e.kind {
+            ExprKind::Var(_) | ExprKind::Element(..) => self.is_array(f, e),
+            ExprKind::Call(s, args) => match f.unit.symbols[*s].class {
+                Class::Intrinsic(i) => i.shape == Shape::Elemental && all(args.iter().collect()),
+                Class::StatementFunction(..) => all(args.iter().collect()),
+                _ => false,
+            },
+            _ => all(e.children()),
+        }
     }
 
     /// Does a variable, element or section have several values?

@@ -358,6 +358,11 @@ impl<'p> Machine<'p> {
         Ok(members.map(|(m, _)| *m).collect())
     }
 
+    /// Does a variable lie in COMMON or EQUIVALENCE?
+    pub fn shares_storage(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<bool> {
+        Ok(self.layout(f)?.0.contains_key(&s))
+    }
+
     /// Who shares storage in a unit.
     fn layout(&self, f: &Rc<Frame<'p>>) -> Run<Rc<Layout>> {
         let key: *const Unit = f.unit;

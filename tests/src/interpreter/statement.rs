@@ -121,10 +121,8 @@ impl<'p> Machine<'p> {
             return Ok(Flow::Next);
         }
         let places = self.places(f, target)?;
-        let values: Run<Vec<Value>> = (0..places.len())
-            .map(|i| self.eval(f, value, Some(i)))
-            .collect();
-        for (place, value) in places.iter().zip(values?) {
+        let values = self.values(f, value, places.len())?;
+        for (place, value) in places.iter().zip(values) {
             place.write(value)?;
         }
         Ok(Flow::Next)

@@ -81,11 +81,14 @@ fn assigned_before_use(head: &Unit, args: &[Arg], position: usize) -> bool {
         }
         let mut mentioned = false;
         crate::ir::for_each_symbol(std::slice::from_ref(stmt), &mut |x| mentioned |= x == s);
-        // A jump could go round the assignment.
+        // A jump could go round the assignment, also one by END= or an alternate return.
         let jumps = !stmt.blocks().is_empty()
+            || matches!(&stmt.kind, StmtKind::Call(_, args)
+                if args.iter().any(|a| matches!(a.kind, ExprKind::AltReturn(_))))
             || matches!(
                 stmt.kind,
                 StmtKind::Goto(_)
+                    | StmtKind::Io(_)
                     | StmtKind::LogicalIf(..)
                     | StmtKind::ArithmeticIf(..)
                     | StmtKind::ComputedGoto(..)

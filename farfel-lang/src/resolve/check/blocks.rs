@@ -7,6 +7,7 @@ use crate::ir::{
     StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
+use crate::storage::UnitStorage;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
@@ -278,7 +279,7 @@ impl<'p> Checker<'_, 'p> {
     ) {
         let assigned = self.assigned.in_block(unit, &block.body);
         // What a nested subprogram assigns among its surroundings' variables does not show
-        // here, and neither does what any procedure assigns in COMMON.
+        // here; neither does what any procedure assigns in COMMON.
         let (mut calls_nested, mut calls) = (false, false);
         walk_block(&block.body, &mut |s| {
             let mut look = |id: SymId| {
@@ -295,22 +296,31 @@ impl<'p> Checker<'_, 'p> {
         for item in independents {
             item.for_each_assign(&mut |a| seen.extend(a.var.base()));
         }
-        let shared = |v: SymId| match unit.symbols[v].place {
-            Place::Common(_) => true,
-            Place::Host(_) => self.around.iter().any(|u| {
-                let name = &unit.symbols[v].name;
-                let outer = u.symbols.find(name).map(|s| &u.symbols[s].place);
-                matches!(outer, Some(Place::Common(_)))
-            }),
-            _ => false,
+        let storage = UnitStorage::of(unit);
+        let other_name = |v: SymId| {
+            let mut others = storage.overlapping(v);
+            others.any(|o| assigned.contains(&o) || seen.contains(&o))
         };
+        let common = |u: &Unit, s: SymId| matches!(u.symbols[s].place, Place::Common(_));
+        let host = |v: SymId, is: &dyn Fn(&Unit, SymId) -> bool| {
+            matches!(unit.symbols[v].place, Place::Host(_))
+                && self.around.iter().any(|u| {
+                    let outer = u.symbols.find(&unit.symbols[v].name);
+                    outer.is_some_and(|s| is(u, s))
+                })
+        };
+        // EQUIVALENCE further out is not looked into.
+        let out_there = |v: SymId| host(v, &|u, s| !UnitStorage::of(u).is_own(s));
         let mut faults = Vec::new();
         for item in dependents {
             item.for_each_assign(&mut |a| {
                 let Some(v) = a.var.base().filter(|_| !doubt(&a.var)) else {
                     return;
                 };
-                let hidden = calls_nested || calls && shared(v);
+                let hidden = calls_nested
+                    || calls && (common(unit, v) || host(v, &common))
+                    || other_name(v)
+                    || out_there(v);
                 let symbol = &unit.symbols[v];
                 let variable = symbol.class == Class::Variable
                     && symbol.ty.is_none_or(Type::is_differentiable);
@@ -359,6 +369,7 @@ impl<'p> Checker<'_, 'p> {
             AdMode::Forward => "ADF",
             AdMode::Reverse => "ADR",
         };
+        let mut left = HashSet::new();
         walk_block(&block.body, &mut |s| {
             let what = match &s.kind {
                 StmtKind::Return(_) => Some("RETURN leaves"),
@@ -367,6 +378,7 @@ impl<'p> Checker<'_, 'p> {
                 _ => None,
             };
             if let Some(what) = what {
+                left.insert(s.span);
                 self.error(
                     Diagnostic::error(&rules::AD_JUMP, s.span, format!("{what} the {name} block"))
                         .help(format!(
@@ -375,6 +387,33 @@ impl<'p> Checker<'_, 'p> {
                 );
             }
         });
+        // A variable that holds a label cannot be handed over.
+        let (mut here, mut there) = (HashMap::new(), HashSet::new());
+        walk_block(&unit.body, &mut |s| {
+            let inner = within.contains(&std::ptr::from_ref(s));
+            label_variables(unit, s, &mut |v| match inner {
+                true => {
+                    here.entry(v).or_insert(s.span);
+                }
+                false => {
+                    there.insert(v);
+                }
+            });
+        });
+        let mut both: Vec<(SymId, Span)> = here.into_iter().collect();
+        both.sort_by_key(|(_, span)| span.start);
+        for (v, at) in both {
+            if there.contains(&v) && !left.contains(&at) {
+                let symbol = &unit.symbols[v].name;
+                let message = format!(
+                    "the label that {symbol} holds is known inside of the {name} block or outside of it, not in both"
+                );
+                let help = format!(
+                    "write ASSIGN … TO {symbol} inside of the block, with a variable that only the block uses"
+                );
+                self.error(Diagnostic::error(&rules::AD_JUMP, at, message).help(help));
+            }
+        }
         walk_block(&unit.body, &mut |s| {
             if !within.contains(&std::ptr::from_ref(s))
                 && targets(s).iter().any(|l| inside.contains(l))
@@ -410,6 +449,30 @@ fn assigned_labels(unit: &Unit) -> HashMap<SymId, Vec<Label>> {
         labels.retain(|l| !formats.contains(l));
     }
     found
+}
+
+/// Calls `f` with the variables that hold labels in a statement.
+fn label_variables(unit: &Unit, s: &Stmt, f: &mut dyn FnMut(SymId)) {
+    match &s.kind {
+        StmtKind::AssignLabel(_, v) | StmtKind::AssignedGoto(v, _) => f(*v),
+        StmtKind::Io(io) => {
+            for (i, c) in io.control.iter().enumerate() {
+                let format = match &c.kind {
+                    ExprKind::Keyword(name, e) if name == "FMT" => &**e,
+                    _ if i == 1 || !io.parens => c,
+                    _ => continue,
+                };
+                if let ExprKind::Var(v) = format.kind
+                    && matches!(unit.symbols[v].ty, Some(Type::Integer(_)))
+                    && unit.symbols[v].class == Class::Variable
+                    && !unit.symbols[v].is_array()
+                {
+                    f(v);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The expression without its places, to be compared.

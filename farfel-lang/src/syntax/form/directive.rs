@@ -16,6 +16,7 @@ pub(super) struct Directive<'a> {
     text: &'a str,
     /// It goes on with the directive on the line before.
     continues: bool,
+    free: bool,
 }
 
 /// The length of the sentinel, without comment mark, with which the text of a comment
@@ -80,6 +81,7 @@ pub(super) fn read(line: &str, free: bool) -> Option<Directive<'_>> {
         sentinel,
         text: text.trim(),
         continues,
+        free,
     })
 }
 
@@ -89,16 +91,19 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
         sentinel,
         text,
         continues,
+        free,
     } = line;
     if let Some(last) = to.last_mut()
         && last
             .text
             .get(..sentinel.len())
             .is_some_and(|s| s.eq_ignore_ascii_case(sentinel))
-        && (continues || last.text.ends_with('&'))
+        && (continues || free && last.text.ends_with('&'))
     {
-        let before = last.text.trim_end_matches('&').trim_end().len();
-        last.text.truncate(before);
+        // In fixed form it is for those who read the same text as free form.
+        let mark = if free { "&" } else { " &" };
+        let before = last.text.strip_suffix(mark).unwrap_or(&last.text);
+        last.text.truncate(before.trim_end().len());
         last.text.push(' ');
         last.text.push_str(&of_line(sentinel, text));
         last.span = last.span.to(span);
@@ -122,7 +127,7 @@ fn of_line(sentinel: &str, text: &str) -> String {
     }
 }
 
-/// The text with one blank for many, but, if `quotes` count, for those within quotes.
+/// The text with one blank for many, and for tabs, but, if `quotes` count, for those within quotes.
 pub(crate) fn single_blanks(text: &str, quotes: bool) -> String {
     let mut result = String::with_capacity(text.len());
     let mut quote = None;
@@ -132,8 +137,10 @@ pub(crate) fn single_blanks(text: &str, quotes: bool) -> String {
             Some(q) if q == c => quote = None,
             _ => {}
         }
-        if quote.is_some() || c != ' ' || !result.ends_with(' ') {
+        if quote.is_some() || !c.is_whitespace() {
             result.push(c);
+        } else if !result.ends_with(' ') {
+            result.push(' ');
         }
     }
     result

@@ -1,0 +1,37 @@
+//! `farfel intents`, and what the other tables need as well.
+
+use crate::args::{Intents, View, TextFormat};
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+use crate::{files, project};
+use farfel_build::Config;
+use std::path::PathBuf;
+
+/// Prints what procedures do with their arguments and with COMMON.
+pub fn run(args: &Intents, shell: &mut Shell) -> Result {
+    let (named, config) = program(&args.view)?;
+    let (intents, report) = farfel_build::intents(named.as_deref(), &config)?;
+    files::show_warnings(&report, shell);
+    let text = match args.view.format {
+        TextFormat::Text => intents.text(),
+        TextFormat::Json => intents.json(),
+    };
+    print(&text, shell)
+}
+
+/// The files that are named, if any are, and the settings.
+pub(super) fn program(view: &View) -> Result<(Option<Vec<PathBuf>>, Config)> {
+    if view.files.is_empty() {
+        return project::program_or_package(&view.project);
+    }
+    files::readable(&view.files)?;
+    let config = files::config(&view.files, &view.file_options, false)?;
+    Ok((Some(view.files.clone()), config))
+}
+
+/// Writes a table to standard output.
+pub(super) fn print(text: &str, shell: &mut Shell) -> Result {
+    shell
+        .out(text)
+        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+}

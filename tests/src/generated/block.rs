@@ -1,0 +1,194 @@
+//! AD blocks.
+
+use super::Item;
+use super::scope::{Shape, Var};
+use super::unit::{Unit, World, line};
+
+impl World<'_> {
+    /// A block, and what keeps its derivatives small.
+    pub fn ad_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
+        let numbers: Vec<Var> = u
+            .scope
+            .vars
+            .iter()
+            .filter(|v| v.shape != Shape::Integer && !v.common)
+            .cloned()
+            .collect();
+        let mut targets = self.assignable(u, |s| s != Shape::Integer);
+        // A located error says that these cannot be listed.
+        targets.retain(|v| !v.common);
+        let (false, false) = (numbers.is_empty(), targets.is_empty()) else {
+            return Vec::new();
+        };
+        let independent = self.random.pick(&numbers).clone();
+        u.effects.reads.insert(independent.entity);
+        let dependent = self.random.pick(&targets).clone();
+        u.effects.writes.insert(dependent.entity);
+        let scalar = |v: &Var| v.shape == Shape::Scalar;
+        let reverse = self.kind.reverse
+            && scalar(&independent)
+            && scalar(&dependent)
+            && self.random.once_in(2);
+        let mut out = Vec::new();
+        if reverse {
+            out.push(line(&format!("ADR({})", dependent.name)));
+        } else {
+            out.push(self.opening(u, &independent, &numbers));
+        }
+        let count = self.random.below(3);
+        out.extend(self.statements(u, depth, count));
+        // The dependent comes from the independent.
+        let (from, value) = (self.element(u, &independent), self.value(u, 2));
+        let factor = self.value(u, 1);
+        let to = self.element(u, &dependent);
+        out.push(line(&format!(
+            "{to} = SIN({from})*{factor} + 0.5D0*{value}"
+        )));
+        let dest = self.random.pick(&targets).clone();
+        u.effects.writes.insert(dest.entity);
+        if reverse {
+            let to = self.element(u, &dest);
+            out.push(line(&format!(
+                "END ADR({to} = COTANGENT({}))",
+                independent.name
+            )));
+            return vec![Item::Group(out), line(&format!("{to} = 0.7D0*ATAN({to})"))];
+        }
+        let (end, after) = self.closing(u, &dependent, &independent, &dest, &targets);
+        out.push(line(&end));
+        let mut out = vec![Item::Group(out)];
+        out.extend(after);
+        out
+    }
+
+    /// The tangents of some variables, the independent one among them.
+    fn opening(&mut self, u: &mut Unit, v: &Var, numbers: &[Var]) -> Item {
+        let mut items = vec![self.tangent(u, v)];
+        if self.random.once_in(3) {
+            let other = self.random.pick(numbers).clone();
+            if other.entity != v.entity {
+                u.effects.reads.insert(other.entity);
+                items.push(self.tangent(u, &other));
+            }
+        }
+        line(&format!("ADF({})", items.join(", ")))
+    }
+
+    fn tangent(&mut self, u: &mut Unit, v: &Var) -> String {
+        let name = &v.name;
+        let Shape::Array { lower, whole, .. } = v.shape else {
+            return match self.random.below(3) {
+                0 => format!("TANGENT({name}) = {}", self.value(u, 1)),
+                1 => format!("TANGENT({name}) = 1"),
+                _ => name.clone(),
+            };
+        };
+        let arrays: Vec<Var> = u
+            .scope
+            .vars
+            .iter()
+            .filter(|w| w.shape != Shape::Scalar && w.shape == v.shape && w.entity != v.entity)
+            .cloned()
+            .collect();
+        let value = self.value(u, 1);
+        match (self.random.below(5), u.free_loops.last().cloned()) {
+            (0, _) if whole => format!("TANGENT({name}) = {value}"),
+            (1, _) if whole && !arrays.is_empty() => {
+                let from = self.random.pick(&arrays);
+                u.effects.reads.insert(from.entity);
+                format!("TANGENT({name}) = {}", from.name)
+            }
+            (2, Some(i)) => {
+                let range = self.range(lower);
+                format!("(TANGENT({name}({i})) = {value}, {i} = {range})")
+            }
+            (3, Some(i)) => {
+                let range = self.range(lower);
+                format!("(TANGENT({name}({i})) = {name}({i})*0.5D0 + {i}, {i} = {range})")
+            }
+            _ => format!("TANGENT({}) = {value}", self.element(u, v)),
+        }
+    }
+
+    fn range(&mut self, lower: i64) -> String {
+        let upper = lower + 2;
+        match self.random.below(4) {
+            0 => format!("{lower}, {upper}, 2"),
+            1 => format!("{upper}, {lower}, -1"),
+            2 => format!("{}, {upper}", lower + 1),
+            _ => format!("{lower}, {upper}"),
+        }
+    }
+
+    /// What becomes of the tangents, and statements after the block that make them small.
+    fn closing(
+        &mut self,
+        u: &mut Unit,
+        dependent: &Var,
+        independent: &Var,
+        dest: &Var,
+        targets: &[Var],
+    ) -> (String, Vec<Item>) {
+        if self.random.once_in(12) {
+            return ("END ADF".into(), Vec::new());
+        }
+        let mut items = Vec::new();
+        let mut after = Vec::new();
+        let name = &dependent.name;
+        let looped = u.free_loops.last().cloned();
+        match (dependent.shape, dest.shape, looped) {
+            (
+                Shape::Array {
+                    lower,
+                    whole: a,
+                    extent: n,
+                    ..
+                },
+                Shape::Array {
+                    lower: to,
+                    whole: b,
+                    extent: m,
+                },
+                Some(i),
+            ) => {
+                let element = match to - lower {
+                    0 => i.clone(),
+                    by if by > 0 => format!("{i}+{by}"),
+                    by => format!("{i}{by}"),
+                };
+                let d = &dest.name;
+                let range = self.range(lower);
+                if a && b && n == m && self.random.once_in(2) {
+                    items.push(format!("{d} = TANGENT({name})"));
+                } else {
+                    items.push(format!(
+                        "({d}({element}) = TANGENT({name}({i})), {i} = {range})"
+                    ));
+                }
+                for k in to..to + m {
+                    after.push(line(&format!("{d}({k}) = 0.7D0*ATAN({d}({k}))")));
+                }
+            }
+            _ => {
+                let (to, from) = (self.element(u, dest), self.element(u, dependent));
+                items.push(format!("{to} = TANGENT({from})"));
+                after.push(line(&format!("{to} = 0.7D0*ATAN({to})")));
+            }
+        }
+        if self.random.once_in(3) {
+            let second = self.random.pick(targets).clone();
+            let of = if self.random.once_in(2) {
+                independent
+            } else {
+                dependent
+            };
+            if second.entity != dest.entity {
+                u.effects.writes.insert(second.entity);
+                let (to, from) = (self.element(u, &second), self.element(u, of));
+                items.push(format!("{to} = TANGENT({from})"));
+                after.push(line(&format!("{to} = 0.7D0*ATAN({to})")));
+            }
+        }
+        (format!("END ADF({})", items.join(", ")), after)
+    }
+}

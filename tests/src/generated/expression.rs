@@ -1,0 +1,288 @@
+//! Expressions whose values stay small, and arguments.
+
+use super::scope::{Callable, Effects, Param, Shape, Var};
+use super::unit::{Unit, World};
+
+impl World<'_> {
+    /// A number of size three at most, smooth in all variables.
+    pub fn value(&mut self, u: &mut Unit, depth: usize) -> String {
+        if depth == 0 {
+            return self.leaf(u);
+        }
+        let form = self.random.below(13);
+        if form < 3
+            && let Some(call) = self.function(u, depth)
+        {
+            return call;
+        }
+        let a = self.value(u, depth - 1);
+        let b = self.leaf(u);
+        match form {
+            3 => format!("SIN({a} + {b})"),
+            4 => format!("COS({a}*{b})"),
+            5 => format!("(0.6D0*{a} - 0.3D0*{b})"),
+            6 => format!("{b}/(2 + ({a})**2)"),
+            7 => format!("EXP(-(({a})**2))"),
+            8 => format!("(SQRT(1.3D0 + ({a})**2) - 1)"),
+            9 => format!("SIN({a})*{b}"),
+            10 => format!("0.4D0*LOG(2 + ({a})**2)*COS({b})"),
+            11 => format!("ATAN({a} - {b})"),
+            12 => format!("(-({a})/2 + 0.25D0*{b}**2)"),
+            _ => format!("TANH({a})*{b}"),
+        }
+    }
+
+    fn leaf(&mut self, u: &mut Unit) -> String {
+        let numbers: Vec<Var> = u
+            .scope
+            .vars
+            .iter()
+            .filter(|v| v.shape != Shape::Integer)
+            .cloned()
+            .collect();
+        if numbers.is_empty() || self.random.once_in(7) {
+            return format!("0.{}D0", self.random.below(89) + 10);
+        }
+        let v = self.random.pick(&numbers).clone();
+        u.effects.reads.insert(v.entity);
+        self.element(u, &v)
+    }
+
+    /// A variable, or an element of an array.
+    pub fn element(&mut self, u: &mut Unit, v: &Var) -> String {
+        match v.shape {
+            Shape::Array { lower, extent, .. } => {
+                let index = self.index(u, lower, extent.min(3));
+                format!("{}({index})", v.name)
+            }
+            _ => v.name.clone(),
+        }
+    }
+
+    fn index(&mut self, u: &mut Unit, lower: i64, extent: i64) -> String {
+        let shifted = |text: String, by: i64| match by {
+            0 => text,
+            1.. => format!("{text}+{by}"),
+            _ => format!("{text}{by}"),
+        };
+        let integers: Vec<Var> = integers(u);
+        match self.random.below(4) {
+            0 if !u.loops.is_empty() => shifted(self.random.pick(&u.loops).clone(), lower - 1),
+            1 if !integers.is_empty() => {
+                let v = self.random.pick(&integers);
+                u.effects.reads.insert(v.entity);
+                shifted(format!("MOD({},3)", v.name), lower)
+            }
+            _ => (lower + self.random.below(extent as usize) as i64).to_string(),
+        }
+    }
+
+    /// A condition that rounding does not decide.
+    pub fn condition(&mut self, u: &mut Unit) -> String {
+        let integers = integers(u);
+        match self.random.below(4) {
+            0 => {
+                let a = self.value(u, 1);
+                format!("{a} .GT. 0.{}173D0", self.random.below(9))
+            }
+            1 if !u.loops.is_empty() => {
+                format!(
+                    "{} .NE. {}",
+                    self.random.pick(&u.loops),
+                    self.random.below(3) + 1
+                )
+            }
+            2 => {
+                let (a, b) = (self.condition(u), self.condition(u));
+                let op = self.random.pick(&[".AND.", ".OR."]);
+                format!("({a}) {op} .NOT. ({b})")
+            }
+            _ if !integers.is_empty() => {
+                let v = self.random.pick(&integers).clone();
+                u.effects.reads.insert(v.entity);
+                format!("MOD({}, 2) .EQ. {}", v.name, self.random.below(2))
+            }
+            _ => {
+                let a = self.value(u, 0);
+                format!("{a} .LT. 0.{}219D0", self.random.below(9))
+            }
+        }
+    }
+
+    /// A reference to a function, if one can be called.
+    fn function(&mut self, u: &mut Unit, depth: usize) -> Option<String> {
+        let callable = self.callable(u, true)?;
+        let args = self.arguments(u, &callable, depth)?;
+        Some(format!("{}({})", callable.name, args.join(", ")))
+    }
+
+    /// A function or subroutine to call.
+    pub fn callable(&mut self, u: &mut Unit, function: bool) -> Option<Callable> {
+        if u.calls_left == 0 {
+            return None;
+        }
+        let known: Vec<Callable> = u
+            .scope
+            .procedures
+            .iter()
+            .filter(|p| p.signature.function == function)
+            .cloned()
+            .collect();
+        if known.is_empty() {
+            return None;
+        }
+        u.calls_left -= 1;
+        Some(self.random.pick(&known).clone())
+    }
+
+    /// Arguments for a call, so that it obeys Fortran's rules on what is assigned by two
+    /// names; `None` if there are none.
+    pub fn arguments(
+        &mut self,
+        u: &mut Unit,
+        callee: &Callable,
+        depth: usize,
+    ) -> Option<Vec<String>> {
+        let mut effects = self.effects(u, callee);
+        let mut procedures = Vec::new();
+        for p in &callee.signature.params {
+            let Param::Procedure(signature) = p else {
+                continue;
+            };
+            let fitting: Vec<Callable> = u
+                .scope
+                .procedures
+                .iter()
+                .filter(|c| c.passable && c.signature == *signature)
+                .cloned()
+                .collect();
+            if fitting.is_empty() {
+                return None;
+            }
+            let chosen = self.random.pick(&fitting).clone();
+            effects.add(&self.effects(u, &chosen));
+            procedures.push(chosen.name);
+        }
+        if u.pure && (effects.unknown || !effects.writes.iter().all(|e| u.own.contains(e))) {
+            let subroutines = !callee.signature.function;
+            if subroutines {
+                return None;
+            }
+        }
+        let free = self.kind.aliases && self.random.once_in(2);
+        let mut given = Vec::new();
+        let mut outs = Vec::new();
+        let mut procedures = procedures.into_iter();
+        let mut args = vec![String::new(); callee.signature.params.len()];
+        // What is assigned is chosen first.
+        for (i, p) in callee.signature.params.iter().enumerate() {
+            let array = match p {
+                Param::Out => false,
+                Param::Array(true) => true,
+                _ => continue,
+            };
+            let fitting: Vec<Var> = u
+                .scope
+                .vars
+                .iter()
+                .filter(|v| v.assignable && v.shape != Shape::Integer && !outs.contains(&v.entity))
+                .filter(|v| !array || v.shape != Shape::Scalar)
+                .filter(|v| !effects.unknown || u.own.contains(&v.entity))
+                .filter(|v| {
+                    let known =
+                        effects.reads.contains(&v.entity) || effects.writes.contains(&v.entity);
+                    !known || free && !v.common
+                })
+                .cloned()
+                .collect();
+            if fitting.is_empty() {
+                return None;
+            }
+            let v = self.random.pick(&fitting).clone();
+            outs.push(v.entity);
+            u.effects.reads.insert(v.entity);
+            u.effects.writes.insert(v.entity);
+            args[i] = match array {
+                true => self.array(&v),
+                false => self.element(u, &v),
+            };
+        }
+        for (i, p) in callee.signature.params.iter().enumerate() {
+            args[i] = match p {
+                Param::Out | Param::Array(true) => continue,
+                Param::Procedure(_) => procedures.next()?,
+                Param::Integer => self.integer(u),
+                Param::In => {
+                    let value = self.value(u, depth.saturating_sub(1));
+                    match callee.signature.function || free {
+                        true => value,
+                        // An expression, which nobody else has a name for.
+                        false => format!("({value})"),
+                    }
+                }
+                Param::Array(false) => {
+                    let fitting: Vec<Var> = u
+                        .scope
+                        .vars
+                        .iter()
+                        .filter(|v| matches!(v.shape, Shape::Array { .. }))
+                        .filter(|v| !outs.contains(&v.entity))
+                        .filter(|v| !effects.unknown || u.own.contains(&v.entity))
+                        .filter(|v| free && !v.common || !effects.writes.contains(&v.entity))
+                        .cloned()
+                        .collect();
+                    if fitting.is_empty() {
+                        return None;
+                    }
+                    let v = self.random.pick(&fitting).clone();
+                    u.effects.reads.insert(v.entity);
+                    given.push(v.entity);
+                    self.array(&v)
+                }
+            };
+            // A free choice must not take what the call assigns by another argument.
+            if free && matches!(p, Param::In) && !callee.signature.function {
+                args[i] = format!("({})", args[i]);
+            }
+        }
+        u.effects.add(&effects);
+        Some(args)
+    }
+
+    fn effects(&self, u: &Unit, callee: &Callable) -> Effects {
+        let mut effects = callee.effects.clone();
+        // Callers know what they pass; what the surroundings got, nobody here knows.
+        effects.unknown |= callee.dummy && !u.own_procedures.contains(&callee.name);
+        effects
+    }
+
+    /// An array of three numbers, as an argument.
+    fn array(&mut self, v: &Var) -> String {
+        match v.shape {
+            Shape::Array { lower, extent, .. } if extent > 3 || self.random.once_in(4) => {
+                let last = lower + extent - 3;
+                let from = lower + self.random.below((last - lower + 1) as usize) as i64;
+                format!("{}({from})", v.name)
+            }
+            _ => v.name.clone(),
+        }
+    }
+
+    fn integer(&mut self, u: &mut Unit) -> String {
+        let integers = integers(u);
+        match self.random.below(3) {
+            0 if !u.loops.is_empty() => format!("({})", self.random.pick(&u.loops)),
+            1 if !integers.is_empty() => {
+                let v = self.random.pick(&integers);
+                u.effects.reads.insert(v.entity);
+                format!("MOD({}, 3)", v.name)
+            }
+            _ => self.random.below(3).to_string(),
+        }
+    }
+}
+
+fn integers(u: &Unit) -> Vec<Var> {
+    let integers = u.scope.vars.iter().filter(|v| v.shape == Shape::Integer);
+    integers.cloned().collect()
+}

@@ -1,0 +1,124 @@
+//! Random Farfel programs: nests of subprograms, closures, passing patterns and AD blocks.
+//!
+//! A [`Case`] is one subroutine, with what it needs besides. It ends by printing all of its
+//! variables. Every case is a valid program: what it reads is set, functions that stand in
+//! expressions change nothing that others see, and values stay small, so that compiled code
+//! and interpreter agree but for rounding. All is decided by a seed.
+//!
+//! | module | what |
+//! |---|---|
+//! | `scope` | what is visible where, and who reads and assigns what |
+//! | `unit` | subprograms |
+//! | `expression`, `statement` | what stands in them |
+//! | `block` | AD blocks |
+//! | `smaller` | from a case that fails to a smaller one that fails likewise |
+
+mod block;
+mod expression;
+mod scope;
+mod smaller;
+mod statement;
+mod unit;
+
+pub use smaller::smaller;
+
+use std::fmt::Write;
+
+/// A small generator of random numbers (Steele, Lea and Flood's SplitMix64), so that runs
+/// repeat.
+pub struct Random(pub u64);
+
+impl Random {
+    /// From 0 to `n - 1`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of them; there must be one.
+    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+}
+
+/// A line of a program, or lines that belong together.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// A statement, with its label before it.
+    Line(String),
+    /// A construct or subprogram, from its first to its last line.
+    Group(Vec<Item>),
+}
+
+/// A generated program without its main program.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The subroutine to call; it has no arguments. Its output begins with its name.
+    pub name: String,
+    /// Its units.
+    pub units: Vec<Item>,
+}
+
+/// What cases may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// REAL variables, to be compiled with 8 bytes; else DOUBLE PRECISION.
+    pub real: bool,
+    /// ADR where a block has one independent and one dependent.
+    pub reverse: bool,
+    /// Closure variables that are arguments as well.
+    pub aliases: bool,
+}
+
+impl Case {
+    /// The case of a number, out of a sequence that `seed` begins.
+    pub fn new(seed: u64, number: usize, kind: Kind) -> Case {
+        let mut random = Random(seed.wrapping_mul(1_000_003).wrapping_add(number as u64));
+        random.below(2);
+        unit::case(&mut random, &format!("C{number}"), kind)
+    }
+
+    /// Its text, with a main program.
+    pub fn program(&self) -> String {
+        program(std::slice::from_ref(self))
+    }
+}
+
+/// The text of several cases with a main program that calls all of them.
+pub fn program(cases: &[Case]) -> String {
+    let mut text = String::from("      PROGRAM MAIN\n");
+    for c in cases {
+        let _ = writeln!(text, "      CALL {}", c.name);
+    }
+    text.push_str("      END\n");
+    for c in cases {
+        lay_out(&c.units, &mut text);
+    }
+    text
+}
+
+fn lay_out(items: &[Item], text: &mut String) {
+    for item in items {
+        match item {
+            Item::Group(items) => lay_out(items, text),
+            Item::Line(line) => {
+                let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+                let (label, statement) = line.split_at(digits);
+                let statement = statement.trim_start();
+                let _ = write!(text, "{label:>5} ");
+                for (i, part) in statement.as_bytes().chunks(60).enumerate() {
+                    let start = if i == 0 { "" } else { "     +" };
+                    let _ = writeln!(text, "{start}{}", String::from_utf8_lossy(part));
+                }
+            }
+        }
+    }
+}

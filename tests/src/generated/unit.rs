@@ -1,0 +1,483 @@
+//! Subprograms.
+
+use super::scope::{Callable, Effects, Entity, Param, Scope, Shape, Signature, Var};
+use super::{Case, Item, Kind, Random};
+
+/// What all units of a case share.
+pub struct World<'r> {
+    pub random: &'r mut Random,
+    pub kind: Kind,
+    /// The name of the case.
+    pub name: String,
+    /// How many entities there are.
+    pub entities: Entity,
+    /// How many subprograms there are.
+    pub units: usize,
+    /// How many statements are left.
+    pub budget: usize,
+    /// The type of a number, as declarations write it.
+    pub number: &'static str,
+}
+
+/// One unit while it is written.
+pub struct Unit {
+    pub scope: Scope,
+    /// Assigns only its own variables.
+    pub pure: bool,
+    pub effects: Effects,
+    /// Entities that callers do not see.
+    pub own: Vec<Entity>,
+    /// Its dummy procedures.
+    pub own_procedures: Vec<String>,
+    /// Loop variables that are not in use, and those that are.
+    pub free_loops: Vec<String>,
+    pub loops: Vec<String>,
+    pub label: u32,
+    pub calls_left: usize,
+}
+
+const ARRAY: Shape = Shape::Array {
+    lower: 1,
+    extent: 3,
+    whole: true,
+};
+
+pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
+    let mut world = World {
+        random,
+        kind,
+        name: name.into(),
+        entities: 0,
+        units: 0,
+        budget: 60,
+        number: if kind.real {
+            "REAL"
+        } else {
+            "DOUBLE PRECISION"
+        },
+    };
+    let mut units = Vec::new();
+    let mut scope = Scope::default();
+    // A variable and an array in COMMON, that all units know by names of their own.
+    let common = world.random.once_in(2);
+    let shared = (world.entity(), world.entity());
+    for i in 0..world.random.below(3) {
+        let name = format!("{}{name}", ["G", "H"][i]);
+        let seen = common && world.random.once_in(2);
+        let (item, callable) = world.top_level(&name, &scope, seen.then_some(shared));
+        units.push(item);
+        scope.add_procedure(callable);
+    }
+    let item = world.main_unit(scope, common.then_some(shared));
+    units.push(item);
+    Case {
+        name: name.into(),
+        units,
+    }
+}
+
+impl World<'_> {
+    pub fn entity(&mut self) -> Entity {
+        self.entities += 1;
+        self.entities
+    }
+
+    fn implicit(&self) -> Vec<Item> {
+        match self.kind.real {
+            true => Vec::new(),
+            false => vec![line("IMPLICIT DOUBLE PRECISION (A-H,O-Z)")],
+        }
+    }
+
+    fn var(&mut self, name: &str, shape: Shape) -> Var {
+        Var {
+            entity: self.entity(),
+            name: name.into(),
+            shape,
+            assignable: true,
+            common: false,
+        }
+    }
+
+    fn unit(&mut self, scope: Scope, pure: bool) -> Unit {
+        Unit {
+            scope,
+            pure,
+            effects: Effects::default(),
+            own: Vec::new(),
+            own_procedures: Vec::new(),
+            free_loops: Vec::new(),
+            loops: Vec::new(),
+            label: 0,
+            calls_left: 4,
+        }
+    }
+
+    fn in_common(
+        &self,
+        u: &mut Unit,
+        out: &mut Vec<Item>,
+        names: (&str, &str),
+        e: (Entity, Entity),
+    ) {
+        let (scalar, array) = names;
+        out.push(line(&format!(
+            "COMMON /B{}/ {scalar}, {array}(3)",
+            self.name
+        )));
+        for (name, entity, shape) in [(scalar, e.0, Shape::Scalar), (array, e.1, ARRAY)] {
+            u.scope.add_var(Var {
+                entity,
+                name: name.into(),
+                shape,
+                assignable: true,
+                common: true,
+            });
+        }
+    }
+
+    /// The subroutine that is called, with what is nested in it.
+    fn main_unit(&mut self, scope: Scope, common: Option<(Entity, Entity)>) -> Item {
+        let mut u = self.unit(scope, false);
+        let mut out = vec![line(&format!("SUBROUTINE {}", self.name))];
+        out.extend(self.implicit());
+        out.push(line("DIMENSION A(3), B(0:2), D(6)"));
+        let mut start = Vec::new();
+        if let Some(e) = common {
+            self.in_common(&mut u, &mut out, ("P", "Q"), e);
+        }
+        if self.random.once_in(3) {
+            out.push(line("PARAMETER (CONST = 0.75D0, LIMIT = 3)"));
+        }
+        for name in ["X", "Y", "Z", "W"] {
+            let v = self.var(name, Shape::Scalar);
+            u.scope.add_var(v);
+        }
+        for (name, lower, extent) in [("A", 1, 3), ("B", 0, 3), ("D", 1, 6)] {
+            let whole = true;
+            let shape = Shape::Array {
+                lower,
+                extent,
+                whole,
+            };
+            let v = self.var(name, shape);
+            u.scope.add_var(v);
+        }
+        for name in ["K", "L"] {
+            let v = self.var(name, Shape::Integer);
+            u.scope.add_var(v);
+        }
+        if self.random.once_in(4) {
+            // Two names of one array.
+            out.push(line("DIMENSION E(6)"));
+            out.push(line("EQUIVALENCE (D, E)"));
+            u.scope
+                .vars
+                .iter_mut()
+                .filter(|v| v.name == "D")
+                .for_each(|v| v.common = true);
+        }
+        for v in u.scope.vars.clone() {
+            let value = self.random.below(89) as f64 / 50.0 - 0.87;
+            match v.shape {
+                Shape::Scalar => start.push(line(&format!("{} = {value:.4}D0", v.name))),
+                Shape::Integer => {
+                    start.push(line(&format!("{} = {}", v.name, self.random.below(3))));
+                }
+                Shape::Array { lower, extent, .. } => {
+                    for i in lower..lower + extent {
+                        let value = value + 0.117 * i as f64;
+                        start.push(line(&format!("{}({i}) = {value:.4}D0", v.name)));
+                    }
+                }
+            }
+        }
+        start.push(line("NTHREE = 3"));
+        u.free_loops = ["I1", "I2", "I3", "I4"].map(String::from).to_vec();
+        if self.random.once_in(3) {
+            let (item, f) = self.statement_function(&mut u);
+            out.push(item);
+            u.scope.add_procedure(f);
+        }
+        for _ in 0..self.random.below(4) + 1 {
+            let (item, callable) = self.nested(&u.scope, 1);
+            out.push(item);
+            u.scope.add_procedure(callable);
+        }
+        out.extend(start);
+        u.calls_left = 8;
+        out.extend(self.statements(&mut u, 3, 7));
+        for _ in 0..2 {
+            out.extend(self.ad_block(&mut u, 2));
+        }
+        for chunk in u.scope.vars.chunks(4) {
+            let names: Vec<&str> = chunk.iter().map(|v| &v.name[..]).collect();
+            out.push(line(&format!(
+                "PRINT *, '{}', {}",
+                self.name,
+                names.join(", ")
+            )));
+        }
+        out.push(line("END"));
+        Item::Group(out)
+    }
+
+    /// A subprogram at the top.
+    fn top_level(
+        &mut self,
+        name: &str,
+        scope: &Scope,
+        common: Option<(Entity, Entity)>,
+    ) -> (Item, Callable) {
+        let signature = self.signature(2, None);
+        let mut scope = scope.clone();
+        scope.vars.clear();
+        self.subprogram(name, signature, &scope, common, 0)
+    }
+
+    /// A subprogram in a unit.
+    fn nested(&mut self, scope: &Scope, depth: usize) -> (Item, Callable) {
+        self.units += 1;
+        // Sometimes what a procedure that is already there wants to get.
+        let wanted: Vec<Signature> = scope
+            .procedures
+            .iter()
+            .flat_map(|p| &p.signature.params)
+            .filter_map(|p| match p {
+                Param::Procedure(s) => Some(s.clone()),
+                _ => None,
+            })
+            .collect();
+        let signature = match wanted.is_empty() || self.random.once_in(3) {
+            true => self.signature(2, None),
+            false => self.random.pick(&wanted).clone(),
+        };
+        let letter = if signature.function { "F" } else { "S" };
+        let name = format!("{letter}{}", self.units);
+        self.subprogram(&name, signature, scope, None, depth)
+    }
+
+    fn signature(&mut self, order: usize, function: Option<bool>) -> Signature {
+        let function = function.unwrap_or_else(|| self.random.below(3) > 0);
+        let mut params = Vec::new();
+        if order > 0 && self.random.once_in(2) {
+            for _ in 0..self.random.below(2) + 1 {
+                let of = if function { Some(true) } else { None };
+                params.push(Param::Procedure(self.signature(order - 1, of)));
+            }
+        }
+        for _ in 0..self.random.below(2) + 1 {
+            params.push(match self.random.below(6) {
+                0 => Param::Array(!function && self.random.once_in(2)),
+                1 => Param::Integer,
+                2 | 3 if !function => Param::Out,
+                _ => Param::In,
+            });
+        }
+        Signature { function, params }
+    }
+
+    fn subprogram(
+        &mut self,
+        name: &str,
+        signature: Signature,
+        scope: &Scope,
+        common: Option<(Entity, Entity)>,
+        depth: usize,
+    ) -> (Item, Callable) {
+        let mut u = self.unit(scope.clone(), signature.function);
+        let nested = depth > 0;
+        if u.pure {
+            // Variables of the surroundings can be read.
+            u.scope.vars.iter_mut().for_each(|v| v.assignable = false);
+        }
+        let mut specs = if nested { Vec::new() } else { self.implicit() };
+        let mut start = Vec::new();
+        let mut names = Vec::new();
+        let mut externals = Vec::new();
+        let mut taken = vec![name.to_owned()];
+        for (i, p) in signature.params.iter().enumerate() {
+            let pool: &[&str] = match p {
+                Param::In | Param::Out => &["X", "T", "U", "Y"],
+                Param::Array(_) => &["A", "V", "B"],
+                Param::Integer => &["K", "N"],
+                Param::Procedure(s) if s.function => &["F", "G"],
+                Param::Procedure(_) => &["S", "SUB"],
+            };
+            let picked = (*self.random.pick(pool)).to_owned();
+            let own = match taken.contains(&picked) {
+                true => format!("{picked}X{i}"),
+                false => picked,
+            };
+            taken.push(own.clone());
+            names.push(own.clone());
+            let mut var = match p {
+                Param::Procedure(s) => {
+                    externals.push(own.clone());
+                    u.own_procedures.push(own.clone());
+                    u.scope.add_procedure(Callable {
+                        name: own,
+                        signature: s.clone(),
+                        effects: Effects::default(),
+                        passable: true,
+                        dummy: true,
+                    });
+                    continue;
+                }
+                Param::In => self.var(&own, Shape::Scalar),
+                Param::Out => self.var(&own, Shape::Scalar),
+                Param::Integer => self.var(&own, Shape::Integer),
+                Param::Array(_) => {
+                    let (bounds, lower, whole) = match self.random.below(4) {
+                        0 => ("*", 1, false),
+                        1 => ("0:2", 0, true),
+                        // A bound that the surroundings have.
+                        2 if nested => ("NTHREE", 1, true),
+                        _ => ("3", 1, true),
+                    };
+                    specs.push(line(&format!("DIMENSION {own}({bounds})")));
+                    let extent = 3;
+                    self.var(
+                        &own,
+                        Shape::Array {
+                            lower,
+                            extent,
+                            whole,
+                        },
+                    )
+                }
+            };
+            var.assignable = matches!(p, Param::Out | Param::Array(true));
+            u.own.push(var.entity);
+            u.scope.add_var(var);
+        }
+        if !externals.is_empty() && (!nested || self.random.once_in(2)) {
+            specs.push(line(&format!("EXTERNAL {}", externals.join(", "))));
+        }
+        if let Some(e) = common {
+            self.in_common(&mut u, &mut specs, ("R", "S0"), e);
+            let pure = u.pure;
+            let common = u.scope.vars.iter_mut().filter(|v| v.common);
+            common.for_each(|v| v.assignable = !pure);
+        }
+        // Variables of its own; some hide others.
+        for pool in [["X", "T1", "T2"], ["Z", "T3", "T4"], ["E1", "E2", "W"]] {
+            let own = *self.random.pick(&pool);
+            if taken.iter().any(|t| t == own) {
+                continue;
+            }
+            taken.push(own.to_owned());
+            let array = own.starts_with('E') || self.random.once_in(5);
+            let (shape, bounds) = if array {
+                (ARRAY, "(3)")
+            } else {
+                (Shape::Scalar, "")
+            };
+            specs.push(line(&format!("{} {own}{bounds}", self.number)));
+            let value = 0.1 + self.random.below(17) as f64 / 13.0;
+            match array {
+                false => start.push(line(&format!("{own} = {value:.4}D0"))),
+                true => start.extend((1..=3).map(|i| {
+                    let value = value - 0.217 * f64::from(i);
+                    line(&format!("{own}({i}) = {value:.4}D0"))
+                })),
+            }
+            let v = self.var(own, shape);
+            u.own.push(v.entity);
+            u.scope.add_var(v);
+        }
+        // Loop variables: its own, or implicit and so of the top, where nothing can call it
+        // while it runs.
+        let closed = u.scope.procedures.iter().all(|p| !p.dummy);
+        let unit = self.units;
+        let implicit = nested && closed && !u.pure && self.random.once_in(2);
+        u.free_loops = (1..=3).map(|i| format!("J{unit}{i}")).collect();
+        if !implicit {
+            specs.push(line(&format!("INTEGER {}", u.free_loops.join(", "))));
+        }
+        let header = if signature.function {
+            "FUNCTION"
+        } else {
+            "SUBROUTINE"
+        };
+        let mut out = vec![line(&format!("{header} {name}({})", names.join(", ")))];
+        out.extend(specs);
+        // A function's result is a variable from the beginning.
+        if signature.function {
+            start.push(line(&format!("{name} = 0")));
+        }
+        if depth < 3 && self.random.once_in(3) {
+            for _ in 0..self.random.below(2) + 1 {
+                let (item, callable) = self.nested(&u.scope, depth + 1);
+                out.push(item);
+                u.scope.add_procedure(callable);
+            }
+        }
+        if !nested {
+            start.insert(0, line("NTHREE = 3"));
+        }
+        out.extend(start);
+        let count = self.random.below(3) + 1;
+        let body = self.statements(&mut u, 2, count);
+        out.extend(body);
+        if self.random.once_in(2) {
+            out.extend(self.ad_block(&mut u, 1));
+        }
+        if signature.function {
+            let value = self.value(&mut u, 2);
+            out.push(line(&format!("{name} = {value}")));
+        }
+        out.push(line("END"));
+        let own = u.own;
+        let mut effects = u.effects;
+        effects.reads.retain(|e| !own.contains(e));
+        effects.writes.retain(|e| !own.contains(e));
+        let callable = Callable {
+            name: name.into(),
+            signature,
+            effects,
+            passable: true,
+            dummy: false,
+        };
+        (Item::Group(out), callable)
+    }
+
+    fn statement_function(&mut self, u: &mut Unit) -> (Item, Callable) {
+        self.units += 1;
+        let name = format!("SF{}", self.units);
+        let mut inner = self.unit(u.scope.clone(), true);
+        inner.scope.procedures.clear();
+        let dummy = *self.random.pick(&["T", "X"]);
+        let v = self.var(dummy, Shape::Scalar);
+        inner.own.push(v.entity);
+        inner.scope.add_var(v);
+        let value = self.value(&mut inner, 2);
+        let text = format!("{name}({dummy}) = {dummy}*0.5D0 + {value}");
+        let mut effects = inner.effects;
+        effects.reads.retain(|e| !inner.own.contains(e));
+        let signature = Signature {
+            function: true,
+            params: vec![Param::In],
+        };
+        let callable = Callable {
+            name,
+            signature,
+            effects,
+            passable: false,
+            dummy: false,
+        };
+        (line(&text), callable)
+    }
+}
+
+impl Unit {
+    /// A new label.
+    pub fn new_label(&mut self) -> u32 {
+        self.label += 10;
+        self.label
+    }
+}
+
+pub fn line(text: &str) -> Item {
+    Item::Line(text.into())
+}

@@ -1,0 +1,351 @@
+//! Generated programs: what the compiler makes of them prints what the interpreter says.
+//!
+//! `FARFEL_CASES=n` tries n programs, `FARFEL_SEED=n` other ones than those of every run.
+
+use farfel_tests::compiled::{self, Tolerance, compare, expand, read, run};
+use farfel_tests::generated::{Case, Kind, program, smaller};
+use farfel_tests::interpreter::{self, Options, Outcome};
+use farfel_tests::sandbox;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// So many programs become one executable file.
+const TOGETHER: usize = 25;
+
+fn setting(name: &str, default: u64) -> u64 {
+    let set = std::env::var(name).ok();
+    set.map_or(default, |v| v.parse().unwrap_or(default))
+}
+
+/// What becomes of a program by itself.
+enum Verdict {
+    /// It can be compiled.
+    Fine,
+    /// It takes too long, or is beyond the interpreter.
+    Passed(String),
+    /// The compiler refuses it.
+    Refused(String),
+    /// It is not what it should be.
+    Wrong(String),
+}
+
+fn options(kind: Kind) -> Options {
+    Options {
+        wide: kind.real,
+        steps: 20_000,
+        ..Options::default()
+    }
+}
+
+fn interpret(text: &str, kind: Kind) -> Result<Outcome, String> {
+    let read = read(text).map_err(|e| format!("not read: {e}"))?;
+    interpreter::run(&read.program, &options(kind)).map_err(|f| {
+        let line = f.span.map_or(0, |s| read.line(s));
+        format!("{f} (line {line})")
+    })
+}
+
+fn examine(case: &Case, kind: Kind) -> Verdict {
+    let text = case.program();
+    match interpret(&text, kind) {
+        Ok(_) => {}
+        Err(e) if e.contains("not interpreted") || e.contains("too long") => {
+            return Verdict::Passed(e);
+        }
+        Err(e) => return Verdict::Wrong(e),
+    }
+    match read(&text).and_then(expand) {
+        Ok(_) => Verdict::Fine,
+        Err(e) if e.contains("panic") => Verdict::Fine,
+        Err(e) => Verdict::Refused(e),
+    }
+}
+
+/// Compiles and runs a program, and compares what it prints.
+fn agrees(text: &str, kind: Kind) -> Result<(), String> {
+    let expected = interpret(text, kind)?;
+    let fortran = read(text).and_then(expand)?;
+    let mut flags = vec!["-O0", "-fcheck=all"];
+    if kind.real {
+        flags.extend(["-fdefault-real-8", "-fdefault-double-8"]);
+    }
+    let dir = sandbox();
+    let printed = run(&fortran, &flags, "", dir.path())?;
+    let tolerance = Tolerance {
+        double: 1e-9,
+        // None is printed but by what is left of a program that is made smaller.
+        single: 1e-4,
+    };
+    compare(&expected, &printed, tolerance)
+}
+
+/// The kind of fault, so that a smaller program fails likewise and not otherwise.
+fn sort(fault: &str) -> String {
+    let words = [
+        "panic",
+        "gfortran:",
+        "signal",
+        "exit status",
+        "not read",
+        "expected",
+        "also printed",
+    ];
+    if let Some((_, said)) = fault.split_once("Error: ") {
+        // Without the names in it.
+        let said = said.split(['\'', '‘', '(']).next().unwrap_or_default();
+        return format!("gfortran: {said}");
+    }
+    if fault.contains("undefined reference") {
+        let name = fault.split_once('`').map_or("", |(_, n)| n);
+        let name = name.split_once("reference to `").map_or("", |(_, n)| n);
+        let letters = |c: &char| c.is_ascii_alphabetic();
+        return format!(
+            "undefined reference {}",
+            name.chars().take_while(letters).collect::<String>()
+        );
+    }
+    let known = words.iter().find(|w| fault.contains(**w));
+    let code = fault.split_whitespace().find(|w| w.starts_with("F0"));
+    known.map_or_else(|| code.unwrap_or("?").to_owned(), |w| (*w).to_owned())
+}
+
+fn report(case: &Case, kind: Kind, fault: &str) -> String {
+    let wanted = sort(fault);
+    let mut attempts = setting("FARFEL_SHRINK", 300);
+    let small = smaller(case, &mut |attempt| {
+        attempts = u64::saturating_sub(attempts, 1);
+        let fails = || agrees(&attempt.program(), kind).err();
+        attempts > 0 && fails().is_some_and(|f| sort(&f) == wanted)
+    });
+    let text = small.program();
+    let left = agrees(&text, kind).err().unwrap_or_default();
+    format!(
+        "{} ({kind:?}): {fault}\nmade smaller: {left}\n{text}",
+        case.name
+    )
+}
+
+struct Tally {
+    counts: BTreeMap<String, usize>,
+    faults: Vec<String>,
+}
+
+fn bundle(cases: &[Case], kind: Kind, tally: &Mutex<Tally>) {
+    let count = |what: &str| {
+        let mut tally = tally.lock().unwrap();
+        *tally.counts.entry(what.to_owned()).or_default() += 1;
+    };
+    let mut fine = Vec::new();
+    for case in cases {
+        match examine(case, kind) {
+            Verdict::Fine => fine.push(case.clone()),
+            Verdict::Passed(why) => {
+                let why = why.split(" (line").next().unwrap_or_default();
+                count(&format!("passed over: {why}"));
+            }
+            Verdict::Refused(e) => {
+                let why = e.lines().next().unwrap_or_default();
+                let (code, message) = why.split_once(": ").unwrap_or((why, ""));
+                let code = code.split(' ').next().unwrap_or_default();
+                // Names differ, what is said about them does not.
+                let is_name = |w: &&str| !w.chars().any(|c| c.is_ascii_uppercase());
+                let words: Vec<&str> = message.split(' ').filter(is_name).collect();
+                count(&format!("refused: {code} {}", words.join(" ")));
+                if std::env::var("FARFEL_DRY").is_ok() {
+                    count(&format!("{} {e}", case.name));
+                }
+            }
+            Verdict::Wrong(e) => {
+                let text = format!("{} is not valid: {e}\n{}", case.name, case.program());
+                tally.lock().unwrap().faults.push(text);
+            }
+        }
+    }
+    if fine.is_empty() {
+        return;
+    }
+    if std::env::var("FARFEL_DRY").is_ok() {
+        return;
+    }
+    if let Err(together) = agrees(&program(&fine), kind) {
+        let mut found = false;
+        for case in &fine {
+            if tally.lock().unwrap().faults.len() >= 2 {
+                return;
+            }
+            if let Err(fault) = agrees(&case.program(), kind) {
+                found = true;
+                let text = report(case, kind, &fault);
+                tally.lock().unwrap().faults.push(text);
+            }
+        }
+        if !found {
+            let text = format!("only together: {together}\n{}", program(&fine));
+            tally.lock().unwrap().faults.push(text);
+        }
+    }
+    for _ in &fine {
+        count("compared");
+    }
+}
+
+fn many(count: usize, kind: Kind) {
+    let seed = setting("FARFEL_SEED", 1);
+    let tally = Mutex::new(Tally {
+        counts: BTreeMap::new(),
+        faults: Vec::new(),
+    });
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let from = next.fetch_add(TOGETHER, std::sync::atomic::Ordering::Relaxed);
+                    if from >= count || tally.lock().unwrap().faults.len() >= 2 {
+                        break;
+                    }
+                    let numbers = from..count.min(from + TOGETHER);
+                    let cases: Vec<Case> = numbers.map(|n| Case::new(seed, n, kind)).collect();
+                    bundle(&cases, kind, &tally);
+                }
+            });
+        }
+    });
+    let tally = tally.into_inner().unwrap();
+    let faults = tally.faults.join("\n\n");
+    assert!(tally.faults.is_empty(), "{:#?}\n{faults}", tally.counts);
+    let compared = tally.counts.get("compared").copied().unwrap_or(0);
+    assert!(compared * 2 > count, "{:#?}", tally.counts);
+    if count > 1000 {
+        let counts = format!("{:#?}\n", tally.counts);
+        std::fs::write(compiled_counts(kind), counts).unwrap();
+    }
+}
+
+/// Where a long run leaves its numbers.
+fn compiled_counts(kind: Kind) -> std::path::PathBuf {
+    let name = format!("generated-{}-{}.txt", kind.real, kind.aliases);
+    farfel_tests::shared_target().with_file_name(name)
+}
+
+const DOUBLE: Kind = Kind {
+    real: false,
+    reverse: false,
+    aliases: false,
+};
+
+fn cases(default: u64) -> usize {
+    setting("FARFEL_CASES", default) as usize
+}
+
+#[test]
+fn double_precision() {
+    many(cases(100), DOUBLE);
+}
+
+#[test]
+fn implicit_real() {
+    many(
+        cases(50),
+        Kind {
+            real: true,
+            ..DOUBLE
+        },
+    );
+}
+
+#[test]
+fn closure_variables_as_arguments() {
+    many(
+        cases(50),
+        Kind {
+            aliases: true,
+            ..DOUBLE
+        },
+    );
+}
+
+/// A gradient by one variable is a tangent by it.
+#[test]
+fn reverse_mode_is_forward_mode() {
+    let seed = setting("FARFEL_SEED", 1);
+    let kind = Kind {
+        reverse: true,
+        ..DOUBLE
+    };
+    let mut blocks = 0;
+    for number in 0..cases(150) {
+        let case = Case::new(seed, number, kind);
+        let text = case.program();
+        let forward = forward_only(&text);
+        blocks += text.matches("END ADR").count();
+        let tolerance = |a: &str, b: &str| {
+            let number = |t: &str| t.parse::<f64>().ok();
+            match (number(a), number(b)) {
+                (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs().max(1.0),
+                _ => a == b,
+            }
+        };
+        match (interpret(&text, kind), interpret(&forward, kind)) {
+            (Ok(a), Ok(b)) => {
+                let (a, b) = (format!("{a:?}"), format!("{b:?}"));
+                let separators = |c: char| "(), []".contains(c);
+                let same = a
+                    .split(separators)
+                    .eq_by_words(b.split(separators), tolerance);
+                assert!(same, "{a}\n{b}\n{text}");
+            }
+            (Err(a), Err(b)) if a == b => {}
+            (a, b) => panic!("{a:?}\n{b:?}\n{text}"),
+        }
+    }
+    assert!(blocks > 20);
+}
+
+/// Every `ADR(y) … END ADR(d = COTANGENT(x))` as `ADF(x) … END ADF(d = TANGENT(y))`.
+fn forward_only(text: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut open = Vec::new();
+    for i in 0..lines.len() {
+        let line = lines[i].trim().to_owned();
+        if let Some(y) = line.strip_prefix("ADR(").and_then(|l| l.strip_suffix(')')) {
+            open.push((i, y.to_owned()));
+        } else if let Some(rest) = line.strip_prefix("END ADR(")
+            && let Some((dest, x)) = rest.split_once(" = COTANGENT(")
+            && let Some((at, y)) = open.pop()
+        {
+            let x = x.trim_end_matches(')');
+            lines[at] = format!("      ADF({x})");
+            lines[i] = format!("      END ADF({dest} = TANGENT({y}))");
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Compares words one by one.
+trait Words<'a>: Iterator<Item = &'a str> + Sized {
+    fn eq_by_words(
+        self,
+        other: impl Iterator<Item = &'a str>,
+        same: impl Fn(&str, &str) -> bool,
+    ) -> bool {
+        let (a, b): (Vec<&str>, Vec<&str>) = (self.collect(), other.collect());
+        a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b))
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a str>> Words<'a> for I {}
+
+/// The text of one case, to look at: `FARFEL_CASE=n cargo test … -- --ignored show`.
+#[test]
+#[ignore = "shows a case"]
+fn show() {
+    let kind = Kind {
+        aliases: std::env::var("FARFEL_ALIASES").is_ok(),
+        ..DOUBLE
+    };
+    let number = setting("FARFEL_CASE", 0) as usize;
+    let text = Case::new(setting("FARFEL_SEED", 1), number, kind).program();
+    let fault = compiled::read(&text).err().unwrap_or_default();
+    panic!("{text}\n{fault}\n{:?}", interpret(&text, kind));
+}
