@@ -40,6 +40,7 @@ pub mod external;
 pub mod layout;
 pub mod locations;
 mod matrix;
+mod path;
 mod refuse;
 pub mod tangent;
 pub mod tapenade;

@@ -563,3 +563,54 @@ error: there is no rule `unknwon-procedure`; did you mean `unknown-procedure`?
 
 "#]]);
 }
+
+/// From the AD block down to a dummy procedure that nobody knows, and where it comes from.
+#[test]
+fn the_way_to_an_unknown_procedure_is_shown() {
+    let dir = sandbox();
+    let text = "\
+SUBROUTINE SLOPE(G, X, D)
+EXTERNAL G
+ADF(X)
+Y = OUTER(X, G)
+END ADF(D = TANGENT(Y))
+END
+FUNCTION OUTER(X, F)
+EXTERNAL F
+CALL INNER(F, X, Y)
+OUTER = Y*X
+END
+SUBROUTINE INNER(H, X, Y)
+EXTERNAL H
+Y = H(X)
+END
+";
+    write(dir.path(), "slope.ff", fixed(text));
+    farfel(dir.path())
+        .args(["check", "slope.ff"])
+        .assert()
+        .code(1)
+        .stderr_eq(str![[r#"
+error[F0304]: derivatives would go through the dummy procedure H
+  --> slope.ff:14:11
+   |
+ 1 |       SUBROUTINE SLOPE(G, X, D)
+   |                        - code outside of the program passes G
+ 2 |       EXTERNAL G
+ 3 |       ADF(X)
+   |       ------ for this AD block
+ 4 |       Y = OUTER(X, G)
+   |           ----------- OUTER is called here
+...
+ 9 |       CALL INNER(F, X, Y)
+   |       ------------------- INNER is called here
+...
+14 |       Y = H(X)
+   |           ^^^^
+   |
+   = help: pass a procedure whose text is part of the program, so that a copy can be made for it
+
+error: 1 error
+
+"#]]);
+}

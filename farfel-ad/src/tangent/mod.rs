@@ -52,7 +52,8 @@ pub fn differentiate(
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
     let graph = Below::of(program, [request.head.as_str()]);
-    let engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
+    let mut engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
+    engine.head = request.head.clone();
     engine.names.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
@@ -193,6 +194,8 @@ pub(crate) struct Engine<'a> {
     pub layout: &'a Layout,
     /// The AD block that asks for derivatives, if one does.
     pub block: Span,
+    /// Its subroutine; empty without one.
+    pub head: Name,
     pub dependence: Dependence,
     pub names: RefCell<Names>,
     pub warnings: RefCell<Vec<Diagnostic>>,
@@ -205,6 +208,7 @@ impl<'a> Engine<'a> {
             index: UnitIndex::of(program),
             layout,
             block,
+            head: Name::default(),
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,
             warnings: RefCell::new(Vec::new()),

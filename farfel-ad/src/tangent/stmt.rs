@@ -501,7 +501,11 @@ impl Gen<'_> {
             )
             .help(format!("add the source of {} to the project", s.name))
         };
-        self.errors.push(self.engine.asked_by(d));
+        let find = |name: &str| self.engine.find(name);
+        let d = self.engine.asked_by(d);
+        let own = &self.source.name;
+        let d = crate::path::with_path(d, &find, &self.engine.head, own, callee);
+        self.errors.push(d);
     }
 
     fn io(&mut self, io: &farfel_lang::ir::Io, node: usize) -> Block {

@@ -5,6 +5,7 @@ use super::input::Prepared;
 use super::output::called;
 use super::stack;
 use crate::calls::calls;
+use crate::path::with_path;
 use crate::{AdTool, Builtin};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, Severity, rules};
@@ -104,7 +105,10 @@ fn unknown_procedures(
                     Diagnostic::error(&rules::AD_UNKNOWN_PROCEDURE, s.span, text)
                         .help(format!("add the source of {} to the project", callee.name))
                 };
-                found.push(d.related(request.span, "for this AD block"));
+                let d = d.related(request.span, "for this AD block");
+                let find = |name: &str| p.unit(name);
+                let own = &u.name;
+                found.push(with_path(d, &find, &request.head, own, call.callee));
             }
         });
     }

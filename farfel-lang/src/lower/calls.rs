@@ -265,6 +265,91 @@ pub(super) fn check_calls(
     });
 }
 
+/// Checks the calls of a dummy procedure against the intrinsic function that it stands for,
+/// and that is passed at a place.
+pub(super) fn check_intrinsic(
+    unit: &Unit,
+    dummy: SymId,
+    name: &str,
+    passed: Span,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let Some(intrinsic) = Intrinsic::find(name) else {
+        return;
+    };
+    let symbol = &unit.symbols[dummy];
+    let mut found = Vec::new();
+    for_each_placed_call(&unit.body, &mut |callee, args, span, is_function| {
+        if callee != dummy {
+            return;
+        }
+        let types: Option<Vec<Type>> = args.iter().map(|a| type_of(unit, a)).collect();
+        let (least, most) = intrinsic.args;
+        let other = match (intrinsic.takes, &types) {
+            (Some(wanted), Some(types)) => args.iter().zip(types).find(|(_, t)| **t != wanted),
+            _ => None,
+        };
+        let result = types.as_ref().map(|t| intrinsic.result_type(t));
+        let fault = if !is_function {
+            (
+                span,
+                format!("{name} is a function, but {} is called", symbol.name),
+            )
+        } else if args.len() < usize::from(least) || args.len() > usize::from(most) {
+            (
+                span,
+                format!(
+                    "{name} does not take {} argument{}",
+                    args.len(),
+                    if args.len() == 1 { "" } else { "s" }
+                ),
+            )
+        } else if let (Some((a, given)), Some(wanted)) = (other, intrinsic.takes) {
+            (
+                a.span,
+                format!("this is {given}, but {name} wants {wanted} here"),
+            )
+        } else if let (Some(given), Some(ty)) = (result, symbol.ty)
+            && given != ty
+        {
+            (
+                span,
+                format!("{} is {ty} here, but {name} is {given}", symbol.name),
+            )
+        } else {
+            return;
+        };
+        found.push(fault);
+    });
+    for (span, message) in found {
+        let mut d = Diagnostic::error(&rules::ARGUMENT_MISMATCH, span, message);
+        if !passed.is_none() {
+            d = d.related(passed, format!("{name} is passed here"));
+        }
+        let same = |k: &Diagnostic| k.span == d.span && k.rule == d.rule;
+        if !diagnostics.iter().any(same) {
+            diagnostics.push(d);
+        }
+    }
+}
+
+/// Calls `f` with the procedure, the actual arguments and the place of every call, and with
+/// true for function references.
+fn for_each_placed_call<'a>(block: &'a [Stmt], f: &mut dyn FnMut(SymId, &'a [Expr], Span, bool)) {
+    walk_block(block, &mut |s| {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            f(*callee, args, s.span, false);
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, args) = &e.kind {
+                    f(*callee, args, e.span, true);
+                }
+            });
+        });
+    });
+}
+
 /// Does a block have AD blocks in it?
 pub(super) fn has_ad_blocks(block: &[Stmt]) -> bool {
     block.iter().any(|s| match &s.kind {

@@ -254,9 +254,12 @@ impl Outline<'_> {
         }
         let dummy = |s: SymId| carried.iter().find(|(c, _)| *c == s).map_or(s, |(_, d)| *d);
         let mut import = Import::new(unit);
-        // The bounds of arrays may depend on the scalars.
+        // Bounds and lengths may depend on the scalars.
         let mut scalars_first: Vec<SymId> = order.iter().map(|s| dummy(*s)).collect();
-        scalars_first.sort_by_key(|s| unit.symbols[*s].is_array());
+        scalars_first.sort_by_key(|s| {
+            let s = &unit.symbols[*s];
+            (s.is_array(), s.length.is_some())
+        });
         for s in scalars_first {
             import.add(&mut outlined, s, Place::Dummy);
         }

@@ -3,7 +3,7 @@
 //! After `specialize`, that is all of them that any call reaches. They stay until here so
 //! that every stage before shows the subprograms with the arguments the user gave them.
 
-use super::calls::{Constant, check_calls, for_each_call_mut, global};
+use super::calls::{Constant, check_calls, check_intrinsic, for_each_call_mut, global};
 use super::compact::Changed;
 use super::passed::Passed;
 use super::specialize::class_and_type;
@@ -11,6 +11,7 @@ use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;
 use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit};
+use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Adds the names of the units that it changes to `changed`.
@@ -29,11 +30,17 @@ pub(super) fn propagate(
     let index = UnitIndex::of(program);
     for unit in &program.units {
         for (position, dummy) in procedure_dummies(unit) {
-            if let Some(Constant::Global(name)) = constants.get(&(unit.name.clone(), position))
-                && let Some(target) = index.unit(program, name)
-            {
-                kinds.insert(name.clone(), class_and_type(target));
-                check_calls(unit, dummy, target, 0, diagnostics);
+            match constants.get(&(unit.name.clone(), position)) {
+                Some(Constant::Global(name)) => {
+                    if let Some(target) = index.unit(program, name) {
+                        kinds.insert(name.clone(), class_and_type(target));
+                        check_calls(unit, dummy, target, 0, diagnostics);
+                    }
+                }
+                Some(Constant::Intrinsic(name)) => {
+                    check_intrinsic(unit, dummy, name, Span::NONE, diagnostics);
+                }
+                _ => {}
             }
         }
     }

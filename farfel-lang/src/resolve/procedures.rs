@@ -241,6 +241,9 @@ fn apply(
                     .filter(|(_, (k, _))| callable(k))
                     .map(|(n, _)| n.as_str());
                 let help = match super::names::closest(&s.name, known) {
+                    _ if crate::intrinsics::Intrinsic::find(&s.name).is_some() => {
+                        format!("write INTRINSIC {0} for the intrinsic function", s.name)
+                    }
                     Some(k) => format!("did you mean {k}?"),
                     None => format!(
                         "define {0}, or write EXTERNAL {0} if a library provides it",

@@ -3,7 +3,7 @@
 use super::slots::Slot;
 use super::{Key, Specializer, class_and_type};
 use crate::ir::{Arg, Class, Expr, ExprKind, Name, Place, SymId, Symbol, Unit};
-use crate::lower::calls::{Constant, check_calls, for_each_call_mut, global};
+use crate::lower::calls::{Constant, check_calls, check_intrinsic, for_each_call_mut, global};
 use crate::lower::import::Import;
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -57,7 +57,12 @@ impl Specializer<'_> {
                 }
                 // Scalars first: the bounds of arrays may depend on them.
                 let mut pending: Vec<usize> = (0..slots.len()).collect();
-                pending.sort_by_key(|k| dummies[*k].is_some_and(|d| unit.symbols[d].is_array()));
+                pending.sort_by_key(|k| {
+                    dummies[*k].map(|d| {
+                        let s = &unit.symbols[d];
+                        (s.is_array(), s.length.is_some())
+                    })
+                });
                 for k in pending {
                     let Some(theirs) = dummies[k] else { continue };
                     if slots[k] == Slot::New {
@@ -81,6 +86,8 @@ impl Specializer<'_> {
             let id = procedure.symbol(copy, known.map(class_and_type), (dummy, &seen));
             if let Some(unit) = known {
                 check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
+            } else if let Constant::Intrinsic(name) = procedure {
+                check_intrinsic(copy, dummy, name, span, self.diagnostics);
             }
             copy.undeclare(dummy);
             substitutes.insert(
@@ -148,17 +155,16 @@ impl Specializer<'_> {
         *procedure = procedure_like(copy, name, *procedure);
     }
 
-    /// For a copy of a lifted subprogram: the procedure among those bound that holds that
-    /// subprogram itself. So would then the one of the next round, and the one after it.
-    pub(super) fn holds_itself(&self, key: &Key) -> Option<Name> {
+    /// For a copy of a lifted subprogram: where a procedure is bound that holds that subprogram
+    /// itself. So would then the one of the next round, and the one after it.
+    pub(super) fn holds_itself(&self, key: &Key) -> Option<usize> {
         let own = self.origin(&key.0);
         if !self.families.is_member(&own) {
             return None;
         }
-        let mut bound = key.1.iter().flatten();
-        bound.find_map(|(procedure, _)| match procedure {
-            Constant::Global(name) if self.held(name).contains(&own) => Some(name.clone()),
-            _ => None,
+        key.1.iter().position(|bound| match bound {
+            Some((Constant::Global(name), _)) => self.held(name).contains(&own),
+            _ => false,
         })
     }
 

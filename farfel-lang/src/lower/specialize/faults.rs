@@ -141,25 +141,46 @@ impl Specializer<'_> {
             .retain(|_| left.next() != Some((true, false)));
     }
 
-    /// A procedure would have to hold itself, and that one itself again, without end.
-    pub(super) fn grows(&mut self, target: &Name, within: &Name, used: &Use) {
+    /// A procedure would have to hold itself, and that one itself again, without end. `at` is
+    /// the position of the dummy procedure that it is to be bound to.
+    pub(super) fn grows(&mut self, key: &Key, at: usize, used: &Use) {
+        /// So many calls show how the recursion goes round.
+        const SHOWN: usize = 4;
         if any_errors(self.diagnostics) {
             return;
         }
-        let target = self.origin(target);
-        let span = self.find(&target).map_or(Span::NONE, |u| u.name_span);
-        self.diagnostics.push(
-            Diagnostic::error(
-                &rules::ENDLESS_SPECIALIZATION,
-                used.span,
-                format!("here {target} takes along {within}, which takes {target} along itself"),
-            )
-            .label("each call would need another copy")
-            .related(span, "what each round nests in the one before")
-            .help(
-                "pass data on instead of a procedure, so that the recursion does not nest closures",
+        let Some(unit) = self.find(&key.0) else {
+            return;
+        };
+        let dummy = unit.args.get(at).and_then(|a| a.sym());
+        let dummy = dummy.map_or("", |s| unit.symbols[s].name.as_str());
+        let target = self.origin(&key.0);
+        let mut fault = Diagnostic::error(
+            &rules::ENDLESS_SPECIALIZATION,
+            used.span,
+            format!(
+                "{target} takes the procedure {dummy} from its surroundings, and {dummy} can be \
+                 {target} itself, from an earlier round of the recursion"
             ),
-        );
+        )
+        .label("each round would need another copy")
+        .related(unit.name_span, "what is nested in itself")
+        .help(format!(
+            "let {target} use data instead of {dummy}: without a procedure in it, one copy does \
+             for all rounds"
+        ));
+        let mut at = &used.unit;
+        for _ in 0..SHOWN {
+            let Some(copy) = self.place_made.get(at).and_then(|i| self.made.get(*i)) else {
+                break;
+            };
+            let Some(first) = copy.uses.first() else {
+                break;
+            };
+            fault = fault.related(first.span, format!("{at} is the copy for this"));
+            at = &first.unit;
+        }
+        self.diagnostics.push(fault);
     }
 
     /// There are as many copies of a subprogram as there may be.

@@ -140,10 +140,31 @@ impl<'p> Checker<'_, 'p> {
             } else {
                 ("data", "a procedure")
             };
-            self.error(mismatch(
+            let d = mismatch(
                 &rules::ARGUMENT_MISMATCH,
                 format!("this is {has}, but {} wants {wants} here", callee.name),
-            ));
+            );
+            // Three kinds of name that look like a procedure's and are none.
+            let named = match actual.kind {
+                ExprKind::Var(v) if !procedure => Some(&unit.symbols[v]),
+                _ => None,
+            };
+            let help = named.and_then(|s| match (&s.class, &s.place) {
+                (Class::StatementFunction(..), _) => Some(format!(
+                    "a statement function cannot be passed; make {} a nested FUNCTION",
+                    s.name
+                )),
+                (_, Place::Result) => Some(format!(
+                    "inside of {0} its name means the result; FUNCTION {0}(...) RESULT(R) gives \
+                     that another name",
+                    unit.name
+                )),
+                _ => None,
+            });
+            self.error(match help {
+                Some(help) => d.help(help),
+                None => d,
+            });
             return;
         }
         if procedure
