@@ -36,6 +36,8 @@ pub struct Lints {
     quiet: Vec<FileId>,
     /// What comments say for single units; those of inner units come later.
     exceptions: Vec<Exception>,
+    /// Bytes of a default REAL, where that is not 4.
+    real: Option<u8>,
 }
 
 /// What a comment says.
@@ -66,6 +68,20 @@ impl Lints {
             set: STRICT.map(|r| (r, Level::Deny)).to_vec(),
             ..Lints::default()
         }
+    }
+
+    /// Warnings of storage count a default REAL as so many bytes.
+    #[must_use]
+    pub fn with_real(self, bytes: u8) -> Self {
+        Lints {
+            real: Some(bytes),
+            ..self
+        }
+    }
+
+    /// The bytes of a default REAL.
+    pub(crate) fn real(&self) -> u8 {
+        self.real.unwrap_or(4)
     }
 
     /// Sets the level of a warning, by name or code. `all` stands for all of them,

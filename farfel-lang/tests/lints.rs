@@ -146,3 +146,22 @@ fn allowed_by_default() {
     let old = ["5", "6", "9", "10", "11", "12"];
     assert_eq!(named("obsolescent"), old);
 }
+
+/// With `real-kind = 8` a REAL takes eight bytes: what lies where is counted so.
+#[test]
+fn storage_is_counted_with_the_size_of_real() {
+    let text = "      COMMON /C/ I, X\n      X = I\n      END\n";
+    let of = |lints: &Lints| {
+        let mut sources = Sources::new();
+        let file = sources.add("a.f", text);
+        let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+        let found = resolve_with(&mut program, lints);
+        let messages = found.iter().map(|d| d.message.clone());
+        messages.collect::<Vec<_>>()
+    };
+    assert_eq!(of(&Lints::default()), Vec::<String>::new());
+    assert_eq!(
+        of(&Lints::default().with_real(8)),
+        ["X in COMMON /C/ comes after 4 bytes that are not used"]
+    );
+}

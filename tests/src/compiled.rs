@@ -28,7 +28,7 @@ impl Read {
     }
 }
 
-/// Reads fixed-form text and resolves its names.
+/// Reads text and resolves its names.
 ///
 /// # Errors
 ///

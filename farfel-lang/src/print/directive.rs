@@ -45,7 +45,10 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
         text = single_blanks(&text, false).into();
         // Such marks are left from where others have broken it.
         if !conditional {
-            let words: Vec<&str> = text.split(' ').filter(|w| *w != "&").collect();
+            let mut last = ' ';
+            let mut once = text.into_owned();
+            once.retain(|c| std::mem::replace(&mut last, c) != '&' || c != '&');
+            let words: Vec<&str> = once.split(' ').filter(|w| *w != "&").collect();
             text = words.join(" ").into();
         }
     }
@@ -91,6 +94,10 @@ fn end_of_line(text: &str, form: Form, room: usize) -> usize {
     match places.find(|at| *at > 0 && !wrong(&head[..=*at])) {
         Some(at) => at + 1,
         None if wrong(head) => room - 1,
+        // On a line of its own it would be such a mark.
+        None if text[room..].starts_with('&') => {
+            head.char_indices().last().map_or(room, |(at, _)| at.max(1))
+        }
         None => room,
     }
 }

@@ -55,7 +55,9 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     // A name that is not known would only make more faults where it is used.
     habits::warn(program, &faulty, &lints, &mut diagnostics);
     habits::recursion(program, &targets, &mut diagnostics);
-    diagnostics.extend(crate::storage::check(program, &|i| !faulty.contains(&i)));
+    diagnostics.extend(crate::storage::check(program, lints.real(), &|i| {
+        !faulty.contains(&i)
+    }));
     // Where something is wrong, that is enough.
     let wrong: HashSet<Span> = diagnostics
         .iter()

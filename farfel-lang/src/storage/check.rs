@@ -9,8 +9,9 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, Program, Unit, UnitKind};
 
 /// Reports what is wrong with constants, with COMMON and EQUIVALENCE, and with initial
-/// values. `usable` says of top-level units, by position, whether their names are in order.
-pub fn check(program: &Program, usable: &dyn Fn(usize) -> bool) -> Vec<Diagnostic> {
+/// values, with a default REAL of `real` bytes. `usable` says of top-level units, by position,
+/// whether their names are in order.
+pub fn check(program: &Program, real: u8, usable: &dyn Fn(usize) -> bool) -> Vec<Diagnostic> {
     let mut checker = Checker {
         layout: Layout::default(),
         units: Vec::new(),
@@ -19,7 +20,7 @@ pub fn check(program: &Program, usable: &dyn Fn(usize) -> bool) -> Vec<Diagnosti
     };
     for (i, unit) in program.units.iter().enumerate() {
         if usable(i) {
-            checker.unit(&Constants::of(unit), unit);
+            checker.unit(&Constants::of(unit).with_real(real), unit);
         }
     }
     shapes::check(&checker.layout, &checker.units, &mut checker.diagnostics);

@@ -321,6 +321,10 @@ impl Line<'_> {
             match self.at(at) {
                 b',' => text.push_str(", "),
                 CHAR => {
+                    // Side by side they would be one constant with a quote in it.
+                    if at > from && self.at(at - 1) == CHAR {
+                        text.push_str(", ");
+                    }
                     text.push('\'');
                     text.push_str(&self.st.string_value(at).replace('\'', "''"));
                     text.push('\'');

@@ -40,7 +40,7 @@ pub fn comparable(code: &str) -> String {
         out.push_str(&line);
         out.push('\n');
     }
-    out
+    with_labels_in_order(&out)
 }
 
 /// The instructions of a program that do more than move values, sorted, without the
@@ -201,6 +201,7 @@ fn format_meaning(format: &str) -> String {
         if c.eq_ignore_ascii_case(&'h') && !count.is_empty() {
             let length = count.parse().unwrap_or(0);
             count.clear();
+            apart(&mut out);
             out.push_str(&format!(
                 "{:?}",
                 rest.by_ref().take(length).collect::<String>()
@@ -234,12 +235,58 @@ fn format_meaning(format: &str) -> String {
                     text.push(c);
                 }
             }
+            apart(&mut out);
             out.push_str(&format!("{text:?}"));
             continue;
         }
         out.push(c.to_ascii_uppercase());
     }
     out.push_str(&count);
+    out
+}
+
+/// A comma between two texts, where there may be none.
+fn apart(out: &mut String) {
+    if out.ends_with('"') {
+        out.push(',');
+    }
+}
+
+/// The code with its labels numbered in the order in which they are named first: one that
+/// nobody needs would change the numbers of all after it. Of several at one place one is left.
+fn with_labels_in_order(code: &str) -> String {
+    let mut same: HashMap<&str, &str> = HashMap::new();
+    let mut first: Option<&str> = None;
+    let mut kept = String::with_capacity(code.len());
+    for line in code.lines().filter(|l| *l != "\tnop") {
+        let label = line.strip_prefix(".L").and_then(|l| l.strip_suffix(':'));
+        match (label, first) {
+            (Some(label), Some(first)) => {
+                same.insert(label, first);
+                continue;
+            }
+            (label, _) => first = label,
+        }
+        kept.push_str(line);
+        kept.push('\n');
+    }
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut out = String::with_capacity(code.len());
+    let mut rest = kept.as_str();
+    while let Some(at) = rest.find(".L") {
+        let (before, label) = rest.split_at(at + 2);
+        out.push_str(before);
+        let end = label.find(|c: char| !c.is_ascii_digit());
+        let (number, after) = label.split_at(end.unwrap_or(label.len()));
+        if !number.is_empty() {
+            let next = numbers.len();
+            let number = same.get(number).unwrap_or(&number);
+            let number = numbers.entry(number).or_insert(next);
+            out.push_str(&number.to_string());
+        }
+        rest = after;
+    }
+    out.push_str(rest);
     out
 }
 
@@ -253,11 +300,21 @@ mod tests {
             ("(1x, f9.4)", "(1X,F9.4)"),
             ("(4H a B,'It''s')", "(' a B', 'It''s')"),
             ("(\\\"a b\\\")", "(3Ha b)"),
+            ("('a' 'b' 1Hc)", "('a','b','c')"),
         ] {
             assert_eq!(format_meaning(a), format_meaning(b));
         }
         assert_ne!(format_meaning("('a b')"), format_meaning("('ab')"));
         assert_ne!(format_meaning("(F9.4)"), format_meaning("(F9.3)"));
+    }
+
+    #[test]
+    fn numbers_of_labels_may_differ() {
+        let code = |a, b| format!("\tjg\t.L{a}\n\tjs\t.L{b}\n.L{a}:\n.LFB0:\n");
+        assert_eq!(comparable(&code(1, 2)), comparable(&code(4, 3)));
+        assert_ne!(comparable(&code(1, 2)), comparable(&code(1, 1)));
+        let two = "\tjg\t.L1\n\tjs\t.L2\n.L1:\n.L2:\n.LFB0:\n";
+        assert_eq!(comparable(two), "\tjg\t.L0\n\tjs\t.L0\n.L0:\n");
     }
 
     #[test]

@@ -234,6 +234,7 @@ fn shared_terminal() {
 fn formats() {
     table(
         &[
+            ("('A' 'B',\"C\"'D')", "('A', 'B', 'C', 'D')"),
             (
                 "(1X,'IT''S',3Habc,I5/(F10.3))",
                 "(1X, 'IT''S', 3Habc, I5/(F10.3))",
