@@ -40,8 +40,8 @@ pub(crate) struct Read {
     pub written: Vec<Written>,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
-    /// What must stay callable where settings do not say it. `None` where all may, for there are
-    /// no libraries.
+    /// What must stay callable where settings do not say it; `None` for all that can be, if these
+    /// are single files, and no libraries.
     pub exports: Option<Vec<String>>,
     /// How many copies of one subprogram there may be, if the settings say it.
     pub most_copies: Option<usize>,
@@ -110,7 +110,16 @@ pub(crate) fn read(
     read.written.retain(|w| own.contains(&w.name));
     let mut units = read.program.units.iter();
     let is_library = !units.any(|u| u.kind == UnitKind::Program);
-    read.exports = (is_library && !config.libraries.is_empty()).then(|| exports(&read.written));
+    let written = &read.written;
+    read.exports = match goal {
+        Goal::Library => Some(callable(written)),
+        // Where nothing can be called from outside, all is of interest.
+        _ if is_library && !config.libraries.is_empty() => Some(match callable(written) {
+            none if none.is_empty() => written.iter().map(|w| w.name.to_string()).collect(),
+            some => some,
+        }),
+        _ => None,
+    };
     Ok(read)
 }
 
@@ -170,11 +179,10 @@ pub(crate) fn resolve(
     })
 }
 
-/// What is kept for callers from outside where settings do not say it: all that can be called from
-/// there; where nothing can, everything.
-fn exports(written: &[Written]) -> Vec<String> {
-    let all = written.iter().all(|w| w.takes_procedures);
-    let kept = written.iter().filter(|w| all || !w.takes_procedures);
+/// What can be called from outside, unless settings say otherwise. What takes procedures is
+/// compiled where those are known: in the packages that use this one.
+fn callable(written: &[Written]) -> Vec<String> {
+    let kept = written.iter().filter(|w| !w.takes_procedures);
     kept.map(|w| w.name.to_string()).collect()
 }
 
@@ -252,8 +260,11 @@ pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Er
 }
 
 /// Says which copies a program needs, and why.
-pub(crate) fn explain(read: Read) -> Result<(Copies, Report), Error> {
-    let options = read.options(None);
+pub(crate) fn explain(
+    read: Read,
+    exports: Option<&[String]>,
+) -> Result<(Copies, Report), Error> {
+    let options = read.options(exports);
     let (explanation, said) = farfel_lang::lower::explain(read.program, &options);
     let mut diagnostics = read.report.diagnostics;
     diagnostics.extend(said);
