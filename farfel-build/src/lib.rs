@@ -365,7 +365,9 @@ pub fn explain_copies(
     files: Option<&[PathBuf]>,
     config: &Config,
 ) -> Result<(copies::Copies, Report), Error> {
-    pipeline::explain(read(files, config)?)
+    let read = read(files, config)?;
+    let is_library = !has_main(&read.program);
+    pipeline::explain(read, config.exports.as_deref().filter(|_| is_library))
 }
 
 /// The steps of a build, of files or, without them, of the project. The notes have the
@@ -406,6 +408,10 @@ fn staged(
     config: &Config,
 ) -> Result<(Staged, Vec<pipeline::Written>), Error> {
     let mut read = read(files, config)?;
+    // There is something to see also where nothing is compiled yet.
+    if read.exports.as_ref().is_some_and(Vec::is_empty) {
+        read.exports = Some(read.written.iter().map(|w| w.name.to_string()).collect());
+    }
     let is_library = !has_main(&read.program);
     let exports = config.exports.as_deref().filter(|_| is_library);
     let written = std::mem::take(&mut read.written);

@@ -40,8 +40,8 @@ pub(crate) struct Read {
     pub written: Vec<Written>,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
-    /// What must stay callable where settings do not say it. `None` where all may, for there are
-    /// no libraries.
+    /// What must stay callable where settings do not say it; `None` for all that can be, if these
+    /// are single files, and no libraries.
     pub exports: Option<Vec<String>>,
     /// How many copies of one subprogram there may be, if the settings say it.
     pub most_copies: Option<usize>,
@@ -85,8 +85,8 @@ pub(crate) fn read(
     if goal != Goal::Program {
         program.units.retain(|u| {
             let of = || sources.get(u.span.file).map(|f| &f.name);
-            let main = u.kind == UnitKind::Program
-                && (goal == Goal::Library || of() != first.as_ref());
+            let main =
+                u.kind == UnitKind::Program && (goal == Goal::Library || of() != first.as_ref());
             if main {
                 left_out.push(u.name.clone());
             }
@@ -129,7 +129,15 @@ pub(crate) fn read(
         })
         .collect();
     let is_library = !program.units.iter().any(|u| u.kind == UnitKind::Program);
-    let exports = (is_library && !config.libraries.is_empty()).then(|| exports(&written));
+    let exports = match goal {
+        Goal::Library => Some(callable(&written)),
+        // Where nothing can be called from outside, all is of interest.
+        _ if is_library && !config.libraries.is_empty() => Some(match callable(&written) {
+            none if none.is_empty() => written.iter().map(|w| w.name.to_string()).collect(),
+            some => some,
+        }),
+        _ => None,
+    };
     Ok(Read {
         program,
         lints,
@@ -141,11 +149,10 @@ pub(crate) fn read(
     })
 }
 
-/// What is kept for callers from outside where settings do not say it: all that can be called from
-/// there; where nothing can, everything.
-fn exports(written: &[Written]) -> Vec<String> {
-    let all = written.iter().all(|w| w.takes_procedures);
-    let kept = written.iter().filter(|w| all || !w.takes_procedures);
+/// What can be called from outside, unless settings say otherwise. What takes procedures is
+/// compiled where those are known: in the packages that use this one.
+fn callable(written: &[Written]) -> Vec<String> {
+    let kept = written.iter().filter(|w| !w.takes_procedures);
     kept.map(|w| w.name.to_string()).collect()
 }
 
@@ -223,8 +230,11 @@ pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Er
 }
 
 /// Says which copies a program needs, and why.
-pub(crate) fn explain(read: Read) -> Result<(Copies, Report), Error> {
-    let options = read.options(None);
+pub(crate) fn explain(
+    read: Read,
+    exports: Option<&[String]>,
+) -> Result<(Copies, Report), Error> {
+    let options = read.options(exports);
     let (explanation, said) = farfel_lang::lower::explain(read.program, &options);
     let mut diagnostics = read.report.diagnostics;
     diagnostics.extend(said);

@@ -112,14 +112,15 @@ impl Project {
         Ok(self.programs.iter().filter(chosen).collect())
     }
 
-    /// The sources of the program, if there is one only.
+    /// The sources of the program, if there is one only; `None` for a library.
     ///
     /// # Errors
     ///
-    /// There are several, or none.
-    pub fn only_program(&self) -> Result<Vec<PathBuf>> {
-        match self.chosen(&[])?.as_slice() {
-            [only] => Ok(only.files.clone()),
+    /// There are several.
+    pub fn only_program(&self) -> Result<Option<Vec<PathBuf>>> {
+        match self.programs.as_slice() {
+            [] => Ok(None),
+            [only] => Ok(Some(only.files.clone())),
             _ => Err(Error::fault(format!(
                 "this project has several programs: {}",
                 self.names()
@@ -234,6 +235,12 @@ pub fn run(
 /// The sources have faults.
 pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Result {
     let config = project.config(false, Some(lints))?;
+    if project.programs.is_empty() {
+        let report = farfel_build::check_project(&config)?;
+        files::show_warnings(&report, shell);
+        shell.status("Checked", &config.name);
+        return Ok(());
+    }
     for program in project.chosen(&[])? {
         let report = farfel_build::check_main(&program.files, &config)?;
         files::show_warnings(&report, shell);

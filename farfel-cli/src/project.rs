@@ -138,7 +138,7 @@ pub fn program_or_package(project: &OneProject) -> Result<(Option<Vec<PathBuf>>,
     match Project::in_directory(&dir)? {
         Some(found) => {
             let files = found.only_program()?;
-            Ok((Some(files), found.config))
+            Ok((files, found.config))
         }
         None => Ok((None, config(project)?)),
     }

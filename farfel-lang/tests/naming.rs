@@ -196,3 +196,108 @@ fn small_programs_are_counted_through() {
     let ten = suffixes(&one(8));
     assert!(ten.contains(&"AAA_ADF9_G9AAA".to_owned()), "{ten:?}");
 }
+
+/// What would clash in an object: units, their ENTRY points and COMMON blocks. With all other
+/// names, which nothing new should get either.
+fn outward(
+    program: &farfel_lang::ir::Program,
+) -> (Vec<String>, BTreeSet<String>, BTreeSet<String>) {
+    use farfel_lang::ir::{Place, StmtKind};
+    let (mut units, mut blocks, mut all) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    for unit in &program.units {
+        units.push(unit.name.to_string());
+        for s in &unit.body {
+            if let StmtKind::Entry(e) = &s.kind {
+                units.push(unit.symbols[e.name].name.to_string());
+            }
+        }
+        for (_, s) in unit.symbols.iter() {
+            all.insert(s.name.to_string());
+            if let Place::Common(block) = &s.place {
+                blocks.insert(block.to_string());
+            }
+        }
+    }
+    (units, blocks, all)
+}
+
+/// Whatever names lowering makes of the test programs, the user may have had them before: as
+/// subprograms, as ENTRY points, as COMMON blocks, as variables.
+#[test]
+fn every_generated_name_may_be_the_users() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs");
+    let mut tried = 0;
+    for path in std::fs::read_dir(folder).unwrap() {
+        let source = std::fs::read_to_string(path.unwrap().path()).unwrap();
+        let Some(plain) = common::try_lowered(&source, Stage::Stage) else {
+            continue;
+        };
+        // What is added below is in fixed form.
+        let fixed = format!("{source}\n      SUBROUTINE QQ\n     &0\n      END\n");
+        if common::try_lowered(&fixed, Stage::Stage).is_none() {
+            continue;
+        }
+        let (units, blocks, _) = outward(&plain.program);
+        let words: BTreeSet<&str> = source
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$')
+            .collect();
+        let derivatives = plain.requests.iter().map(|r| r.derivative.to_string());
+        let generated: BTreeSet<String> = units
+            .into_iter()
+            .chain(blocks)
+            .chain(derivatives)
+            .filter(|n| !words.contains(n.as_str()) && !n.is_empty())
+            .collect();
+        for (i, form) in ["subroutine", "entry", "block", "variable"]
+            .iter()
+            .enumerate()
+        {
+            let mut theirs = source.clone();
+            let mut calls = String::new();
+            for (k, name) in generated.iter().enumerate() {
+                theirs += &match *form {
+                    "subroutine" => format!("\n      SUBROUTINE\n     &{name}\n      END\n"),
+                    "entry" => {
+                        format!("\n      SUBROUTINE QQ{k}\n      ENTRY\n     &{name}\n      END\n")
+                    }
+                    "block" => format!(
+                        "\n      SUBROUTINE QQ{k}\n      COMMON /\n     &{name}/ Q\n      Q = 1\n      END\n"
+                    ),
+                    _ => format!(
+                        "\n      SUBROUTINE QQ{k}\n      CALL RR(\n     &{name})\n      END\n"
+                    ),
+                };
+                let called = if i == 0 {
+                    name.clone()
+                } else {
+                    format!("QQ{k}")
+                };
+                calls += &format!("      CALL\n     &{called}\n");
+            }
+            // The main program calls all, so that nothing of it is dropped.
+            let Some(end) = theirs.find("\n      END\n") else {
+                continue;
+            };
+            theirs.insert_str(end + 1, &calls);
+            theirs += "\n      SUBROUTINE RR(X)\n      END\n";
+            let lowered = common::try_lowered(&theirs, Stage::Stage)
+                .unwrap_or_else(|| panic!("as {form}: {generated:?}"));
+            let (units, blocks, all) = outward(&lowered.program);
+            let names: BTreeSet<&String> = units.iter().collect();
+            assert_eq!(names.len(), units.len(), "as {form}: {units:?}");
+            let both: Vec<_> = blocks.iter().filter(|b| names.contains(b)).collect();
+            assert!(both.is_empty(), "as {form}: {both:?}");
+            assert!(units.iter().all(|n| n.len() <= 63), "{units:?}");
+            // The user's are as they were.
+            let kept = |n: &String| match *form {
+                "block" => blocks.contains(n),
+                "variable" => all.contains(n) && !units.contains(n) && !blocks.contains(n),
+                _ => units.contains(n),
+            };
+            let lost: Vec<_> = generated.iter().filter(|n| !kept(n)).collect();
+            assert!(lost.is_empty(), "as {form}: {lost:?}");
+            tried += generated.len();
+        }
+    }
+    assert!(tried > 500, "only {tried}");
+}

@@ -7,7 +7,7 @@ use farfel_lang::ir::Program;
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
-use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources, Span};
 use std::fmt::Write;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Read {
     }
 }
 
-/// Reads fixed-form text and resolves its names.
+/// Reads text and resolves its names.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ impl Read {
 pub fn read(text: &str) -> Result<Read, String> {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", text);
-    let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
+    let parsed = parse(&mut sources, file, None, &mut NoIncludes);
     let mut program = parsed.program;
     errors(&parsed.diagnostics, &sources)?;
     errors(&resolve(&mut program), &sources)?;

@@ -268,14 +268,27 @@ fn control_flow() {
     );
 }
 
+/// The Farfel files of a folder.
+fn files(folder: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(repository().join(folder)).unwrap();
+    let paths = entries.map(|e| e.unwrap().path());
+    paths
+        .filter(|p| p.extension().is_some_and(|e| e == "ff"))
+        .collect()
+}
+
 #[test]
 fn programs_that_check_themselves() {
+    let text = |path: &std::path::PathBuf| std::fs::read_to_string(path).unwrap();
+    let library: String = files("gallery/lib").iter().map(text).collect();
+    let alone = files("tests/programs").into_iter().map(|p| (text(&p), p));
+    let with_library = files("gallery")
+        .into_iter()
+        .map(|p| (text(&p) + &library, p));
     let mut faults = Vec::new();
-    let files = std::fs::read_dir(repository().join("tests/programs")).unwrap();
     let mut count = 0;
-    for file in files {
-        let path = file.unwrap().path();
-        match interpret(&std::fs::read_to_string(&path).unwrap()) {
+    for (text, path) in alone.chain(with_library) {
+        match interpret(&text) {
             Ok(_) => count += 1,
             // Formats and files are beyond it.
             Err(e) if e.contains("not interpreted") => {}

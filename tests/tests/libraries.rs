@@ -221,6 +221,13 @@ fn libraries_are_called_and_differentiated_from_other_packages() {
     );
     assert_eq!(run(), format!("{expected}21 200 7\n"));
 
+    let again = farfel(&app).args(["build", "-v"]).assert().success();
+    let text = stderr(&again);
+    assert!(
+        !text.contains("Dirty") && !text.contains("Compiling"),
+        "{text}"
+    );
+
     // Commands that do not build find the libraries, too.
     let expanded = farfel(&app).arg("expand").assert().success();
     let text = stdout(&expanded);
@@ -234,6 +241,18 @@ fn libraries_are_called_and_differentiated_from_other_packages() {
     let text = stderr(&faulty);
     let place = "--> solvers-0.1.0/fortran/all.ff:9:14";
     assert!(text.contains(place), "{text}");
+}
+
+/// A subprogram that takes procedures is compiled where it is used, and nowhere else.
+#[test]
+fn a_library_may_have_nothing_but_what_takes_procedures() {
+    let dir = sandbox();
+    let slope = "FUNCTION SLOPE(F, X)\nEXTERNAL F\nADF(X)\nY = F(X)\n\
+                 END ADF(SLOPE = TANGENT(Y))\nEND\n";
+    library(dir.path(), "general", "0.1.0", "general", "", &fixed(slope));
+    let project = dir.path().join("general-0.1.0");
+    let built = farfel(&project).args(["build", "-q"]).assert().success();
+    assert_eq!(stderr(&built), "");
 }
 
 #[test]

@@ -633,3 +633,37 @@ Not copied for
         .assert()
         .code(2);
 }
+
+/// In a project, what is exported decides what is needed.
+#[test]
+fn copies_of_a_project_are_explained() {
+    let text = "\
+SUBROUTINE ONE(Y)
+EXTERNAL G, H
+Y = APPLY(G, 1.0) + APPLY(H, 1.0)
+END
+SUBROUTINE TWO(Y)
+Y = 2
+END
+FUNCTION APPLY(F, X)
+EXTERNAL F
+APPLY = F(X)
+END
+FUNCTION G(X)
+G = X
+END
+FUNCTION H(X)
+H = X
+END
+";
+    let count = |settings: &str| {
+        let dir = sandbox();
+        package(dir.path(), &[("src/lib.ff", text)], settings);
+        let run = farfel(dir.path()).args(["expand", "--explain"]).assert();
+        let text = stdout(&run.success());
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(count(""), "2 copies of 1 subprogram");
+    let settings = "[package.metadata.farfel]\nexports = [\"two\"]\n";
+    assert_eq!(count(settings), "No copies");
+}

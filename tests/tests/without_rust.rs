@@ -154,7 +154,18 @@ fn several_programs_and_libraries_by_their_paths() {
         "error: the dependency `calc` has no `path`, and only cargo knows where others are\n\
          help: a project without Rust uses libraries in directories: `path = \"…\"`\n",
     );
-    // Without a main program and without Rust there is nothing to build.
+    // Without a main program and without Rust there is nothing to build; a library is checked.
+    command(&calc).arg("check").assert().success();
+    let text = stdout(&command(&calc).arg("graph").assert().success());
+    assert!(text.contains("SLOPE"), "{text}");
+    let test = "PROGRAM T\nEXTERNAL F\nIF (SLOPE(F, 1.0) .NE. 2) STOP 1\nEND\n\
+                FUNCTION F(X)\nF = X\nEND\n";
+    add(&calc, "tests/slope.ff", test);
+    command(&calc)
+        .arg("test")
+        .assert()
+        .success()
+        .stdout_eq("test slope ... ok\n\ntest result: ok. 1 passed; 0 failed\n");
     command(&calc).arg("build").assert().code(1).stderr_eq(
         "error: no source of `calc` has a main program, and there is no Rust either\n\
          help: write a PROGRAM, or add Rust with `farfel init` and a `src/lib.rs`\n",

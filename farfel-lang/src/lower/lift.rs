@@ -57,7 +57,7 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
     let alone: Vec<bool> = order.iter().map(|n| forest.stands_alone(*n)).collect();
     let mut families = forest.families();
     for (node, captured) in forest.nodes.iter().zip(&captured) {
-        if !captured.is_empty() {
+        if node.parent.is_some() {
             families.set_captured(node.name.clone(), captured.len());
         }
     }

@@ -3,9 +3,10 @@
 //! The passes, in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `entries` takes nested
-//!    subprograms with ENTRY points apart, and `redeclared` and `tied` settle which names of the
-//!    surroundings' storage go through COMMON.
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `formulas` makes functions of
+//!    statement functions that call such ones, `entries` takes nested subprograms with ENTRY
+//!    points apart, and `redeclared` and `tied` settle which names of the surroundings' storage
+//!    go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
@@ -26,6 +27,7 @@ mod copies;
 mod elements;
 mod entries;
 mod explain;
+mod formulas;
 mod import;
 mod lift;
 mod naming;
@@ -130,6 +132,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         match pass {
             Stage::Parse => {}
             Stage::Lift => {
+                formulas::to_functions(program);
                 entries::split(program, diagnostics);
                 redeclared::settle(program, diagnostics);
                 tied::share(program, diagnostics);

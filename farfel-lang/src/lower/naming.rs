@@ -82,9 +82,21 @@ impl Families {
         self.of.insert(unit, family);
     }
 
+    /// Is a unit a nested subprogram of the source, or a copy of one?
+    pub fn is_lifted(&self, unit: &Name) -> bool {
+        self.captured.contains_key(unit)
+    }
+
     /// How many arguments, the last ones, lifting has added to a unit.
     pub fn captured(&self, unit: &Name) -> usize {
         self.captured.get(unit).copied().unwrap_or(0)
+    }
+
+    /// A copy has as many.
+    pub fn copy_captured(&mut self, of: &Name, copy: Name) {
+        if let Some(count) = self.captured.get(of) {
+            self.captured.insert(copy, *count);
+        }
     }
 
     pub fn set_captured(&mut self, unit: Name, count: usize) {

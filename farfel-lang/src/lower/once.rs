@@ -4,13 +4,15 @@
 //! lifting: two names for one variable. Where one of them is assigned, Fortran forbids that, and
 //! compilers keep the other in a register. So STEP gets a copy for such calls, in which both
 //! names are one. Of a variable that is passed in part, or of which the argument is a part, no
-//! such copy is made: there is a warning.
+//! such copy is made: there is a warning. The same holds for an argument in a COMMON block that
+//! the nested subprogram sees.
 
 use super::calls::{for_each_call_mut, global};
 use super::compact::{Changed, renumber};
+use super::import::Import;
 use super::naming::{Families, taken_names};
 use super::outline::bases;
-use crate::callgraph::UnitIndex;
+use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
@@ -18,11 +20,68 @@ use crate::ir::{
     walk_block,
 };
 use crate::source::Span;
-use crate::storage::UnitStorage;
+use crate::storage::{Constants, UnitStorage, common_blocks, members};
 use std::collections::{HashMap, HashSet};
 
-/// Which arguments of a call go, and which ones of the same variable stay.
-type Merge = Vec<(usize, usize)>;
+/// Which arguments of a call go, and what of the called unit is the same variable.
+type Merge = Vec<(usize, Kept)>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Kept {
+    /// A name of the called unit.
+    Own(SymId),
+    /// What lies in a COMMON block from one byte to another. The called unit does not declare
+    /// the block, but something that it calls does.
+    Common(Name, i64, i64),
+}
+
+/// Which COMMON blocks calls reach, and whether what they reach assigns something there.
+struct Reached {
+    graph: CallGraph,
+    /// By position in the graph.
+    own: Vec<HashMap<Name, bool>>,
+    /// What copies are made of, which are not in the graph.
+    origin: HashMap<Name, Name>,
+    known: HashMap<Name, HashMap<Name, bool>>,
+}
+
+impl Reached {
+    fn of(program: &Program, assigned: &Assigned) -> Self {
+        let own = |u: &Unit| {
+            let blocks = common_blocks(u);
+            if blocks.is_empty() {
+                return HashMap::new();
+            }
+            let changed = assigned.in_unit(u);
+            let any = |b: &Name| members(u, b).iter().any(|m| changed.contains(m));
+            blocks.into_iter().map(|b| (b.clone(), any(&b))).collect()
+        };
+        Reached {
+            graph: CallGraph::of(program),
+            own: program.units.iter().map(own).collect(),
+            origin: HashMap::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Nothing if calls of this unit do not reach the block.
+    fn block(&mut self, unit: &Name, block: &Name) -> Option<bool> {
+        let mut origin = unit;
+        while let Some(of) = self.origin.get(origin) {
+            origin = of;
+        }
+        if !self.known.contains_key(origin) {
+            let mut all: HashMap<Name, bool> = HashMap::new();
+            for u in self.graph.reached(self.graph.index(origin)) {
+                for (block, changed) in self.own.get(u).into_iter().flatten() {
+                    *all.entry(block.clone()).or_default() |= changed;
+                }
+            }
+            self.known.insert(origin.clone(), all);
+        }
+        self.known.get(origin)?.get(block).copied()
+    }
+}
 
 /// Makes the copies. Adds the names of the units that it changes or adds to `changed`.
 pub(super) fn once(
@@ -36,6 +95,7 @@ pub(super) fn once(
     }
     let mut taken: Option<HashSet<Name>> = None;
     let mut assigned = Assigned::of(program);
+    let mut reached = Reached::of(program, &assigned);
     let mut copies: HashMap<(Name, Merge), Name> = HashMap::new();
     let mut at = 0;
     while at < program.units.len() {
@@ -57,7 +117,7 @@ pub(super) fn once(
             let Some(target) = index.unit(program, &name).or(made) else {
                 return;
             };
-            let merge = merge(
+            let mut merge = merge(
                 &caller,
                 &storage,
                 target,
@@ -66,6 +126,17 @@ pub(super) fn once(
                 &assigned,
                 diagnostics,
             );
+            if families.is_member(&name) && args.len() == target.args.len() {
+                below(
+                    &caller,
+                    &storage,
+                    target,
+                    args,
+                    &mut reached,
+                    &assigned,
+                    &mut merge,
+                );
+            }
             if merge.is_empty() {
                 return;
             }
@@ -74,7 +145,8 @@ pub(super) fn once(
                 Some(c) => c.clone(),
                 None => {
                     let taken = taken.get_or_insert_with(|| taken_names(program));
-                    let copy = copy(target, &key.1, taken);
+                    let copy = copy(target, &key.1, &caller, &storage, taken);
+                    reached.origin.insert(copy.name.clone(), name.clone());
                     let (own, family) = (copy.name.clone(), families.of(&name).clone());
                     families.insert(own.clone(), family);
                     let gone = key
@@ -82,7 +154,9 @@ pub(super) fn once(
                         .iter()
                         .filter(|(i, _)| is_captured(target, *i, families));
                     let left = families.captured(&name).saturating_sub(gone.count());
-                    families.set_captured(own.clone(), left);
+                    if families.is_lifted(&name) {
+                        families.set_captured(own.clone(), left);
+                    }
                     assigned.add(&copy);
                     changed.insert(own.clone());
                     new.push(copy);
@@ -131,7 +205,15 @@ fn is_captured(target: &Unit, i: usize, families: &Families) -> bool {
 fn passes_twice(unit: &Unit, families: &Families) -> bool {
     let mut found = false;
     super::calls::for_each_call(&unit.body, &mut |callee, args| {
-        let captured = global(&unit.symbols, callee).map_or(0, |n| families.captured(n));
+        let Some(name) = global(&unit.symbols, callee).filter(|n| families.is_member(n)) else {
+            return;
+        };
+        let common = |a: &Expr| match a.kind {
+            ExprKind::Var(s) => matches!(unit.symbols[s].place, Place::Common(_)),
+            _ => false,
+        };
+        found |= args.iter().any(common);
+        let captured = families.captured(name);
         if captured == 0 || found {
             return;
         }
@@ -160,7 +242,7 @@ fn merge(
 ) -> Merge {
     let captured = families.captured(&target.name);
     let mut found: Merge = Vec::new();
-    if captured == 0 || args.len() != target.args.len() {
+    if !families.is_lifted(&target.name) || args.len() != target.args.len() {
         return found;
     }
     for j in args.len().saturating_sub(captured)..args.len() {
@@ -186,7 +268,7 @@ fn merge(
                 same && matches!(args[i].kind, ExprKind::Var(_)) && args[j].kind == args[i].kind;
             match (target.args[i].sym(), target.args[j].sym()) {
                 (Some(a), Some(b)) if whole && alike(target, a, b) && !named(target, [a, b]) => {
-                    found.push((i, j));
+                    found.push((i, Kept::Own(b)));
                 }
                 (Some(a), Some(b)) => {
                     let d = warning(caller, target, &args[i], c, (a, b));
@@ -198,7 +280,96 @@ fn merge(
             }
         }
     }
+    in_common(caller, storage, target, args, assigned, &mut found);
     found
+}
+
+/// Adds the arguments that lie in COMMON blocks which the called unit sees.
+fn in_common(
+    caller: &Unit,
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    assigned: &Assigned,
+    found: &mut Merge,
+) {
+    let mut theirs: Option<(UnitStorage, HashSet<SymId>, bool)> = None;
+    for (i, a) in args.iter().enumerate() {
+        let ExprKind::Var(given) = a.kind else {
+            continue;
+        };
+        let (Place::Common(block), Some(dummy)) =
+            (&caller.symbols[given].place, target.args[i].sym())
+        else {
+            continue;
+        };
+        let (ours, changed, calls) = theirs.get_or_insert_with(|| {
+            let mut calls = false;
+            super::calls::for_each_call(&target.body, &mut |_, _| calls = true);
+            (UnitStorage::of(target), assigned.in_unit(target), calls)
+        });
+        let (Some(spot), Some(area)) = (storage.spot(given), ours.block(block)) else {
+            continue;
+        };
+        let same = area.members.iter().find(|m| {
+            (m.start, m.start + m.size) == (spot.start, spot.end) && alike(target, dummy, m.sym)
+        });
+        if let Some(m) = same
+            && (*calls || changed.contains(&m.sym) || changed.contains(&dummy))
+            && found.iter().all(|(gone, _)| *gone != i)
+            && !named(target, [dummy, m.sym])
+        {
+            found.push((i, Kept::Own(m.sym)));
+        }
+    }
+}
+
+/// Adds the arguments that lie in COMMON blocks which only what the called unit calls sees.
+fn below(
+    caller: &Unit,
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    reached: &mut Reached,
+    assigned: &Assigned,
+    found: &mut Merge,
+) {
+    for (i, a) in args.iter().enumerate() {
+        let ExprKind::Var(given) = a.kind else {
+            continue;
+        };
+        let (Place::Common(block), Some(dummy)) =
+            (&caller.symbols[given].place, target.args[i].sym())
+        else {
+            continue;
+        };
+        let Some(changed) = reached.block(&target.name, block) else {
+            continue;
+        };
+        let Some(spot) = storage.spot(given) else {
+            continue;
+        };
+        let (ours, theirs) = (Constants::of(caller), Constants::of(target));
+        let (g, d) = (&caller.symbols[given], &target.symbols[dummy]);
+        let known = |b: (Option<i64>, Option<i64>)| b.0.is_some() && b.1.is_some();
+        let same = d.is_variable()
+            && g.ty == d.ty
+            && g.dims.len() == d.dims.len()
+            && (0..g.dims.len()).all(|k| {
+                let bounds = ours.bounds(given, k);
+                known(bounds) && bounds == theirs.bounds(dummy, k)
+            })
+            && (g.ty != Some(Type::Character)
+                || ours.element_size(given) == theirs.element_size(dummy));
+        if same
+            && (changed || assigned.argument(&target.name, i))
+            && !common_blocks(target).contains(block)
+            && found.iter().all(|(gone, _)| *gone != i)
+            && !named(target, [dummy, dummy])
+        {
+            found.push((i, Kept::Common(block.clone(), spot.start, spot.end)));
+        }
+    }
 }
 
 fn warning(
@@ -265,13 +436,33 @@ fn named(target: &Unit, both: [SymId; 2]) -> bool {
     found
 }
 
-/// The copy in which those arguments are one.
-fn copy(target: &Unit, merge: &Merge, taken: &mut HashSet<Name>) -> Unit {
+/// The copy in which those arguments are one. COMMON blocks come from the caller.
+fn copy(
+    target: &Unit,
+    merge: &Merge,
+    caller: &Unit,
+    storage: &UnitStorage,
+    taken: &mut HashSet<Name>,
+) -> Unit {
     let mut copy = target.clone();
     let mut wanted = target.name.to_string();
+    let mut import = Import::new(caller);
+    let kept: Vec<Option<SymId>> = merge
+        .iter()
+        .map(|(_, kept)| match kept {
+            Kept::Own(s) => Some(*s),
+            Kept::Common(block, start, end) => {
+                let all = &storage.block(block)?.members;
+                let theirs = all
+                    .iter()
+                    .find(|m| m.named && (m.start, m.start + m.size) == (*start, *end))?;
+                Some(import.symbol(&mut copy, theirs.sym))
+            }
+        })
+        .collect();
     let mut map: Vec<SymId> = copy.symbols.ids().collect();
-    for (i, j) in merge {
-        if let (Some(gone), Some(kept)) = (target.args[*i].sym(), target.args[*j].sym()) {
+    for ((i, _), kept) in merge.iter().zip(kept) {
+        if let (Some(gone), Some(kept)) = (target.args[*i].sym(), kept) {
             wanted = format!("{wanted}_{}", target.symbols[gone].name);
             copy.undeclare(gone);
             map[gone.0 as usize] = kept;

@@ -363,7 +363,9 @@ impl Specializer<'_> {
         self.taken.insert(name.clone());
         let family = self.families.of_copy(bound());
         self.families.insert(name.clone(), family);
-        self.families.set_captured(name.clone(), captured);
+        if self.families.is_lifted(&target_name) {
+            self.families.set_captured(name.clone(), captured);
+        }
         self.holding.insert(name.clone(), holding);
         self.place_made.insert(name.clone(), self.made.len());
         self.made.push(Copy {
@@ -431,8 +433,7 @@ impl Specializer<'_> {
             self.taken.insert(name.clone());
             let family = self.families.of(copy).clone();
             self.families.insert(name.clone(), family);
-            let captured = self.families.captured(copy);
-            self.families.set_captured(name.clone(), captured);
+            self.families.copy_captured(copy, name.clone());
             new.insert(copy.clone(), name);
         }
         let units = self.program.units.iter_mut();

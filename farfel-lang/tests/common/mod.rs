@@ -37,6 +37,20 @@ fn read(source: &str) -> (Sources, Program) {
     (sources, parsed.program)
 }
 
+/// Parses, resolves and lowers a program; nothing if there are errors in it.
+pub fn try_lowered(source: &str, stage: Stage) -> Option<Lowered> {
+    use farfel_lang::diagnostic::any_errors;
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", source);
+    let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+    let found = resolve(&mut parsed.program);
+    if any_errors(&parsed.diagnostics) || any_errors(&found) {
+        return None;
+    }
+    let lowered = lower(parsed.program, stage);
+    (!any_errors(&lowered.diagnostics)).then_some(lowered)
+}
+
 /// The text of a program after a stage.
 pub fn printed(source: &str, stage: Stage) -> String {
     print::print_program(&lowered(source, stage).program, &print::Options::default())

@@ -53,6 +53,8 @@ pub struct Signature {
     /// A function changes nothing that others see.
     pub function: bool,
     pub params: Vec<Param>,
+    /// A subroutine that may return to a label.
+    pub alternate: bool,
 }
 
 /// Who is read and assigned besides the arguments.

@@ -125,12 +125,16 @@ impl World<'_> {
 
     fn call(&mut self, u: &mut Unit) -> Option<Vec<Item>> {
         let callee = self.callable(u, false)?;
-        let args = self.arguments(u, &callee, 2)?;
-        Some(vec![line(&format!(
-            "CALL {}({})",
-            callee.name,
-            args.join(", ")
-        ))])
+        let mut args = self.arguments(u, &callee, 2)?;
+        let label = callee.signature.alternate.then(|| u.new_label());
+        args.extend(label.map(|l| format!("*{l}")));
+        let mut out = vec![line(&format!("CALL {}({})", callee.name, args.join(", ")))];
+        if let Some(label) = label {
+            // What the alternate return leaves out.
+            out.extend(self.assignment(u));
+            out.push(line(&format!("{label} CONTINUE")));
+        }
+        Some(vec![Item::Group(out)])
     }
 
     fn branch(&mut self, u: &mut Unit, depth: usize) -> Item {

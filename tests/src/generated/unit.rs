@@ -43,13 +43,14 @@ const ARRAY: Shape = Shape::Array {
 };
 
 pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
+    let budget = 10 + random.below(50);
     let mut world = World {
         random,
         kind,
         name: name.into(),
         entities: 0,
         units: 0,
-        budget: 60,
+        budget,
         number: if kind.real {
             "REAL"
         } else {
@@ -64,9 +65,9 @@ pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
     for i in 0..world.random.below(3) {
         let name = format!("{}{name}", ["G", "H"][i]);
         let seen = common && world.random.once_in(2);
-        let (item, callable) = world.top_level(&name, &scope, seen.then_some(shared));
+        let (item, callables) = world.top_level(&name, &scope, seen.then_some(shared));
         units.push(item);
-        scope.add_procedure(callable);
+        callables.into_iter().for_each(|c| scope.add_procedure(c));
     }
     let item = world.main_unit(scope, common.then_some(shared));
     units.push(item);
@@ -138,10 +139,11 @@ impl World<'_> {
 
     /// The subroutine that is called, with what is nested in it.
     fn main_unit(&mut self, scope: Scope, common: Option<(Entity, Entity)>) -> Item {
-        let mut u = self.unit(scope, false);
         let mut out = vec![line(&format!("SUBROUTINE {}", self.name))];
         out.extend(self.implicit());
+        out.extend(externals(&scope));
         out.push(line("DIMENSION A(3), B(0:2), D(6)"));
+        let mut u = self.unit(scope, false);
         let mut start = Vec::new();
         if let Some(e) = common {
             self.in_common(&mut u, &mut out, ("P", "Q"), e);
@@ -200,9 +202,9 @@ impl World<'_> {
             u.scope.add_procedure(f);
         }
         for _ in 0..self.random.below(4) + 1 {
-            let (item, callable) = self.nested(&u.scope, 1);
+            let (item, callables) = self.nested(&u.scope, 1);
             out.push(item);
-            u.scope.add_procedure(callable);
+            callables.into_iter().for_each(|c| u.scope.add_procedure(c));
         }
         out.extend(start);
         u.calls_left = 8;
@@ -228,7 +230,7 @@ impl World<'_> {
         name: &str,
         scope: &Scope,
         common: Option<(Entity, Entity)>,
-    ) -> (Item, Callable) {
+    ) -> (Item, Vec<Callable>) {
         let signature = self.signature(2, None);
         let mut scope = scope.clone();
         scope.vars.clear();
@@ -236,7 +238,7 @@ impl World<'_> {
     }
 
     /// A subprogram in a unit.
-    fn nested(&mut self, scope: &Scope, depth: usize) -> (Item, Callable) {
+    fn nested(&mut self, scope: &Scope, depth: usize) -> (Item, Vec<Callable>) {
         self.units += 1;
         // Sometimes what a procedure that is already there wants to get.
         let wanted: Vec<Signature> = scope
@@ -274,7 +276,11 @@ impl World<'_> {
                 _ => Param::In,
             });
         }
-        Signature { function, params }
+        Signature {
+            function,
+            params,
+            alternate: !function && self.random.once_in(6),
+        }
     }
 
     fn subprogram(
@@ -284,7 +290,7 @@ impl World<'_> {
         scope: &Scope,
         common: Option<(Entity, Entity)>,
         depth: usize,
-    ) -> (Item, Callable) {
+    ) -> (Item, Vec<Callable>) {
         let mut u = self.unit(scope.clone(), signature.function);
         let nested = depth > 0;
         if u.pure {
@@ -292,6 +298,9 @@ impl World<'_> {
             u.scope.vars.iter_mut().for_each(|v| v.assignable = false);
         }
         let mut specs = if nested { Vec::new() } else { self.implicit() };
+        if !nested {
+            specs.extend(externals(scope));
+        }
         let mut start = Vec::new();
         let mut names = Vec::new();
         let mut externals = Vec::new();
@@ -395,6 +404,9 @@ impl World<'_> {
         if !implicit {
             specs.push(line(&format!("INTEGER {}", u.free_loops.join(", "))));
         }
+        if signature.alternate {
+            names.push("*".into());
+        }
         let header = if signature.function {
             "FUNCTION"
         } else {
@@ -408,13 +420,30 @@ impl World<'_> {
         }
         if depth < 3 && self.random.once_in(3) {
             for _ in 0..self.random.below(2) + 1 {
-                let (item, callable) = self.nested(&u.scope, depth + 1);
+                let (item, callables) = self.nested(&u.scope, depth + 1);
                 out.push(item);
-                u.scope.add_procedure(callable);
+                callables.into_iter().for_each(|c| u.scope.add_procedure(c));
             }
         }
         if !nested {
             start.insert(0, line("NTHREE = 3"));
+        }
+        let mut entry = None;
+        if !nested && !signature.function && self.random.once_in(3) {
+            // The entry leaves the first statements out.
+            for v in u
+                .scope
+                .vars
+                .iter()
+                .filter(|v| v.assignable && v.shape == Shape::Scalar)
+            {
+                if names.contains(&v.name) {
+                    out.push(line(&format!("{0} = SIN({0})", v.name)));
+                }
+            }
+            let name = format!("E{name}");
+            out.push(line(&format!("ENTRY {name}({})", names.join(", "))));
+            entry = Some(name);
         }
         out.extend(start);
         let count = self.random.below(3) + 1;
@@ -423,9 +452,16 @@ impl World<'_> {
         if self.random.once_in(2) {
             out.extend(self.ad_block(&mut u, 1));
         }
+        if nested && signature.params.contains(&Param::Integer) && self.random.once_in(3) {
+            out.extend(self.recursion(&mut u, name, &signature));
+        }
         if signature.function {
             let value = self.value(&mut u, 2);
             out.push(line(&format!("{name} = {value}")));
+        }
+        if signature.alternate {
+            let condition = self.condition(&mut u);
+            out.push(line(&format!("IF ({condition}) RETURN 1")));
         }
         out.push(line("END"));
         let own = u.own;
@@ -439,7 +475,52 @@ impl World<'_> {
             passable: true,
             dummy: false,
         };
-        (Item::Group(out), callable)
+        let also = entry.map(|name| Callable {
+            name,
+            ..callable.clone()
+        });
+        (
+            Item::Group(out),
+            [Some(callable), also].into_iter().flatten().collect(),
+        )
+    }
+
+    /// A call of the unit itself, with an INTEGER argument that gets smaller.
+    fn recursion(&mut self, u: &mut Unit, name: &str, signature: &Signature) -> Option<Item> {
+        let at = signature.params.iter().position(|p| *p == Param::Integer)?;
+        let own = u.scope.vars.iter().filter(|v| u.own.contains(&v.entity));
+        let mut counters = own.filter(|v| v.shape == Shape::Integer);
+        let counter = counters.next_back()?.name.clone();
+        let itself = Callable {
+            name: name.into(),
+            signature: signature.clone(),
+            effects: u.effects.clone(),
+            passable: false,
+            dummy: false,
+        };
+        let mut args = self.arguments(u, &itself, 1)?;
+        for (i, p) in signature.params.iter().enumerate() {
+            if *p == Param::Integer {
+                args[i] = "0".into();
+            }
+        }
+        args[at] = format!("{counter} - 1");
+        let condition = format!("IF ({counter} .GT. 0)");
+        let args = args.join(", ");
+        if !signature.function {
+            let label = u.new_label();
+            let end = if signature.alternate {
+                format!(", *{label}")
+            } else {
+                String::new()
+            };
+            return Some(Item::Group(vec![
+                line(&format!("{condition} CALL {name}({args}{end})")),
+                line(&format!("{label} CONTINUE")),
+            ]));
+        }
+        let (_, target) = self.target(u)?;
+        Some(line(&format!("{condition} {target} = {name}({args})")))
     }
 
     fn statement_function(&mut self, u: &mut Unit) -> (Item, Callable) {
@@ -458,6 +539,7 @@ impl World<'_> {
         let signature = Signature {
             function: true,
             params: vec![Param::In],
+            alternate: false,
         };
         let callable = Callable {
             name,
@@ -476,6 +558,12 @@ impl Unit {
         self.label += 10;
         self.label
     }
+}
+
+/// What is passed to a dummy procedure must be known as a procedure.
+fn externals(scope: &Scope) -> Option<Item> {
+    let names: Vec<&str> = scope.procedures.iter().map(|p| &p.name[..]).collect();
+    (!names.is_empty()).then(|| line(&format!("EXTERNAL {}", names.join(", "))))
 }
 
 pub fn line(text: &str) -> Item {

@@ -103,6 +103,7 @@ impl Forest {
                 .first()
                 .is_some_and(|s| s.kind == SpecKind::Implicit),
         );
+        let mut formulas = Vec::new();
         for (_, id) in constants {
             let span = unit.symbols[id].span;
             let (class, ty) = (unit.symbols[id].class.clone(), unit.symbols[id].ty);
@@ -124,19 +125,18 @@ impl Forest {
                 );
                 at += 2;
             } else {
-                unit.specs.push(Spec {
-                    kind: SpecKind::StatementFunction(id),
-                    span,
-                });
+                formulas.push(id);
             }
         }
+        // What comes from outside is declared first: bounds of local arrays may depend on it.
+        let own = unit.specs.split_off(at);
         for (owner, block) in commons {
             self.import_common(node, owner, &block, &ours, diagnostics);
         }
         self.import_ties(node, &links, &ours);
         let unit = &mut self.nodes[node].unit;
-        for id in args {
-            let s = &mut unit.symbols[id];
+        for id in &args {
+            let s = &mut unit.symbols[*id];
             if let Some(what) = s.handover_bar() {
                 diagnostics.push(
                     Diagnostic::error(
@@ -151,8 +151,19 @@ impl Forest {
                 );
             }
             s.attributes = Attributes::default();
-            unit.args.push(Arg::Dummy(id));
-            unit.declare(id);
+            unit.args.push(Arg::Dummy(*id));
+        }
+        // Those that bounds and lengths depend on come first.
+        let mut declared = args;
+        declared.sort_by_key(|id| {
+            let s = &unit.symbols[*id];
+            (s.is_array(), s.length.is_some())
+        });
+        declared.into_iter().for_each(|id| unit.declare(id));
+        unit.specs.extend(own);
+        for id in formulas {
+            let span = unit.symbols[id].span;
+            unit.add_spec(SpecKind::StatementFunction(id), span);
         }
         pointees.into_iter().for_each(|id| unit.declare(id));
         for id in namelists {

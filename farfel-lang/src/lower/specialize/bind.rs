@@ -57,7 +57,12 @@ impl Specializer<'_> {
                 }
                 // Scalars first: the bounds of arrays may depend on them.
                 let mut pending: Vec<usize> = (0..slots.len()).collect();
-                pending.sort_by_key(|k| dummies[*k].is_some_and(|d| unit.symbols[d].is_array()));
+                pending.sort_by_key(|k| {
+                    dummies[*k].map(|d| {
+                        let s = &unit.symbols[d];
+                        (s.is_array(), s.length.is_some())
+                    })
+                });
                 for k in pending {
                     let Some(theirs) = dummies[k] else { continue };
                     if slots[k] == Slot::New {
