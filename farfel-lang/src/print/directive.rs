@@ -37,7 +37,7 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
     // What was read from several lines may have more blanks than what is read from one. Where
     // a line is broken one is left in any case, so that all of them count as one then.
     let mut text = match conditional {
-        true => Cow::from(rest),
+        true => Cow::from(rest.trim_start_matches(['&', ' ', '\t'])),
         // At either end it would mean that there is another line.
         false => single_blanks(rest.trim_matches(['&', ' ', '\t']), true).into(),
     };
