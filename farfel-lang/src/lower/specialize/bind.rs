@@ -65,8 +65,18 @@ impl Specializer<'_> {
                 });
                 for k in pending {
                     let Some(theirs) = dummies[k] else { continue };
-                    if slots[k] == Slot::New {
-                        import.add(copy, theirs, Place::Dummy);
+                    match slots[k] {
+                        Slot::New => {
+                            import.symbol(copy, theirs);
+                        }
+                        // A closure that has been bound itself may hold a variable twice.
+                        Slot::Closure(at, number) if at == i => {
+                            if let Some(Some(same)) = dummies.get(number) {
+                                let ours = import.symbol(copy, *same);
+                                import.bind(theirs, ours);
+                            }
+                        }
+                        _ => {}
                     }
                 }
                 for (k, slot) in slots.iter().enumerate() {
