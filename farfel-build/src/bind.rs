@@ -48,10 +48,7 @@ pub(crate) fn choose(
 /// # Errors
 ///
 /// [`Error::Export`] for the first one that does not.
-pub(crate) fn exist(
-    written: &mut dyn Iterator<Item = &str>,
-    config: &Config,
-) -> Result<(), Error> {
+pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) -> Result<(), Error> {
     let Some(wanted) = &config.exports else {
         return Ok(());
     };

@@ -560,7 +560,10 @@ mod tests {
         assert_eq!((c.name.as_str(), c.version.as_str()), ("demo", "0.3.1"));
         assert_eq!(c.sources.unwrap()[1], PathBuf::from("a b.f"));
         assert_eq!((c.real_kind, c.form), (8, Some(Form::Free)));
-        assert_eq!((c.exports.unwrap(), c.max_copies), (vec!["eqlbrm".to_owned()], Some(40)));
+        assert_eq!(
+            (c.exports.unwrap(), c.max_copies),
+            (vec!["eqlbrm".to_owned()], Some(40))
+        );
         assert_eq!(c.opt_level.as_deref(), Some("3"));
         assert!(c.save_all && !c.install);
     }

@@ -456,11 +456,7 @@ pub fn build_program(
 /// # Errors
 ///
 /// Those of [`build_program`].
-pub fn build_main(
-    files: &[PathBuf],
-    out: &Path,
-    config: &Config,
-) -> Result<BuiltProgram, Error> {
+pub fn build_main(files: &[PathBuf], out: &Path, config: &Config) -> Result<BuiltProgram, Error> {
     build_for(files, Goal::First, out, config)
 }
 

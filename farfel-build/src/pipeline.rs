@@ -260,10 +260,7 @@ pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Er
 }
 
 /// Says which copies a program needs, and why.
-pub(crate) fn explain(
-    read: Read,
-    exports: Option<&[String]>,
-) -> Result<(Copies, Report), Error> {
+pub(crate) fn explain(read: Read, exports: Option<&[String]>) -> Result<(Copies, Report), Error> {
     let options = read.options(exports);
     let (explanation, said) = farfel_lang::lower::explain(read.program, &options);
     let mut diagnostics = read.report.diagnostics;

@@ -1,6 +1,6 @@
 //! `farfel intents`, and what the other tables need as well.
 
-use crate::args::{Intents, View, TextFormat};
+use crate::args::{Intents, TextFormat, View};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{files, project};

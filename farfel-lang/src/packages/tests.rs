@@ -119,8 +119,7 @@ fn variables_and_intrinsic_functions_stay_what_they_are() {
             &[],
         )],
     );
-    let a =
-        "SUBROUTINE A(X)\nDIMENSION C(2)\nC(1) = X\nCALL B(X)\nCALL B(STEP)\nX = ERF(X) + C(1) + STEP\nEND\n";
+    let a = "SUBROUTINE A(X)\nDIMENSION C(2)\nC(1) = X\nCALL B(X)\nCALL B(STEP)\nX = ERF(X) + C(1) + STEP\nEND\n";
     assert!(text.starts_with(a), "{text}");
     for line in [
         "EXTERNAL STEP_P, ERF_P",

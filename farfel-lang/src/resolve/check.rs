@@ -7,8 +7,8 @@ mod io;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    Class, DoControl, Expr, ExprKind, IoKind, Label,
-    Name, Place, Program, Stmt, StmtKind, SymId, Type, Unit, walk_block,
+    Class, DoControl, Expr, ExprKind, IoKind, Label, Name, Place, Program, Stmt, StmtKind, SymId,
+    Type, Unit, walk_block,
 };
 use crate::source::Span;
 use crate::targets::Targets;

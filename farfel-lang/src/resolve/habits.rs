@@ -5,8 +5,8 @@ use crate::callgraph::cycles;
 use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
-    AdItem, Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem, SpecKind,
-    Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
+    AdItem, Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Place, Program, SaveItem,
+    SpecKind, Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
 };
 use crate::lints::Lints;
 use crate::source::Span;

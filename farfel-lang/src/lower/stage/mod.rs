@@ -27,9 +27,8 @@ use super::state::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Expr,
-    ExprKind, Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit,
-    unused_name,
+    AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Expr, ExprKind, Name, Place, Program,
+    Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
 };
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
