@@ -7,8 +7,8 @@
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind, Symbol, Type,
-    Unit, walk_block, walk_block_mut,
+    Block, Class, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Request, Stmt, StmtKind,
+    Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 
 /// Takes input, output, STOP and PAUSE out of a unit. Returns whether there was any.
@@ -79,8 +79,8 @@ fn status(io: &Io) -> Option<&Expr> {
     })
 }
 
-/// Declares what input and output name: of what is only named there the tool forgets that
-/// it has an implicit type.
+/// Declares what input and output name, and functions in EXTERNAL: of what is only named there
+/// the tool forgets that it has an implicit type.
 pub(super) fn declare_named(unit: &mut Unit) {
     let mut named = Vec::new();
     walk_block(&unit.body, &mut |s| {
@@ -90,8 +90,14 @@ pub(super) fn declare_named(unit: &mut Unit) {
             }
         }
     });
+    let symbols = &unit.symbols;
+    named.extend(symbols.ids().filter(|s| {
+        let symbol = &symbols[*s];
+        symbol.external && symbol.class == Class::Function
+    }));
     for s in named {
-        if unit.symbols[s].is_variable() && !unit.symbols[s].typed {
+        let symbol = &unit.symbols[s];
+        if (symbol.is_variable() || symbol.external) && !symbol.typed {
             unit.symbols[s].typed = true;
             unit.declare(s);
         }
