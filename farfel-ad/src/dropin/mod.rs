@@ -271,6 +271,7 @@ fn declare_external(program: &Program, unit: &mut Unit) {
             s.class.is_procedure()
                 && s.place == Place::Global
                 && !s.external
+                && s.name != unit.name
                 && program.unit(&s.name).is_none()
         })
         .map(|(id, _)| id)

@@ -371,6 +371,11 @@ impl Gen<'_> {
             ..Symbol::new(name, self.span)
         };
         let s = match function {
+            // A function that calls itself must not declare itself.
+            true if symbol.name == self.unit.name => self.unit.symbols.add(Symbol {
+                ty: Some(ty),
+                ..symbol
+            }),
             true => self.declare_new(Symbol {
                 ty: Some(ty),
                 external: true,

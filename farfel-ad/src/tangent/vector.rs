@@ -97,14 +97,23 @@ impl Gen<'_> {
         if self.engine.layout.is_tapenade() {
             return Ok(());
         }
+        let equivalent: HashSet<SymId> = (self.unit.specs.iter())
+            .filter_map(|spec| match &spec.kind {
+                SpecKind::Equivalence(groups) => Some(groups),
+                _ => None,
+            })
+            .flat_map(|groups| groups.iter().flatten())
+            .filter_map(Expr::base)
+            .collect();
         let mut stored: Vec<&Symbol> = self
             .derivatives
             .iter()
             .filter(|(_, d)| tangents.contains(d))
-            .filter(|(of, d)| {
-                let d = &self.unit.symbols[**d];
+            .filter(|(of, at)| {
+                let d = &self.unit.symbols[**at];
                 matches!(d.place, Place::Common(_))
                     || d.saved
+                    || equivalent.contains(at)
                     || self.space.saved.contains(self.space.loc(**of))
             })
             .map(|(of, _)| &self.unit.symbols[*of])
@@ -123,9 +132,9 @@ impl Gen<'_> {
         let fault = Diagnostic::error(
             &rules::AD_UNSUPPORTED,
             span,
-            format!("derivatives in several directions would go through {name}, which is in COMMON or keeps its value between calls"),
+            format!("derivatives in several directions would go through {name}, which is in COMMON or EQUIVALENCE or keeps its value between calls"),
         )
-        .help("pass it as an argument, or ask for one direction at a time");
+        .help("pass it as an argument or use one name only, or ask for one direction at a time");
         Err(vec![self.engine.asked_by(fault)])
     }
 

@@ -86,7 +86,12 @@ pub fn run(fortran: &str, flags: &[&str]) -> String {
     std::fs::write(&source, fortran).unwrap();
     let exe = dir.path().join("test");
     let compiled = Command::new("gfortran")
-        .args(["-std=legacy", "-fcray-pointer", "-Werror=line-truncation"])
+        .args([
+            "-std=legacy",
+            "-fcray-pointer",
+            "-fdollar-ok",
+            "-Werror=line-truncation",
+        ])
         .args(flags)
         .arg(&source)
         .arg("-o")

@@ -6,7 +6,7 @@ use farfel_lang::ir::{Program, Request};
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::resolve;
-use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub struct Source {
 pub fn read(text: &str) -> Source {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", text);
-    let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
+    let parsed = parse(&mut sources, file, None, &mut NoIncludes);
     let mut program = parsed.program;
     let mut found = parsed.diagnostics;
     found.extend(resolve(&mut program));
