@@ -93,11 +93,25 @@ fn end_of_line(text: &str, form: Form, room: usize) -> usize {
     let mut places = head.rmatch_indices([' ', ',']).map(|(at, _)| at);
     match places.find(|at| *at > 0 && !wrong(&head[..=*at])) {
         Some(at) => at + 1,
-        None if wrong(head) => room - 1,
-        // On a line of its own it would be such a mark.
-        None if text[room..].starts_with('&') => {
+        // On a line of its own, what comes next would be such a mark.
+        None if wrong(head) || text[room..].starts_with('&') => {
             head.char_indices().last().map_or(room, |(at, _)| at.max(1))
         }
         None => room,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A blank of two bytes behind a mark is not cut through.
+    #[test]
+    fn lines_end_between_letters() {
+        let text = format!(" &{}", "\u{a0}".repeat(40));
+        for room in 2..text.len() {
+            let end = end_of_line(&text, Form::Fixed, room);
+            assert!(text.is_char_boundary(end), "{room}: {end}");
+        }
     }
 }
