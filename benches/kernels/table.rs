@@ -25,7 +25,7 @@ impl Level {
     pub fn calls(self) -> usize {
         match self {
             Level::One => 100,
-            Level::Two => 5,
+            Level::Two => 10,
             Level::Three => 1,
         }
     }
