@@ -185,7 +185,16 @@ fn other_loops_stay() {
     // Elements far from each other, and downward.
     unchanged("DO I = 1, 3\nA_G(M, I) = A_G(M, I) + T*B_G(M)\nEND DO");
     unchanged("DO I = 1, N\nS_G = S_G + A_G(M, I)\nEND DO");
+    // `I` is an argument: what it is in the end matters.
     unchanged("DO I = N, 1, -1\nB_G(I) = T*B_G(I)\nEND DO");
+    // Iterations that need what the last ones did, or may.
+    unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J + 1)\nEND DO");
+    unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J + M)\nEND DO");
+    unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(M)\nEND DO");
+    unchanged("DO J = M, 1, -1\nB_G(J) = T*B_G(M)\nEND DO");
+    unchanged("DO J = N, 1, -1\nS = S + B(J)\nB_G(J) = T*B_G(J)\nEND DO");
+    unchanged("DO J = N, 1, -1\nS_G = S_G + B(J)\nB_G(J) = S_G\nEND DO");
+    unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J)\nEND DO\nIX = J");
     unchanged("DO I = 1, N\nS_G = S_G + B_G(N - I)\nEND DO");
     // The end changes when it is computed again.
     unchanged("DO I = 1, I\nS_G = S_G + B_G(I)\nEND DO");
@@ -201,6 +210,37 @@ fn other_loops_stay() {
 }
 
 #[test]
+fn loops_count_up_where_iterations_have_nothing_to_do_with_each_other() {
+    insta::assert_snapshot!(shown("
+        DO J = M - 1, 1, -1
+          B_G(J) = B_G(J) - T*B_G(M) + T_G*A_G(J, 2)
+          A_G(J, 1) = A_G(J, 1) + T*A_G(J + 1, 2)
+        END DO
+        DO J = M - 1, 1, -1
+          B_G(M) = B_G(M) + T*B_G(J)
+        END DO
+    "), @r"
+    CGCC$ VECTOR
+          DO J = 1, M - 1
+            B_G(J) = B_G(J) - T*B_G(M) + T_G*A_G(J, 2)
+            A_G(J, 1) = A_G(J, 1) + T*A_G(J + 1, 2)
+          END DO
+          PART = 0.0D0
+          DO J = 1, M - 8, 8
+    CGCC$ UNROLL 8
+            DO LANE = 0, 7
+              PART(LANE) = PART(LANE) + T*B_G(J + LANE)
+            END DO
+          END DO
+          B_G(M) = B_G(M) + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
+         +    + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+          DO J = J, M - 1
+            B_G(M) = B_G(M) + T*B_G(J)
+          END DO
+    ");
+}
+
+#[test]
 fn directives_that_no_loop_follows_go() {
     assert_eq!(
         shown("!GCC$ UNROLL 8\n! more\nS_G = 0D0\nDO I = 1, 3\nS_G = S_G + B_G(I)\nEND DO"),
@@ -209,7 +249,9 @@ fn directives_that_no_loop_follows_go() {
 }
 
 /// Bodies that are compiled as they are and rewritten, and run for many bounds.
-const BODIES: [&str; 6] = [
+const BODIES: [&str; 8] = [
+    "DO J = N, M, -1\nB_G(J) = B_G(J) - T*B_G(N + 1) + T_G*A_G(J, 2)\nA_G(J, 1) = A_G(J, 1) + T*A_G(J + 1, 2)\nEND DO",
+    "DO J = N, 1, -1\nB_G(N + 1) = B_G(N + 1) + T*B_G(J)\nB_G(J) = B_G(J)*T\nEND DO",
     "DO I = M, N\nS_G = S_G + A(I, 1)*B_G(I)\nA_G(I, 1) = A_G(I, 1) - T*B_G(I)\nEND DO",
     "DO 10 J = 1, 3\nDO 10 I = M, N - 2\nS_G = S_G + A_G(I, J)*B(I + 2)\nS = S + A(I, J)*B(I + 2)\n10: CONTINUE",
     "DO I = M, N + 1\nB_G(I) = T_G*B(I) + T*B_G(I)\nB(I) = T*B(I)\nEND DO",

@@ -26,13 +26,16 @@
 //!       END DO
 //! ```
 //!
-//! All statements are executed in the order in which they were, and sums of the program itself
-//! are added in their order.
+//! * lets loops count up that count down, where iterations have nothing to do with each other.
+//!
+//! Within iterations, all statements are executed in the order in which they were, and sums of
+//! the program itself are added in their order.
 
+mod apart;
 mod shape;
 mod strip;
 
-use farfel_lang::ir::{Block, Stmt, StmtKind, SymId, Unit};
+use farfel_lang::ir::{Block, DoControl, Stmt, StmtKind, SymId, Unit};
 use farfel_lang::storage::UnitStorage;
 use shape::Kind;
 use std::collections::HashSet;
@@ -46,10 +49,12 @@ pub fn speed_up(unit: &mut Unit, derivatives: &HashSet<SymId>) {
     let mut body = std::mem::take(&mut unit.body);
     drop_directives(&mut body);
     let storage = UnitStorage::of(unit);
+    let counts = apart::only_count(unit, &body);
     let mut pass = Pass {
         unit,
         derivatives,
         storage,
+        counts,
         parts: Vec::new(),
         lane: None,
     };
@@ -61,6 +66,8 @@ struct Pass<'a> {
     unit: &'a mut Unit,
     derivatives: &'a HashSet<SymId>,
     storage: UnitStorage,
+    /// Variables that only count.
+    counts: HashSet<SymId>,
     /// Arrays of partial sums.
     parts: Vec<SymId>,
     /// The variable of the loops over them.
@@ -75,12 +82,16 @@ impl Pass<'_> {
             for inner in stmt.blocks_mut() {
                 self.block(inner);
             }
-            let kind = match directed {
+            let (unit, storage, counts) = (&*self.unit, &self.storage, &self.counts);
+            let found = match directed {
                 true => None,
-                false => shape::kind(self.unit, self.derivatives, &self.storage, &stmt),
+                false => shape::look(unit, self.derivatives, storage, counts, &stmt),
             };
             directed = is_directive(&stmt) || directed && is_comment(&stmt);
-            match kind {
+            if found.as_ref().is_some_and(|f| f.turned) {
+                turn(&mut stmt);
+            }
+            match found.map(|f| f.kind) {
                 Some(Kind::Streams) => out.push(directive(DIRECTIVES[0], &stmt)),
                 Some(Kind::Sums(sums)) => out.extend(self.strips(&mut stmt, &sums)),
                 None => {}
@@ -88,6 +99,16 @@ impl Pass<'_> {
             out.push(stmt);
         }
         *block = out;
+    }
+}
+
+/// A loop that counted down by 1 counts up.
+fn turn(stmt: &mut Stmt) {
+    if let StmtKind::Do(d) = &mut stmt.kind
+        && let DoControl::Count { from, to, step, .. } = &mut d.control
+    {
+        std::mem::swap(from, to);
+        *step = None;
     }
 }
 

@@ -1,7 +1,9 @@
 //! What a loop does: goes through arrays side by side, or adds up.
 
+use super::apart::{apart, independent};
 use farfel_lang::ir::{
     BinOp, Class, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type, UnOp, Unit,
+    walk_exprs,
 };
 use farfel_lang::storage::{UnitStorage, constant};
 use farfel_lang::types::type_of;
@@ -20,6 +22,12 @@ const CHEAP: [&str; 12] = [
 ];
 
 /// What can be done for a loop.
+pub(super) struct Found {
+    /// It counts down, and can count up instead.
+    pub turned: bool,
+    pub kind: Kind,
+}
+
 pub(super) enum Kind {
     /// Every statement assigns elements that lie side by side.
     Streams,
@@ -77,57 +85,47 @@ pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
     })
 }
 
-/// What can be done for the loop that a statement is.
-pub(super) fn kind(
+/// What can be done for the loop that a statement is. `counts` are the variables whose values do
+/// not matter outside of loops.
+pub(super) fn look(
     unit: &Unit,
     derivatives: &HashSet<SymId>,
     storage: &UnitStorage,
+    counts: &HashSet<SymId>,
     stmt: &Stmt,
-) -> Option<Kind> {
-    let l = counted(unit, stmt).filter(|l| l.step > 0)?;
+) -> Option<Found> {
+    let mut l = counted(unit, stmt)?;
+    let turned = l.step == -1;
+    if turned {
+        (l.from, l.to, l.step) = (l.to, l.from, 1);
+    }
     let looker = Looker {
         unit,
         storage,
         var: l.var,
     };
-    if stmt.label.is_some() || !looker.is_plain(l.var) || looker.is_short(&l) {
+    let short = !turned && looker.is_short(&l);
+    if l.step < 1 || stmt.label.is_some() || !looker.is_plain(l.var) || short {
         return None;
     }
-    let mut sums = Sums {
-        targets: Vec::new(),
-        ordered: false,
-    };
-    let mut derived = false;
-    let mut operations = 0;
-    for (i, s) in l.body.iter().enumerate() {
-        let (target, value) = match &s.kind {
-            StmtKind::Comment(_) => continue,
-            StmtKind::Continue if i + 1 == l.body.len() => continue,
-            StmtKind::Assign(target, value) if s.label.is_none() => (target, value),
-            _ => return None,
-        };
-        let base = target.base()?;
-        if !matches!(type_of(unit, target), Some(Type::Real(_))) || !looker.is_cheap(value) {
+    let sums = looker.sums(derivatives, &l)?;
+    if turned {
+        let free = counts.contains(&l.var) && !sums.ordered;
+        if !free || !independent(&looker, &l, &sums.targets) {
             return None;
         }
-        value.walk(&mut |e| operations += usize::from(matches!(e.kind, ExprKind::Binary(..))));
-        let derivative = derivatives.contains(&base);
-        derived |= derivative;
-        match looker.access(target)? {
-            Access::Stream => {}
-            Access::Fixed if !adds_to(target, value) => return None,
-            Access::Fixed if derivative => sums.targets.push((i, target.clone())),
-            Access::Fixed => sums.ordered = true,
+    }
+    let kind = if sums.targets.is_empty() && !sums.ordered {
+        Kind::Streams
+    } else {
+        let separate = |(_, t): &(usize, Expr)| looker.is_separate(&l, t);
+        let divides = l.step == 1 && looker.is_steady(l.to) && !looker.is_short(&l);
+        if sums.targets.is_empty() || !divides || !sums.targets.iter().all(separate) {
+            return None;
         }
-    }
-    if operations > MOST_OPERATIONS || !derived {
-        return None;
-    }
-    if sums.targets.is_empty() {
-        return (!sums.ordered).then_some(Kind::Streams);
-    }
-    let separate = sums.targets.iter().all(|(_, t)| looker.is_separate(&l, t));
-    (l.step == 1 && separate && looker.is_steady(l.to)).then_some(Kind::Sums(sums))
+        Kind::Sums(sums)
+    };
+    Some(Found { turned, kind })
 }
 
 /// How the iterations of a loop get at an element.
@@ -139,18 +137,56 @@ enum Access {
     Fixed,
 }
 
-struct Looker<'a> {
-    unit: &'a Unit,
-    storage: &'a UnitStorage,
+pub(super) struct Looker<'a> {
+    pub unit: &'a Unit,
+    pub storage: &'a UnitStorage,
     /// The variable of the loop.
-    var: SymId,
+    pub var: SymId,
 }
 
 impl Looker<'_> {
+    /// The sums of a loop, if it does nothing but add and go through arrays, and does so for
+    /// derivatives.
+    fn sums(&self, derivatives: &HashSet<SymId>, l: &Counted) -> Option<Sums> {
+        let mut sums = Sums {
+            targets: Vec::new(),
+            ordered: false,
+        };
+        let mut derived = false;
+        let mut operations = 0;
+        for (i, s) in l.body.iter().enumerate() {
+            let (target, value) = match &s.kind {
+                StmtKind::Comment(_) => continue,
+                StmtKind::Continue if i + 1 == l.body.len() => continue,
+                StmtKind::Assign(target, value) if s.label.is_none() => (target, value),
+                _ => return None,
+            };
+            let base = target.base()?;
+            if !matches!(type_of(self.unit, target), Some(Type::Real(_))) || !self.is_cheap(value) {
+                return None;
+            }
+            value.walk(&mut |e| operations += usize::from(matches!(e.kind, ExprKind::Binary(..))));
+            let derivative = derivatives.contains(&base);
+            derived |= derivative;
+            match self.access(target)? {
+                Access::Stream => {}
+                Access::Fixed if !adds_to(target, value) => return None,
+                Access::Fixed if derivative => sums.targets.push((i, target.clone())),
+                Access::Fixed => sums.ordered = true,
+            }
+        }
+        (derived && operations <= MOST_OPERATIONS).then_some(sums)
+    }
+
     /// A scalar INTEGER that shares storage with nothing.
     fn is_plain(&self, var: SymId) -> bool {
         let s = &self.unit.symbols[var];
         matches!(s.ty, Some(Type::Integer(_))) && !s.is_array() && self.storage.is_own(var)
+    }
+
+    /// Is it the loop's variable?
+    pub(super) fn is_var(&self, e: &Expr) -> bool {
+        matches!(e.kind, ExprKind::Var(s) if s == self.var)
     }
 
     fn is_short(&self, l: &Counted) -> bool {
@@ -169,7 +205,7 @@ impl Looker<'_> {
 
     /// An INTEGER expression that has the same value when it is computed again after some
     /// iterations. REAL variables are all that the body assigns.
-    fn is_steady(&self, e: &Expr) -> bool {
+    pub(super) fn is_steady(&self, e: &Expr) -> bool {
         let mut steady = matches!(type_of(self.unit, e), Some(Type::Integer(_)));
         e.walk(&mut |x| {
             steady &= match &x.kind {
@@ -200,7 +236,7 @@ impl Looker<'_> {
     }
 
     /// How often the loop's variable is in an expression that is linear in it.
-    fn coefficient(&self, e: &Expr) -> Option<i64> {
+    pub(super) fn coefficient(&self, e: &Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Var(s) if *s == self.var => Some(1),
             _ if !self.depends(e) => Some(0),
@@ -285,24 +321,22 @@ impl Looker<'_> {
         {
             return false;
         }
-        let mut mentions = 0;
-        let mut overlaps = false;
-        let mut adds = 0;
+        let (mut adds, mut mentions) = (0, 0);
+        let mut separate = self.storage.is_own(base);
         for s in l.body {
-            let StmtKind::Assign(target, value) = &s.kind else {
-                continue;
-            };
-            let same = same_place(target, sum);
-            adds += usize::from(same);
-            for e in [target, value] {
-                e.for_each_symbol(&mut |s| {
-                    mentions += usize::from(s == base);
-                    overlaps |= s != base && self.storage.overlap(s, base);
-                });
+            if let StmtKind::Assign(target, _) = &s.kind {
+                adds += usize::from(same_place(target, sum));
             }
         }
+        walk_exprs(l.body, &mut |e| {
+            if same_place(e, sum) {
+                mentions += 1;
+            } else if e.base() == Some(base) {
+                separate &= apart(self, l, sum, e);
+            }
+        });
         // Twice in each statement that adds to it.
-        mentions == 2 * adds && !overlaps
+        separate && mentions == 2 * adds
     }
 }
 
