@@ -192,6 +192,9 @@ fn other_loops_stay() {
     unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J + M)\nEND DO");
     unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(M)\nEND DO");
     unchanged("DO J = M, 1, -1\nB_G(J) = T*B_G(M)\nEND DO");
+    unchanged("DO J = N, 1, -3\nB_G(J) = T*B_G(J)\nEND DO");
+    unchanged("DO J = 2 + N*3, 2, -3\nB_G(J) = T*B_G(J + 3)\nEND DO");
+    unchanged("DO J = 2 + N*2, 2, -3\nB_G(J) = T*B_G(J + 1)\nEND DO");
     unchanged("DO J = N, 1, -1\nS = S + B(J)\nB_G(J) = T*B_G(J)\nEND DO");
     unchanged("DO J = N, 1, -1\nS_G = S_G + B(J)\nB_G(J) = S_G\nEND DO");
     unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J)\nEND DO\nIX = J");
@@ -241,6 +244,25 @@ fn loops_count_up_where_iterations_have_nothing_to_do_with_each_other() {
 }
 
 #[test]
+fn sums_of_unrolled_loops_have_partial_sums() {
+    insta::assert_snapshot!(shown("
+        DO J = M + ((N - M + 3)/3 - 1)*3, M, -3
+          S_G = S_G + B_G(J + 2)*A(J, 1)
+          S_G = S_G - B_G(J + 1)*A(J, 2)
+          S_G = S_G + B_G(J)
+        END DO
+    "), @r"
+          PART = 0.0D0
+          DO J = M, M + ((N - M + 3)/3 - 1)*3, 3
+            PART(0) = PART(0) + B_G(J + 2)*A(J, 1)
+            PART(1) = PART(1) - B_G(J + 1)*A(J, 2)
+            PART(2) = PART(2) + B_G(J)
+          END DO
+          S_G = S_G + ((PART(0) + PART(2)) + PART(1))
+    ");
+}
+
+#[test]
 fn directives_that_no_loop_follows_go() {
     assert_eq!(
         shown("!GCC$ UNROLL 8\n! more\nS_G = 0D0\nDO I = 1, 3\nS_G = S_G + B_G(I)\nEND DO"),
@@ -249,7 +271,9 @@ fn directives_that_no_loop_follows_go() {
 }
 
 /// Bodies that are compiled as they are and rewritten, and run for many bounds.
-const BODIES: [&str; 8] = [
+const BODIES: [&str; 10] = [
+    "DO J = M + ((N - M + 3)/3 - 1)*3, M, -(3)\nS_G = S_G + B_G(J + 2)*A(J, 1)\nB_G(J + 2) = T*B_G(J + 2)\nS_G = S_G - B_G(J + 1)*A(J, 2)\nB_G(J + 1) = T*B_G(J + 1)\nS_G = S_G + B_G(J)\nB_G(J) = T*B_G(J) + B(J)\nEND DO",
+    "DO J = M + ((N - M + 3)/3 - 1)*3, M, -3\nB_G(J + 2) = T*B_G(J + 2) + A_G(J, 3)\nB_G(J) = T*B_G(J) + B(J)\nEND DO",
     "DO J = N, M, -1\nB_G(J) = B_G(J) - T*B_G(N + 1) + T_G*A_G(J, 2)\nA_G(J, 1) = A_G(J, 1) + T*A_G(J + 1, 2)\nEND DO",
     "DO J = N, 1, -1\nB_G(N + 1) = B_G(N + 1) + T*B_G(J)\nB_G(J) = B_G(J)*T\nEND DO",
     "DO I = M, N\nS_G = S_G + A(I, 1)*B_G(I)\nA_G(I, 1) = A_G(I, 1) - T*B_G(I)\nEND DO",

@@ -35,7 +35,7 @@ mod apart;
 mod shape;
 mod strip;
 
-use farfel_lang::ir::{Block, DoControl, Stmt, StmtKind, SymId, Unit};
+use farfel_lang::ir::{Block, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, UnOp, Unit};
 use farfel_lang::storage::UnitStorage;
 use shape::Kind;
 use std::collections::HashSet;
@@ -91,24 +91,47 @@ impl Pass<'_> {
             if found.as_ref().is_some_and(|f| f.turned) {
                 turn(&mut stmt);
             }
+            let mut after = Vec::new();
             match found.map(|f| f.kind) {
                 Some(Kind::Streams) => out.push(directive(DIRECTIVES[0], &stmt)),
                 Some(Kind::Sums(sums)) => out.extend(self.strips(&mut stmt, &sums)),
+                Some(Kind::Unrolled(sums)) => {
+                    let before;
+                    (before, after) = self.side_by_side(&mut stmt, &sums);
+                    out.extend(before);
+                }
                 None => {}
             }
             out.push(stmt);
+            out.append(&mut after);
         }
         *block = out;
     }
 }
 
-/// A loop that counted down by 1 counts up.
+/// A loop that counted down counts up.
 fn turn(stmt: &mut Stmt) {
     if let StmtKind::Do(d) = &mut stmt.kind
         && let DoControl::Count { from, to, step, .. } = &mut d.control
     {
         std::mem::swap(from, to);
-        *step = None;
+        *step = step.take().and_then(upward);
+    }
+}
+
+/// The negative of a step; nothing for -1.
+fn upward(step: Expr) -> Option<Expr> {
+    let span = step.span;
+    match step.kind {
+        ExprKind::Int(-1) => None,
+        ExprKind::Int(n) => Some(Expr::int(n.saturating_neg(), span)),
+        ExprKind::Unary(UnOp::Minus, e) if matches!(e.kind, ExprKind::Int(1)) => None,
+        ExprKind::Unary(UnOp::Minus, e) => Some(*e),
+        ExprKind::Paren(e) => upward(*e),
+        kind => {
+            let e = Box::new(Expr::new(kind, span));
+            Some(Expr::new(ExprKind::Unary(UnOp::Minus, e), span))
+        }
     }
 }
 

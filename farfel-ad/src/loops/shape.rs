@@ -2,7 +2,7 @@
 
 use super::apart::{apart, independent};
 use farfel_lang::ir::{
-    BinOp, Class, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type, UnOp, Unit,
+    BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Stmt, StmtKind, SymId, Type, UnOp, Unit,
     walk_exprs,
 };
 use farfel_lang::storage::{UnitStorage, constant};
@@ -33,6 +33,8 @@ pub(super) enum Kind {
     Streams,
     /// There are sums of derivatives besides.
     Sums(Sums),
+    /// Several iterations stand in the body already, so that it adds to each sum more than once.
+    Unrolled(Sums),
 }
 
 /// The sums of a loop.
@@ -41,6 +43,16 @@ pub(super) struct Sums {
     pub targets: Vec<(usize, Expr)>,
     /// There are sums of the program itself, too.
     pub ordered: bool,
+}
+
+impl Sums {
+    fn are_unrolled(&self) -> bool {
+        let twice = |(i, (_, t)): (usize, &(usize, Expr))| {
+            let mut others = self.targets.iter().enumerate();
+            others.any(|(j, (_, u))| i != j && same_place(t, u))
+        };
+        self.targets.iter().enumerate().all(twice)
+    }
 }
 
 /// A loop that counts.
@@ -85,6 +97,26 @@ pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
     })
 }
 
+/// Is the first value `to + n*step`, so that the last one is `to`?
+fn ends_evenly(unit: &Unit, l: &Counted) -> bool {
+    let ExprKind::Binary(BinOp::Add, to, way) = &l.from.kind else {
+        return false;
+    };
+    let ExprKind::Binary(BinOp::Mul, _, step) = &way.kind else {
+        return false;
+    };
+    let step = constant::integer(unit, step);
+    same_text(to, l.to) && step.is_some_and(|s| s != 0 && l.step % s == 0)
+}
+
+/// Can a statement come behind the loop?
+fn ends_apart(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Do(d) => d.end == DoEnd::EndDo(None),
+        _ => false,
+    }
+}
+
 /// What can be done for the loop that a statement is. `counts` are the variables whose values do
 /// not matter outside of loops.
 pub(super) fn look(
@@ -95,9 +127,9 @@ pub(super) fn look(
     stmt: &Stmt,
 ) -> Option<Found> {
     let mut l = counted(unit, stmt)?;
-    let turned = l.step == -1;
+    let turned = l.step == -1 || l.step < -1 && ends_evenly(unit, &l);
     if turned {
-        (l.from, l.to, l.step) = (l.to, l.from, 1);
+        (l.from, l.to, l.step) = (l.to, l.from, -l.step);
     }
     let looker = Looker {
         unit,
@@ -119,11 +151,15 @@ pub(super) fn look(
         Kind::Streams
     } else {
         let separate = |(_, t): &(usize, Expr)| looker.is_separate(&l, t);
-        let divides = l.step == 1 && looker.is_steady(l.to) && !looker.is_short(&l);
-        if sums.targets.is_empty() || !divides || !sums.targets.iter().all(separate) {
+        if sums.targets.is_empty() || !sums.targets.iter().all(separate) {
             return None;
         }
-        Kind::Sums(sums)
+        let divides = l.step == 1 && looker.is_steady(l.to) && !looker.is_short(&l);
+        match divides {
+            true => Kind::Sums(sums),
+            false if sums.are_unrolled() && ends_apart(stmt) => Kind::Unrolled(sums),
+            false => return None,
+        }
     };
     Some(Found { turned, kind })
 }

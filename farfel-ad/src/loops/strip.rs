@@ -88,6 +88,50 @@ impl Pass<'_> {
         before
     }
 
+    /// What comes before and after a loop that adds to sums more than once, each time to a
+    /// partial sum of its own.
+    pub(super) fn side_by_side(&mut self, stmt: &mut Stmt, sums: &Sums) -> (Vec<Stmt>, Vec<Stmt>) {
+        let span = stmt.span;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut done: Vec<&Expr> = Vec::new();
+        for (_, target) in &sums.targets {
+            if done.iter().any(|d| same_place(d, target)) {
+                continue;
+            }
+            let Some(ty) = type_of(self.unit, target) else {
+                continue;
+            };
+            let part = self.part(ty, done.len(), span);
+            done.push(target);
+            let one = |k: i64| Expr::new(ExprKind::Element(part, vec![Expr::int(k, span)]), span);
+            let StmtKind::Do(d) = &mut stmt.kind else {
+                continue;
+            };
+            let own = sums.targets.iter().filter(|(_, t)| same_place(t, target));
+            let mut lanes = 0;
+            for ((at, _), k) in own.zip((0..LANES).cycle()) {
+                lanes = lanes.max(k + 1);
+                if let Some(s) = d.body.get_mut(*at) {
+                    s.for_each_own_expr_mut(&mut |e| {
+                        e.rewrite(&mut |x| {
+                            if same_place(x, target) {
+                                *x = one(k);
+                            }
+                        });
+                    });
+                }
+            }
+            before.push(Stmt::assign(Expr::var(part, span), zero(ty, span), span));
+            let sum = Expr::binary(
+                BinOp::Add,
+                target.clone(),
+                in_pairs((0..lanes).map(one).collect()),
+            );
+            after.push(Stmt::assign(target.clone(), sum, span));
+        }
+        (before, after)
+    }
+
     /// The variable that counts within strips.
     fn lane(&mut self, span: Span) -> SymId {
         if let Some(lane) = self.lane {
@@ -182,16 +226,12 @@ fn zero(ty: Type, span: Span) -> Expr {
 /// processors add lanes.
 fn in_pairs(mut list: Vec<Expr>) -> Expr {
     while list.len() > 1 {
-        let behind = list.split_off(list.len() / 2);
-        list = list
-            .into_iter()
-            .zip(behind)
-            .map(|(a, b)| {
-                let sum = Expr::binary(BinOp::Add, a, b);
-                let span = sum.span;
-                Expr::new(ExprKind::Paren(Box::new(sum)), span)
-            })
-            .collect();
+        let behind = list.split_off(list.len().div_ceil(2));
+        for (a, b) in list.iter_mut().zip(behind) {
+            let sum = Expr::binary(BinOp::Add, a.clone(), b);
+            let span = sum.span;
+            *a = Expr::new(ExprKind::Paren(Box::new(sum)), span);
+        }
     }
     list.pop().unwrap_or_else(|| Expr::int(0, Span::NONE))
 }
