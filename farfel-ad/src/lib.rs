@@ -13,6 +13,7 @@
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | [`tangent`] | forward mode |
+//! | [`structure`] | units without jumps, for reverse mode |
 //! | [`layout`] | how derivatives are named and laid out |
 //! | [`dropin`] | the engine behind Tapenade's command line |
 //! | [`external`] | AD tools that are programs of their own |
@@ -42,6 +43,7 @@ pub mod locations;
 mod matrix;
 mod path;
 mod refuse;
+pub mod structure;
 pub mod tangent;
 pub mod tapenade;
 
