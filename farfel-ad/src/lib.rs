@@ -44,8 +44,8 @@ pub mod locations;
 mod matrix;
 mod path;
 mod refuse;
-pub mod structure;
 mod spans;
+pub mod structure;
 pub mod tangent;
 pub mod tapenade;
 
