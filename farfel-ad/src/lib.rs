@@ -13,6 +13,7 @@
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | [`tangent`] | forward mode |
+//! | [`structure`] | units without jumps, for reverse mode |
 //! | [`given`] | derivatives that do not come from the text of a procedure |
 //! | [`layout`] | how derivatives are named and laid out |
 //! | [`dropin`] | the engine behind Tapenade's command line |
@@ -46,6 +47,7 @@ mod matrix;
 mod path;
 mod refuse;
 mod spans;
+pub mod structure;
 pub mod tangent;
 pub mod tapenade;
 
