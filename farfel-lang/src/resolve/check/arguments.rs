@@ -144,7 +144,7 @@ impl<'p> Checker<'_, 'p> {
                 &rules::ARGUMENT_MISMATCH,
                 format!("this is {has}, but {} wants {wants} here", callee.name),
             );
-            // Three kinds of name that look like a procedure's and are none.
+            // Four kinds of name that look like a procedure's and are none.
             let named = match actual.kind {
                 ExprKind::Var(v) if !procedure => Some(&unit.symbols[v]),
                 _ => None,
@@ -159,6 +159,12 @@ impl<'p> Checker<'_, 'p> {
                      that another name",
                     unit.name
                 )),
+                (Class::Variable, Place::Local) if self.globals.contains_key(&s.name) => {
+                    Some(format!(
+                        "{0} is a variable here; write EXTERNAL {0} for the subprogram of this name",
+                        s.name
+                    ))
+                }
                 _ => None,
             });
             self.error(match help {
