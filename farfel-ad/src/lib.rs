@@ -13,6 +13,7 @@
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | [`tangent`] | forward mode |
+//! | [`reverse`] | reverse mode |
 //! | [`layout`] | how derivatives are named and laid out |
 //! | [`dropin`] | the engine behind Tapenade's command line |
 //! | [`external`] | AD tools that are programs of their own |
@@ -42,11 +43,12 @@ pub mod locations;
 mod matrix;
 mod path;
 mod refuse;
+pub mod reverse;
 pub mod tangent;
 pub mod tapenade;
 
 use farfel_lang::callgraph::CallGraph;
-use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::diagnostic::Diagnostic;
 pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
 use std::collections::{BTreeSet, HashMap};
@@ -85,7 +87,7 @@ pub trait AdTool {
     }
 }
 
-/// The engine of this crate: forward mode.
+/// The engine of this crate.
 ///
 /// See the crate's README for what derivatives mean where functions have none, and for
 /// the argument lists of what it generates.
@@ -113,18 +115,7 @@ impl AdTool for Builtin {
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         match request.mode {
             AdMode::Forward => tangent::differentiate(program, request, warnings),
-            AdMode::Reverse => Err(vec![
-                Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
-                    request.span,
-                    format!(
-                        "reverse mode is not in the built-in engine of Farfel {} yet",
-                        env!("CARGO_PKG_VERSION")
-                    ),
-                )
-                .label("ADR block")
-                .help("Tapenade does it: set `ad-tool = \"tapenade\"`; or write the block with ADF, one run for each independent variable"),
-            ]),
+            AdMode::Reverse => reverse::differentiate(program, request, warnings),
         }
     }
 }

@@ -67,6 +67,12 @@ pub(super) struct Gen<'a> {
     pub(super) moved_labels: HashMap<Label, Label>,
 }
 
+/// A derivative unit, and which of its variables are derivatives.
+pub(crate) struct Generated {
+    pub unit: Unit,
+    pub derivatives: HashSet<SymId>,
+}
+
 /// Generates the derivative of `source` in a context. `root`: it is the head of a request,
 /// and these of its arguments are followed by a derivative.
 pub(super) fn generate(
@@ -76,7 +82,7 @@ pub(super) fn generate(
     flow: &Flow,
     wanted: &Wanted,
     root: Option<&[usize]>,
-) -> Result<Unit, Vec<Diagnostic>> {
+) -> Result<Generated, Vec<Diagnostic>> {
     let admit = |unit: &str, c| engine.names.borrow().admit(unit, c);
     let problem = Problem {
         unit: source,
@@ -200,13 +206,19 @@ pub(super) fn generate(
         let tangents: HashSet<SymId> = temporaries
             .flat_map(|(_, list)| list)
             .chain(g.derivatives.values())
+            .chain(g.imported.values())
             .copied()
             .collect();
-        collect(&mut g.unit, &tangents);
+        if !engine.linear {
+            collect(&mut g.unit, &tangents);
+        }
         if engine.layout.vector {
             g.vectorize(&tangents)?;
         }
-        Ok(g.unit)
+        Ok(Generated {
+            unit: g.unit,
+            derivatives: tangents,
+        })
     } else {
         Err(g.errors)
     }
@@ -232,7 +244,8 @@ impl Gen<'_> {
         let node = self.cursor;
         self.cursor += 1;
         self.span = s.span;
-        if !self.in_where {
+        // Reverse mode may need a temporary long after its statement.
+        if !self.in_where && !self.engine.linear {
             self.temporaries_used.clear();
         }
         self.moves = self.engine.dependence.moves(self.source, self.space, s);

@@ -1,0 +1,94 @@
+//! The program that an adjoint is made of: without input, output and STOP, which the primal
+//! run has done.
+
+use crate::tapenade::silence::silence;
+use farfel_lang::callgraph::Below;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{Name, Place, Program, Request, SymId, Unit, UnitKind, for_each_symbol};
+use std::collections::{BTreeSet, HashSet};
+
+/// The units below a head, as reverse mode sees them.
+pub(super) struct Closure {
+    pub program: Program,
+    /// The units that are not what the program calls by these names.
+    changed: HashSet<Name>,
+}
+
+/// Copies what the head of a request reaches.
+pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, Vec<Diagnostic>> {
+    let graph = Below::of(program, [request.head.as_str()]);
+    let mut closure = Closure {
+        program: Program {
+            units: graph.units.iter().map(|u| (*u).clone()).collect(),
+        },
+        changed: HashSet::new(),
+    };
+    let mut faults = Vec::new();
+    for u in &mut closure.program.units {
+        if silence(u, request, &mut faults) {
+            closure.changed.insert(u.name.clone());
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    // Whoever calls a changed unit is changed as well.
+    let mut again = !closure.changed.is_empty();
+    while again {
+        again = false;
+        for u in &closure.program.units {
+            if !closure.changed.contains(&u.name) && names(u).any(|n| closure.changed.contains(&n))
+            {
+                closure.changed.insert(u.name.clone());
+                again = true;
+            }
+        }
+    }
+    Ok(closure)
+}
+
+/// The top-level procedures that a unit names.
+fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
+    let mut used: BTreeSet<SymId> = BTreeSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    used.into_iter().filter_map(|s| {
+        let s = &unit.symbols[s];
+        (s.place == Place::Global && s.class.is_procedure()).then(|| s.name.clone())
+    })
+}
+
+impl Closure {
+    /// Adds copies of changed units that the generated ones call.
+    pub fn finish(&self, made: &mut Vec<Unit>, request: &Request) {
+        let silent = |of: &str| Name::from(format!("{of}_S{}", request.suffix));
+        let mut done: HashSet<Name> = HashSet::new();
+        let mut i = 0;
+        while let Some(unit) = made.get_mut(i) {
+            let mut wanted = Vec::new();
+            for name in names(unit).collect::<Vec<_>>() {
+                // Generated units bear names of their own.
+                if self.changed.contains(&name)
+                    && let Some(s) = unit.symbols.find(&name)
+                {
+                    unit.symbols.rename(s, silent(&name));
+                    wanted.push(name);
+                }
+            }
+            for name in wanted {
+                if let (true, Some(u)) = (done.insert(name.clone()), self.program.unit(&name)) {
+                    let mut copy = u.clone();
+                    copy.name = silent(&name);
+                    if let (UnitKind::Function, Some(result)) = (copy.kind, copy.result)
+                        && copy.symbols[result].name == name
+                    {
+                        copy.symbols.rename(result, silent(&name));
+                    }
+                    made.push(copy);
+                }
+            }
+            i += 1;
+        }
+    }
+}
