@@ -102,11 +102,6 @@ impl Affine {
     pub fn value(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
-
-    /// Its variables.
-    pub fn variables(&self) -> impl Iterator<Item = SymId> + '_ {
-        self.terms.keys().copied()
-    }
 }
 
 /// The values that a loop variable takes: from, to. Both ends are taken where the loop is

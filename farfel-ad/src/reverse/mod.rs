@@ -69,7 +69,7 @@ pub fn differentiate(
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let world = World::of(&closure.program, tangents, request)?;
     let facts = world.facts();
-    let mut made = world.units(&facts)?;
+    let mut made = world.units(&closure.program, &facts)?;
     closure.finish(&mut made, request);
     Ok(made)
 }
@@ -117,8 +117,6 @@ struct World {
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
     asked_by: Span,
-    /// All units, for what they say of COMMON blocks.
-    units: Vec<Unit>,
 }
 
 impl World {
@@ -156,7 +154,6 @@ impl World {
             commons,
             derivative_commons,
             asked_by: request.span,
-            units: all.units.clone(),
         };
         let mut errors = Vec::new();
         let mut parts = Vec::new();
@@ -220,7 +217,10 @@ impl World {
             }
         }
         Part {
-            forward_name: format!("{}_F{}", t.of, request.suffix).into(),
+            forward_name: match name.strip_prefix(t.of.as_str()) {
+                Some(rest) => format!("{}_F{rest}", t.of).into(),
+                None => format!("{name}_F{}", request.suffix).into(),
+            },
             root: name == request.derivative,
             name,
             of: t.of,
@@ -257,8 +257,8 @@ impl World {
             other: false,
         };
         // Symbols that were added since are nobody's location yet.
-        touched.assigned.grow(space.len.max(unit.symbols.len()));
-        touched.read.grow(space.len.max(unit.symbols.len()));
+        touched.assigned.grow(space.len + unit.symbols.len());
+        touched.read.grow(space.len + unit.symbols.len());
         for s in block {
             s.walk(&mut |s| self.effects.own(unit, space, s, &mut touched));
         }
@@ -352,7 +352,7 @@ impl World {
                     && !sweeper.make.derivatives.contains(id)
                     && needs.has(loc)
                     && !sweeper.space.saved.contains(loc)
-                    && (sweeper.assigned.contains(loc) || loc >= sweeper.assigned.len())
+                    && sweeper.assigned.contains(loc)
             })
             .map(|(id, _)| id)
             .collect();
@@ -372,8 +372,8 @@ impl World {
     }
 
     /// The units of all parts.
-    fn units(&self, facts: &[Facts]) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let mut out = Vec::new();
+    fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        let mut out: Vec<Made> = Vec::new();
         let mut errors = Vec::new();
         for (i, p) in self.parts.iter().enumerate() {
             let (mut sweeper, made, _) = self.sweep(facts, i, true);
@@ -386,17 +386,20 @@ impl World {
             let (make, tapes) = (sweeper.make, sweeper.tapes);
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
-                let mut unit = self.root(make, tapes, made);
-                let derivative = |s: SymId| derivatives.contains(&s);
-                self.finish(&mut unit, &derivative, &self.derivative_commons);
-                out.push(unit);
+                out.push(Made {
+                    unit: self.root(make, tapes, made),
+                    wanted: derivatives,
+                    commons: self.derivative_commons.clone(),
+                });
                 continue;
             }
             all.insert_range(..);
             if facts[i].forward {
-                let mut unit = self.forward(p, make.clone(), &tapes, made.forward);
-                self.finish(&mut unit, &|_| true, &all);
-                out.push(unit);
+                out.push(Made {
+                    unit: self.forward(p, make.clone(), &tapes, made.forward),
+                    wanted: make.unit.symbols.ids().collect(),
+                    commons: all,
+                });
             }
             // Callers find again what they need; the other primal values are nobody's.
             let mut wanted = derivatives;
@@ -411,20 +414,28 @@ impl World {
                 }
             }
             let locs: HashSet<usize> = wanted.iter().map(|s| p.space.loc(*s)).collect();
-            let mut unit = self.backward(p, make, &tapes, made.backward);
-            let is_wanted = |s: SymId| wanted.contains(&s) || locs.contains(&p.space.loc(s));
-            self.finish(&mut unit, &is_wanted, &commons);
-            out.push(unit);
+            wanted.extend(make.unit.symbols.ids().filter(|s| locs.contains(&p.space.loc(*s))));
+            out.push(Made {
+                unit: self.backward(p, make, &tapes, made.backward),
+                wanted,
+                commons,
+            });
         }
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
-        Ok(out)
-    }
-
-    fn finish(&self, unit: &mut Unit, wanted: &dyn Fn(SymId) -> bool, commons: &Set) {
-        dead::remove(unit, &self.commons, &self.effects, wanted, commons);
-        tidy(unit);
+        // What was made does something else than the tangents of the same names.
+        let mut all = closure.clone();
+        all.units.extend(out.iter().map(|m| m.unit.clone()));
+        let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
+        let graph = Below::of(&all, names.iter().map(Name::as_str));
+        let effects = Effects::of(&graph, &self.commons);
+        for m in &mut out {
+            let wanted = |s: SymId| m.wanted.contains(&s);
+            dead::remove(&mut m.unit, &self.commons, &effects, &wanted, &m.commons);
+            tidy(&mut m.unit);
+        }
+        Ok(out.into_iter().map(|m| m.unit).collect())
     }
 
     /// Sets the cotangents of local variables to zero.
@@ -543,6 +554,15 @@ impl World {
     }
 }
 
+/// A generated unit, and what is read after it.
+struct Made {
+    unit: Unit,
+    /// Arguments and COMMON variables that it declares.
+    wanted: HashSet<SymId>,
+    /// COMMON variables, by number.
+    commons: Set,
+}
+
 /// Declares a COMMON block of another unit.
 fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
     let span = Span::NONE;
@@ -605,8 +625,15 @@ fn tidy(unit: &mut Unit) {
         })
     };
     for (_, s) in unit.symbols.iter() {
-        if let Class::Parameter(e) = &s.class {
-            add(e);
+        match &s.class {
+            Class::Parameter(e) => add(e),
+            Class::StatementFunction(dummies, e) => {
+                add(e);
+                dummies
+                    .iter()
+                    .for_each(|d| add(&Expr::var(*d, Span::NONE)));
+            }
+            _ => {}
         }
         s.length.iter().for_each(&mut add);
         for d in &s.dims {

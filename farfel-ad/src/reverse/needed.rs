@@ -151,11 +151,6 @@ impl Needs {
         }
     }
 
-    /// The locations of which something is needed.
-    pub fn locs(&self) -> impl Iterator<Item = usize> + '_ {
-        self.by_loc.keys().copied()
-    }
-
     /// Is anything of a location needed?
     pub fn has(&self, loc: usize) -> bool {
         self.by_loc.contains_key(&loc)

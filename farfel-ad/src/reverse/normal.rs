@@ -44,10 +44,14 @@ impl Normalizer<'_> {
     }
 
     fn stmt(&mut self, mut s: Stmt, out: &mut Block) {
-        s.label = None;
         let span = s.span;
+        if let StmtKind::Format(_) = s.kind {
+            out.push(s);
+            return;
+        }
+        s.label = None;
         match s.kind {
-            StmtKind::Continue | StmtKind::Format(_) => {}
+            StmtKind::Continue => {}
             StmtKind::LogicalIf(c, inner) => {
                 let arm = self.block(vec![*inner]);
                 out.push(Stmt::new(
@@ -92,6 +96,7 @@ impl Normalizer<'_> {
                 out.push(Stmt::new(StmtKind::Call(callee, args), span));
             }
             StmtKind::Comment(_)
+            | StmtKind::Format(_)
             | StmtKind::Where(_)
             | StmtKind::Io(_)
             | StmtKind::Stop(_)

@@ -377,7 +377,7 @@ impl<'w> Sweeper<'w> {
                 }
                 self.passive(s, needs)
             }
-            StmtKind::Comment(_) => Sweeps {
+            StmtKind::Comment(_) | StmtKind::Format(_) => Sweeps {
                 forward: vec![s.clone()],
                 backward: Vec::new(),
             },
@@ -911,7 +911,7 @@ impl<'w> Sweeper<'w> {
                 || slot > n && self.world.derivative_commons.contains(slot - n - 1)
         };
         let mut entries = Vec::new();
-        let mut assigned = Set::with_capacity(self.space.len);
+        let mut assigned = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
         for slot in effect.assigned.ones().filter(|s| !is_derivative_slot(*s)) {
             let Some((loc, elements)) = place(slot) else {
                 continue;
@@ -1022,9 +1022,25 @@ impl<'w> Sweeper<'w> {
                 continue;
             }
             let loc = a.base().map(|s| self.space.loc(s));
-            let meets = passed.iter().any(|p| {
-                p.base().map(|s| self.space.loc(s)) == loc
-            });
+            let scalar = callee
+                .scalar_args
+                .get(actuals.len())
+                .copied()
+                .unwrap_or(false);
+            // Of a scalar and the array that it is an element of, the scalar gets the copy.
+            let others: Vec<&Expr> = match scalar {
+                true => args
+                    .iter()
+                    .zip(&callee.derivative_args)
+                    .enumerate()
+                    .filter(|(i, (_, d))| **d && *i != actuals.len())
+                    .map(|(_, (a, _))| a)
+                    .collect(),
+                false => passed.iter().collect(),
+            };
+            let meets = others
+                .iter()
+                .any(|p| p.base().map(|s| self.space.loc(s)) == loc);
             if !meets && !loc.is_some_and(|l| touches_common(l, self.space)) {
                 passed.push(a.clone());
                 actuals.push(a.clone());
@@ -1058,7 +1074,7 @@ impl<'w> Sweeper<'w> {
         before
     }
 
-    /// A cotangent of its own for an argument: what sets it to zero, and what adds it.
+    /// A cotangent of its own for an argument: what moves it there, and what adds it back.
     fn own_copy(
         &mut self,
         part: usize,
@@ -1073,7 +1089,10 @@ impl<'w> Sweeper<'w> {
         let scalar = callee.scalar_args.get(position).copied().unwrap_or(false);
         if scalar {
             let t = Expr::var(self.make.derivative_temporary(ty), span);
-            let set = vec![Stmt::assign(t.clone(), zero(ty, span), span)];
+            let set = vec![
+                Stmt::assign(t.clone(), a.clone(), span),
+                Stmt::assign(a.clone(), zero(ty, span), span),
+            ];
             let add = vec![increment(a.clone(), t.clone(), span)];
             return Some((t, set, add));
         }
@@ -1095,8 +1114,12 @@ impl<'w> Sweeper<'w> {
         if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut passed.kind {
             *s = copy;
         }
-        let set = vec![Stmt::assign(whole.clone(), zero(ty, span), span)];
-        let add = vec![increment(Expr::var(base, span), whole, span)];
+        let own = Expr::var(base, span);
+        let set = vec![
+            Stmt::assign(whole.clone(), own.clone(), span),
+            Stmt::assign(own.clone(), zero(ty, span), span),
+        ];
+        let add = vec![increment(own, whole, span)];
         Some((passed, set, add))
     }
 }
