@@ -14,6 +14,8 @@
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | [`tangent`] | forward mode |
 //! | [`reverse`] | reverse mode |
+//! | [`structure`] | units without jumps, for reverse mode |
+//! | [`given`] | derivatives that do not come from the text of a procedure |
 //! | [`layout`] | how derivatives are named and laid out |
 //! | [`dropin`] | the engine behind Tapenade's command line |
 //! | [`external`] | AD tools that are programs of their own |
@@ -37,13 +39,15 @@ pub mod collect;
 pub mod depend;
 pub mod dropin;
 pub mod external;
-
+pub mod given;
 pub mod layout;
 pub mod locations;
 mod matrix;
 mod path;
 mod refuse;
 pub mod reverse;
+pub mod structure;
+mod spans;
 pub mod tangent;
 pub mod tapenade;
 

@@ -1,6 +1,7 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
-//! run has done.
+//! run has done, and without jumps.
 
+use crate::structure::structure;
 use crate::tapenade::silence::silence;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
@@ -32,6 +33,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     if !faults.is_empty() {
         return Err(faults);
     }
+    closure.program = structure(&closure.program, &request.head)?;
     // Whoever calls a changed unit is changed as well.
     let mut again = !closure.changed.is_empty();
     while again {

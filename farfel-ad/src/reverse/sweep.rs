@@ -12,7 +12,7 @@ use super::maker::{Maker, zero};
 use super::needed::{Elements, Needs};
 use super::normal::has_calls;
 use super::tape::{Kind, Tapes, keep};
-use super::transpose::{is_derivative, transpose};
+use super::transpose::{is_derivative, same, transpose};
 use super::{Facts, World};
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
@@ -998,7 +998,7 @@ impl<'w> Sweeper<'w> {
         let callee = &self.world.parts[part];
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut actuals = Vec::with_capacity(args.len());
-        let mut passed: Vec<Expr> = Vec::new();
+        let mut passed: Vec<(usize, &Expr)> = Vec::new();
         let touches_common = |loc: usize, space: &Space| {
             space.common_at(loc).is_some_and(|k| {
                 let slot = callee.derivative_args.len() + 1 + k;
@@ -1028,21 +1028,27 @@ impl<'w> Sweeper<'w> {
                 .copied()
                 .unwrap_or(false);
             // Of a scalar and the array that it is an element of, the scalar gets the copy.
-            let others: Vec<&Expr> = match scalar {
+            let others: Vec<(usize, &Expr)> = match scalar {
                 true => args
                     .iter()
                     .zip(&callee.derivative_args)
                     .enumerate()
                     .filter(|(i, (_, d))| **d && *i != actuals.len())
-                    .map(|(_, (a, _))| a)
+                    .map(|(i, (a, _))| (i, a))
                     .collect(),
-                false => passed.iter().collect(),
+                false => passed.clone(),
             };
-            let meets = others
-                .iter()
-                .any(|p| p.base().map(|s| self.space.loc(s)) == loc);
+            // Of two that overlap, Fortran does not allow the callee to assign any.
+            let assigns = |i: usize| {
+                let effect = self.world.effects.get(&callee.name);
+                effect.is_some_and(|e| i > 0 && e.assigned.contains(i - 1))
+            };
+            let meets = others.iter().any(|(i, p)| {
+                p.base().map(|s| self.space.loc(s)) == loc
+                    && (same(p, a) || !assigns(*i) && !assigns(actuals.len()))
+            });
             if !meets && !loc.is_some_and(|l| touches_common(l, self.space)) {
-                passed.push(a.clone());
+                passed.push((actuals.len(), a));
                 actuals.push(a.clone());
                 continue;
             }
