@@ -38,6 +38,7 @@ mod sweep;
 mod tape;
 mod transpose;
 
+use crate::given::shipped;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, Tangent};
 use effects::{Effects, Touched};
@@ -71,6 +72,8 @@ pub fn differentiate(
     let facts = world.facts();
     let mut made = world.units(&closure.program, &facts)?;
     closure.finish(&mut made, request);
+    let shipped = shipped::needed(program, &made);
+    made.extend(shipped);
     Ok(made)
 }
 

@@ -1,6 +1,7 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
 //! run has done, and without jumps.
 
+use crate::given::functions::written_out;
 use crate::structure::structure;
 use crate::tapenade::silence::silence;
 use farfel_lang::callgraph::Below;
@@ -32,6 +33,9 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     }
     if !faults.is_empty() {
         return Err(faults);
+    }
+    if let Some(program) = written_out(&closure.program, [request.head.as_str()]) {
+        closure.program = program;
     }
     closure.program = structure(&closure.program, &request.head)?;
     // Whoever calls a changed unit is changed as well.

@@ -55,7 +55,10 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let made = run(program, request, false, warnings)?;
-    Ok(made.into_iter().map(|t| t.unit).collect())
+    let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+    let shipped = shipped::needed(program, &units);
+    units.extend(shipped);
+    Ok(units)
 }
 
 fn run(
@@ -66,7 +69,6 @@ fn run(
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
     let written = written_out(program, [request.head.as_str()]);
-    let original = program;
     let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
     let mut engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
@@ -84,7 +86,6 @@ fn run(
     made.add(&root, engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
-<<<<<<< HEAD
     made.tangents()
 }
 
@@ -96,12 +97,6 @@ pub(crate) fn linear(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     run(program, request, true, warnings)
-=======
-    let mut units: Vec<Unit> = made.tangents()?.into_iter().map(|t| t.unit).collect();
-    let shipped = shipped::needed(original, &units);
-    units.extend(shipped);
-    Ok(units)
->>>>>>> main
 }
 
 /// A subprogram to differentiate, and what by what.
