@@ -105,6 +105,7 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
                 let Some(t) = target.base() else { return live };
                 let loc = space.loc(t);
                 let needed = after.contains(loc)
+                    || crate::activity::is_pop(unit, value)
                     || !pure_calls(unit, value, effects)
                     || !pure_calls(unit, target, effects);
                 if !needed {
@@ -174,7 +175,9 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
     for (i, s) in flow.stmts.iter().enumerate() {
         let gone = match &s.kind {
             StmtKind::Assign(target, value) => {
+                // What is kept on a tape is taken back, wanted or not.
                 target.base().is_some_and(|t| !live[i].contains(space.loc(t)))
+                    && !crate::activity::is_pop(unit, value)
                     && pure_calls(unit, value, effects)
                     && pure_calls(unit, target, effects)
             }

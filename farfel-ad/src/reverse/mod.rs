@@ -333,6 +333,9 @@ impl World {
             }
         }
         let mut made = sweeper.block(&p.body, &mut needs);
+        let mut first = std::mem::take(&mut sweeper.first_backward);
+        first.append(&mut made.backward);
+        made.backward = first;
         if called && !p.root {
             self.keep_own(&mut sweeper, &mut made, &needs);
         }
@@ -449,7 +452,8 @@ impl World {
         });
         let mut out = Vec::new();
         for (id, s) in make.unit.symbols.iter() {
-            if make.derivatives.contains(&id) && s.place == Place::Local && used.contains(&id) {
+            let zeroed = s.place == Place::Local && !s.tape && used.contains(&id);
+            if make.derivatives.contains(&id) && zeroed {
                 let ty = s.ty.unwrap_or(Type::REAL);
                 out.push(Stmt::assign(
                     Expr::var(id, Span::NONE),

@@ -19,7 +19,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    BinOp, Block, Case, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind,
+    Allocation, BinOp, Block, Case, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind,
     SymId, Type,
 };
 use farfel_lang::types::{rank, type_of};
@@ -50,6 +50,8 @@ pub(super) struct Sweeper<'w> {
     branch: Option<SymId>,
     /// Only the needs are asked for: no symbols are made.
     trial: usize,
+    /// What the backward sweep begins with.
+    pub first_backward: Block,
 }
 
 /// A variable that the backward sweep computes again instead of keeping it.
@@ -78,6 +80,7 @@ impl<'w> Sweeper<'w> {
             loops: 0,
             branch: None,
             trial: 0,
+            first_backward: Vec::new(),
         }
     }
 
@@ -381,6 +384,7 @@ impl<'w> Sweeper<'w> {
                 forward: vec![s.clone()],
                 backward: Vec::new(),
             },
+            StmtKind::Allocation(a) if self.is_of_tapes(a) => self.allocate(a, span),
             StmtKind::Allocation(_) => {
                 self.errors.push(
                     Diagnostic::error(
@@ -393,6 +397,48 @@ impl<'w> Sweeper<'w> {
                 Sweeps::default()
             }
             _ => self.passive(s, needs),
+        }
+    }
+
+    /// Is it ALLOCATE of tapes?
+    fn is_of_tapes(&self, a: &Allocation) -> bool {
+        let mut objects = a.objects.iter();
+        !a.free
+            && objects.all(|o| {
+                o.base()
+                    .is_some_and(|s| self.make.unit.symbols[s].tape)
+            })
+    }
+
+    /// A tape is there from the beginning of the forward sweep on, its derivative from that of
+    /// the backward sweep on.
+    fn allocate(&mut self, a: &Allocation, span: Span) -> Sweeps {
+        let (derivatives, values): (Vec<Expr>, Vec<Expr>) = a
+            .objects
+            .iter()
+            .cloned()
+            .partition(|o| is_derivative(&self.make.derivatives, o));
+        let of = |objects: Vec<Expr>| {
+            let made = Allocation {
+                objects,
+                ..a.clone()
+            };
+            Stmt::new(StmtKind::Allocation(Box::new(made)), span)
+        };
+        let mut first = derivatives;
+        if !self.root {
+            // In a unit of its own, the backward sweep passes on what it has not got.
+            first.extend(values.iter().cloned());
+        }
+        if !first.is_empty() && self.trial == 0 {
+            self.first_backward.push(of(first));
+        }
+        Sweeps {
+            forward: match values.is_empty() {
+                true => Vec::new(),
+                false => vec![of(values)],
+            },
+            backward: Vec::new(),
         }
     }
 

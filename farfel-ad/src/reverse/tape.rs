@@ -94,6 +94,7 @@ impl Tapes {
             let most = make.variable(&format!("MOST_{letter}"), counter);
             let values = make.unit.symbols.add(Symbol {
                 typed: true,
+                tape: true,
                 dims: vec![Dim {
                     lower: None,
                     upper: Some(Expr::new(ExprKind::Star, Span::NONE)),
@@ -151,7 +152,10 @@ impl Tapes {
                 StmtKind::Allocation(Box::new(Allocation {
                     free: false,
                     objects: vec![Expr::new(
-                        ExprKind::Element(v.values, vec![Expr::var(v.most, span)]),
+                        ExprKind::Element(
+                            v.values,
+                            vec![Expr::int(MOST_BYTES / kind.bytes(), span)],
+                        ),
                         span,
                     )],
                     control: Vec::new(),

@@ -267,7 +267,12 @@ impl Transposer<'_> {
         }
         let mut to = e.clone();
         to.span = self.span;
-        self.out.push(increment(to, seed, self.span));
+        let tape = e.base().is_some_and(|s| self.unit().symbols[s].tape);
+        self.out.push(match tape {
+            // The only time that it is read.
+            true => Stmt::assign(to, seed, self.span),
+            false => increment(to, seed, self.span),
+        });
     }
 
     fn intrinsic(

@@ -3,7 +3,7 @@
 use super::allocate::is_allocated_here;
 use super::interface::title;
 use super::{Engine, Wanted};
-use crate::activity::{Activity, Problem, Site};
+use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
 use crate::depend::Move;
@@ -343,7 +343,8 @@ impl Gen<'_> {
         let span = self.span;
         let active_target = target.base().filter(|s| {
             differentiable(&self.unit.symbols[*s])
-                && self.activity.live[node].contains(self.space.loc(*s))
+                && (self.activity.live[node].contains(self.space.loc(*s))
+                    || is_pop(self.source, value) && self.is_varied(value))
         });
         self.warn_of_integer_functions(value);
         let Some(s) = active_target else {
@@ -373,7 +374,8 @@ impl Gen<'_> {
             }
         };
         let mut out = Vec::new();
-        if varied || whole || self.varied.contains(loc) {
+        // Derivatives on a tape go and come with each value.
+        if varied || whole || self.varied.contains(loc) || self.unit.symbols[s].tape {
             let ty = self.unit.symbols[s].ty.unwrap_or(Type::REAL);
             let d = v.d.unwrap_or_else(|| self.zero(ty));
             if d.kind != d_target.kind {

@@ -285,6 +285,9 @@ pub struct Symbol {
     pub init: Option<Box<Expr>>,
     /// ALLOCATABLE, TARGET and the like.
     pub attributes: Attributes,
+    /// The array of a tape, which reverse mode makes: every element is assigned before it is
+    /// read, and read as often as it is assigned.
+    pub tape: bool,
 }
 
 /// What a declaration can say of a variable besides its type and shape.
@@ -422,6 +425,7 @@ impl Symbol {
             saved: false,
             init: None,
             attributes: Attributes::default(),
+            tape: false,
         }
     }
 
