@@ -46,8 +46,8 @@ mod matrix;
 mod path;
 mod refuse;
 pub mod reverse;
-pub mod structure;
 mod spans;
+pub mod structure;
 pub mod tangent;
 pub mod tapenade;
 

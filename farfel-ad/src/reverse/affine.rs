@@ -74,9 +74,7 @@ impl Affine {
 
     /// `self + k * other`
     pub fn plus(mut self, other: &Self, k: i64) -> Option<Self> {
-        self.constant = self
-            .constant
-            .checked_add(other.constant.checked_mul(k)?)?;
+        self.constant = self.constant.checked_add(other.constant.checked_mul(k)?)?;
         for (s, f) in &other.terms {
             let mine = self.terms.entry(*s).or_default();
             *mine = mine.checked_add(f.checked_mul(k)?)?;

@@ -51,9 +51,9 @@ fn pure_calls(unit: &Unit, e: &Expr, effects: &Effects) -> bool {
         if let ExprKind::Call(s, _) = &x.kind {
             pure &= match &unit.symbols[*s].class {
                 Class::Intrinsic(_) => true,
-                _ => effects.get(&unit.symbols[*s].name).is_some_and(|f| {
-                    !f.other && f.assigned.ones().all(|slot| slot == f.args)
-                }),
+                _ => effects
+                    .get(&unit.symbols[*s].name)
+                    .is_some_and(|f| !f.other && f.assigned.ones().all(|slot| slot == f.args)),
             };
         }
     });
@@ -118,7 +118,10 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
                     live.remove(loc);
                 }
                 reads(value, &mut live);
-                target.children().into_iter().for_each(|c| reads(c, &mut live));
+                target
+                    .children()
+                    .into_iter()
+                    .for_each(|c| reads(c, &mut live));
             }
             StmtKind::Call(..) => {
                 if let Some(targets) = call_targets(unit, space, s, effects)
@@ -176,7 +179,9 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
         let gone = match &s.kind {
             StmtKind::Assign(target, value) => {
                 // What is kept on a tape is taken back, wanted or not.
-                target.base().is_some_and(|t| !live[i].contains(space.loc(t)))
+                target
+                    .base()
+                    .is_some_and(|t| !live[i].contains(space.loc(t)))
                     && !crate::activity::is_pop(unit, value)
                     && pure_calls(unit, value, effects)
                     && pure_calls(unit, target, effects)
@@ -208,8 +213,7 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
                     && b.arms.iter().all(|(c, _)| pure_calls(unit, c, effects))
             }
             StmtKind::Select(b) => {
-                b.cases.iter().all(|c| c.body.is_empty())
-                    && pure_calls(unit, &b.selector, effects)
+                b.cases.iter().all(|c| c.body.is_empty()) && pure_calls(unit, &b.selector, effects)
             }
             StmtKind::Continue => s.label.is_none(),
             _ => false,

@@ -39,11 +39,7 @@ pub(super) struct Touched {
 impl Effects {
     /// Analyses all units of a call graph.
     pub fn of(graph: &Below, commons: &Commons) -> Self {
-        let spaces: Vec<Space> = graph
-            .units
-            .iter()
-            .map(|u| Space::of(u, commons))
-            .collect();
+        let spaces: Vec<Space> = graph.units.iter().map(|u| Space::of(u, commons)).collect();
         let mut all = Effects {
             by_unit: HashMap::new(),
         };
@@ -182,7 +178,9 @@ impl Effects {
                         let base = args.get(slot).and_then(Expr::base);
                         touched.assigned.extend(base.map(|s| space.loc(s)));
                     } else if slot > effect.args {
-                        touched.assigned.insert(space.common(slot - effect.args - 1));
+                        touched
+                            .assigned
+                            .insert(space.common(slot - effect.args - 1));
                     }
                 }
                 for slot in effect.read.ones().filter(|s| *s > effect.args) {

@@ -2,9 +2,7 @@
 
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
-use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Place, SymId, Symbol, Type, Unit, unused_name,
-};
+use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, SymId, Symbol, Type, Unit, unused_name};
 use std::collections::HashSet;
 
 /// A unit under construction.

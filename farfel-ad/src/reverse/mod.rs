@@ -328,7 +328,12 @@ impl World {
                     needs.add_all(l);
                 });
             }
-            for l in p.space.saved.ones().filter(|l| sweeper.assigned.contains(*l)) {
+            for l in p
+                .space
+                .saved
+                .ones()
+                .filter(|l| sweeper.assigned.contains(*l))
+            {
                 needs.add_all(l);
             }
         }
@@ -420,7 +425,12 @@ impl World {
                 }
             }
             let locs: HashSet<usize> = wanted.iter().map(|s| p.space.loc(*s)).collect();
-            wanted.extend(make.unit.symbols.ids().filter(|s| locs.contains(&p.space.loc(*s))));
+            wanted.extend(
+                make.unit
+                    .symbols
+                    .ids()
+                    .filter(|s| locs.contains(&p.space.loc(*s))),
+            );
             out.push(Made {
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
@@ -636,9 +646,7 @@ fn tidy(unit: &mut Unit) {
             Class::Parameter(e) => add(e),
             Class::StatementFunction(dummies, e) => {
                 add(e);
-                dummies
-                    .iter()
-                    .for_each(|d| add(&Expr::var(*d, Span::NONE)));
+                dummies.iter().for_each(|d| add(&Expr::var(*d, Span::NONE)));
             }
             _ => {}
         }
@@ -650,10 +658,7 @@ fn tidy(unit: &mut Unit) {
     for spec in &unit.specs {
         match &spec.kind {
             SpecKind::Equivalence(groups) => groups.iter().flatten().for_each(&mut add),
-            SpecKind::Data(sets) => sets
-                .iter()
-                .flat_map(|s| &s.targets)
-                .for_each(&mut add),
+            SpecKind::Data(sets) => sets.iter().flat_map(|s| &s.targets).for_each(&mut add),
             _ => {}
         }
     }

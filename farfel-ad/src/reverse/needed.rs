@@ -282,15 +282,15 @@ impl Needs {
 
     /// Is all that is needed here needed there?
     pub fn is_within(&self, other: &Needs) -> bool {
-        self.by_loc.iter().all(|(loc, needed)| {
-            match (needed, other.by_loc.get(loc)) {
+        self.by_loc
+            .iter()
+            .all(|(loc, needed)| match (needed, other.by_loc.get(loc)) {
                 (_, Some(Needed::All)) => true,
-                (Needed::Some(mine), Some(Needed::Some(theirs))) => mine
-                    .iter()
-                    .all(|e| theirs.iter().any(|t| e.is_within(t))),
+                (Needed::Some(mine), Some(Needed::Some(theirs))) => {
+                    mine.iter().all(|e| theirs.iter().any(|t| e.is_within(t)))
+                }
                 _ => false,
-            }
-        })
+            })
     }
 
     /// All of every location.

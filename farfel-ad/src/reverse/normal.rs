@@ -177,9 +177,7 @@ impl Normalizer<'_> {
                 to,
                 step,
             } => {
-                let assigned = self
-                    .world
-                    .assigned_in(&self.make.unit, self.space, &body);
+                let assigned = self.world.assigned_in(&self.make.unit, self.space, &body);
                 for e in [&mut *from, &mut *to].into_iter().chain(step.iter_mut()) {
                     let mut own = assigned.clone();
                     own.insert(self.space.loc(*var));
@@ -266,9 +264,9 @@ impl Normalizer<'_> {
             return args;
         }
         let call = Stmt::new(StmtKind::Call(callee, args.clone()), span);
-        let assigned = self
-            .world
-            .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));
+        let assigned =
+            self.world
+                .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));
         let mut kept: Vec<(Expr, Expr)> = Vec::new();
         for a in &mut args {
             let stored = rank(&self.make.unit, a) == 0

@@ -19,8 +19,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Case, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind,
-    SymId, Type,
+    Allocation, BinOp, Block, Case, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt,
+    StmtKind, SymId, Type,
 };
 use farfel_lang::types::{rank, type_of};
 
@@ -403,11 +403,7 @@ impl<'w> Sweeper<'w> {
     /// Is it ALLOCATE of tapes?
     fn is_of_tapes(&self, a: &Allocation) -> bool {
         let mut objects = a.objects.iter();
-        !a.free
-            && objects.all(|o| {
-                o.base()
-                    .is_some_and(|s| self.make.unit.symbols[s].tape)
-            })
+        !a.free && objects.all(|o| o.base().is_some_and(|s| self.make.unit.symbols[s].tape))
     }
 
     /// A tape is there from the beginning of the forward sweep on, its derivative from that of
@@ -464,9 +460,9 @@ impl<'w> Sweeper<'w> {
         let mut forward = Vec::new();
         let mut backward = Vec::new();
         if has_calls(&self.make, value) || has_calls(&self.make, target) {
-            let mut touched = self
-                .world
-                .touched_in(&self.make.unit, self.space, std::slice::from_ref(s));
+            let mut touched =
+                self.world
+                    .touched_in(&self.make.unit, self.space, std::slice::from_ref(s));
             let own = target.base().map(|s| self.space.loc(s));
             own.into_iter().for_each(|l| touched.assigned.set(l, false));
             (forward, backward) = self.overwrite_all(&touched.assigned, needs, s.span);
@@ -617,11 +613,7 @@ impl<'w> Sweeper<'w> {
             }
             let condition = match branch {
                 None => conditions[i].clone(),
-                Some(v) => binary(
-                    BinOp::Eq,
-                    Expr::var(v, span),
-                    Expr::int(i as i64 + 1, span),
-                ),
+                Some(v) => binary(BinOp::Eq, Expr::var(v, span), Expr::int(i as i64 + 1, span)),
             };
             forward_arms.push((conditions[i].clone(), a.forward));
             backward_arms.push((condition, a.backward));
@@ -648,9 +640,9 @@ impl<'w> Sweeper<'w> {
             .map(|c| ((*c).clone(), Vec::new()))
             .collect::<Vec<_>>();
         let only = if_stmt(arms, Vec::new(), false, span);
-        let touched = self
-            .world
-            .touched_in(&self.make.unit, self.space, std::slice::from_ref(&only));
+        let touched =
+            self.world
+                .touched_in(&self.make.unit, self.space, std::slice::from_ref(&only));
         let made = self.overwrite_all(&touched.assigned, needs, span);
         self.changed(&touched.assigned, needs);
         made
@@ -753,12 +745,7 @@ impl<'w> Sweeper<'w> {
     }
 
     /// Finds what is needed at the start of each iteration.
-    fn settle(
-        &mut self,
-        body: &[Stmt],
-        needs: &Needs,
-        next: &dyn Fn(&mut Needs),
-    ) -> Needs {
+    fn settle(&mut self, body: &[Stmt], needs: &Needs, next: &dyn Fn(&mut Needs)) -> Needs {
         let mut state = needs.clone();
         for round in 0.. {
             let mut s = state.clone();

@@ -260,7 +260,13 @@ impl Transposer<'_> {
 
     fn leaf(&mut self, e: &Expr, seed: Expr) {
         if self.keep_self && same(e, self.target) {
-            if !matches!(self.own, Some(Expr { kind: ExprKind::Star, .. })) {
+            if !matches!(
+                self.own,
+                Some(Expr {
+                    kind: ExprKind::Star,
+                    ..
+                })
+            ) {
                 self.own = Some(seed);
             }
             return;
@@ -357,9 +363,8 @@ impl Transposer<'_> {
                 let ty = type_of(self.unit(), e).unwrap_or(Type::REAL);
                 let none = zero(ty, span);
                 let mask = &args[2];
-                let rebuild = |a: Expr, b: Expr| {
-                    Expr::new(ExprKind::Call(s, vec![a, b, mask.clone()]), span)
-                };
+                let rebuild =
+                    |a: Expr, b: Expr| Expr::new(ExprKind::Call(s, vec![a, b, mask.clone()]), span);
                 self.part(&args[0], rebuild(seed.clone(), none.clone()))?;
                 self.part(&args[1], rebuild(none, seed))
             }
@@ -368,7 +373,11 @@ impl Transposer<'_> {
     }
 
     fn unknown(&self, e: &Expr) -> Diagnostic {
-        let span = if e.span == Span::NONE { self.span } else { e.span };
+        let span = if e.span == Span::NONE {
+            self.span
+        } else {
+            e.span
+        };
         Diagnostic::error(
             &rules::AD_UNSUPPORTED,
             span,

@@ -81,10 +81,18 @@ pub fn check_cases_with(cases: &[Case], tolerance: f64, runs: &[&[&str]]) -> Str
     }
     if std::env::var_os("ONE").is_some() {
         for c in cases {
-            let one = [Case { name: c.name, text: c.text.clone() }];
+            let one = [Case {
+                name: c.name,
+                text: c.text.clone(),
+            }];
             match std::panic::catch_unwind(|| check_adjoints(&one, 1e-11, runs)) {
                 Ok(_) => println!("OK {}", c.name),
-                Err(e) => println!("BAD {} {}", c.name, e.downcast_ref::<String>().map_or("", |s| &s[..s.len().min(12000)])),
+                Err(e) => println!(
+                    "BAD {} {}",
+                    c.name,
+                    e.downcast_ref::<String>()
+                        .map_or("", |s| &s[..s.len().min(12000)])
+                ),
             }
         }
     }
