@@ -2,6 +2,20 @@
 
 use super::{CHECKED, FAST, compare, expand, run};
 
+/// Cases that reverse mode refuses so far, with a message: array expressions that it cannot
+/// transpose, WHERE, and ALLOCATE.
+pub const NO_ADJOINTS: &[&str] = &[
+    "allocation",
+    "constructors",
+    "declarations",
+    "masks",
+    "places",
+    "products",
+    "reductions",
+    "sums",
+    "whole_arrays_and_sections",
+];
+
 /// A subroutine `F@(X, Y)` of three numbers, and what it calls.
 pub struct Case {
     /// Its name in messages.
@@ -79,22 +93,17 @@ pub fn check_cases_with(cases: &[Case], tolerance: f64, runs: &[&[&str]]) -> Str
     for flags in runs {
         compare(&run(&fortran, flags), tolerance, &fortran);
     }
-    if std::env::var_os("ONE").is_some() {
-        for c in cases {
-            let one = [Case {
-                name: c.name,
-                text: c.text.clone(),
-            }];
-            match std::panic::catch_unwind(|| check_adjoints(&one, 1e-11, runs)) {
-                Ok(_) => println!("OK {}", c.name),
-                Err(e) => println!(
-                    "BAD {} {}",
-                    c.name,
-                    e.downcast_ref::<String>()
-                        .map_or("", |s| &s[..s.len().min(12000)])
-                ),
-            }
-        }
+    let known = |c: &&Case| !NO_ADJOINTS.contains(&c.name);
+    let cases: Vec<Case> = cases
+        .iter()
+        .filter(known)
+        .map(|c| Case {
+            name: c.name,
+            text: c.text.clone(),
+        })
+        .collect();
+    if !cases.is_empty() {
+        check_adjoints(&cases, 1e-10, runs);
     }
     fortran
 }
