@@ -14,6 +14,8 @@ pub(super) struct Closure {
     pub program: Program,
     /// The units that are not what the program calls by these names.
     changed: HashSet<Name>,
+    /// The units that the program has not got.
+    added: HashSet<Name>,
 }
 
 /// Copies what the head of a request reaches.
@@ -24,6 +26,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
             units: graph.units.iter().map(|u| (*u).clone()).collect(),
         },
         changed: HashSet::new(),
+        added: HashSet::new(),
     };
     let mut faults = Vec::new();
     for u in &mut closure.program.units {
@@ -38,6 +41,9 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
         closure.program = program;
     }
     closure.program = structure(&closure.program, &request.head)?;
+    let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
+    let units = closure.program.units.iter().map(|u| &u.name);
+    closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
     // Whoever calls a changed unit is changed as well.
     let mut again = !closure.changed.is_empty();
     while again {
@@ -71,9 +77,17 @@ impl Closure {
         let silent = |of: &str| Name::from(format!("{of}_S{}", request.suffix));
         let mut done: HashSet<Name> = HashSet::new();
         let mut i = 0;
-        while let Some(unit) = made.get_mut(i) {
+        while let Some(unit) = made.get(i) {
             let mut wanted = Vec::new();
+            let mut added = Vec::new();
             for name in names(unit).collect::<Vec<_>>() {
+                if self.added.contains(&name) {
+                    if made.iter().all(|u| u.name != name) {
+                        added.push(name);
+                    }
+                    continue;
+                }
+                let Some(unit) = made.get_mut(i) else { break };
                 // Generated units bear names of their own.
                 if self.changed.contains(&name)
                     && let Some(s) = unit.symbols.find(&name)
@@ -94,6 +108,8 @@ impl Closure {
                     made.push(copy);
                 }
             }
+            let added = added.into_iter().filter_map(|n| self.program.unit(&n));
+            made.extend(added.cloned());
             i += 1;
         }
     }
