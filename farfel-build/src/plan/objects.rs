@@ -191,11 +191,12 @@ impl<'a> Objects<'a> {
                 dependents,
                 paired,
                 vector,
+                directions,
                 span: _,
             } = &self.staged.requests[*r];
             key = key.field(
                 &format!("derivative {derivative}"),
-                format!("{id} {mode:?} {head} {suffix} {independents:?} {dependents:?} {paired:?} {vector}"),
+                format!("{id} {mode:?} {head} {suffix} {independents:?} {dependents:?} {paired:?} {vector} {directions:?}"),
             );
         }
         for i in &group.reads {
