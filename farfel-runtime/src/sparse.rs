@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_grid_with_five_points_needs_little_more_than_five() {
-        let n = 20;
+        let n = 20usize;
         let mut all = Vec::new();
         for i in 0..n {
             for j in 0..n {
