@@ -250,11 +250,12 @@ impl Pattern {
 
     fn degrees(&self, by_column: &[Vec<usize>]) -> Vec<usize> {
         let mut seen = vec![usize::MAX; self.columns];
-        let mut degrees = vec![0; self.columns];
-        for j in 0..self.columns {
-            self.neighbours(by_column, j, &mut seen, &mut |_| degrees[j] += 1);
-        }
-        degrees
+        let degree = |j| {
+            let mut count = 0;
+            self.neighbours(by_column, j, &mut seen, &mut |_| count += 1);
+            count
+        };
+        (0..self.columns).map(degree).collect()
     }
 
     fn largest_first(&self, by_column: &[Vec<usize>]) -> Vec<usize> {
