@@ -40,7 +40,6 @@ mod output;
 mod parts;
 mod silence;
 mod sizes;
-mod spans;
 mod stack;
 mod vector;
 mod version;
