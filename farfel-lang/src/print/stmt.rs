@@ -3,6 +3,7 @@
 use super::line::Line;
 use super::scope::Scope;
 use super::writer::Writer;
+use crate::encoding;
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Allocation, DoControl, Entry, Expr, Io, IoKind, Label, Stmt,
     StmtKind,
@@ -403,14 +404,20 @@ fn format_piece(text: &str) -> usize {
             }
             b' ' => {}
             b'H' | b'h' => {
-                // A Hollerith constant.
-                i = i.saturating_add(number.take().unwrap_or(0));
+                // A Hollerith constant. No character is taken apart.
+                let mut left = number.take().unwrap_or(0);
+                for c in text.get(i + 1..).unwrap_or("").chars() {
+                    if left == 0 {
+                        break;
+                    }
+                    left = left.saturating_sub(encoding::width(c));
+                    i += c.len_utf8();
+                }
             }
             _ => number = None,
         }
         i = i.saturating_add(1);
     }
-    // A count that ends within a character of several bytes ends the piece after it.
     let mut end = i.min(text.len());
     while !text.is_char_boundary(end) {
         end += 1;
