@@ -203,8 +203,11 @@ pub(super) fn generate(
             .chain(g.derivatives.values())
             .copied()
             .collect();
-        collect(&mut g.unit, &tangents);
+        if !engine.layout.pattern {
+            collect(&mut g.unit, &tangents);
+        }
         if engine.layout.vector {
+            let tangents = g.all_derivatives(tangents);
             g.vectorize(&tangents)?;
         } else {
             speed_up(&mut g.unit, &tangents);
