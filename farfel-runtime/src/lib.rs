@@ -40,6 +40,7 @@
 mod arrays;
 mod error;
 mod lock;
+pub mod sparse;
 mod stop;
 
 pub use arrays::{LogicalKind, check_extent, elements, from_logicals, padded, to_logicals};

@@ -24,6 +24,7 @@ mod expr;
 mod functions;
 mod interface;
 mod names;
+mod pattern;
 mod rules;
 mod special;
 mod stmt;

@@ -210,10 +210,11 @@ pub(super) fn generate(
             .chain(g.imported.values())
             .copied()
             .collect();
-        if !engine.linear {
+        if !engine.linear && !engine.layout.pattern {
             collect(&mut g.unit, &tangents);
         }
         if engine.layout.vector {
+            let tangents = g.all_derivatives(tangents);
             g.vectorize(&tangents)?;
         } else {
             speed_up(&mut g.unit, &tangents);
