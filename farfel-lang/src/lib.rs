@@ -31,6 +31,7 @@ pub mod diagnostic;
 pub mod effects;
 pub mod flow;
 pub mod format;
+pub mod given;
 pub mod intrinsics;
 pub mod ir;
 pub mod lints;

@@ -77,7 +77,10 @@ pub(super) fn generate(
     wanted: &Wanted,
     root: Option<&[usize]>,
 ) -> Result<Unit, Vec<Diagnostic>> {
-    let admit = |unit: &str, c| engine.names.borrow().admit(unit, c);
+    let admit = |unit: &str, c| match engine.dependence.rules.get(unit) {
+        Some(rule) => rule.context(&c),
+        None => engine.names.borrow().admit(unit, c),
+    };
     let problem = Problem {
         unit: source,
         space,
@@ -448,8 +451,10 @@ impl Gen<'_> {
         match self.problem.site(call, &self.varied, live, false) {
             None => {
                 self.same_types(callee, args, None);
+                let zeros = self.zero_constants(callee, args, node);
                 let args = args.iter().map(|a| self.primal(a)).collect();
-                vec![Stmt::new(StmtKind::Call(callee, args), span)]
+                let call = Stmt::new(StmtKind::Call(callee, args), span);
+                [call].into_iter().chain(zeros).collect()
             }
             Some(Site::Unknown) => {
                 self.unknown_procedure(callee, span);
@@ -649,6 +654,7 @@ impl Gen<'_> {
     ) -> (SymId, Vec<Expr>) {
         let name = self.source.symbols[callee].name.clone();
         self.same_types(callee, args, Some(context));
+        self.given_types(callee, args, context);
         let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {

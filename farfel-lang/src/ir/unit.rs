@@ -73,6 +73,54 @@ pub struct Unit {
     pub body: Block,
     /// Nested subprograms.
     pub nested: Vec<Unit>,
+    /// What comments say of derivatives ([`crate::given`]): as the parser leaves it, what stands
+    /// in this unit; after `resolve`, what concerns the procedures that it calls.
+    pub given: Vec<Given>,
+}
+
+/// A derivative that is given by subprograms, or that there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// Of which procedure; for a constant, also of which variable.
+    pub procedure: Name,
+    /// The names of its arguments.
+    pub arguments: Option<Vec<Name>>,
+    /// Those whose derivatives are read.
+    pub inputs: Option<Vec<Name>>,
+    /// Those whose derivatives are set, without the result of a function.
+    pub outputs: Option<Vec<Name>>,
+    /// The subroutine that computes tangents.
+    pub tangent: Option<Name>,
+    /// The subroutine that computes adjoints.
+    pub adjoint: Option<Name>,
+    /// Where that is said.
+    pub span: Span,
+}
+
+impl Given {
+    /// No derivatives go through this.
+    pub fn constant(procedure: Name, span: Span) -> Self {
+        Given {
+            procedure,
+            arguments: None,
+            inputs: None,
+            outputs: None,
+            tangent: None,
+            adjoint: None,
+            span,
+        }
+    }
+
+    /// True where no derivatives go through it.
+    pub fn is_constant(&self) -> bool {
+        self.tangent.is_none() && self.adjoint.is_none()
+    }
+
+    /// Is the argument of a name followed by its derivative?
+    pub fn is_active(&self, argument: &str) -> bool {
+        let mut all = self.inputs.iter().chain(&self.outputs).flatten();
+        all.any(|n| n == argument)
+    }
 }
 
 /// Comments between top-level units, in blocks that blank lines separate.
@@ -300,16 +348,19 @@ pub enum Attribute {
     Volatile,
     /// AUTOMATIC: has no value on entry, whatever the options of the compiler say.
     Automatic,
+    /// Has no derivative: a comment says so, no statement.
+    Constant,
 }
 
 impl Attribute {
     /// All of them.
-    pub const ALL: [Attribute; 5] = [
+    pub const ALL: [Attribute; 6] = [
         Attribute::Allocatable,
         Attribute::Optional,
         Attribute::Target,
         Attribute::Volatile,
         Attribute::Automatic,
+        Attribute::Constant,
     ];
 
     /// As a declaration writes it.
@@ -320,6 +371,7 @@ impl Attribute {
             Attribute::Target => "TARGET",
             Attribute::Volatile => "VOLATILE",
             Attribute::Automatic => "AUTOMATIC",
+            Attribute::Constant => "CONSTANT",
         }
     }
 }
@@ -639,6 +691,7 @@ impl Unit {
             specs: Vec::new(),
             body: Vec::new(),
             nested: Vec::new(),
+            given: Vec::new(),
         }
     }
 
