@@ -13,8 +13,8 @@
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Attribute, Given, Name, Place, Program, SpecKind, StmtKind, Symbol, Type, Unit, UnitKind,
-    walk_block,
+    Attribute, Given, Name, Place, Program, SpecKind, StmtKind, SymId, Symbol, Type, Unit,
+    UnitKind, walk_block,
 };
 use crate::source::Span;
 use std::collections::BTreeMap;
@@ -205,7 +205,7 @@ impl Words {
 pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
     let mut written = Vec::new();
     for unit in &mut program.units {
-        take(unit, &mut written);
+        take(unit, &mut written, faults);
     }
     if written.is_empty() {
         return;
@@ -225,20 +225,62 @@ pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
 }
 
 /// Takes the directives about procedures, and carries out those about variables.
-fn take(unit: &mut Unit, written: &mut Vec<Given>) {
+fn take(unit: &mut Unit, written: &mut Vec<Given>, faults: &mut Vec<Diagnostic>) {
     for given in std::mem::take(&mut unit.given) {
         let named = unit.symbols.find(&given.procedure);
         let variable = named.filter(|s| {
             given.is_constant() && unit.symbols[*s].is_variable() && unit.name != given.procedure
         });
         match variable {
-            Some(s) => unit.symbols[s].attributes.insert(Attribute::Constant),
+            Some(s) => match bar(unit, s) {
+                None => unit.symbols[s].attributes.insert(Attribute::Constant),
+                Some((why, help)) => {
+                    let message = format!("{} cannot be constant: {why}", given.procedure);
+                    faults.push(fault(given.span, message).help(help));
+                }
+            },
             None => written.push(given),
         }
     }
     for nested in &mut unit.nested {
-        take(nested, written);
+        take(nested, written, faults);
     }
+}
+
+/// Why a variable cannot be constant for differentiation, and what to do.
+fn bar(unit: &Unit, s: SymId) -> Option<(&'static str, &'static str)> {
+    let symbol = &unit.symbols[s];
+    let copy = "assign it to a variable of its own, and make that constant";
+    match symbol.place {
+        Place::Common(_) => return Some(("it lies in COMMON", copy)),
+        Place::Host(_) => {
+            let help = "say so in the program unit to which it belongs";
+            return Some(("it belongs to the surroundings", help));
+        }
+        Place::Dummy if assigned(unit).contains(&symbol.name) => {
+            return Some(("it is an argument that gets a value here", copy));
+        }
+        _ => {}
+    }
+    let tied = unit.specs.iter().any(|spec| match &spec.kind {
+        SpecKind::Equivalence(groups) => groups.iter().flatten().any(|e| e.base() == Some(s)),
+        _ => false,
+    });
+    if tied {
+        return Some(("it shares its storage", copy));
+    }
+    let mut asked = false;
+    walk_block(&unit.body, &mut |st| {
+        if let StmtKind::Ad(block) = &st.kind {
+            for item in block.opening.iter().chain(&block.closing) {
+                item.for_each_assign(&mut |a| asked |= a.var.base() == Some(s));
+            }
+        }
+    });
+    asked.then_some((
+        "an AD block asks for its derivative",
+        "take it out of the directive, or out of the block",
+    ))
 }
 
 /// Does a unit, or one nested in it, call or pass on a global procedure?

@@ -33,7 +33,9 @@ fn text() -> String {
     let mut text = TEXTS.concat();
     for (letter, ty) in [("S", "REAL"), ("D", "REAL*8")] {
         let of_type = FOR_EACH_TYPE.concat();
-        text += &of_type.replace('@', letter).replace("TYPE ", &format!("{ty} "));
+        text += &of_type
+            .replace('@', letter)
+            .replace("TYPE ", &format!("{ty} "));
     }
     text
 }
@@ -99,6 +101,20 @@ pub fn unit(name: &str) -> Option<&'static Unit> {
 /// The rule that comes along for a procedure of a library, with true for a function.
 pub fn rule(procedure: &str) -> Option<&'static (Given, bool)> {
     SHIPPED.rules.get(procedure)
+}
+
+/// All shipped units, by name.
+pub fn units() -> impl Iterator<Item = &'static Unit> {
+    let mut units: Vec<&Unit> = SHIPPED.units.values().collect();
+    units.sort_by(|a, b| a.name.cmp(&b.name));
+    units.into_iter()
+}
+
+/// All rules for procedures of libraries, by name, with true for functions.
+pub fn rules() -> impl Iterator<Item = &'static (Given, bool)> {
+    let mut rules: Vec<&(Given, bool)> = SHIPPED.rules.values().collect();
+    rules.sort_by(|a, b| a.0.procedure.cmp(&b.0.procedure));
+    rules.into_iter()
 }
 
 /// The shipped units that `made` calls, directly or through each other, and that are neither

@@ -6,7 +6,7 @@ use crate::given::rules::carries;
 use crate::given::shipped;
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Expr, ExprKind, Name, Stmt, SymId, Type};
+use farfel_lang::ir::{Attribute, Expr, ExprKind, Name, Stmt, SymId, Type};
 use farfel_lang::types::type_of;
 
 impl Gen<'_> {
@@ -32,7 +32,9 @@ impl Gen<'_> {
                 _ => format!("argument {}", slot + 1),
             };
             fault(
-                format!("derivatives would go through {what} of {name}, and the derivative that is given does not tell of it"),
+                format!(
+                    "derivatives would go through {what} of {name}, and the derivative that is given does not tell of it"
+                ),
                 "list the argument in the directive; make arguments of variables in COMMON",
             );
         }
@@ -60,8 +62,7 @@ impl Gen<'_> {
         if self.engine.find(name).is_some() {
             return;
         }
-        let Some(unit) =
-            tangent.and_then(|t| self.engine.find(&t).or_else(|| shipped::unit(&t)))
+        let Some(unit) = tangent.and_then(|t| self.engine.find(&t).or_else(|| shipped::unit(&t)))
         else {
             return;
         };
@@ -87,6 +88,32 @@ impl Gen<'_> {
         }
     }
 
+    /// An array that is constant here has no derivative to hand over, where the callee would
+    /// set one, or begins within the array.
+    pub(super) fn refuse_constant(
+        &mut self,
+        a: &Expr,
+        position: usize,
+        callee: &str,
+        context: &Context,
+    ) {
+        let (ExprKind::Var(s) | ExprKind::Element(s, _)) = &a.kind else {
+            return;
+        };
+        let symbol = &self.source.symbols[*s];
+        let whole = matches!(a.kind, ExprKind::Var(_));
+        let set = context.outputs.contains(position);
+        if symbol.has(Attribute::Constant) && symbol.is_array() && (set || !whole) {
+            let message = format!(
+                "{} is constant, but derivatives go through this argument of {callee} elsewhere",
+                symbol.name
+            );
+            let d = Diagnostic::error(&rules::AD_UNSUPPORTED, a.span, message)
+                .help("pass an array that is not constant, and copy it");
+            self.errors.push(self.engine.asked_by(d));
+        }
+    }
+
     /// After a call of a constant procedure, what it assigns has derivative zero.
     pub(super) fn zero_constants(
         &mut self,
@@ -101,7 +128,11 @@ impl Gen<'_> {
         if !constant.is_some_and(|r| r.constant) {
             return Vec::new();
         }
-        let assigned: Vec<usize> = summary.assigned.ones().filter(|i| *i < args.len()).collect();
+        let assigned: Vec<usize> = summary
+            .assigned
+            .ones()
+            .filter(|i| *i < args.len())
+            .collect();
         let arrays = summary.arrays.clone();
         let mut zeros = Vec::new();
         for i in assigned {

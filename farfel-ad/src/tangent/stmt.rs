@@ -687,6 +687,7 @@ impl Gen<'_> {
                 actuals.push(d);
                 continue;
             }
+            self.refuse_constant(a, i, &name, context);
             if self.is_array_valued(a) && !context.outputs.contains(i) {
                 let v = self.tangent(a);
                 let ty = self.ty(a);

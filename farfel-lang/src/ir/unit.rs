@@ -353,14 +353,13 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// All of them.
-    pub const ALL: [Attribute; 6] = [
+    /// All that declarations can have.
+    pub const ALL: [Attribute; 5] = [
         Attribute::Allocatable,
         Attribute::Optional,
         Attribute::Target,
         Attribute::Volatile,
         Attribute::Automatic,
-        Attribute::Constant,
     ];
 
     /// As a declaration writes it.
@@ -389,6 +388,12 @@ impl Attributes {
     /// Adds one.
     pub fn insert(&mut self, attribute: Attribute) {
         self.0 |= 1 << attribute as u8;
+    }
+
+    /// Without all others.
+    #[must_use]
+    pub fn only(self, attribute: Attribute) -> Self {
+        Attributes(self.0 & (1 << attribute as u8))
     }
 
     /// Those in the set.
