@@ -38,11 +38,13 @@
 )]
 
 mod arrays;
+mod closure;
 mod error;
 mod lock;
 mod stop;
 
 pub use arrays::{LogicalKind, check_extent, elements, from_logicals, padded, to_logicals};
+pub use closure::{Area, Given, Slot};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};
