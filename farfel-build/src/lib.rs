@@ -94,6 +94,7 @@ pub mod gallery;
 mod gfortran;
 pub mod graph;
 pub mod intents;
+mod legible;
 mod library;
 mod names;
 mod pipeline;

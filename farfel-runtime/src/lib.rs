@@ -57,6 +57,7 @@ mod arrays;
 mod closure;
 mod error;
 mod lock;
+pub mod sparse;
 mod stop;
 
 pub use arrays::{LogicalKind, check_extent, elements, from_logicals, padded, to_logicals};

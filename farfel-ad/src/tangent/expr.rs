@@ -188,9 +188,12 @@ impl Gen<'_> {
         otherwise: Expr,
         ty: Type,
     ) -> Expr {
+        if self.engine.layout.pattern {
+            // What it is elsewhere counts, too.
+            return self.bin(BinOp::Add, then, otherwise);
+        }
         if self.is_array_valued(&then) || self.is_array_valued(&condition) {
-            self.array_unsupported(&then);
-            return then;
+            return self.call("MERGE", vec![then, otherwise, condition]);
         }
         let span = self.span;
         let t = Expr::var(self.temporary(ty, true), span);

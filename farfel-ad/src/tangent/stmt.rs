@@ -6,6 +6,7 @@ use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site};
 use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
+use crate::loops::speed_up;
 use crate::depend::Move;
 use crate::flow::Flow;
 use crate::locations::{Set, Space, differentiable};
@@ -202,9 +203,14 @@ pub(super) fn generate(
             .chain(g.derivatives.values())
             .copied()
             .collect();
-        collect(&mut g.unit, &tangents);
+        if !engine.layout.pattern {
+            collect(&mut g.unit, &tangents);
+        }
         if engine.layout.vector {
+            let tangents = g.all_derivatives(tangents);
             g.vectorize(&tangents)?;
+        } else {
+            speed_up(&mut g.unit, &tangents);
         }
         Ok(g.unit)
     } else {
@@ -679,6 +685,13 @@ impl Gen<'_> {
                 let d = self.derivative_designator(&p);
                 actuals.push(p);
                 actuals.push(d);
+                continue;
+            }
+            if self.is_array_valued(a) && !context.outputs.contains(i) {
+                let v = self.tangent(a);
+                let ty = self.ty(a);
+                actuals.push(v.p.clone());
+                actuals.push(self.array_like(v, ty));
                 continue;
             }
             if self.is_array_valued(a) {

@@ -6,7 +6,7 @@ use farfel_lang::ir::{
 };
 
 /// Gives everything in a unit the place `span`.
-pub(super) fn place_unit(unit: &mut Unit, span: Span) {
+pub(crate) fn place_unit(unit: &mut Unit, span: Span) {
     unit.span = span;
     unit.name_span = span;
     unit.end_span = span;
@@ -27,7 +27,7 @@ pub(super) fn place_unit(unit: &mut Unit, span: Span) {
 }
 
 /// Gives an expression and all inside it the place `span`.
-pub(super) fn place_expr(e: &mut Expr, span: Span) {
+pub(crate) fn place_expr(e: &mut Expr, span: Span) {
     e.rewrite(&mut |e| e.span = span);
 }
 
