@@ -13,12 +13,14 @@
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | [`tangent`] | forward mode |
+//! | [`structure`] | units without jumps, for reverse mode |
 //! | [`given`] | derivatives that do not come from the text of a procedure |
 //! | [`layout`] | how derivatives are named and laid out |
 //! | [`dropin`] | the engine behind Tapenade's command line |
 //! | [`external`] | AD tools that are programs of their own |
 //! | [`adifor`] | ADIFOR 2 |
 //! | [`tapenade`] | one of them: Tapenade |
+//! | [`loops`] | inner loops in the form that compilers make fast code of |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 // Whatever users do, they get a message.
@@ -40,16 +42,19 @@ pub mod external;
 pub mod given;
 pub mod layout;
 pub mod locations;
+pub mod loops;
 mod matrix;
 mod path;
 mod refuse;
 mod spans;
+pub mod structure;
 pub mod tangent;
 pub mod tapenade;
 
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 pub use farfel_lang::flow;
+pub use path::with_way_in;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
 use std::collections::{BTreeSet, HashMap};
 

@@ -29,6 +29,7 @@ pub mod callgraph;
 pub mod dataflow;
 pub mod diagnostic;
 pub mod effects;
+pub mod encoding;
 pub mod flow;
 pub mod format;
 pub mod given;

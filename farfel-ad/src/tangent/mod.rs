@@ -25,6 +25,7 @@ mod functions;
 mod given;
 mod interface;
 mod names;
+mod pattern;
 mod rules;
 mod special;
 mod stmt;

@@ -6,6 +6,7 @@ use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site};
 use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
+use crate::loops::speed_up;
 use crate::depend::Move;
 use crate::flow::Flow;
 use crate::locations::{Set, Space, differentiable};
@@ -205,9 +206,14 @@ pub(super) fn generate(
             .chain(g.derivatives.values())
             .copied()
             .collect();
-        collect(&mut g.unit, &tangents);
+        if !engine.layout.pattern {
+            collect(&mut g.unit, &tangents);
+        }
         if engine.layout.vector {
+            let tangents = g.all_derivatives(tangents);
             g.vectorize(&tangents)?;
+        } else {
+            speed_up(&mut g.unit, &tangents);
         }
         Ok(g.unit)
     } else {

@@ -33,7 +33,7 @@ use crate::bind::{self, Bindings, Part};
 use crate::cache::Key;
 use crate::facts::Facts;
 use crate::names::Names;
-use crate::pipeline::{self, Read};
+use crate::pipeline::{self, Read, callable};
 use crate::plan::derivatives::Staged;
 use crate::plan::groups::SMALL_LIBRARY;
 use crate::plan::interfaces::interfaces;
@@ -46,7 +46,7 @@ use crate::timings::From;
 use crate::{CacheSettings, Config, Error};
 use divide::Share;
 use farfel_lang::diagnostic::any_errors;
-use farfel_lang::effects::{Assigned, procedure_dummies};
+use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{Name, Program, Unit};
 use farfel_lang::syntax::{Form, ReadOptions};
 use farfel_lang::{Diagnostic, FileId, Sources};
@@ -357,12 +357,11 @@ impl Lowered {
                     let named = |e: &String| e.eq_ignore_ascii_case(name);
                     config.exports.as_ref().map(|l| l.iter().any(named))
                 };
-                let units = read.program.units.iter();
-                let wanted = units.filter(|u| {
-                    home.contains(&*u.name)
-                        && asked(&u.name).unwrap_or_else(|| procedure_dummies(u).next().is_none())
-                });
-                Some(wanted.map(|u| u.name.to_string()).collect())
+                let callable: Vec<&Name> = callable(&written).map(|w| &w.name).collect();
+                let wanted = written
+                    .iter()
+                    .filter(|w| asked(&w.name).unwrap_or_else(|| callable.contains(&&w.name)));
+                Some(wanted.map(|w| w.name.to_string()).collect())
             }
         };
         let mut staged = pipeline::stage(read, exports.as_deref())?;
@@ -370,7 +369,7 @@ impl Lowered {
         let derivatives = interfaces(&staged, adjoints_share_state);
         staged.program.units.extend(derivatives);
         let program = &staged.program;
-        let assigned = Assigned::of(program);
+        let assigned = Assigned::with_closures(program);
         let facts = Facts::of(program, config.is_static());
         let exports = match home {
             None => bind::choose(program, &written, config, &assigned)?,

@@ -1,0 +1,159 @@
+//! Programs without jumps.
+//!
+//! Reverse mode executes a program backwards, and therefore wants to know where control came
+//! from. [`structure`] rewrites the units below a head so that nothing jumps: they consist of
+//! assignments, calls and the like, IF, SELECT CASE, counted loops and DO WHILE, all of which
+//! are entered at their beginning and left at their end. What such a unit computes is the
+//! same, in the same order; no condition is evaluated more than once.
+//!
+//! A counted loop that nothing jumps out of stays one, and so does every other statement
+//! that no jump crosses. The rest is taken to pieces and put together anew:
+//!
+//! | module | what |
+//! |---|---|
+//! | `tree` | statements, and where their jumps lead |
+//! | `alternate` | copies of subprograms with alternate returns |
+//! | `asks` | statements that jump by what they find out |
+//! | `graph` | what stays as it is; basic blocks of everything else |
+//! | `shape` | loops and branches of basic blocks |
+//! | `emit` | conditions and new variables |
+
+mod alternate;
+mod asks;
+mod emit;
+mod graph;
+mod shape;
+mod tree;
+
+use emit::Names;
+use farfel_lang::callgraph::{Below, CallGraph};
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId, Unit};
+use farfel_lang::lower::split_entries;
+use graph::Maker;
+use std::collections::HashSet;
+use tree::{Target, Tree};
+
+/// The program with the units that `head` reaches written without jumps, and all others as
+/// they are. A unit with ENTRY points becomes a unit for each; one with alternate returns
+/// gets a copy without them, which says by a last argument which it took.
+///
+/// # Errors
+///
+/// What cannot be written so, at its place in the source.
+pub fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
+    let mut program = program.clone();
+    let mut errors = Vec::new();
+    entries(&mut program, head, &mut errors);
+    let mut taken = taken_names(&program);
+    alternate::number(&mut program, head, &mut taken, &mut errors);
+    let below = Below::of(&program, [head]);
+    let reached: HashSet<Name> = below.units.iter().map(|u| u.name.clone()).collect();
+    for unit in &mut program.units {
+        if reached.contains(&unit.name) && !graph::is_structured(unit) {
+            structure_unit(unit, &taken, &mut errors);
+        }
+    }
+    match errors.is_empty() {
+        true => Ok(program),
+        false => Err(errors),
+    }
+}
+
+/// Takes units with ENTRY points below the head apart.
+fn entries(program: &mut Program, head: &str, errors: &mut Vec<Diagnostic>) {
+    let has = |u: &Unit| {
+        let mut all = u.body.iter();
+        all.any(|s| matches!(s.kind, StmtKind::Entry(_)))
+    };
+    if !program.units.iter().any(has) {
+        return;
+    }
+    let graph = CallGraph::of(program);
+    let reached: HashSet<Name> = graph
+        .reached(graph.index(head))
+        .into_iter()
+        .map(|u| graph.name(u).clone())
+        .collect();
+    let mut found = Vec::new();
+    split_entries(
+        program,
+        &|u| has(u) && reached.contains(&u.name),
+        &mut found,
+    );
+    errors.extend(found.into_iter().filter(Diagnostic::is_error));
+}
+
+/// The names of units and COMMON blocks.
+fn taken_names(program: &Program) -> HashSet<Name> {
+    let mut taken = HashSet::new();
+    for u in &program.units {
+        taken.insert(u.name.clone());
+        for (_, s) in u.symbols.iter() {
+            if let Place::Common(block) = &s.place {
+                taken.insert(block.clone());
+            }
+        }
+    }
+    taken
+}
+
+/// Rewrites a unit.
+fn structure_unit(unit: &mut Unit, taken: &HashSet<Name>, errors: &mut Vec<Diagnostic>) {
+    let body = std::mem::take(&mut unit.body);
+    let mut found = Vec::new();
+    let mut names = Names::of(unit, taken);
+    let tree = Tree::of(body, &mut names, &mut found);
+    if found.is_empty() {
+        let formats = tree.formats;
+        let mut maker = Maker {
+            jumps: &tree.jumps,
+            names: &mut names,
+            errors: &mut found,
+        };
+        let mut body = maker.body(tree.nodes, &[Target::Leave]);
+        body.extend(formats);
+        let new = std::mem::take(&mut names.new);
+        unit.body = body;
+        declare(unit, &new);
+    }
+    errors.append(&mut found);
+}
+
+/// Declares new variables, which nobody may keep from call to call where units call
+/// themselves.
+fn declare(unit: &mut Unit, new: &[SymId]) {
+    if new.is_empty() {
+        return;
+    }
+    let everything = unit
+        .specs
+        .iter()
+        .position(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    if let (true, Some(at)) = (unit.recursive, everything) {
+        let saved = unit.symbols.iter().filter(|(id, s)| {
+            s.is_variable()
+                && s.place == Place::Local
+                && !s.has(Attribute::Automatic)
+                && !new.contains(id)
+                && s.dims.iter().all(|d| {
+                    let mut bounds = d.lower.iter().chain(&d.upper);
+                    bounds.all(|e| {
+                        let mut fixed = true;
+                        e.for_each_symbol(&mut |s| fixed &= !unit.symbols[s].is_variable());
+                        fixed
+                    })
+                })
+        });
+        let saved: Vec<SaveItem> = saved.map(|(id, _)| SaveItem::Var(id)).collect();
+        match saved.is_empty() {
+            true => {
+                unit.specs.remove(at);
+            }
+            false => unit.specs[at].kind = SpecKind::Save(saved),
+        }
+    }
+    for id in new {
+        unit.declare(*id);
+    }
+}
