@@ -22,6 +22,7 @@ mod arrays;
 mod blocks;
 mod expr;
 mod functions;
+mod given;
 mod interface;
 mod names;
 mod pattern;
@@ -34,7 +35,7 @@ mod vector;
 use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::flow::Flow;
-use crate::given::{functions::written_out, shipped};
+use crate::given::{functions::written_out, rules::Rules, shipped};
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
@@ -72,7 +73,12 @@ fn run(
     let written = written_out(program, [request.head.as_str()]);
     let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
-    let mut engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
+    let mut engine = Engine::new(
+        program,
+        &layout,
+        Dependence::with(&graph, Rules::of(program)),
+        request.span,
+    );
     engine.head = request.head.clone();
     engine.linear = linear;
     engine.names.borrow_mut().reserve(&request.derivative);

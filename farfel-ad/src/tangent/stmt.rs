@@ -84,7 +84,10 @@ pub(super) fn generate(
     wanted: &Wanted,
     root: Option<&[usize]>,
 ) -> Result<Generated, Vec<Diagnostic>> {
-    let admit = |unit: &str, c| engine.names.borrow().admit(unit, c);
+    let admit = |unit: &str, c| match engine.dependence.rules.get(unit) {
+        Some(rule) => rule.context(&c),
+        None => engine.names.borrow().admit(unit, c),
+    };
     let problem = Problem {
         unit: source,
         space,
@@ -214,9 +217,9 @@ pub(super) fn generate(
             collect(&mut g.unit, &tangents);
         }
         if engine.layout.vector {
-            let tangents = g.all_derivatives(tangents);
+            let tangents = g.all_derivatives(tangents.clone());
             g.vectorize(&tangents)?;
-        } else {
+        } else if !engine.linear {
             speed_up(&mut g.unit, &tangents);
         }
         Ok(Generated {
@@ -467,8 +470,10 @@ impl Gen<'_> {
         match self.problem.site(call, &self.varied, live, false) {
             None => {
                 self.same_types(callee, args, None);
+                let zeros = self.zero_constants(callee, args, node);
                 let args = args.iter().map(|a| self.primal(a)).collect();
-                vec![Stmt::new(StmtKind::Call(callee, args), span)]
+                let call = Stmt::new(StmtKind::Call(callee, args), span);
+                [call].into_iter().chain(zeros).collect()
             }
             Some(Site::Unknown) => {
                 self.unknown_procedure(callee, span);
@@ -668,6 +673,7 @@ impl Gen<'_> {
     ) -> (SymId, Vec<Expr>) {
         let name = self.source.symbols[callee].name.clone();
         self.same_types(callee, args, Some(context));
+        self.given_types(callee, args, context);
         let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
@@ -700,6 +706,7 @@ impl Gen<'_> {
                 actuals.push(d);
                 continue;
             }
+            self.refuse_constant(a, i, &name, context);
             if self.is_array_valued(a) && !context.outputs.contains(i) {
                 let v = self.tangent(a);
                 let ty = self.ty(a);
