@@ -69,6 +69,7 @@ impl Writer<'_> {
     fn ad_block(&mut self, scope: &Scope, label: Option<Label>, span: Span, block: &AdBlock) {
         let AdBlock {
             mode,
+            several,
             opening,
             body,
             closing,
@@ -81,6 +82,14 @@ impl Writer<'_> {
         self.statement(label, span, |l| {
             l.push(keyword);
             l.open();
+            if let Some(s) = several {
+                l.push(s.word());
+                l.equals();
+                l.expr(scope, &s.count);
+                if !opening.is_empty() {
+                    l.comma();
+                }
+            }
             l.list(opening, |l, i| l.opening_item(scope, *mode, i));
             l.push(")");
         });
@@ -318,6 +327,7 @@ impl Line {
             AdItem::Assign(a) => {
                 let AdAssign {
                     var,
+                    direction,
                     other,
                     short,
                     span: _,
@@ -325,7 +335,7 @@ impl Line {
                 if *short {
                     self.expr(scope, var);
                 } else {
-                    self.derivative(scope, mode, var);
+                    self.derivative(scope, mode, var, direction.as_ref());
                     self.equals();
                     self.expr(scope, other);
                 }
@@ -341,13 +351,14 @@ impl Line {
             AdItem::Assign(a) => {
                 let AdAssign {
                     var,
+                    direction,
                     other,
                     short: _,
                     span: _,
                 } = a;
                 self.expr(scope, other);
                 self.equals();
-                self.derivative(scope, mode, var);
+                self.derivative(scope, mode, var, direction.as_ref());
             }
             AdItem::ImpliedDo(d) => {
                 self.implied_do(scope, d, |l, s, i| l.closing_item(s, mode, i));
@@ -355,13 +366,17 @@ impl Line {
         }
     }
 
-    fn derivative(&mut self, scope: &Scope, mode: AdMode, var: &Expr) {
+    fn derivative(&mut self, scope: &Scope, mode: AdMode, var: &Expr, direction: Option<&Expr>) {
         self.push(match mode {
             AdMode::Forward => "TANGENT",
             AdMode::Reverse => "COTANGENT",
         });
         self.open();
         self.expr(scope, var);
+        if let Some(k) = direction {
+            self.comma();
+            self.expr(scope, k);
+        }
         self.push(")");
     }
 }
