@@ -6,7 +6,7 @@ use crate::ir::{
     Arg, Class, Expr, ExprKind, Place, SymId, Symbol, Type, Unit, UnitKind, walk_exprs,
 };
 use crate::source::Span;
-use crate::storage::constant;
+use crate::storage::constant::{self, names_in};
 use crate::types::type_of;
 
 impl<'p> Checker<'_, 'p> {
@@ -292,7 +292,8 @@ fn references(unit: &Unit, function: SymId) -> bool {
 
 /// How many elements an array of constant bounds has.
 fn size(unit: &Unit, array: &Symbol) -> Option<i64> {
-    if array.dims.is_empty() {
+    let foreign = matches!(array.place, Place::Host(_)) && array.dims.iter().any(names_in);
+    if array.dims.is_empty() || foreign {
         return None;
     }
     array.dims.iter().try_fold(1i64, |n, d| {
