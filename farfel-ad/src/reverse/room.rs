@@ -108,10 +108,10 @@ impl Counter<'_> {
 
     fn stmt(&mut self, s: &Stmt, out: &mut Vec<Term>) -> Option<()> {
         match &s.kind {
-            StmtKind::Assign(target, _) => {
-                if target.base().is_some() && target.base() == self.values {
-                    add(out, 1);
-                }
+            StmtKind::Assign(target, _)
+                if target.base().is_some() && target.base() == self.values =>
+            {
+                add(out, 1);
             }
             StmtKind::Do(d) => {
                 let mut inner = Vec::new();
