@@ -65,7 +65,10 @@ impl<'u> Names<'u> {
     pub fn not(&self, e: Expr) -> Expr {
         let span = e.span;
         match e.kind {
-            ExprKind::Unary(UnOp::Not, inner) => *inner,
+            ExprKind::Unary(UnOp::Not, inner) => match inner.kind {
+                ExprKind::Paren(inner) => *inner,
+                _ => *inner,
+            },
             ExprKind::Paren(inner) => self.not(*inner),
             ExprKind::Logical(value) => Expr::new(ExprKind::Logical(!value), span),
             ExprKind::Binary(op, a, b) if op.is_relational() => {
