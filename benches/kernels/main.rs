@@ -241,6 +241,7 @@ fn request(
         dependents: Vec::new(),
         paired: Vec::new(),
         vector: false,
+        directions: farfel_lang::ir::Directions::default(),
         span: Span::NONE,
     };
     for (i, (arg, dummy)) in kernel.arguments().iter().zip(&unit.args).enumerate() {

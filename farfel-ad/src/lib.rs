@@ -54,6 +54,7 @@ pub mod tapenade;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 pub use farfel_lang::flow;
+pub use path::with_way_in;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
 use std::collections::{BTreeSet, HashMap};
 

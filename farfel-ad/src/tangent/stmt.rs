@@ -78,7 +78,10 @@ pub(super) fn generate(
     wanted: &Wanted,
     root: Option<&[usize]>,
 ) -> Result<Unit, Vec<Diagnostic>> {
-    let admit = |unit: &str, c| engine.names.borrow().admit(unit, c);
+    let admit = |unit: &str, c| match engine.dependence.rules.get(unit) {
+        Some(rule) => rule.context(&c),
+        None => engine.names.borrow().admit(unit, c),
+    };
     let problem = Problem {
         unit: source,
         space,
@@ -203,8 +206,11 @@ pub(super) fn generate(
             .chain(g.derivatives.values())
             .copied()
             .collect();
-        collect(&mut g.unit, &tangents);
+        if !engine.layout.pattern {
+            collect(&mut g.unit, &tangents);
+        }
         if engine.layout.vector {
+            let tangents = g.all_derivatives(tangents);
             g.vectorize(&tangents)?;
         } else {
             speed_up(&mut g.unit, &tangents);
@@ -451,8 +457,10 @@ impl Gen<'_> {
         match self.problem.site(call, &self.varied, live, false) {
             None => {
                 self.same_types(callee, args, None);
+                let zeros = self.zero_constants(callee, args, node);
                 let args = args.iter().map(|a| self.primal(a)).collect();
-                vec![Stmt::new(StmtKind::Call(callee, args), span)]
+                let call = Stmt::new(StmtKind::Call(callee, args), span);
+                [call].into_iter().chain(zeros).collect()
             }
             Some(Site::Unknown) => {
                 self.unknown_procedure(callee, span);
@@ -652,6 +660,7 @@ impl Gen<'_> {
     ) -> (SymId, Vec<Expr>) {
         let name = self.source.symbols[callee].name.clone();
         self.same_types(callee, args, Some(context));
+        self.given_types(callee, args, context);
         let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
@@ -684,6 +693,7 @@ impl Gen<'_> {
                 actuals.push(d);
                 continue;
             }
+            self.refuse_constant(a, i, &name, context);
             if self.is_array_valued(a) && !context.outputs.contains(i) {
                 let v = self.tangent(a);
                 let ty = self.ty(a);
