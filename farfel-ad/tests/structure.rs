@@ -102,6 +102,20 @@ fn typical_patterns() {
     insta::assert_snapshot!(print_program(&made, &Options::default()));
 }
 
+/// Many jumps over each other are no reason to run out of memory.
+#[test]
+fn very_many_jumps() {
+    let jumps = |n: usize| {
+        let tests: String = (0..n)
+            .map(|i| format!("      IF (X .EQ. {i}) GOTO 10\n      X = X + 1\n"))
+            .collect();
+        format!("      SUBROUTINE H(X)\n{tests}      X = 5\n   10 X = X*2\n      END\n")
+    };
+    without_jumps(&jumps(100), "H");
+    let faults = structure(&read(&jumps(3000)), "H").unwrap_err();
+    assert_eq!(faults[0].message, "H has too many jumps over each other");
+}
+
 /// What cannot be done is said, with its place.
 #[test]
 fn faults() {

@@ -16,7 +16,12 @@ pub(super) struct Names<'u> {
     tied: HashSet<SymId>,
     /// The variables that were added.
     pub new: Vec<SymId>,
+    /// Statements would lie deeper in each other than [`DEEPEST`].
+    pub too_deep: bool,
 }
+
+/// How many branches may lie in each other.
+pub(super) const DEEPEST: usize = 150;
 
 impl<'u> Names<'u> {
     pub fn of(unit: &'u mut Unit, taken: &'u HashSet<Name>) -> Self {
@@ -31,6 +36,7 @@ impl<'u> Names<'u> {
             taken,
             tied,
             new: Vec::new(),
+            too_deep: false,
         }
     }
 
