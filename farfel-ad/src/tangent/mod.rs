@@ -54,7 +54,11 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
-    let written = written_out(program, [request.head.as_str()]);
+    // A pattern does not ask which element is the largest.
+    let written = match layout.pattern {
+        true => None,
+        false => written_out(program, [request.head.as_str()]),
+    };
     let original = program;
     let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);

@@ -207,11 +207,10 @@ pub(super) fn generate(
             collect(&mut g.unit, &tangents);
         }
         if engine.layout.vector {
-            let tangents = g.all_derivatives(tangents);
+            let tangents = g.all_derivatives(&tangents);
             g.vectorize(&tangents)?;
-        } else {
-            speed_up(&mut g.unit, &tangents);
         }
+        speed_up(&mut g.unit, &tangents);
         Ok(g.unit)
     } else {
         Err(g.errors)
@@ -687,7 +686,9 @@ impl Gen<'_> {
                 actuals.push(d);
                 continue;
             }
-            if self.is_array_valued(a) && !context.outputs.contains(i) {
+            // With several directions, what a function makes of an array is that of another one.
+            let expression = self.is_array_valued(a) && !self.engine.layout.vector;
+            if expression && !context.outputs.contains(i) {
                 let v = self.tangent(a);
                 let ty = self.ty(a);
                 actuals.push(v.p.clone());
