@@ -244,9 +244,9 @@ impl<'a> Objects<'a> {
             && group
                 .reads
                 .iter()
-                .any(|i| facts.stops.contains(&self.staged.program.units[*i].name))
+                .any(|i| facts.unwinds.contains(&self.staged.program.units[*i].name))
         {
-            // STOP finds its way back through the Fortran frames.
+            // STOP, and a closure's panic, finds its way back through the Fortran frames.
             flags.push("-fexceptions".into());
         }
         // Extensions that gfortran must be asked for.

@@ -143,6 +143,11 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 impl Sources {
+    /// Where its files are; the first is that of the main program.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(File::path).collect()
+    }
+
     /// How many files it has.
     pub fn count(&self) -> usize {
         self.files.len()
