@@ -45,6 +45,7 @@ mod stack;
 mod vector;
 mod version;
 
+pub use spans::place_unit;
 pub use version::{NoVersion, Version};
 
 use crate::AdTool;

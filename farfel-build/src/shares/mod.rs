@@ -378,6 +378,9 @@ impl Lowered {
         }
         .part();
         staged.program.units.truncate(units);
+        if config.verify {
+            crate::verify::prepare(&mut staged, config);
+        }
         Ok(Lowered {
             staged,
             part,
