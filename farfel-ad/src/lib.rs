@@ -13,6 +13,8 @@
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | [`tangent`] | forward mode |
+//! | [`structure`] | units without jumps, for reverse mode |
+//! | [`given`] | derivatives that do not come from the text of a procedure |
 //! | [`layout`] | how derivatives are named and laid out |
 //! | [`dropin`] | the engine behind Tapenade's command line |
 //! | [`external`] | AD tools that are programs of their own |
@@ -36,12 +38,14 @@ pub mod collect;
 pub mod depend;
 pub mod dropin;
 pub mod external;
-
+pub mod given;
 pub mod layout;
 pub mod locations;
 mod matrix;
 mod path;
 mod refuse;
+pub mod structure;
+pub mod spans;
 pub mod tangent;
 pub mod tapenade;
 

@@ -134,6 +134,35 @@ C       every case at least once, and one twice
         ),
     },
     Case {
+        name: "reductions",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(2,2), B(3), S
+      COMPLEX*16 Z(2)
+      A(1,:) = X(1:2)
+      A(2,:) = X(2:3)*X(1)
+      Y(1) = PRODUCT(X) + MAXVAL(A)*MINVAL(X(2:3))
+      Y(2) = NORM2(X) + MAXVAL(X*X + 1)*PRODUCT((/ X(3), 2D0, X(1) /))
+      B = 0
+      B(3) = X(2)
+C     A factor that is zero.
+      S = PRODUCT(B(2:3)) + PRODUCT(COS(B))
+      Z = DCMPLX(X(1:2), X(2:3))
+      Y(3) = S + DBLE(PRODUCT(Z)*(0D0,1D0))
+      B = MAX(X, 1D0, X(3:1:-1)**2) - MIN(1D-1*X, X*X)
+      Y = Y*B + DIM(X, X(1)) + (X*X + 1)**X
+      CALL G@(X*X(2), (/ 1D0, X(3) /), B + 1, Y)
+      END
+      SUBROUTINE G@(P, Q, R, Y)
+      DOUBLE PRECISION P(3), Q(2), R(3), Y(3)
+      Y = Y + P*R
+      Y(1) = Y(1)*Q(1)*Q(2)
+      END
+",
+        ),
+    },
+    Case {
         name: "masks",
         text: Cow::Borrowed(
             "
@@ -196,25 +225,22 @@ fn refused() {
         Y = X*G(X(1))
         Y = Y/(1 + Y(1)**2)
       ELSEWHERE
-        Y = MAX(X, B)
+        Y = GAMMA(X + 3)
       END WHERE
+      Y(2) = MAXVAL(X, MASK=X .GT. 1) + TRANSFER(X(1), Y(2))
       Y = Y + (/ X(1), B(2:3) /)
       Y = Y + (/ (X(I)**X(2)*SIN(X(I)), I = 1, 2), 1D0 /)
-      CALL H((/ X(1), X(2) /), Y)
       END
       FUNCTION G(X)
       DOUBLE PRECISION X
       G = X
       END
-      SUBROUTINE H(X, Y)
-      DOUBLE PRECISION X(2), Y(3)
-      Y = Y + X(1)
-      END
 "), @r"
     F0305 11:9 the derivative of this WHERE needs statements that cannot stand in it
     F0305 14:13 the derivative of this array expression needs a case distinction for each element
-    F0305 17:18 the derivative of this implied DO needs statements before it
-    F0305 18:14 derivatives would go through an array expression as an argument
+    F0305 16:14 the derivative of MAXVAL is not known to the built-in engine
+    F0305 16:41 the derivative of TRANSFER is not known to the built-in engine
+    F0305 18:18 the derivative of this implied DO needs statements before it
     ");
 }
 

@@ -25,7 +25,7 @@ const NUMERIC: [Type; 5] = [
     Type::Complex(8),
 ];
 
-/// The intrinsics without a tangent: GAMMA and LOG_GAMMA are refused (`faults.rs`), the
+/// The intrinsics that are not tried here: GAMMA and its like in `rules.rs`, the
 /// others are of characters and bits.
 /// Those of whole arrays have tests of their own, the others none.
 const NO_TANGENT: [Op; 7] = [

@@ -61,13 +61,13 @@ fn functions_without_a_rule() {
     assert_snapshot!(faults("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y
-      Y = X(1) + GAMMA(2D0)
-      Y = Y + GAMMA(X(1))*
-     +  LOG_GAMMA(X(2))
+      Y = X(1) + FRACTION(2D0)
+      Y = Y + FRACTION(X(1))*
+     +  TRANSFER(X(2), Y)
       END
 "), @r"
-    F0305 10:15 the derivative of GAMMA is not known to the built-in engine
-    F0305 11:9 the derivative of LOG_GAMMA is not known to the built-in engine
+    F0305 10:15 the derivative of FRACTION is not known to the built-in engine
+    F0305 11:9 the derivative of TRANSFER is not known to the built-in engine
     ");
 }
 
@@ -152,18 +152,18 @@ fn all_faults_at_once() {
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y
       EXTERNAL P
-      Y = GAMMA(X(1)) + P(X(2))
+      Y = TRANSFER(X(1), Y) + P(X(2))
       CALL G(X, Y)
       CALL G(Y, Y)
       END
       SUBROUTINE G(X, Y)
       DOUBLE PRECISION X, Y
-      Y = Y + LOG_GAMMA(X)
+      Y = Y + TRANSFER(X, Y)
       END
 "), @r"
-    F0305 10:11 the derivative of GAMMA is not known to the built-in engine
-    F0304 10:25 derivatives would go through P, whose text is not known
-    F0305 16:15 the derivative of LOG_GAMMA is not known to the built-in engine
+    F0305 10:11 the derivative of TRANSFER is not known to the built-in engine
+    F0304 10:31 derivatives would go through P, whose text is not known
+    F0305 16:15 the derivative of TRANSFER is not known to the built-in engine
     ");
 }
 

@@ -1,6 +1,7 @@
 //! Generated programs: what the compiler makes of them prints what the interpreter says.
 //!
-//! `FARFEL_CASES=n` tries n programs, `FARFEL_SEED=n` other ones than those of every run.
+//! `FARFEL_CASES=n` tries n programs, `FARFEL_SEED=n` other ones than those of every run, and
+//! `FARFEL_FROM=n` those from the number n on, so that a long run can be done in portions.
 
 use farfel_tests::compiled::{self, Tolerance, compare, expand, read, run};
 use farfel_tests::generated::{Case, Kind, program, smaller};
@@ -198,16 +199,17 @@ fn many(count: usize, kind: Kind) {
         counts: BTreeMap::new(),
         faults: Vec::new(),
     });
-    let next = std::sync::atomic::AtomicUsize::new(0);
+    let first = setting("FARFEL_FROM", 0) as usize;
+    let next = std::sync::atomic::AtomicUsize::new(first);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
                     let from = next.fetch_add(TOGETHER, std::sync::atomic::Ordering::Relaxed);
-                    if from >= count || tally.lock().unwrap().faults.len() >= 2 {
+                    if from >= first + count || tally.lock().unwrap().faults.len() >= 2 {
                         break;
                     }
-                    let numbers = from..count.min(from + TOGETHER);
+                    let numbers = from..(first + count).min(from + TOGETHER);
                     let cases: Vec<Case> = numbers.map(|n| Case::new(seed, n, kind)).collect();
                     // Checks at run time make compiling slow: in long runs some have them.
                     let checked = from < 1000 || from.is_multiple_of(8 * TOGETHER);
@@ -223,13 +225,14 @@ fn many(count: usize, kind: Kind) {
     assert!(compared * 2 > count, "{:#?}", tally.counts);
     if count > 1000 {
         let counts = format!("{:#?}\n", tally.counts);
-        std::fs::write(compiled_counts(kind), counts).unwrap();
+        std::fs::write(compiled_counts(kind, seed, first), counts).unwrap();
     }
 }
 
 /// Where a long run leaves its numbers.
-fn compiled_counts(kind: Kind) -> std::path::PathBuf {
-    let name = format!("generated-{}-{}.txt", kind.real, kind.aliases);
+fn compiled_counts(kind: Kind, seed: u64, first: usize) -> std::path::PathBuf {
+    let Kind { real, aliases, .. } = kind;
+    let name = format!("generated-{real}-{aliases}-{seed}-{first}.txt");
     farfel_tests::shared_target().with_file_name(name)
 }
 

@@ -60,6 +60,21 @@ impl Gen<'_> {
         (v.p, d)
     }
 
+    /// The derivative of an array expression, as an array of as many elements.
+    pub(super) fn array_like(&mut self, v: Value, ty: Type) -> Expr {
+        let d = v.d.unwrap_or_else(|| self.zero(ty));
+        if self.is_array_valued(&d) {
+            return d;
+        }
+        let span = v.p.span;
+        let made = ArrayConstructor {
+            items: vec![self.repeated(d, v.p)],
+            ty: None,
+            length: None,
+        };
+        Expr::new(ExprKind::Array(Box::new(made)), span)
+    }
+
     /// As many times a value as an array has elements.
     fn repeated(&mut self, value: Expr, array: Expr) -> Expr {
         let span = array.span;

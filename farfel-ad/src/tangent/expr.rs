@@ -189,8 +189,7 @@ impl Gen<'_> {
         ty: Type,
     ) -> Expr {
         if self.is_array_valued(&then) || self.is_array_valued(&condition) {
-            self.array_unsupported(&then);
-            return then;
+            return self.call("MERGE", vec![then, otherwise, condition]);
         }
         let span = self.span;
         let t = Expr::var(self.temporary(ty, true), span);

@@ -25,6 +25,7 @@ mod functions;
 mod interface;
 mod names;
 mod rules;
+mod special;
 mod stmt;
 mod symbols;
 mod vector;
@@ -32,6 +33,7 @@ mod vector;
 use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::flow::Flow;
+use crate::given::{functions::written_out, shipped};
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
@@ -51,6 +53,9 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
+    let written = written_out(program, [request.head.as_str()]);
+    let original = program;
+    let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
     let mut engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
     engine.head = request.head.clone();
@@ -66,7 +71,10 @@ pub fn differentiate(
     made.add(&root, engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
-    Ok(made.tangents()?.into_iter().map(|t| t.unit).collect())
+    let mut units: Vec<Unit> = made.tangents()?.into_iter().map(|t| t.unit).collect();
+    let shipped = shipped::needed(original, &units);
+    units.extend(shipped);
+    Ok(units)
 }
 
 /// A subprogram to differentiate, and what by what.

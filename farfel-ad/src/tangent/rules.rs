@@ -43,10 +43,17 @@ impl Gen<'_> {
                 d: None,
             };
         }
+        let keywords = args.iter().any(|a| matches!(a.kind, ExprKind::Keyword(..)));
+        if i.op == Op::Opaque && !keywords {
+            match self.special(i, values, &types, ty, &rebuild) {
+                Ok(value) => return value,
+                Err(back) => values = back,
+            }
+        }
         if let Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque = i.op {
             return self.array_intrinsic(e, i, values, ty, &rebuild);
         }
-        if args.iter().any(|a| matches!(a.kind, ExprKind::Keyword(..))) {
+        if keywords {
             return self.not_known(e, i, "has keyword arguments", "write them by position");
         }
         match i.op {
@@ -147,12 +154,8 @@ impl Gen<'_> {
                 }
             }
             Op::Gamma | Op::LogGamma => {
-                self.not_known(
-                    e,
-                    i,
-                    "needs the digamma function",
-                    "write the function in Fortran, for instance by its asymptotic series; then it can be differentiated",
-                )
+                let x = values.remove(0);
+                self.gamma(e, i, x, ty, &rebuild)
             }
             _ => {
                 let a = values.remove(0);
@@ -354,11 +357,7 @@ impl Gen<'_> {
         ty: Type,
     ) -> Value {
         if values.iter().any(|v| self.is_array_valued(&v.p)) {
-            self.array_unsupported(e);
-            return Value {
-                p: e.clone(),
-                d: None,
-            };
+            return self.extremum_of_arrays(e, op, values, ty);
         }
         let span = self.span;
         let p = Expr::var(self.temporary(ty, false), span);

@@ -681,6 +681,13 @@ impl Gen<'_> {
                 actuals.push(d);
                 continue;
             }
+            if self.is_array_valued(a) && !context.outputs.contains(i) {
+                let v = self.tangent(a);
+                let ty = self.ty(a);
+                actuals.push(v.p.clone());
+                actuals.push(self.array_like(v, ty));
+                continue;
+            }
             if self.is_array_valued(a) {
                 self.errors.push(
                     Diagnostic::error(

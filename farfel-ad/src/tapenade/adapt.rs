@@ -2,7 +2,8 @@
 
 use super::input::Prepared;
 use super::output::{Made, broken, called};
-use super::{fit, mixed, silence, spans, stack, vector};
+use super::{fit, mixed, silence, stack, vector};
+use crate::spans;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     AdMode, Name, Place, Program, Request, StmtKind, Unit, unused_name, walk_block_mut,

@@ -254,7 +254,7 @@ fn wrapper(
         .map(|(id, _)| id)
         .collect();
     local.into_iter().for_each(|id| unit.undeclare(id));
-    super::spans::place_unit(&mut unit, span);
+    crate::spans::place_unit(&mut unit, span);
     let dummies: Vec<Option<SymId>> = head.args.iter().map(|a| a.sym()).collect();
     let count = request.vector.then(|| {
         let name = unit.symbols.unused("NBDIRS", &|_| false);

@@ -40,12 +40,10 @@ mod output;
 mod parts;
 mod silence;
 mod sizes;
-mod spans;
 mod stack;
 mod vector;
 mod version;
 
-pub use spans::place_unit;
 pub use version::{NoVersion, Version};
 
 use crate::AdTool;

@@ -170,7 +170,7 @@ pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
                 .find(|p| p.name == unit.symbols[*callee].name)
         {
             let mut code = p.code.clone();
-            super::spans::place_expr(&mut code, s.span);
+            crate::spans::place_expr(&mut code, s.span);
             s.kind = StmtKind::Stop(Some(code));
         }
     });

@@ -365,7 +365,7 @@ fn read(text: &str, request: &Request) -> Option<Unit> {
         "{faults:?} in\n{text}"
     );
     let mut unit = program.units.pop()?;
-    farfel_ad::tapenade::place_unit(&mut unit, request.span);
+    farfel_ad::spans::place_unit(&mut unit, request.span);
     Some(unit)
 }
 

@@ -41,6 +41,13 @@ impl Specializer<'_> {
                 places.any(|(k, s)| *s == c && assigned(procedure, first + k))
             })
         };
+        // From here on the arguments are what a nested subprogram has captured itself: one of
+        // them and what a closure has captured are one variable, also for its blocks.
+        let captured = self.families.captured(&target.name);
+        let own_variables = match self.families.is_lifted(&target.name) {
+            true => args.len().saturating_sub(captured),
+            false => args.len(),
+        };
         let mut all: Vec<Vec<Slot>> = Vec::new();
         let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
         for (i, a) in args.iter().enumerate() {
@@ -65,7 +72,7 @@ impl Specializer<'_> {
                             .and_then(|d| d.sym())
                             .is_some_and(|s| target.symbols[s].name == *dummy_name);
                         let once = same_name && !has_derivative;
-                        once || assigned(&target.name, j) || changes(*c)
+                        once || j >= own_variables || assigned(&target.name, j) || changes(*c)
                     }
                 });
                 slots.push(if let Some(j) = ordinary {

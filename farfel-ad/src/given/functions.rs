@@ -1,0 +1,120 @@
+//! Intrinsic functions that are differentiated as the Fortran text of a function.
+
+use super::shipped;
+use farfel_lang::callgraph::{Below, references};
+use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::{
+    Class, Expr, ExprKind, Place, Program, SymId, Symbol, Type, Unit, rewrite_exprs, walk_exprs,
+};
+use farfel_lang::types::type_of;
+use std::collections::HashSet;
+
+/// The program with references of PRODUCT, MAXVAL and MINVAL below some heads replaced by
+/// those of functions in Fortran, which come along; `None` where there are none.
+pub fn written_out<'h>(
+    program: &Program,
+    heads: impl IntoIterator<Item = &'h str>,
+) -> Option<Program> {
+    let below = Below::of(program, heads);
+    let affected: HashSet<_> = below
+        .units
+        .iter()
+        .filter(|u| {
+            let mut found = false;
+            walk_exprs(&u.body, &mut |e| found |= function(u, e).is_some());
+            found
+        })
+        .map(|u| u.name.clone())
+        .collect();
+    if affected.is_empty() {
+        return None;
+    }
+    let mut program = program.clone();
+    let mut needed: HashSet<_> = HashSet::new();
+    for unit in &mut program.units {
+        if affected.contains(&unit.name) {
+            replace(unit);
+            needed.extend(references(unit));
+        }
+    }
+    let missing = |name: &&farfel_lang::ir::Name| program.unit(name).is_none();
+    let mut names: Vec<_> = needed.iter().filter(missing).collect();
+    names.sort();
+    let units: Vec<Unit> = names
+        .into_iter()
+        .filter_map(|n| shipped::unit(n))
+        .cloned()
+        .collect();
+    program.units.extend(units);
+    Some(program)
+}
+
+/// Which function an expression is to call instead.
+fn function(unit: &Unit, e: &Expr) -> Option<String> {
+    let ExprKind::Call(s, args) = &e.kind else {
+        return None;
+    };
+    let Class::Intrinsic(i) = unit.symbols[*s].class else {
+        return None;
+    };
+    let [array] = args.as_slice() else {
+        return None;
+    };
+    if !matches!(i.name, "PRODUCT" | "MAXVAL" | "MINVAL")
+        || matches!(array.kind, ExprKind::Keyword(..))
+    {
+        return None;
+    }
+    let letter = match type_of(unit, array)? {
+        Type::Real(4) => 'S',
+        Type::Real(8) => 'D',
+        Type::Complex(4) => 'C',
+        Type::Complex(8) => 'Z',
+        _ => return None,
+    };
+    let name = format!("{}{letter}{}", shipped::PREFIX, i.name);
+    let size = unit.symbols.find("SIZE").map(|s| &unit.symbols[s].class);
+    let free = size.is_none_or(|c| matches!(c, Class::Intrinsic(_)));
+    (free && shipped::unit(&name).is_some()).then_some(name)
+}
+
+fn replace(unit: &mut Unit) {
+    let mut body = std::mem::take(&mut unit.body);
+    rewrite_exprs(&mut body, &mut |e| {
+        let Some(name) = function(unit, e) else {
+            return;
+        };
+        let ty = type_of(unit, e);
+        let Some(size) = Intrinsic::find("SIZE") else {
+            return;
+        };
+        let size = symbol(unit, "SIZE", Class::Intrinsic(size), None);
+        let function = symbol(unit, &name, Class::Function, ty);
+        if let ExprKind::Call(s, args) = &mut e.kind {
+            *s = function;
+            let size = Expr::new(ExprKind::Call(size, args.clone()), e.span);
+            args.insert(0, size);
+        }
+    });
+    unit.body = body;
+}
+
+/// The symbol of a global procedure, declared.
+pub(crate) fn symbol(unit: &mut Unit, name: &str, class: Class, ty: Option<Type>) -> SymId {
+    if let Some(s) = unit.symbols.find(name) {
+        return s;
+    }
+    let ours = class.is_procedure();
+    let s = unit.symbols.add(Symbol {
+        class,
+        ty,
+        typed: ty.is_some(),
+        external: ours,
+        place: Place::Global,
+        ..Symbol::new(name.into(), farfel_lang::Span::NONE)
+    });
+    if ours {
+        unit.declare(s);
+    }
+    s
+}

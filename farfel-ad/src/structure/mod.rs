@@ -1,0 +1,165 @@
+//! Programs without jumps.
+//!
+//! Reverse mode executes a program backwards, and therefore wants to know where control came
+//! from. [`structure`] rewrites the units below a head so that nothing jumps: they consist of
+//! assignments, calls and the like, IF, SELECT CASE, counted loops and DO WHILE, all of which
+//! are entered at their beginning and left at their end. What such a unit computes is the
+//! same, in the same order; no condition is evaluated more than once.
+//!
+//! A counted loop that nothing jumps out of stays one, and so does every other statement
+//! that no jump crosses. The rest is taken to pieces and put together anew:
+//!
+//! | module | what |
+//! |---|---|
+//! | `tree` | statements, and where their jumps lead |
+//! | `entry` | statements that jump by what they find out |
+//! | `graph` | what stays as it is; basic blocks of everything else |
+//! | `shape` | loops and branches of basic blocks |
+//! | `emit` | conditions and new variables |
+
+mod emit;
+mod entry;
+mod graph;
+mod shape;
+mod tree;
+
+use emit::Names;
+use entry::Jumping;
+use farfel_lang::Span;
+use farfel_lang::callgraph::Below;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{
+    Attribute, Expr, ExprKind, Label, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId,
+    Unit,
+};
+use graph::Maker;
+use std::collections::HashSet;
+use tree::{Target, Tree, unsupported};
+
+/// The program with the units that `head` reaches written without jumps, and all others as
+/// they are.
+///
+/// # Errors
+///
+/// What cannot be written so, at its place in the source.
+pub fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
+    let below = Below::of(program, [head]);
+    let reached: HashSet<&str> = below.units.iter().map(|u| u.name.as_str()).collect();
+    let taken = taken_names(program);
+    let mut errors = Vec::new();
+    let mut units = Vec::with_capacity(program.units.len());
+    for unit in &program.units {
+        let mut unit = unit.clone();
+        if reached.contains(unit.name.as_str()) && !graph::is_structured(&unit.body) {
+            structure_unit(&mut unit, &taken, &mut errors);
+        }
+        units.push(unit);
+    }
+    match errors.is_empty() {
+        true => Ok(Program { units }),
+        false => Err(errors),
+    }
+}
+
+/// The names of units and COMMON blocks.
+fn taken_names(program: &Program) -> HashSet<Name> {
+    let mut taken = HashSet::new();
+    for u in &program.units {
+        taken.insert(u.name.clone());
+        for (_, s) in u.symbols.iter() {
+            if let Place::Common(block) = &s.place {
+                taken.insert(block.clone());
+            }
+        }
+    }
+    taken
+}
+
+/// Rewrites a unit.
+fn structure_unit(unit: &mut Unit, taken: &HashSet<Name>, errors: &mut Vec<Diagnostic>) {
+    let body = std::mem::take(&mut unit.body);
+    let mut found = Vec::new();
+    let mut faults = Vec::new();
+    let mut names = Names::of(unit, taken);
+    let tree = Tree::of(
+        body,
+        &mut |kind, span| asking(kind, span, &mut faults),
+        &mut found,
+    );
+    found.append(&mut faults);
+    if found.is_empty() {
+        let formats = tree.formats;
+        let mut maker = Maker {
+            jumps: &tree.jumps,
+            names: &mut names,
+            errors: &mut found,
+        };
+        let mut body = maker.body(tree.nodes, &[Target::Leave]);
+        body.extend(formats);
+        let new = std::mem::take(&mut names.new);
+        unit.body = body;
+        declare(unit, &new);
+    }
+    errors.append(&mut found);
+}
+
+/// Declares new variables, which nobody may keep from call to call where units call
+/// themselves.
+fn declare(unit: &mut Unit, new: &[SymId]) {
+    if new.is_empty() {
+        return;
+    }
+    let everything = unit
+        .specs
+        .iter()
+        .position(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    if let (true, Some(at)) = (unit.recursive, everything) {
+        let saved = unit.symbols.iter().filter(|(id, s)| {
+            s.is_variable()
+                && s.place == Place::Local
+                && !s.has(Attribute::Automatic)
+                && !new.contains(id)
+                && s.dims.iter().all(|d| {
+                    let mut bounds = d.lower.iter().chain(&d.upper);
+                    bounds.all(|e| {
+                        let mut fixed = true;
+                        e.for_each_symbol(&mut |s| fixed &= !unit.symbols[s].is_variable());
+                        fixed
+                    })
+                })
+        });
+        let saved: Vec<SaveItem> = saved.map(|(id, _)| SaveItem::Var(id)).collect();
+        match saved.is_empty() {
+            true => {
+                unit.specs.remove(at);
+            }
+            false => unit.specs[at].kind = SpecKind::Save(saved),
+        }
+    }
+    for id in new {
+        unit.declare(*id);
+    }
+}
+
+/// What statements that jump by what they find out are replaced by.
+fn asking(
+    kind: StmtKind,
+    span: Span,
+    errors: &mut Vec<Diagnostic>,
+) -> Result<Jumping<Label>, StmtKind> {
+    let what = match &kind {
+        StmtKind::Entry(_) => "ENTRY",
+        StmtKind::Return(_) => "an alternate return",
+        StmtKind::Call(_, args) => {
+            let alternate = |a: &Expr| matches!(a.kind, ExprKind::AltReturn(_));
+            match args.iter().any(alternate) {
+                true => "a call with alternate returns",
+                false => return Err(kind),
+            }
+        }
+        StmtKind::Io(io) if emit::jumps(io) => "input or output that jumps",
+        _ => return Err(kind),
+    };
+    errors.push(unsupported(span, format!("{what} is not differentiated")));
+    Err(kind)
+}

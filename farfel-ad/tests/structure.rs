@@ -1,0 +1,89 @@
+//! Units without jumps compute what they did with them.
+
+#[path = "structure/generate.rs"]
+mod generate;
+mod support;
+#[path = "structure/table.rs"]
+mod table;
+
+use farfel_ad::structure::structure;
+use farfel_lang::Sources;
+use farfel_lang::ir::{Program, StmtKind, walk_block};
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use support::{CHECKED, FAST, run};
+
+/// The program of a text, or its faults.
+fn read(text: &str) -> Program {
+    let mut sources = Sources::new();
+    let file = sources.add("test.f", text);
+    let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
+    let mut program = parsed.program;
+    let mut faults = parsed.diagnostics;
+    faults.extend(resolve(&mut program));
+    faults.retain(|d| d.is_error());
+    assert!(faults.is_empty(), "{faults:#?}\n{text}");
+    program
+}
+
+/// A text without jumps below `head`.
+fn without_jumps(text: &str, head: &str) -> String {
+    let made = structure(&read(text), head).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+    for u in &made.units {
+        walk_block(&u.body, &mut |s| {
+            let jumps = matches!(
+                s.kind,
+                StmtKind::Goto(_)
+                    | StmtKind::ComputedGoto(..)
+                    | StmtKind::AssignedGoto(..)
+                    | StmtKind::AssignLabel(..)
+                    | StmtKind::ArithmeticIf(..)
+                    | StmtKind::Return(_)
+                    | StmtKind::Cycle(_)
+                    | StmtKind::Exit(_)
+                    | StmtKind::Entry(_)
+                    | StmtKind::Continue
+            );
+            assert!(!jumps, "{:?}\n{text}", s.kind);
+            assert!(
+                s.label.is_none() || matches!(s.kind, StmtKind::Format(_)),
+                "{:?}\n{text}",
+                s.kind
+            );
+        });
+    }
+    print_program(&made, &Options::default())
+}
+
+/// A program prints the same before and after.
+fn same(text: &str) {
+    let after = without_jumps(text, "P");
+    let expected = run(text, CHECKED);
+    assert!(!expected.trim().is_empty(), "prints nothing\n{text}");
+    for flags in [CHECKED, FAST] {
+        let got = run(&after, flags);
+        assert_eq!(got, expected, "{text}\n{after}");
+    }
+}
+
+#[test]
+fn programs_of_the_table_print_the_same() {
+    same(&table::program());
+}
+
+/// Random subprograms with jumps of all kinds.
+#[test]
+fn random_programs_print_the_same() {
+    let from = |name: &str, or: u64| {
+        let found = std::env::var(name).ok().and_then(|v| v.parse().ok());
+        found.unwrap_or(or)
+    };
+    let (cases, seed) = (from("FARFEL_CASES", 16), from("FARFEL_SEED", 1));
+    let mut done = 0;
+    while done < cases {
+        let n = (cases - done).min(40);
+        same(&generate::program(n, seed + done));
+        done += n;
+    }
+}
