@@ -16,14 +16,12 @@ pub(crate) mod instrument;
 mod judge;
 pub mod table;
 
+use crate::files;
 use crate::plan::derivatives::Staged;
 use crate::plan::groups::References;
 use crate::{Config, Error};
-use farfel_lang::ir::{
-    AdMode, ExprKind, IoKind, Name, Request, StmtKind, Type, Unit, walk_block,
-};
+use farfel_lang::ir::{AdMode, ExprKind, IoKind, Name, Request, StmtKind, Type, Unit, walk_block};
 use farfel_lang::types::type_of;
-use crate::files;
 use judge::{Around, Found, Test, judge};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -126,10 +124,7 @@ fn tangent_of(adjoint: &Request, staged: &Staged) -> Request {
 const BLOCKS: &str = "farfel_blocks.json";
 
 /// Notes in OUT_DIR what a library checks.
-pub(crate) fn write<'p>(
-    out: &Path,
-    plans: impl Iterator<Item = &'p Plan>,
-) -> Result<(), Error> {
+pub(crate) fn write<'p>(out: &Path, plans: impl Iterator<Item = &'p Plan>) -> Result<(), Error> {
     let blocks: Vec<&Block> = plans.flat_map(|p| &p.blocks).collect();
     let text = serde_json::to_vec(&blocks).unwrap_or_default();
     files::write_if_changed(&out.join(BLOCKS), &text)?;
@@ -244,6 +239,7 @@ pub struct Checked {
     pub points: usize,
     /// The largest relative error of a derivative.
     pub error: Option<f64>,
+    /// What follows from all points.
     pub verdict: Verdict,
     /// How it was checked.
     pub method: &'static str,
@@ -483,7 +479,9 @@ fn check(block: Block, points: &[Point]) -> Checked {
         }
         // The worst of a point is enough.
         said.sort_by_key(|(mild, _)| *mild);
-        checked.notes.extend(said.into_iter().map(|(_, s)| s).take(2));
+        checked
+            .notes
+            .extend(said.into_iter().map(|(_, s)| s).take(2));
     }
     checked.verdict = match (wrong, rough, unclear, right) {
         (1.., ..) => Verdict::Wrong,
@@ -498,7 +496,12 @@ fn check(block: Block, points: &[Point]) -> Checked {
 fn at(block: &Block, point: &Point) -> String {
     let mut values = Vec::new();
     for (k, name) in block.independents.iter().enumerate() {
-        let of: Vec<f64> = point.at.iter().filter(|(v, _)| *v == k + 1).map(|(_, x)| *x).collect();
+        let of: Vec<f64> = point
+            .at
+            .iter()
+            .filter(|(v, _)| *v == k + 1)
+            .map(|(_, x)| *x)
+            .collect();
         match of.as_slice() {
             [] => {}
             [x] => values.push(format!("{name} = {x}")),
