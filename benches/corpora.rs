@@ -69,13 +69,7 @@ fn folder() -> PathBuf {
 }
 
 fn text_of(path: &Path) -> std::io::Result<Arc<str>> {
-    Ok(match String::from_utf8(fs::read(path)?) {
-        Ok(text) => text.into(),
-        Err(e) => {
-            let text: String = e.into_bytes().into_iter().map(char::from).collect();
-            text.into()
-        }
-    })
+    Ok(farfel_lang::encoding::decode(fs::read(path)?).into())
 }
 
 /// All fixed-form files that no preprocessor has to read first, sorted.

@@ -284,6 +284,13 @@ impl<'a> Problem<'a> {
                 _ => false,
             })
         };
+        if self
+            .dependence
+            .rule(unit, call.callee)
+            .is_some_and(|r| r.constant)
+        {
+            return None;
+        }
         let Some(callee) = self.dependence.callee(unit, call.callee) else {
             let n = call.args.len();
             let result = wanted

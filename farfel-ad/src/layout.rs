@@ -88,6 +88,10 @@ pub struct Layout {
     /// The bound of that dimension in Tapenade's convention, where it is not a constant of
     /// the user's.
     pub most_directions: Option<i64>,
+    /// How many directions there are, in Farfel's convention, where that is a constant.
+    pub directions: Option<i64>,
+    /// Derivatives are LOGICAL: whether they can be other than zero.
+    pub pattern: bool,
     /// A name that is mentioned anywhere is taken, also where nobody below the heads does.
     pub avoid_mentioned: bool,
     /// Ask the user for sizes of arrays that the program does not tell.
@@ -103,6 +107,8 @@ impl Layout {
             convention: Convention::Farfel,
             vector: request.vector,
             most_directions: None,
+            directions: request.directions.count.filter(|_| request.vector),
+            pattern: request.directions.pattern,
             avoid_mentioned: false,
             ask_sizes: false,
         }
@@ -170,6 +176,8 @@ mod tests {
             convention: Convention::Tapenade,
             vector: false,
             most_directions: None,
+            directions: None,
+            pattern: false,
             avoid_mentioned: true,
             ask_sizes: true,
         };

@@ -20,6 +20,7 @@
 //! | [`external`] | AD tools that are programs of their own |
 //! | [`adifor`] | ADIFOR 2 |
 //! | [`tapenade`] | one of them: Tapenade |
+//! | [`loops`] | inner loops in the form that compilers make fast code of |
 //! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
 
 // Whatever users do, they get a message.
@@ -41,17 +42,19 @@ pub mod external;
 pub mod given;
 pub mod layout;
 pub mod locations;
+pub mod loops;
 mod matrix;
 mod path;
 mod refuse;
-pub mod structure;
 pub mod spans;
+pub mod structure;
 pub mod tangent;
 pub mod tapenade;
 
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 pub use farfel_lang::flow;
+pub use path::with_way_in;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
 use std::collections::{BTreeSet, HashMap};
 

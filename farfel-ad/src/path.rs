@@ -1,8 +1,10 @@
 //! By which calls an AD block reaches what cannot be differentiated.
 
 use farfel_lang::Span;
-use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Arg, Class, Expr, ExprKind, Name, Place, StmtKind, SymId, Unit, walk_block};
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Arg, Class, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Unit, walk_block,
+};
 use std::collections::{HashMap, VecDeque};
 
 /// A call on the way.
@@ -70,6 +72,75 @@ pub fn with_path<'p>(
         }
         _ => fault,
     }
+}
+
+/// Where a fault says that a dummy procedure comes from outside of the program, though it is
+/// another subprogram that gets it from there and hands it on, adds the calls that do. The tool sees
+/// only what a block reaches; `program` is all of it.
+pub fn with_way_in(fault: Diagnostic, program: &Program) -> Diagnostic {
+    if fault.rule.code != rules::AD_UNKNOWN_PROCEDURE.code {
+        return fault;
+    }
+    let mut fault = fault;
+    let mut way = None;
+    for related in &mut fault.related {
+        let dummies = program.units.iter().flat_map(|u| u.symbols.iter());
+        let mut dummies = dummies.map(|(_, s)| s).filter(|s| s.place == Place::Dummy);
+        let dummy = dummies.find(|s| s.class.is_procedure() && s.span == related.0);
+        if let Some(dummy) = dummy {
+            let (outer, steps) = way_in(&program.units, dummy);
+            related.0 = outer.span;
+            related.1 = format!("code outside of the program passes {}", outer.name);
+            way = Some(steps);
+        }
+    }
+    for (span, text) in way.into_iter().flatten() {
+        fault = fault.related(span, text);
+    }
+    fault
+}
+
+/// The dummy procedure that code outside of the program chooses, and the calls that hand it on to
+/// another one, first to last.
+fn way_in<'p>(all: &'p [Unit], dummy: &'p Symbol) -> (&'p Symbol, Vec<(Span, String)>) {
+    let mut steps = Vec::new();
+    let mut dummy = dummy;
+    let mut seen = Vec::new();
+    while !seen.contains(&dummy.span) {
+        seen.push(dummy.span);
+        // What was made of a block has the names of the unit that it stands in.
+        let owners: Vec<(&Name, usize)> = all
+            .iter()
+            .filter_map(|u| {
+                let position = u.args.iter().position(|a| {
+                    let s = a.sym().map(|s| &u.symbols[s]);
+                    s.is_some_and(|s| (&s.name, s.span) == (&dummy.name, dummy.span))
+                })?;
+                Some((&u.name, position))
+            })
+            .collect();
+        let mut next = None;
+        for caller in all {
+            each_call(caller, &mut |callee, args, span| {
+                let name = &caller.symbols[callee].name;
+                let taken = owners.iter().find(|(n, _)| *n == name);
+                if let Some((_, position)) = taken
+                    && let Some(ExprKind::Var(s)) = args.get(*position).map(|a| &a.kind)
+                    && caller.symbols[*s].place == Place::Dummy
+                    && !seen.contains(&caller.symbols[*s].span)
+                {
+                    next = next.or(Some((&caller.symbols[*s], span, name)));
+                }
+            });
+        }
+        let Some((handed, span, name)) = next else {
+            break;
+        };
+        steps.push((span, format!("{name} gets {} here", handed.name)));
+        dummy = handed;
+    }
+    steps.reverse();
+    (dummy, steps)
 }
 
 fn each_call<'p>(unit: &'p Unit, f: &mut dyn FnMut(SymId, &'p [Expr], Span)) {

@@ -45,6 +45,7 @@ fn request(p: &Program, from: &[usize], to: &[usize], paired: &[usize], vector: 
         dependents: to.to_vec(),
         paired: paired.to_vec(),
         vector,
+        directions: farfel_lang::ir::Directions::default(),
         span: p.units[0].span,
     }
 }

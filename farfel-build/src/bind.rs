@@ -4,16 +4,18 @@
 //! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
 //! into an error. It returns the value itself when none of that can fail, else a `Result`.
 
+mod procedures;
+mod value;
+
+use self::value::value;
 use crate::facts::Facts;
 use crate::names::Names;
 use crate::pipeline::Written;
 use crate::{Config, Error};
 use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
-use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type,
-    UnOp, Unit, UnitKind,
+    Arg, Attribute, Dim, Expr, ExprKind, Name, Program, SymId, Symbol, Type, Unit, UnitKind,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
@@ -84,6 +86,7 @@ pub(crate) fn choose_among(
     for Written {
         name,
         takes_procedures,
+        differentiates,
     } in written
     {
         if let Some(wanted) = &wanted
@@ -92,8 +95,12 @@ pub(crate) fn choose_among(
             continue;
         }
         let obstacle = match program.unit(name) {
-            Some(unit) if !takes_procedures => obstacle(unit, config, assigned),
-            _ => Some("it takes procedures as arguments".into()),
+            // What it is called with would have to be differentiated.
+            _ if *takes_procedures && *differentiates && wanted.is_none() => Some(
+                "it takes procedures, and there are AD blocks in it or in what it calls".into(),
+            ),
+            Some(unit) => obstacle(program, unit, config, assigned),
+            None => Some("it is not in the program".into()),
         };
         match obstacle {
             None => exports.names.push(name.clone()),
@@ -110,7 +117,12 @@ pub(crate) fn choose_among(
 }
 
 /// Why a unit cannot be called from Rust.
-fn obstacle(unit: &Unit, config: &Config, assigned: &Assigned) -> Option<String> {
+fn obstacle(
+    program: &Program,
+    unit: &Unit,
+    config: &Config,
+    assigned: &Assigned,
+) -> Option<String> {
     if unit.name.contains('$') {
         return Some("its name is not one that Rust allows".into());
     }
@@ -125,7 +137,10 @@ fn obstacle(unit: &Unit, config: &Config, assigned: &Assigned) -> Option<String>
             }
         }
         if s.class.is_procedure() {
-            return Some(format!("its argument {} is a procedure", s.name));
+            match procedures::interface(program, unit, position, config, assigned) {
+                Ok(_) => continue,
+                Err(reason) => return Some(reason),
+            }
         }
         if s.ty == Some(Type::Character) {
             if s.is_array() {
@@ -290,6 +305,7 @@ impl Bindings<'_> {
             .filter(|_| unit.kind == UnitKind::Function)
             .map(|r| unit.symbols[r].ty);
         let stops = self.facts.stops.contains(&unit.name);
+        let takes_closures = args.iter().any(|a| a.said.is_some());
         let fallible = stops || args.iter().any(|a| a.check.is_some());
         let locked = self.locked(unit);
 
@@ -299,7 +315,10 @@ impl Bindings<'_> {
         let _ = write!(t, "pub fn {function}(");
         let declared: Vec<String> = args
             .iter()
-            .map(|a| format!("{}: {}", a.name, a.rust))
+            .map(|a| match a.said {
+                Some(_) => format!("mut {}: {}", a.name, a.rust),
+                None => format!("{}: {}", a.name, a.rust),
+            })
             .collect();
         let value = result.map(|ty| rust_type(ty, self.config).unwrap_or("()"));
         let returned = match (value, fallible) {
@@ -326,7 +345,11 @@ impl Bindings<'_> {
                 .filter_map(|a| a.length.as_ref())
                 .map(|l| format!("{l}: *const i64")),
         );
-        let abi = if stops { "C-unwind" } else { "C" };
+        let abi = if stops || takes_closures {
+            "C-unwind"
+        } else {
+            "C"
+        };
         let _ = writeln!(
             t,
             "    unsafe extern \"{abi}\" {{\n        #[link_name = \"{}\"]\n        fn farfel_call({});\n    }}",
@@ -334,6 +357,7 @@ impl Bindings<'_> {
             c_args.join(", ")
         );
 
+        args.iter().for_each(|a| t.push_str(&a.items));
         let shown = function.trim_start_matches("r#");
         for a in &args {
             if let Some(bounds) = &a.check {
@@ -426,7 +450,24 @@ impl Bindings<'_> {
             after: String::new(),
             length: None,
             name: name.clone(),
+            items: String::new(),
+            said: None,
         };
+        if symbol.class.is_procedure()
+            && let Ok(interface) =
+                procedures::interface(self.program, unit, position, self.config, self.assigned)
+        {
+            let code = interface.code(unit, &name, self.config);
+            return Argument {
+                border: code.border,
+                rust: code.rust,
+                actual: code.actual,
+                before: code.before,
+                items: code.items,
+                said: Some(code.said),
+                ..a
+            };
+        }
         if symbol.ty == Some(Type::Character) {
             let length = format!("{copy}_length");
             let least = least_length(unit, symbol).unwrap_or(0);
@@ -527,67 +568,16 @@ impl Bindings<'_> {
     /// A bound as a Rust expression of type `i64` in the function's arguments; `None` where
     /// it depends on something else.
     fn value(&self, unit: &Unit, expr: &Expr, depth: u32) -> Option<String> {
-        // A constant cannot be defined by itself, but a program may try.
-        if depth > 64 {
-            return None;
-        }
-        let value = |e: &Expr| self.value(unit, e, depth + 1);
-        Some(match &expr.kind {
-            ExprKind::Int(n) => format!("{n}_i64"),
-            ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => value(e)?,
-            ExprKind::Unary(UnOp::Minus, e) => format!("{}.saturating_neg()", value(e)?),
-            ExprKind::Var(s) => {
-                let symbol = &unit.symbols[*s];
-                if !matches!(symbol.ty, Some(Type::Integer(1 | 2 | 4 | 8))) || symbol.is_array() {
-                    return None;
-                }
-                match (&symbol.class, &symbol.place) {
-                    (Class::Parameter(v), _) => value(v)?,
-                    (Class::Variable, Place::Dummy) => {
-                        let position = unit.arg_position(*s)?;
-                        let star = if self.assigned.argument(&unit.name, position) {
-                            "*"
-                        } else {
-                            ""
-                        };
-                        format!("i64::from({star}{})", identifier(&symbol.name))
-                    }
-                    _ => return None,
-                }
-            }
-            ExprKind::Binary(op, a, b) => {
-                let (a, b) = (value(a)?, value(b)?);
-                match op {
-                    BinOp::Add => format!("{a}.saturating_add({b})"),
-                    BinOp::Sub => format!("{a}.saturating_sub({b})"),
-                    BinOp::Mul => format!("{a}.saturating_mul({b})"),
-                    BinOp::Div => format!("{a}.checked_div({b}).unwrap_or(i64::MAX)"),
-                    BinOp::Pow => {
-                        format!("{a}.saturating_pow(u32::try_from({b}).unwrap_or(0))")
-                    }
-                    _ => return None,
-                }
-            }
-            ExprKind::Call(s, args) => {
-                let Class::Intrinsic(intrinsic) = &unit.symbols[*s].class else {
-                    return None;
-                };
-                let args: Option<Vec<String>> = args.iter().map(value).collect();
-                let args = args?;
-                match (intrinsic.op, args.as_slice()) {
-                    (Op::Max, [first, rest @ ..]) => rest
-                        .iter()
-                        .fold(first.clone(), |a, b| format!("{a}.max({b})")),
-                    (Op::Min, [first, rest @ ..]) => rest
-                        .iter()
-                        .fold(first.clone(), |a, b| format!("{a}.min({b})")),
-                    (Op::Abs, [a]) => format!("{a}.saturating_abs()"),
-                    (Op::Mod, [a, b]) => format!("{a}.checked_rem({b}).unwrap_or(0)"),
-                    _ => return None,
-                }
-            }
-            _ => return None,
-        })
+        let variable = |s: SymId| {
+            let position = unit.arg_position(s)?;
+            let assigned = self.assigned.argument(&unit.name, position);
+            let star = if assigned { "*" } else { "" };
+            Some(format!(
+                "i64::from({star}{})",
+                identifier(&unit.symbols[s].name)
+            ))
+        };
+        value(unit, expr, depth, &variable)
     }
 
     fn documentation(
@@ -621,6 +611,17 @@ impl Bindings<'_> {
                 "It shares state with other functions of this library, so one thread at a time runs them."
                     .into(),
             );
+        }
+        let closures: Vec<&str> = args.iter().filter_map(|a| a.said.as_deref()).collect();
+        if !closures.is_empty() {
+            lines.push(String::new());
+            lines.extend(closures.iter().map(|said| (*said).to_owned()));
+            if locked {
+                lines.push(
+                    "Calls of functions of this library from there share COMMON and saved variables with this one."
+                        .into(),
+                );
+            }
         }
         let unchecked: Vec<String> = args
             .iter()
@@ -666,6 +667,10 @@ struct Argument {
     unchecked: bool,
     /// The variable that holds the length of a CHARACTER.
     length: Option<String>,
+    /// Items of the function.
+    items: String,
+    /// Of a closure, what the documentation says.
+    said: Option<String>,
     /// Statements before and after the call.
     before: String,
     after: String,

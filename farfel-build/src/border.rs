@@ -2,14 +2,15 @@
 //!
 //! Its arguments are, in this order,
 //!
-//! 1. those of the subprogram, as addresses; of a CHARACTER its first letter;
+//! 1. those of the subprogram, as addresses; of a CHARACTER its first letter,
+//!    of a procedure a function of C that takes addresses and returns a value;
 //! 2. the address of a function's result;
 //! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address,
 //!
 //! so that the calling sequence is the same on every machine.
 
 use crate::names::Names;
-use farfel_lang::ir::{Arg, Type, Unit, UnitKind};
+use farfel_lang::ir::{Arg, Class, Type, Unit, UnitKind};
 use std::fmt::Write as _;
 
 /// The name that messages of the compiler give for this code.
@@ -22,6 +23,8 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names) -> String {
         .args
         .iter()
         .map(|a| match a {
+            // What is only handed on need not be a function.
+            Arg::Dummy(s) if unit.symbols[*s].class == Class::Procedure => None,
             Arg::Dummy(s) => unit.symbols[*s].ty,
             Arg::AltReturn(_) => None,
         })
@@ -49,9 +52,31 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names) -> String {
         all.join(", "),
         names.symbol(name)
     ));
+    let procedure = |i: usize| format!("FARFEL_P{}", i + 1);
+    let is_procedure = |i: &usize| {
+        let sym = unit.args[*i].sym();
+        sym.is_some_and(|s| unit.symbols[s].class.is_procedure())
+    };
+    let procedures: Vec<usize> = count.clone().filter(is_procedure).collect();
+    if !procedures.is_empty() {
+        put(
+            "USE, INTRINSIC :: ISO_C_BINDING, ONLY: FARFEL_FUNPTR => C_FUNPTR, \
+             FARFEL_POINT => C_F_PROCPOINTER"
+                .into(),
+        );
+    }
     put("IMPLICIT NONE".into());
     for (i, arg) in unit.args.iter().enumerate() {
-        let (Arg::Dummy(s), Some(ty)) = (arg, types[i]) else {
+        let Arg::Dummy(s) = arg else {
+            continue;
+        };
+        if is_procedure(&i) {
+            let ty = types[i].map_or(String::new(), |ty| ty.to_string());
+            put(format!("TYPE(FARFEL_FUNPTR), VALUE :: {}", dummy(i)));
+            put(format!("PROCEDURE({ty}), POINTER :: {}", procedure(i)));
+            continue;
+        }
+        let Some(ty) = types[i] else {
             continue;
         };
         if ty == Type::Character {
@@ -86,8 +111,19 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names) -> String {
         ));
         put("END DO".into());
     }
+    for i in &procedures {
+        put(format!(
+            "CALL FARFEL_POINT({}, {})",
+            dummy(*i),
+            procedure(*i)
+        ));
+    }
     let actual: Vec<String> = count
-        .map(|i| if text_like(&i) { copy(i) } else { dummy(i) })
+        .map(|i| match i {
+            i if text_like(&i) => copy(i),
+            i if procedures.contains(&i) => procedure(i),
+            i => dummy(i),
+        })
         .collect();
     let call = format!("{}({})", unit.name, actual.join(", "));
     put(match result {

@@ -19,6 +19,8 @@ pub(crate) struct Facts {
     pub shares_state: HashSet<Name>,
     /// May execute STOP, itself or in what it calls.
     pub stops: HashSet<Name>,
+    /// May be left half-way: by STOP, or by a panic of a closure that stands for a procedure.
+    pub unwinds: HashSet<Name>,
 }
 
 impl Facts {
@@ -30,10 +32,12 @@ impl Facts {
         let mut facts = Facts {
             shares_state: HashSet::new(),
             stops: HashSet::new(),
+            unwinds: HashSet::new(),
         };
         for unit in &program.units {
             let mut shares = all_static || has_shared_data(unit);
             let mut known = HashSet::new();
+            let mut unwinds = false;
             for (_, symbol) in procedures(unit) {
                 match &symbol.place {
                     Place::Global => match entries.get(&symbol.name) {
@@ -42,8 +46,9 @@ impl Facts {
                         }
                         None => shares = true,
                     },
-                    // Whoever it is, it is not known here.
-                    Place::Dummy => shares = true,
+                    // A closure that Rust gives, on whose thread it runs: no other can be
+                    // left when all is lowered.
+                    Place::Dummy => unwinds = true,
                     _ => {}
                 }
             }
@@ -60,9 +65,13 @@ impl Facts {
             if stops {
                 facts.stops.insert(unit.name.clone());
             }
+            if stops || unwinds {
+                facts.unwinds.insert(unit.name.clone());
+            }
         }
         spread(&callees, &mut facts.shares_state);
         spread(&callees, &mut facts.stops);
+        spread(&callees, &mut facts.unwinds);
         facts
     }
 }
@@ -231,7 +240,7 @@ mod tests {
             (&["SUBROUTINE A(X)", "EXTERNAL B", "CALL B(X)", "END"], true),
             (
                 &["SUBROUTINE A(F)", "EXTERNAL F", "CALL F(1.0)", "END"],
-                true,
+                false,
             ),
             // On the stack, in static memory, on the stack or the heap.
             (

@@ -2,6 +2,7 @@
 
 use crate::{Config, Error, Report, files, sources};
 use farfel_lang::Sources;
+use farfel_lang::encoding::encode;
 use farfel_lang::format::{Fault, format};
 use farfel_lang::syntax::Form;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,6 @@ pub struct Formatted {
     pub after: String,
     /// It went into another source form, and names files by INCLUDE, which did not.
     pub includes_left: bool,
-    latin_1: bool,
 }
 
 /// Lays a file out, and writes nothing. INCLUDE files stay closed and no preprocessor runs.
@@ -41,7 +41,7 @@ pub struct Formatted {
 /// the settings ask for another form than `options`, or the result would not be the same
 /// program.
 pub fn format_file(path: &Path, config: &Config, options: &Options) -> Result<Formatted, Error> {
-    let (before, latin_1) = sources::read_encoded(path).map_err(Error::io(path))?;
+    let before = sources::read(path).map_err(Error::io(path))?;
     let name = sources::shown(config, path);
     let refuse = |reason: String| Error::Format {
         name: name.clone(),
@@ -102,7 +102,6 @@ pub fn format_file(path: &Path, config: &Config, options: &Options) -> Result<Fo
         name,
         before,
         after,
-        latin_1,
     })
 }
 
@@ -122,15 +121,6 @@ impl Formatted {
         if !self.changed() {
             return Ok(());
         }
-        if !self.latin_1 {
-            return files::rewrite(&self.path, self.after.as_bytes());
-        }
-        // Layout adds no character of its own but ASCII ones.
-        let bytes: Result<Vec<u8>, _> = self.after.chars().map(u8::try_from).collect();
-        let bytes = bytes.map_err(|_| Error::Format {
-            name: self.name.clone(),
-            reason: "its characters are not those of Latin-1".into(),
-        })?;
-        files::rewrite(&self.path, &bytes)
+        files::rewrite(&self.path, &encode(&self.after))
     }
 }

@@ -6,6 +6,7 @@
 //! [argmax.ff]: self::argmax
 //! [descent.ff]: self::descent
 //! [fit.ff]: self::fit
+//! [sparse.ff]: self::sparse
 //! [market.ff]: self::market
 //! [saddle.ff]: self::saddle
 //! [growth.ff]: self::growth
@@ -15,6 +16,7 @@
 //! [lib/scalar.ff]: self::lib_scalar
 //! [lib/vector.ff]: self::lib_vector
 //! [lib/least.ff]: self::lib_least
+//! [lib/sparse.ff]: self::lib_sparse
 //! [lib/runge.ff]: self::lib_runge
 //! [lib/linear.ff]: self::lib_linear
 //! [lib/layers.ff]: self::lib_layers
@@ -36,6 +38,7 @@ shown! {
     argmax "argmax.ff",
     descent "descent.ff",
     fit "fit.ff",
+    sparse "sparse.ff",
     market "market.ff",
     saddle "saddle.ff",
     growth "growth.ff",
@@ -45,6 +48,7 @@ shown! {
     lib_scalar "lib/scalar.ff",
     lib_vector "lib/vector.ff",
     lib_least "lib/least.ff",
+    lib_sparse "lib/sparse.ff",
     lib_runge "lib/runge.ff",
     lib_linear "lib/linear.ff",
     lib_layers "lib/layers.ff",

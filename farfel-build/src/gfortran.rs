@@ -6,6 +6,7 @@ use crate::process::{self, Limits};
 use crate::toolchain::Compiler;
 use crate::{Config, Error, files};
 use farfel_lang::diagnostic::rules::COMPILER;
+use farfel_lang::encoding::encode;
 use farfel_lang::{Diagnostic, Severity, Sources, Span};
 use std::ffi::OsString;
 
@@ -88,7 +89,7 @@ pub(crate) fn compile(
     let mut scratch = files::Scratch::new()?;
     let source = scratch.path().join("farfel.f");
     let output = scratch.path().join("output");
-    files::write_if_changed(&source, text.as_bytes())?;
+    files::write_if_changed(&source, &encode(text))?;
     let mut command = compiler.command();
     // Libraries are searched for what stands before them.
     let (libraries, args): (Vec<&String>, Vec<&String>) =

@@ -94,6 +94,7 @@ pub mod gallery;
 mod gfortran;
 pub mod graph;
 pub mod intents;
+mod legible;
 mod library;
 mod names;
 mod pipeline;
@@ -229,7 +230,7 @@ pub fn check_project_reading(config: &Config, files: &mut Vec<PathBuf>) -> Resul
     let derivatives = interfaces(&staged, false);
     let program = &mut staged.program;
     program.units.extend(derivatives);
-    bind::choose(program, &written, config, &Assigned::of(program))?;
+    bind::choose(program, &written, config, &Assigned::with_closures(program))?;
     Ok(report)
 }
 
@@ -286,7 +287,7 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
     program
         .units
         .extend(interfaces(&staged, ad.adjoints_share_state));
-    let assigned = Assigned::of(&program);
+    let assigned = Assigned::with_closures(&program);
     let facts = Facts::of(&program, config.is_static());
     let names = Names::new(&config.name, &config.version);
     let exports;
@@ -391,7 +392,7 @@ pub fn plan(files: Option<&[PathBuf]>, config: &Config) -> Result<(graph::Graph,
     } else {
         let mut program = staged.program.clone();
         program.units.extend(interfaces(&staged, false));
-        let exports = bind::choose(&program, &written, config, &Assigned::of(&program))?;
+        let exports = bind::choose(&program, &written, config, &Assigned::with_closures(&program))?;
         plan::view::graph(&staged, Some(&exports.names))
     };
     Ok((graph, staged.report))

@@ -10,11 +10,12 @@ use crate::sources::{self, Includes};
 use crate::{Config, Error, Report, library};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::effects::procedure_dummies;
-use farfel_lang::ir::{Name, Program, Request, UnitKind};
+use farfel_lang::ir::{Name, Program, Request, StmtKind, Unit, UnitKind, walk_block};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::syntax::{Parsed, ReadOptions};
+use farfel_lang::targets::Targets;
 use farfel_lang::{Diagnostic, Sources};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -65,6 +66,8 @@ pub(crate) struct Written {
     pub name: Name,
     /// It takes procedures as arguments. Lowering may have removed them since.
     pub takes_procedures: bool,
+    /// It has AD blocks, or what it may call has.
+    pub differentiates: bool,
 }
 
 /// Parses and resolves files into one program.
@@ -96,6 +99,9 @@ pub(crate) fn read(
             !main
         });
     }
+    if let Some(unit) = program.units.first_mut() {
+        unit.given.extend(config.derivatives.iter().cloned());
+    }
     let own: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     let mut lints = strict(config, &sources);
     if !config.libraries.is_empty() {
@@ -111,10 +117,11 @@ pub(crate) fn read(
     let mut units = read.program.units.iter();
     let is_library = !units.any(|u| u.kind == UnitKind::Program);
     let written = &read.written;
+    let names = |w: &[Written]| callable(w).map(|w| w.name.to_string()).collect::<Vec<_>>();
     read.exports = match goal {
-        Goal::Library => Some(callable(written)),
+        Goal::Library => Some(names(written)),
         // Where nothing can be called from outside, all is of interest.
-        _ if is_library && !config.libraries.is_empty() => Some(match callable(written) {
+        _ if is_library => Some(match names(written) {
             none if none.is_empty() => written.iter().map(|w| w.name.to_string()).collect(),
             some => some,
         }),
@@ -158,6 +165,7 @@ pub(crate) fn resolve(
     };
     diagnostics.extend(found);
     let report = settle(sources, diagnostics, &lints)?;
+    let differentiating = differentiating(&program);
     let written = program
         .units
         .iter()
@@ -165,6 +173,7 @@ pub(crate) fn resolve(
         .map(|u| Written {
             name: u.name.clone(),
             takes_procedures: procedure_dummies(u).next().is_some(),
+            differentiates: differentiating.contains(&u.name),
         })
         .collect();
     Ok(Read {
@@ -179,11 +188,42 @@ pub(crate) fn resolve(
     })
 }
 
-/// What can be called from outside, unless settings say otherwise. What takes procedures is
-/// compiled where those are known: in the packages that use this one.
-fn callable(written: &[Written]) -> Vec<String> {
-    let kept = written.iter().filter(|w| !w.takes_procedures);
-    kept.map(|w| w.name.to_string()).collect()
+/// What can be called from outside, unless settings say otherwise. What takes procedures and
+/// has AD blocks is compiled where the procedures are known: in the packages that use this one.
+pub(crate) fn callable(written: &[Written]) -> impl Iterator<Item = &Written> {
+    let differentiates = |w: &Written| w.takes_procedures && w.differentiates;
+    written.iter().filter(move |w| !differentiates(w))
+}
+
+/// The units with AD blocks in them, or in what they may call. Nothing where no unit takes
+/// procedures: there it does not matter.
+fn differentiating(program: &Program) -> HashSet<Name> {
+    fn has_blocks(unit: &Unit) -> bool {
+        let mut found = unit.nested.iter().any(has_blocks);
+        walk_block(&unit.body, &mut |s| {
+            found |= matches!(s.kind, StmtKind::Ad(_))
+        });
+        found
+    }
+    let takes = |u: &Unit| procedure_dummies(u).next().is_some();
+    let units = &program.units;
+    let blocks: Vec<bool> = units.iter().map(has_blocks).collect();
+    if !blocks.contains(&true) || !units.iter().any(takes) {
+        return HashSet::new();
+    }
+    let mut callers = vec![Vec::new(); units.len()];
+    for (i, callees) in Targets::of(program).callees().iter().enumerate() {
+        callees.iter().for_each(|c| callers[*c].push(i));
+    }
+    let mut found = vec![false; units.len()];
+    let mut open: Vec<usize> = (0..units.len()).filter(|i| blocks[*i]).collect();
+    while let Some(i) = open.pop() {
+        if !std::mem::replace(&mut found[i], true) {
+            open.extend(&callers[i]);
+        }
+    }
+    let named = units.iter().zip(found).filter(|(_, found)| *found);
+    named.map(|(u, _)| u.name.clone()).collect()
 }
 
 /// Parses files into one program, whose names are not resolved yet.

@@ -159,7 +159,7 @@ fn preprocess(path: &Path, form: Form, config: &Config) -> Result<(String, Strin
         return Err(failed("the preprocessor writes too much".into()));
     }
     Ok((
-        sources::decoded(output.stdout).0.to_string(),
+        farfel_lang::encoding::decode(output.stdout),
         String::from_utf8_lossy(&output.stderr).into_owned(),
         output.status.success(),
     ))

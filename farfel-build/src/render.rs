@@ -1,5 +1,6 @@
 //! Diagnostics as text for people: the marked source lines, and one line for cargo.
 
+use crate::legible::legible_report;
 use annotate_snippets::{
     Annotation, AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str,
 };
@@ -27,6 +28,7 @@ pub fn render(report: &Report, color: bool) -> String {
     } else {
         Renderer::plain()
     };
+    let report = &*legible_report(report);
     let diagnostics = in_order(report);
     let mut out = String::new();
     for d in &diagnostics {
@@ -43,6 +45,7 @@ pub fn render(report: &Report, color: bool) -> String {
 /// The first error (without errors, the first warning) on one line, and how many more
 /// there are: `src/game.ff:12:9: F0107 message (and 2 more)`. Empty without diagnostics.
 pub fn headline(report: &Report) -> String {
+    let report = &*legible_report(report);
     let diagnostics = in_order(report);
     let Some(worst) = diagnostics.iter().map(|d| d.severity).max() else {
         return String::new();

@@ -1,5 +1,7 @@
 //! Fortran comments as rustdoc.
 
+use farfel_lang::encoding::legible;
+
 /// The comment lines before a subprogram as lines of Markdown, without frames and the
 /// blank lines around. Text with columns or formulas keeps its lines; all else flows.
 pub(crate) fn comments(comments: &[String]) -> Vec<String> {
@@ -51,7 +53,7 @@ pub(crate) fn legal(line: &str) -> String {
         c if c.is_control() => ' ',
         c => c,
     };
-    line.chars().map(legal).collect()
+    legible(line).chars().map(legal).collect()
 }
 
 /// A line without the frame that old programs draw around comments.

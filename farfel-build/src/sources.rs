@@ -1,6 +1,7 @@
 //! Finding and reading source files.
 
 use crate::{Config, Error};
+use farfel_lang::encoding::decode;
 use farfel_lang::syntax::{Form, Loader, asked_form, detect};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -101,27 +102,10 @@ fn check_name(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads a source file. One that is not UTF-8 is read as Latin-1, which is what old
-/// programs with national letters in their comments are written in.
+/// Reads a source file, in whatever encoding it is (see [`farfel_lang::encoding`]).
 pub(crate) fn read(path: &Path) -> std::io::Result<Arc<str>> {
-    Ok(read_encoded(path)?.0)
-}
-
-/// Like [`read`], and says whether the file is in Latin-1.
-pub(crate) fn read_encoded(path: &Path) -> std::io::Result<(Arc<str>, bool)> {
     check_name(path)?;
-    Ok(decoded(fs::read(path)?))
-}
-
-/// Bytes as text, and whether they are Latin-1.
-pub(crate) fn decoded(bytes: Vec<u8>) -> (Arc<str>, bool) {
-    match String::from_utf8(bytes) {
-        Ok(text) => (text.into(), false),
-        Err(e) => {
-            let text: String = e.into_bytes().into_iter().map(char::from).collect();
-            (text.into(), true)
-        }
-    }
+    Ok(decode(fs::read(path)?).into())
 }
 
 /// The source form of a file: what the settings or a comment in it ask for, free form where
@@ -348,7 +332,8 @@ mod tests {
     #[test]
     fn latin_1_is_read() {
         let dir = tree(&[("a.f", b"C Stra\xdfe\r\n")]);
-        assert_eq!(&*read(&dir.path().join("a.f")).unwrap(), "C Straße\r\n");
+        let text = read(&dir.path().join("a.f")).unwrap();
+        assert_eq!(farfel_lang::encoding::legible(&text), "C Straße\r\n");
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn every_kind_of_argument_and_result() {
     assert_eq!(p.run(), "fine\n");
     let bindings = p.bindings();
     for expected in [
-        "// APPLY cannot be called from Rust: it takes procedures as arguments.",
+        "pub fn apply(mut f: impl FnMut(f32) -> f32, x: &mut f32) {",
         "// FILL cannot be called from Rust: its argument TEXT is CHARACTER and may be assigned.",
         "// ALT cannot be called from Rust: it has alternate returns.",
         "// MAYBE cannot be called from Rust: its argument X is OPTIONAL.",

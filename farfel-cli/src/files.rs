@@ -7,17 +7,19 @@ use farfel_lang::syntax::Form;
 
 use crate::args::{FileOptions, SourceForm};
 use crate::error::{Error, Result};
+use crate::libraries;
 use crate::shell::{Shell, Verbosity};
 
 /// How `files` are read and compiled: by the settings of the project that the first one
-/// stands in, if it does, then those of the environment, then those of the command line.
+/// stands in, if it does, with its libraries, then those of the environment, then those of the command line.
 ///
 /// # Errors
 ///
-/// The settings of the project or of the environment are wrong.
+/// The settings of the project or of the environment are wrong, or its libraries cannot be found.
 pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result<Config> {
     let project = project_of(&files[0])?;
     let mut config = Config::load(&project)?;
+    libraries::of_project(&mut config, &project)?;
     // Paths of the project's settings start at the project, those of the command line
     // here, and messages name files as the command line does.
     for dir in &mut config.include {

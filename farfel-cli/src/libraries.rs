@@ -9,7 +9,7 @@ use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::args::CargoOptions;
 use crate::error::{Error, Result};
-use crate::{cargo, project};
+use crate::{cargo, programs, project};
 
 /// The crate that every project depends on, and that is no library.
 const RUNTIME: &str = "farfel-runtime";
@@ -53,6 +53,27 @@ pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> R
     }
     config.libraries = found.libraries;
     Ok(found.all_by_settings)
+}
+
+/// Adds the libraries of the project in `dir`, if there is one that has Farfel sources.
+///
+/// # Errors
+///
+/// Those of [`add`] and [`by_path`].
+pub fn of_project(config: &mut Config, dir: &Path) -> Result {
+    if let Some(manifest) = programs::manifest_without_rust(dir) {
+        return by_path(config, dir, &manifest);
+    }
+    let text = std::fs::read_to_string(dir.join("Cargo.toml")).unwrap_or_default();
+    let manifest = text.parse::<DocumentMut>().ok();
+    let builds = manifest.is_some_and(|m| {
+        let list = m.get("build-dependencies").and_then(Item::as_table_like);
+        list.is_some_and(|l| l.contains_key("farfel-build"))
+    });
+    if builds {
+        add(config, dir, None)?;
+    }
+    Ok(())
 }
 
 /// Adds the libraries of a project without Rust, which names them by their paths: cargo cannot be

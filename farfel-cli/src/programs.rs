@@ -363,7 +363,7 @@ fn say(shell: &mut Shell, text: &str) -> Result {
 }
 
 /// The manifest of a package in which cargo finds nothing to build.
-fn manifest_without_rust(dir: &Path) -> Option<DocumentMut> {
+pub fn manifest_without_rust(dir: &Path) -> Option<DocumentMut> {
     let rust = ["build.rs", "src/main.rs", "src/lib.rs", "src/bin"];
     if rust.iter().any(|file| dir.join(file).exists()) {
         return None;

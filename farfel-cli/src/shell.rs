@@ -2,10 +2,11 @@
 //! standard error, results on standard output.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use farfel_lang::encoding;
 
 const STATUS: Style = AnsiColor::BrightGreen.on_default().bold();
 const NOTE: Style = AnsiColor::BrightCyan.on_default().bold();
@@ -97,15 +98,25 @@ impl Shell {
         self.say(format_args!("{}", text.trim_end_matches('\n')));
     }
 
-    /// Writes a result on standard output, colours as the terminal can show them.
+    /// Writes a result on standard output, colours as the terminal can show them. Bytes that
+    /// a source had without being UTF-8 stay what they are, but on a terminal.
     ///
     /// # Errors
     ///
     /// What writing says, except that a reader who has gone (`farfel expand … | head`)
     /// is no error.
     pub fn out(&mut self, text: &str) -> io::Result<()> {
-        let mut out = AutoStream::new(io::stdout().lock(), self.color);
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        let out = io::stdout().lock();
+        let written = if encoding::has_raw(text) && !out.is_terminal() {
+            let mut out = out;
+            out.write_all(&encoding::encode(text))
+                .and_then(|()| out.flush())
+        } else {
+            let mut out = AutoStream::new(out, self.color);
+            out.write_all(encoding::legible(text).as_bytes())
+                .and_then(|()| out.flush())
+        };
+        match written {
             Err(gone) if gone.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => result,
         }

@@ -1,8 +1,8 @@
 //! What procedures do to their arguments: which they may assign.
 
 use crate::ir::{
-    AdItem, Arg, Class, DoControl, Expr, ExprKind, Io, IoKind, Name, Place, Program, Stmt,
-    StmtKind, SymId, Type, Unit, walk_block,
+    AdItem, Arg, Class, DoControl, Expr, ExprKind, Intent, Io, IoKind, Name, Place, Program,
+    SpecKind, Stmt, StmtKind, SymId, Type, Unit, walk_block,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -13,25 +13,42 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug, Default)]
 pub struct Assigned {
     by_unit: HashMap<Name, Vec<bool>>,
-    /// Procedures that a unit gets as arguments are taken to assign nothing.
-    trusting: bool,
+    trust: Trust,
+}
+
+/// What is thought of the procedures that a unit gets as arguments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Trust {
+    /// They may assign all that they get.
+    #[default]
+    Nothing,
+    /// They assign nothing.
+    All,
+    /// They assign what [`closure_may_assign`] says.
+    Closures,
 }
 
 impl Assigned {
     /// Analyses a program whose names are resolved.
     pub fn of(program: &Program) -> Self {
-        Self::analysed(program, false)
+        Self::analysed(program, Trust::Nothing)
+    }
+
+    /// Where the procedures that units still get as arguments are closures of another language,
+    /// which assign only what [`closure_may_assign`] lets them.
+    pub fn with_closures(program: &Program) -> Self {
+        Self::analysed(program, Trust::Closures)
     }
 
     /// What units assign when the procedures that they get as arguments assign none of
     /// theirs.
     pub(crate) fn with_harmless_procedures(program: &Program) -> Self {
-        Self::analysed(program, true)
+        Self::analysed(program, Trust::All)
     }
 
-    fn analysed(program: &Program, trusting: bool) -> Self {
+    fn analysed(program: &Program, trust: Trust) -> Self {
         let mut known = Assigned {
-            trusting,
+            trust,
             by_unit: program
                 .units
                 .iter()
@@ -173,10 +190,14 @@ impl Assigned {
             return;
         }
         // What else is passed on may assign what the callee passes to it.
-        let sends = self.trusting && args.iter().any(|a| passes_procedure(unit, a));
+        let sends = self.trust == Trust::All && args.iter().any(|a| passes_procedure(unit, a));
         for (i, a) in args.iter().enumerate() {
             let kept = match symbol.place {
-                Place::Dummy => self.trusting,
+                Place::Dummy => match self.trust {
+                    Trust::Nothing => false,
+                    Trust::All => true,
+                    Trust::Closures => !closure_may_assign(unit, callee, a),
+                },
                 Place::Global => !self.argument(&symbol.name, i),
                 _ => false,
             };
@@ -194,6 +215,36 @@ impl Assigned {
             }
         }
     }
+}
+
+/// May a closure of another language that stands for the dummy procedure `callee` assign this
+/// actual argument? A function may not, and of what a subroutine gets no value that nothing could
+/// be assigned to or that the unit itself needs as it is: variables of DO loops and in the bounds of
+/// arrays, and dummy arguments with INTENT(IN).
+pub fn closure_may_assign(unit: &Unit, callee: SymId, actual: &Expr) -> bool {
+    let Some(base) = actual.base() else {
+        return false;
+    };
+    let subroutine = unit.symbols[callee].class == Class::Subroutine;
+    if !subroutine || !unit.symbols[base].is_variable() {
+        return false;
+    }
+    let intent_in = unit.specs.iter().any(|s| match &s.kind {
+        SpecKind::Intent(intent, l) => *intent == Intent::In && l.contains(&base),
+        _ => false,
+    });
+    let bounds = unit.symbols.iter().flat_map(|(_, s)| &s.dims);
+    let mut in_bounds = false;
+    for bound in bounds.flat_map(|d| [&d.lower, &d.upper]).flatten() {
+        bound.for_each_symbol(&mut |s| in_bounds |= s == base);
+    }
+    let mut counts = false;
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Do(d) = &s.kind {
+            counts |= matches!(d.control, DoControl::Count { var, .. } if var == base);
+        }
+    });
+    !intent_in && !in_bounds && !counts
 }
 
 /// Is the argument a procedure that is not an argument itself?

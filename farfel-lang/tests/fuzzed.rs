@@ -52,3 +52,50 @@ fn test_programs() {
         }
     }
 }
+
+/// Directives of all kinds of odd parts, which are the hardest to print so that they read the
+/// same.
+#[test]
+fn directives() {
+    const HEADS: [&str; 8] = [
+        "!$OMP", "C$OMP", "!DIR$", "!$ ", "!$OMP&", "!$   +", "!DIR$&", "!$ 10 ",
+    ];
+    const PARTS: [&str; 16] = [
+        "&",
+        "&",
+        " ",
+        ",",
+        "'",
+        "a",
+        "xyzuvw12",
+        "\u{a0}",
+        "\t",
+        "$",
+        "!",
+        "&&&&&&",
+        " & ",
+        "\u{b}",
+        "tttttttttttttttttttttttttttttt",
+        "\u{20ac}",
+    ];
+    let mut state = 777_u64;
+    let mut any = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % n
+    };
+    for _ in 0..1000 {
+        let mut text = String::new();
+        for _ in 0..1 + any(3) {
+            text.push_str(HEADS[any(HEADS.len())]);
+            let some: Vec<&str> = (0..1 + any(6)).map(|_| PARTS[any(PARTS.len())]).collect();
+            for _ in 0..any(60) {
+                text.push_str(some[any(some.len())]);
+            }
+            text.push('\n');
+        }
+        text.push_str("      END\n");
+        assert!(catch_unwind(|| any_text::parser(&text)).is_ok(), "{text:?}");
+    }
+}

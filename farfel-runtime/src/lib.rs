@@ -27,6 +27,22 @@
 //!   without IOSTAT that fails, a bound that `-fcheck=bounds` checks) still ends the
 //!   process, as does STOP in a program that is built with `panic = "abort"`.
 //!
+//! # Closures
+//!
+//! A procedure that a subprogram takes is a closure of the kind that its calls in the Fortran code
+//! ask for:
+//!
+//! ```ignore
+//! // DOUBLE PRECISION FUNCTION AREA(F, A, B, N)
+//! let area = fortran::area(|x| x.sin(), 0.0, 1.0, 1000);
+//! ```
+//!
+//! It is called in the thread that called the function, and may call functions of the library
+//! itself, also the same one; those that share COMMON or saved variables then share them with the
+//! call that is under way. A panic in it ends the Fortran code as STOP does, and goes on in Rust. It
+//! ends with a panic, too, where Fortran passes one variable twice for arguments of which it may
+//! assign one.
+//!
 //! **Invariant:** this crate knows nothing of the compiler. It is linked into every
 //! program that calls Farfel code, so it stays small, and it is the only place apart from
 //! the generated bindings where Rust and Fortran meet.
@@ -38,11 +54,14 @@
 )]
 
 mod arrays;
+mod closure;
 mod error;
 mod lock;
+pub mod sparse;
 mod stop;
 
 pub use arrays::{LogicalKind, check_extent, elements, from_logicals, padded, to_logicals};
+pub use closure::{Area, Given, Slot};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};

@@ -3,6 +3,7 @@
 
 use crate::interpreter::{Outcome, Printed};
 use farfel_ad::{Builtin, differentiate_all};
+use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::Program;
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
@@ -41,6 +42,14 @@ pub fn read(text: &str) -> Result<Read, String> {
     errors(&parsed.diagnostics, &sources)?;
     errors(&resolve(&mut program), &sources)?;
     Ok(Read { program, sources })
+}
+
+/// Does the compiler warn that a subprogram may take one variable for two (F0204)? Then it need not
+/// do what the program says.
+pub fn shares_arguments(read: &Read) -> bool {
+    let lowered = lower(read.program.clone(), Stage::Stage);
+    let mut said = lowered.diagnostics.iter();
+    said.any(|d| d.rule.code == rules::SHARED_ARGUMENT.code)
 }
 
 /// The Fortran text with all derivatives.

@@ -672,6 +672,7 @@ fn several(driver: &str, options: Options) -> String {
         dependents: vec![3, 4],
         paired: vec![1, 2, 3, 4],
         vector: true,
+        directions: farfel_lang::ir::Directions::default(),
         span: program.units[0].span,
     };
     let tool = tool(StandIn::new(None), options);

@@ -16,7 +16,7 @@ const REVERSE: &str = "backprop.ff";
 
 /// For each program a change of one line, in it or in the library, that makes what it finds
 /// wrong. Each takes a derivative away or makes it another one, where there is one.
-const FAULTS: [(&str, &str, &str, &str); 9] = [
+const FAULTS: [(&str, &str, &str, &str); 10] = [
     (
         "root.ff",
         "lib/scalar.ff",
@@ -38,8 +38,14 @@ const FAULTS: [(&str, &str, &str, &str); 9] = [
     (
         "fit.ff",
         "lib/least.ff",
-        "END ADF((A(I, J) = TANGENT(R(I)), I = 1, M))",
-        "END ADF((A(I, J) = TANGENT(R(M)), I = 1, M))",
+        "(A(I, J) = TANGENT(R(I), J), I = 1, M)",
+        "(A(I, J) = TANGENT(R(M), J), I = 1, M)",
+    ),
+    (
+        "sparse.ff",
+        "lib/sparse.ff",
+        "TANGENT(X(J), GROUP(J)) = 1",
+        "TANGENT(X(J), NG) = 1",
     ),
     (
         "market.ff",

@@ -55,6 +55,9 @@ fn examine(case: &Case, kind: Kind) -> Verdict {
         }
         Err(e) => return Verdict::Wrong(e),
     }
+    if read(&text).is_ok_and(|r| compiled::shares_arguments(&r)) {
+        return Verdict::Passed("one variable under two names, F0204".into());
+    }
     match read(&text).and_then(expand) {
         Ok(_) => Verdict::Fine,
         Err(e) if e.contains("panic") => Verdict::Fine,

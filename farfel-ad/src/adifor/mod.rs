@@ -125,6 +125,10 @@ impl AdTool for Adifor {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        if request.directions.pattern {
+            // Which tangents can be other than zero is the same for every tool.
+            return crate::Builtin.differentiate_warning(program, request, warnings);
+        }
         if self.version.major != 2 {
             return Err(vec![
                 Diagnostic::error(

@@ -110,7 +110,7 @@ pub(super) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
 
 /// The variables that specification statements give a meaning beyond their type, or whose
 /// values they use.
-pub(super) fn named_in_specs(unit: &Unit, found: &mut HashSet<SymId>) {
+pub(crate) fn named_in_specs(unit: &Unit, found: &mut HashSet<SymId>) {
     let mut add = |e: &Expr| {
         e.for_each_symbol(&mut |s| {
             found.insert(s);

@@ -57,6 +57,7 @@ mod stretch;
 
 use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, SymId, Unit, for_each_symbol};
 use farfel_lang::storage::UnitStorage;
+pub(crate) use liveness::named_in_specs;
 use std::collections::{HashMap, HashSet};
 
 /// How often the pass is repeated, at most, until it changes nothing.

@@ -187,6 +187,8 @@ fn units(
         convention: Convention::Tapenade,
         vector: options.vector,
         most_directions: options.most_directions,
+        directions: None,
+        pattern: false,
         avoid_mentioned: options.avoid_mentioned,
         ask_sizes: !options.no_isize,
     };

@@ -58,13 +58,7 @@ impl<'u> Names<'u> {
 
     /// Does an expression call anything but intrinsic functions?
     pub fn calls(&self, e: &Expr) -> bool {
-        let mut found = false;
-        e.walk(&mut |e| {
-            if let ExprKind::Call(s, _) = e.kind {
-                found |= !matches!(self.unit.symbols[s].class, Class::Intrinsic(_));
-            }
-        });
-        found
+        calls(self.unit, e)
     }
 
     /// The opposite of a condition, also where numbers are none.
@@ -151,6 +145,17 @@ impl<'u> Names<'u> {
             out.push(Stmt::assign(Expr::var(unused, span), e, span));
         }
     }
+}
+
+/// Does an expression of a unit call anything but intrinsic functions?
+pub(super) fn calls(unit: &Unit, e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| {
+        if let ExprKind::Call(s, _) = e.kind {
+            found |= !matches!(unit.symbols[s].class, Class::Intrinsic(_));
+        }
+    });
+    found
 }
 
 fn paren(e: Expr) -> Expr {

@@ -4,14 +4,14 @@
 //! are. Its bodies are structured by themselves. Everything else falls into basic blocks, of
 //! which [`super::shape`] makes statements again.
 
-use super::emit::Names;
+use super::emit::{Names, calls};
 use super::shape::{Graph, Id, Term, shape};
 use super::tree::{Jumps, Kind, Node, Target, unsupported};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type, UnOp,
-    walk_block,
+    Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -212,7 +212,9 @@ impl Maker<'_, '_> {
             }
             Kind::Do(control, body) => {
                 let out = Target::EndBody(id);
-                if self.jumps.is_closed(&Node::range(&body), out) {
+                // The tangent of a function in a condition needs statements before it.
+                let asks = matches!(&control, DoControl::While(c) if self.names.calls(c));
+                if !asks && self.jumps.is_closed(&Node::range(&body), out) {
                     let control = match control {
                         DoControl::Forever => {
                             DoControl::While(Expr::new(ExprKind::Logical(true), span))
@@ -321,6 +323,11 @@ impl Maker<'_, '_> {
             && step.as_ref().is_none_or(|s| simple(s) || fixed(s));
         let set = |s: SymId, e: Expr| Stmt::assign(Expr::var(s, span), e, span);
         let step = step.unwrap_or_else(|| Expr::int(1, span));
+        let start = match from.kind {
+            ExprKind::Int(start) => Some(start),
+            _ => None,
+        };
+        let is_short = |e: &Expr| matches!(e.kind, ExprKind::Var(_) | ExprKind::Int(_));
         let (first, to, step) = if in_order {
             before.push(set(var, from));
             let step = match simple(&step) {
@@ -358,10 +365,14 @@ impl Maker<'_, '_> {
             }
             _ => e,
         };
-        let first = Expr::var(first, span);
+        let first = match start {
+            Some(start) => Expr::int(start, span),
+            None => Expr::var(first, span),
+        };
         let one = matches!(step.kind, ExprKind::Int(1));
         let count = match ty {
-            Type::Integer(_) if one && matches!(to.kind, ExprKind::Var(_) | ExprKind::Int(_)) => {
+            Type::Integer(_) if one && start == Some(1) => to,
+            Type::Integer(_) if one && is_short(&to) => {
                 let distance = Expr::binary(BinOp::Sub, to, first);
                 Expr::binary(BinOp::Add, distance, Expr::int(1, span))
             }
@@ -440,9 +451,9 @@ fn by_type(ty: Type, integer: &'static str, real: &'static str) -> &'static str 
 }
 
 /// Are there only statements that reverse mode can follow, and none that jumps?
-pub(super) fn is_structured(block: &Block) -> bool {
+pub(super) fn is_structured(unit: &Unit) -> bool {
     let mut good = true;
-    walk_block(block, &mut |s| {
+    walk_block(&unit.body, &mut |s| {
         good &= match &s.kind {
             StmtKind::Format(_) => true,
             _ if s.label.is_some() => false,
@@ -462,7 +473,11 @@ pub(super) fn is_structured(block: &Block) -> bool {
             StmtKind::Do(d) => {
                 d.end == DoEnd::EndDo(None)
                     && d.name.is_none()
-                    && !matches!(d.control, DoControl::Forever)
+                    && match &d.control {
+                        DoControl::Count { .. } => true,
+                        DoControl::While(c) => !calls(unit, c),
+                        DoControl::Forever => false,
+                    }
             }
             StmtKind::ArithmeticIf(..)
             | StmtKind::Continue

@@ -12,53 +12,76 @@
 //! | module | what |
 //! |---|---|
 //! | `tree` | statements, and where their jumps lead |
-//! | `entry` | statements that jump by what they find out |
+//! | `alternate` | copies of subprograms with alternate returns |
+//! | `asks` | statements that jump by what they find out |
 //! | `graph` | what stays as it is; basic blocks of everything else |
 //! | `shape` | loops and branches of basic blocks |
 //! | `emit` | conditions and new variables |
 
+mod alternate;
+mod asks;
 mod emit;
-mod entry;
 mod graph;
 mod shape;
 mod tree;
 
 use emit::Names;
-use entry::Jumping;
-use farfel_lang::Span;
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::{Below, CallGraph};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{
-    Attribute, Expr, ExprKind, Label, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId,
-    Unit,
-};
+use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId, Unit};
+use farfel_lang::lower::split_entries;
 use graph::Maker;
 use std::collections::HashSet;
-use tree::{Target, Tree, unsupported};
+use tree::{Target, Tree};
 
 /// The program with the units that `head` reaches written without jumps, and all others as
-/// they are.
+/// they are. A unit with ENTRY points becomes a unit for each; one with alternate returns
+/// gets a copy without them, which says by a last argument which it took.
 ///
 /// # Errors
 ///
 /// What cannot be written so, at its place in the source.
 pub fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
-    let below = Below::of(program, [head]);
-    let reached: HashSet<&str> = below.units.iter().map(|u| u.name.as_str()).collect();
-    let taken = taken_names(program);
+    let mut program = program.clone();
     let mut errors = Vec::new();
-    let mut units = Vec::with_capacity(program.units.len());
-    for unit in &program.units {
-        let mut unit = unit.clone();
-        if reached.contains(unit.name.as_str()) && !graph::is_structured(&unit.body) {
-            structure_unit(&mut unit, &taken, &mut errors);
+    entries(&mut program, head, &mut errors);
+    let mut taken = taken_names(&program);
+    alternate::number(&mut program, head, &mut taken, &mut errors);
+    let below = Below::of(&program, [head]);
+    let reached: HashSet<Name> = below.units.iter().map(|u| u.name.clone()).collect();
+    for unit in &mut program.units {
+        if reached.contains(&unit.name) && !graph::is_structured(unit) {
+            structure_unit(unit, &taken, &mut errors);
         }
-        units.push(unit);
     }
     match errors.is_empty() {
-        true => Ok(Program { units }),
+        true => Ok(program),
         false => Err(errors),
     }
+}
+
+/// Takes units with ENTRY points below the head apart.
+fn entries(program: &mut Program, head: &str, errors: &mut Vec<Diagnostic>) {
+    let has = |u: &Unit| {
+        let mut all = u.body.iter();
+        all.any(|s| matches!(s.kind, StmtKind::Entry(_)))
+    };
+    if !program.units.iter().any(has) {
+        return;
+    }
+    let graph = CallGraph::of(program);
+    let reached: HashSet<Name> = graph
+        .reached(graph.index(head))
+        .into_iter()
+        .map(|u| graph.name(u).clone())
+        .collect();
+    let mut found = Vec::new();
+    split_entries(
+        program,
+        &|u| has(u) && reached.contains(&u.name),
+        &mut found,
+    );
+    errors.extend(found.into_iter().filter(Diagnostic::is_error));
 }
 
 /// The names of units and COMMON blocks.
@@ -79,14 +102,8 @@ fn taken_names(program: &Program) -> HashSet<Name> {
 fn structure_unit(unit: &mut Unit, taken: &HashSet<Name>, errors: &mut Vec<Diagnostic>) {
     let body = std::mem::take(&mut unit.body);
     let mut found = Vec::new();
-    let mut faults = Vec::new();
     let mut names = Names::of(unit, taken);
-    let tree = Tree::of(
-        body,
-        &mut |kind, span| asking(kind, span, &mut faults),
-        &mut found,
-    );
-    found.append(&mut faults);
+    let tree = Tree::of(body, &mut names, &mut found);
     if found.is_empty() {
         let formats = tree.formats;
         let mut maker = Maker {
@@ -139,27 +156,4 @@ fn declare(unit: &mut Unit, new: &[SymId]) {
     for id in new {
         unit.declare(*id);
     }
-}
-
-/// What statements that jump by what they find out are replaced by.
-fn asking(
-    kind: StmtKind,
-    span: Span,
-    errors: &mut Vec<Diagnostic>,
-) -> Result<Jumping<Label>, StmtKind> {
-    let what = match &kind {
-        StmtKind::Entry(_) => "ENTRY",
-        StmtKind::Return(_) => "an alternate return",
-        StmtKind::Call(_, args) => {
-            let alternate = |a: &Expr| matches!(a.kind, ExprKind::AltReturn(_));
-            match args.iter().any(alternate) {
-                true => "a call with alternate returns",
-                false => return Err(kind),
-            }
-        }
-        StmtKind::Io(io) if emit::jumps(io) => "input or output that jumps",
-        _ => return Err(kind),
-    };
-    errors.push(unsupported(span, format!("{what} is not differentiated")));
-    Err(kind)
 }

@@ -552,7 +552,13 @@ impl Shaper<'_, '_> {
                 }
                 let single = match &merged[..] {
                     [(values, _)] => match &values[..] {
-                        [value] if matches!(value.kind, ExprKind::Int(_)) => Some(value.clone()),
+                        [value] => match &value.kind {
+                            ExprKind::Int(_) => Some((BinOp::Eq, value.clone())),
+                            ExprKind::Range(Some(low), None, None) => {
+                                Some((BinOp::Ge, (**low).clone()))
+                            }
+                            _ => None,
+                        },
                         _ => None,
                     },
                     _ => None,
@@ -562,8 +568,8 @@ impl Shaper<'_, '_> {
                     bodies.push((values, self.sequence(t, next)));
                 }
                 let otherwise = self.sequence(default, next);
-                if let Some(value) = single {
-                    let is = Expr::binary(BinOp::Eq, selector, value);
+                if let Some((op, value)) = single {
+                    let is = Expr::binary(op, selector, value);
                     let body = bodies.pop().map(|(_, b)| b).unwrap_or_default();
                     return self.names.choice(is, body, otherwise, span, out);
                 }

@@ -1,6 +1,7 @@
 //! The statements of a unit as a tree in which every jump knows where it leads.
 
-use super::entry::Jumping;
+use super::asks::{Asker, Asking};
+use super::emit::Names;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -50,7 +51,7 @@ pub(super) enum Kind {
     /// An arithmetic IF.
     Arithmetic(Expr, [Target; 3]),
     /// A statement that goes on elsewhere when a variable has certain values afterwards.
-    Asking(Jumping<Target>),
+    Asking(Asking),
     /// `IF (…) statement` with a jump.
     LogicalIf(Expr, Box<Node>),
     /// IF: the arms, and ELSE.
@@ -70,13 +71,9 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The tree of a block of statements. `asking` replaces statements that jump by what
-    /// they find out.
-    pub fn of(
-        block: Block,
-        asking: &mut dyn FnMut(StmtKind, Span) -> Result<Jumping<Label>, StmtKind>,
-        errors: &mut Vec<Diagnostic>,
-    ) -> Tree {
+    /// The tree of a block of statements. `names` is for what statements need that jump by
+    /// what they find out.
+    pub fn of(block: Block, names: &mut Names, errors: &mut Vec<Diagnostic>) -> Tree {
         let mut assigned: HashMap<SymId, BTreeSet<Label>> = HashMap::new();
         walk_block(&block, &mut |s| {
             if let StmtKind::AssignLabel(label, var) = s.kind {
@@ -89,7 +86,7 @@ impl Tree {
             constructs: Vec::new(),
             formats: Vec::new(),
             assigned,
-            asking,
+            names,
             errors,
         };
         let mut nodes = grower.block(block);
@@ -172,7 +169,7 @@ pub(super) fn unsupported(span: Span, what: String) -> Diagnostic {
         .help("write it with IF (…) THEN and DO")
 }
 
-struct Grower<'a> {
+struct Grower<'a, 'u> {
     next: usize,
     labels: HashMap<Label, Target>,
     /// The constructs that are open: the name, the number, and whether it is a loop.
@@ -180,11 +177,18 @@ struct Grower<'a> {
     formats: Vec<Stmt>,
     /// The labels that each variable gets.
     assigned: HashMap<SymId, BTreeSet<Label>>,
-    asking: &'a mut dyn FnMut(StmtKind, Span) -> Result<Jumping<Label>, StmtKind>,
+    names: &'a mut Names<'u>,
     errors: &'a mut Vec<Diagnostic>,
 }
 
-impl Grower<'_> {
+impl<'u> Grower<'_, 'u> {
+    fn asker(&mut self) -> Asker<'_, 'u> {
+        Asker {
+            names: self.names,
+            errors: self.errors,
+        }
+    }
+
     fn block(&mut self, block: Block) -> Vec<Node> {
         let mut nodes = Vec::with_capacity(block.len());
         for s in block {
@@ -232,10 +236,9 @@ impl Grower<'_> {
                 let inner_span = inner.span;
                 let inner = self.stmt(*inner);
                 match inner.kind {
-                    Kind::Plain(kind) => Kind::Plain(StmtKind::LogicalIf(
-                        c,
-                        Box::new(Stmt::new(kind, inner_span)),
-                    )),
+                    Kind::Plain(kind) if kind != StmtKind::Continue => Kind::Plain(
+                        StmtKind::LogicalIf(c, Box::new(Stmt::new(kind, inner_span))),
+                    ),
                     _ => Kind::LogicalIf(c, Box::new(inner)),
                 }
             }
@@ -282,13 +285,25 @@ impl Grower<'_> {
                 self.errors.push(unsupported(span, what));
                 Kind::Plain(StmtKind::Ad(b))
             }
-            kind @ (StmtKind::Entry(_)
-            | StmtKind::Return(Some(_))
-            | StmtKind::Io(_)
-            | StmtKind::Call(..)) => match (self.asking)(kind, span) {
-                Ok(asking) => Kind::Asking(asking.map(&mut |l| Target::Label(*l))),
-                Err(kind) => Kind::Plain(kind),
-            },
+            StmtKind::Io(io) => {
+                let assigned = std::mem::take(&mut self.assigned);
+                let made = self.asker().io(*io, &assigned, span);
+                self.assigned = assigned;
+                made.map_or_else(Kind::Plain, Kind::Asking)
+            }
+            StmtKind::Call(sub, args) => {
+                let made = self.asker().call(sub, args, span);
+                made.map_or_else(Kind::Plain, Kind::Asking)
+            }
+            kind @ (StmtKind::Entry(_) | StmtKind::Return(Some(_))) => {
+                let what = match kind {
+                    StmtKind::Entry(_) => "this ENTRY",
+                    _ => "this alternate return",
+                };
+                let what = format!("{what} is not where it can be differentiated");
+                self.errors.push(unsupported(span, what));
+                Kind::Plain(kind)
+            }
             kind @ (StmtKind::Comment(_)
             | StmtKind::Assign(..)
             | StmtKind::Continue

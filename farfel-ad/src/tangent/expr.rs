@@ -188,6 +188,10 @@ impl Gen<'_> {
         otherwise: Expr,
         ty: Type,
     ) -> Expr {
+        if self.engine.layout.pattern {
+            // What it is elsewhere counts, too.
+            return self.bin(BinOp::Add, then, otherwise);
+        }
         if self.is_array_valued(&then) || self.is_array_valued(&condition) {
             return self.call("MERGE", vec![then, otherwise, condition]);
         }

@@ -22,8 +22,10 @@ mod arrays;
 mod blocks;
 mod expr;
 mod functions;
+mod given;
 mod interface;
 mod names;
+mod pattern;
 mod rules;
 mod special;
 mod stmt;
@@ -33,7 +35,7 @@ mod vector;
 use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::flow::Flow;
-use crate::given::{functions::written_out, shipped};
+use crate::given::{functions::written_out, rules::Rules, shipped};
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
@@ -57,7 +59,12 @@ pub fn differentiate(
     let original = program;
     let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
-    let mut engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
+    let mut engine = Engine::new(
+        program,
+        &layout,
+        Dependence::with(&graph, Rules::of(program)),
+        request.span,
+    );
     engine.head = request.head.clone();
     engine.names.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {

@@ -360,6 +360,18 @@ impl Gen<'_> {
             return self.extremum_of_arrays(e, op, values, ty);
         }
         let span = self.span;
+        if self.engine.layout.pattern {
+            // Any of them may be the one elsewhere.
+            let (p, d): (Vec<Expr>, Vec<_>) = values.into_iter().map(|v| (v.p, v.d)).unzip();
+            let mut same = e.clone();
+            if let ExprKind::Call(_, args) = &mut same.kind {
+                *args = p;
+            }
+            return Value {
+                p: same,
+                d: d.into_iter().fold(None, |all, d| self.add(all, d)),
+            };
+        }
         let p = Expr::var(self.temporary(ty, false), span);
         let d = Expr::var(self.temporary(ty, true), span);
         let better = if op == Op::Max { BinOp::Gt } else { BinOp::Lt };

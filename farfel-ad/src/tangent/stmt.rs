@@ -6,6 +6,7 @@ use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site};
 use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
+use crate::loops::speed_up;
 use crate::depend::Move;
 use crate::flow::Flow;
 use crate::locations::{Set, Space, differentiable};
@@ -77,7 +78,10 @@ pub(super) fn generate(
     wanted: &Wanted,
     root: Option<&[usize]>,
 ) -> Result<Unit, Vec<Diagnostic>> {
-    let admit = |unit: &str, c| engine.names.borrow().admit(unit, c);
+    let admit = |unit: &str, c| match engine.dependence.rules.get(unit) {
+        Some(rule) => rule.context(&c),
+        None => engine.names.borrow().admit(unit, c),
+    };
     let problem = Problem {
         unit: source,
         space,
@@ -202,9 +206,14 @@ pub(super) fn generate(
             .chain(g.derivatives.values())
             .copied()
             .collect();
-        collect(&mut g.unit, &tangents);
+        if !engine.layout.pattern {
+            collect(&mut g.unit, &tangents);
+        }
         if engine.layout.vector {
+            let tangents = g.all_derivatives(tangents);
             g.vectorize(&tangents)?;
+        } else {
+            speed_up(&mut g.unit, &tangents);
         }
         Ok(g.unit)
     } else {
@@ -448,8 +457,10 @@ impl Gen<'_> {
         match self.problem.site(call, &self.varied, live, false) {
             None => {
                 self.same_types(callee, args, None);
+                let zeros = self.zero_constants(callee, args, node);
                 let args = args.iter().map(|a| self.primal(a)).collect();
-                vec![Stmt::new(StmtKind::Call(callee, args), span)]
+                let call = Stmt::new(StmtKind::Call(callee, args), span);
+                [call].into_iter().chain(zeros).collect()
             }
             Some(Site::Unknown) => {
                 self.unknown_procedure(callee, span);
@@ -649,6 +660,7 @@ impl Gen<'_> {
     ) -> (SymId, Vec<Expr>) {
         let name = self.source.symbols[callee].name.clone();
         self.same_types(callee, args, Some(context));
+        self.given_types(callee, args, context);
         let symbol = self.derivative_procedure(callee, args.len(), context);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
@@ -681,6 +693,7 @@ impl Gen<'_> {
                 actuals.push(d);
                 continue;
             }
+            self.refuse_constant(a, i, &name, context);
             if self.is_array_valued(a) && !context.outputs.contains(i) {
                 let v = self.tangent(a);
                 let ty = self.ty(a);

@@ -22,8 +22,11 @@ struct Directions<'a> {
     ranks: Vec<Option<usize>>,
     /// The loop variable.
     direction: SymId,
-    /// How many there are.
+    /// How many there are: the argument, and what loops go to.
     count: SymId,
+    last: Expr,
+    /// Tangents are LOGICAL.
+    pattern: bool,
     /// Derivatives that are called.
     called: &'a HashSet<SymId>,
 }
@@ -50,7 +53,10 @@ impl Gen<'_> {
                 let name = self.unused("NBDIRSMAX");
                 Expr::var(self.constant_of_user(&name), span)
             }
-            _ => Expr::var(count, span),
+            _ => match self.engine.layout.directions {
+                Some(n) => Expr::int(n, span),
+                None => Expr::var(count, span),
+            },
         };
         self.refuse_stored(tangents)?;
         let first = self
@@ -72,12 +78,20 @@ impl Gen<'_> {
             },
         );
         self.widen(tangents, &extent);
+        if self.engine.layout.pattern {
+            self.make_logical(tangents)?;
+        }
         let name = self.unused("ND");
         let direction = self.declare_new(Symbol::variable(name, Type::INTEGER, span));
         let directions = Directions {
             ranks,
             direction,
             count,
+            last: match tapenade {
+                true => Expr::var(count, span),
+                false => extent,
+            },
+            pattern: self.engine.layout.pattern,
             called: &self.called,
         };
         let body = std::mem::take(&mut self.unit.body);
@@ -91,8 +105,24 @@ impl Gen<'_> {
         Ok(())
     }
 
-    /// The number of directions is known to the caller only: what keeps its value between
-    /// calls, or is in COMMON, cannot have it as a bound.
+    /// These derivatives, and all others that the unit has in COMMON.
+    pub(super) fn all_derivatives(&self, mut tangents: HashSet<SymId>) -> HashSet<SymId> {
+        tangents.extend(self.imported.values());
+        let blocks: Vec<&Place> = tangents
+            .iter()
+            .map(|t| &self.unit.symbols[*t].place)
+            .filter(|p| matches!(p, Place::Common(_)))
+            .collect();
+        let all = self.unit.symbols.iter();
+        let shared = all.filter(|(_, s)| blocks.iter().any(|b| **b == s.place));
+        let shared: Vec<SymId> = shared.map(|(id, _)| id).collect();
+        tangents.extend(shared);
+        tangents
+    }
+
+    /// Where the number of directions is known to the caller only, what keeps its value
+    /// between calls, or is in COMMON, cannot have it as a bound. Variables of different
+    /// types that share storage are laid out differently with one more dimension.
     fn refuse_stored(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
         if self.engine.layout.is_tapenade() {
             return Ok(());
@@ -104,7 +134,16 @@ impl Gen<'_> {
             })
             .flat_map(|groups| groups.iter().flatten())
             .filter_map(Expr::base)
+            .filter(|s| tangents.contains(s))
             .collect();
+        let mut types = equivalent.iter().map(|s| self.unit.symbols[*s].ty);
+        let one_type = match types.next() {
+            Some(first) => types.all(|t| t == first),
+            None => true,
+        };
+        if self.engine.layout.directions.is_some() && one_type {
+            return Ok(());
+        }
         let mut stored: Vec<&Symbol> = self
             .derivatives
             .iter()
@@ -134,7 +173,7 @@ impl Gen<'_> {
             span,
             format!("derivatives in several directions would go through {name}, which is in COMMON or EQUIVALENCE or keeps its value between calls"),
         )
-        .help("pass it as an argument or use one name only, or ask for one direction at a time");
+        .help("let the number of directions be a constant, as in `DIRECTIONS = 8`, and give variables that share storage one type; or pass it as an argument");
         Err(vec![self.engine.asked_by(fault)])
     }
 
@@ -232,6 +271,9 @@ impl Directions<'_> {
                 StmtKind::Assign(target, value)
                     if target.base().is_some_and(|t| self.is_tangent(t)) =>
                 {
+                    if self.pattern {
+                        *value = super::pattern::any_of(value, &|s| self.is_tangent(s));
+                    }
                     self.one_direction(target);
                     self.one_direction(value);
                     let label = s.label.take();
@@ -317,7 +359,7 @@ impl Directions<'_> {
                 control: DoControl::Count {
                     var: self.direction,
                     from: Expr::int(1, span),
-                    to: Expr::var(self.count, span),
+                    to: self.last.clone(),
                     step: None,
                 },
                 body,

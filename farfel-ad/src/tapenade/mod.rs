@@ -146,6 +146,10 @@ impl AdTool for Tapenade {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        if request.directions.pattern {
+            // Which tangents can be other than zero is the same for every tool.
+            return crate::Builtin.differentiate_warning(program, request, warnings);
+        }
         let Some(_) = program.unit(&request.head) else {
             return Err(vec![no_head(request)]);
         };

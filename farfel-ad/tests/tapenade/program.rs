@@ -116,6 +116,7 @@ impl Source {
             dependents: dependents.iter().map(position).collect(),
             paired,
             vector: false,
+            directions: farfel_lang::ir::Directions::default(),
             span: unit.name_span,
         }
     }

@@ -172,6 +172,7 @@ impl<'a> Derivatives<'a> {
                 }
             }
         }
-        said
+        let whole = |d| farfel_ad::with_way_in(d, &self.staged.program);
+        said.into_iter().map(whole).collect()
     }
 }

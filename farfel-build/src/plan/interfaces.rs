@@ -7,7 +7,7 @@
 
 use super::derivatives::Staged;
 use farfel_lang::ir::{
-    AdMode, Arg, Class, Expr, Place, Request, Stmt, StmtKind, Symbol, Unit, UnitKind,
+    AdMode, Arg, Class, Expr, Place, Request, Stmt, StmtKind, Symbol, Type, Unit, UnitKind,
 };
 
 /// A stand-in for each derivative, to be added to the staged program. `adjoints_share_state`:
@@ -61,6 +61,14 @@ fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
         if request.paired.contains(&position) {
             assigned.push(dummy(format!("{}{}", symbol.name, request.suffix)));
         }
+    }
+    if request.vector {
+        let count = unit.symbols.unused("NBDIRS", &|_| false);
+        let count = Symbol {
+            place: Place::Dummy,
+            ..Symbol::variable(count, Type::INTEGER, span)
+        };
+        unit.args.push(Arg::Dummy(unit.symbols.add(count)));
     }
     unit.body = vec![Stmt::new(StmtKind::Call(callee, actual), span)];
     unit.body

@@ -19,6 +19,7 @@ use crate::verify::{Plan, instrument::instrument};
 use crate::{Error, Report};
 use farfel_lang::Diagnostic;
 use farfel_lang::diagnostic::any_errors;
+use farfel_lang::encoding::encode;
 use farfel_lang::ir::{Attribute, Name, Program, Request, SpecKind, UnitKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -203,11 +204,12 @@ impl<'a> Objects<'a> {
                 dependents,
                 paired,
                 vector,
+                directions,
                 span: _,
             } = &self.staged.requests[*r];
             key = key.field(
                 &format!("derivative {derivative}"),
-                format!("{id} {mode:?} {head} {suffix} {independents:?} {dependents:?} {paired:?} {vector}"),
+                format!("{id} {mode:?} {head} {suffix} {independents:?} {dependents:?} {paired:?} {vector} {directions:?}"),
             );
         }
         for i in &group.reads {
@@ -254,9 +256,9 @@ impl<'a> Objects<'a> {
             && group
                 .reads
                 .iter()
-                .any(|i| facts.stops.contains(&self.staged.program.units[*i].name))
+                .any(|i| facts.unwinds.contains(&self.staged.program.units[*i].name))
         {
-            // STOP finds its way back through the Fortran frames.
+            // STOP, and a closure's panic, finds its way back through the Fortran frames.
             flags.push("-fexceptions".into());
         }
         // Extensions that gfortran must be asked for.
@@ -356,9 +358,8 @@ impl<'a> Objects<'a> {
             places: (!warnings.is_empty()).then(|| self.places(group).to_hex().to_string()),
             took_ms,
         };
-        means
-            .shelf
-            .put(&group.name, &compiled.output, text.as_bytes())?;
+        let text = encode(&text);
+        means.shelf.put(&group.name, &compiled.output, &text)?;
         let entry = Entry {
             files: vec![
                 (
@@ -366,7 +367,7 @@ impl<'a> Objects<'a> {
                     serde_json::to_vec(&about).unwrap_or_default(),
                 ),
                 ("code".into(), compiled.output.clone()),
-                ("text".into(), text.into_bytes()),
+                ("text".into(), text.into_owned()),
             ],
         };
         means.cache.put(key, &entry);

@@ -33,7 +33,7 @@ use crate::bind::{self, Bindings, Part};
 use crate::cache::Key;
 use crate::facts::Facts;
 use crate::names::Names;
-use crate::pipeline::{self, Read};
+use crate::pipeline::{self, Read, callable};
 use crate::plan::derivatives::Staged;
 use crate::plan::groups::SMALL_LIBRARY;
 use crate::plan::interfaces::interfaces;
@@ -46,7 +46,7 @@ use crate::timings::From;
 use crate::{CacheSettings, Config, Error};
 use divide::Share;
 use farfel_lang::diagnostic::any_errors;
-use farfel_lang::effects::{Assigned, procedure_dummies};
+use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{Name, Program, Unit};
 use farfel_lang::syntax::{Form, ReadOptions};
 use farfel_lang::{Diagnostic, FileId, Sources};
@@ -99,6 +99,9 @@ pub(crate) fn read(
         places: Vec::new(),
         notes: Notes::default(),
     };
+    if !config.derivatives.is_empty() {
+        return Ok(None);
+    }
     let texts: Vec<_> = paths
         .iter()
         .map(|path| sources::read(path).map_err(Error::io(path)))
@@ -150,7 +153,9 @@ pub(crate) fn read(
     let parsed = parse_noting(&wanted, &mut library.sources, &mut includes);
     included.extend(includes.reached.iter().cloned());
     for ((f, digest, before), (parsed, more)) in to_parse.into_iter().zip(parsed) {
-        if any_errors(&parsed.diagnostics) {
+        // Who calls a procedure whose derivative is given hangs together with that.
+        let directives = parsed.program.units.iter().any(says_of_derivatives);
+        if any_errors(&parsed.diagnostics) || directives {
             return Ok(None);
         }
         library.note(f, digest, &how, before, parsed.program.units, &more);
@@ -181,6 +186,10 @@ pub(crate) fn read(
     }
     let statements: u64 = library.units.iter().map(|u| u.statements).sum();
     Ok((statements > SMALL_LIBRARY as u64).then_some(library))
+}
+
+fn says_of_derivatives(unit: &Unit) -> bool {
+    !unit.given.is_empty() || unit.nested.iter().any(says_of_derivatives)
 }
 
 /// How a file is read.
@@ -348,12 +357,11 @@ impl Lowered {
                     let named = |e: &String| e.eq_ignore_ascii_case(name);
                     config.exports.as_ref().map(|l| l.iter().any(named))
                 };
-                let units = read.program.units.iter();
-                let wanted = units.filter(|u| {
-                    home.contains(&*u.name)
-                        && asked(&u.name).unwrap_or_else(|| procedure_dummies(u).next().is_none())
-                });
-                Some(wanted.map(|u| u.name.to_string()).collect())
+                let callable: Vec<&Name> = callable(&written).map(|w| &w.name).collect();
+                let wanted = written
+                    .iter()
+                    .filter(|w| asked(&w.name).unwrap_or_else(|| callable.contains(&&w.name)));
+                Some(wanted.map(|w| w.name.to_string()).collect())
             }
         };
         let mut staged = pipeline::stage(read, exports.as_deref())?;
@@ -361,7 +369,7 @@ impl Lowered {
         let derivatives = interfaces(&staged, adjoints_share_state);
         staged.program.units.extend(derivatives);
         let program = &staged.program;
-        let assigned = Assigned::of(program);
+        let assigned = Assigned::with_closures(program);
         let facts = Facts::of(program, config.is_static());
         let exports = match home {
             None => bind::choose(program, &written, config, &assigned)?,

@@ -3,6 +3,7 @@
 use crate::files::{Scratch, private_directory};
 use crate::process::{self, Limits, Output, ProcessError};
 use farfel_ad::external::{Job, Ran, RunError, Runner};
+use farfel_lang::encoding::{decode, encode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -119,7 +120,7 @@ impl Runner for ToolRunner {
             Err(ProcessError::TimedOut { limit, said }) => {
                 return Err(RunError::TimedOut {
                     seconds: limit.as_secs(),
-                    said: text(said),
+                    said: decode(said),
                 });
             }
             Err(e @ ProcessError::Lost(_)) => {
@@ -129,7 +130,7 @@ impl Runner for ToolRunner {
                 });
             }
         };
-        let said = text(stdout);
+        let said = decode(stdout);
         let failed = |status: String, said: &str| RunError::Failed {
             status,
             said: said.to_owned(),
@@ -165,7 +166,7 @@ impl Directories {
             private_directory(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
         }
         for (name, text) in &job.inputs {
-            fs::write(at.run.join(name), text).map_err(|e| format!("input {name}: {e}"))?;
+            fs::write(at.run.join(name), encode(text)).map_err(|e| format!("input {name}: {e}"))?;
         }
         Ok(at)
     }
@@ -235,7 +236,7 @@ fn collect(run: &Path, job: &Job) -> Result<BTreeMap<String, String>, String> {
         };
         left = rest;
         if !bytes.contains(&0) {
-            files.insert(name, text(bytes));
+            files.insert(name, decode(bytes));
         } else if job.outputs.contains(&name) {
             return Err(format!("{name}, which it left, is not text"));
         }
@@ -254,10 +255,4 @@ fn name_below(run: &Path, path: &Path) -> Option<String> {
         .collect();
     let name = parts?.join("/");
     (!name.is_empty() && !name.contains(char::is_control)).then_some(name)
-}
-
-/// Bytes as text, as Latin-1 where they are no UTF-8.
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|e| e.into_bytes().into_iter().map(char::from).collect())
 }

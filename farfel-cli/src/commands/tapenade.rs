@@ -11,6 +11,7 @@ use farfel_ad::dropin::{self, File};
 use farfel_build::Report;
 use farfel_build::render::render;
 use farfel_lang::diagnostic::any_errors;
+use farfel_lang::encoding::{decode, encode};
 use farfel_lang::syntax::Loader;
 
 use crate::args::Tapenade;
@@ -135,29 +136,17 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<(String, Arc<str>)>> {
         .collect()
 }
 
-/// Reads a source file; one that is not UTF-8 as Latin-1.
+/// Reads a source file, in whatever encoding it is.
 fn read(path: &Path) -> Result<Arc<str>> {
     let bytes = fs::read(path).map_err(|e| Error::io("read", path, &e))?;
-    Ok(text(bytes))
-}
-
-fn text(bytes: Vec<u8>) -> Arc<str> {
-    match String::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(e) => e
-            .into_bytes()
-            .into_iter()
-            .map(char::from)
-            .collect::<String>()
-            .into(),
-    }
+    Ok(decode(bytes).into())
 }
 
 fn write(options: &Options, file: &File) -> Result<PathBuf> {
     let dir = &options.directory;
     fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, &e))?;
     let path = dir.join(&file.name);
-    fs::write(&path, &file.text).map_err(|e| Error::io("write", &path, &e))?;
+    fs::write(&path, encode(&file.text)).map_err(|e| Error::io("write", &path, &e))?;
     Ok(path.strip_prefix(".").unwrap_or(&path).to_owned())
 }
 
@@ -186,7 +175,7 @@ impl Loader for Includes<'_> {
                 let shown = path.display().to_string();
                 let dir = path.parent().map_or_else(PathBuf::new, Path::to_owned);
                 self.directories.insert(shown.clone(), dir);
-                return Ok((shown, text(bytes)));
+                return Ok((shown, decode(bytes).into()));
             }
         }
         Err("no such file beside the source, here or in a directory of `-I`".to_owned())

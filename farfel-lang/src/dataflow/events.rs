@@ -213,6 +213,9 @@ impl Finder<'_> {
                     self.add(s, Kind::Part, stmt.span);
                 };
                 crate::ir::for_each_symbol(&block.body, &mut all);
+                if let Some(s) = &block.several {
+                    s.count.for_each_symbol(&mut all);
+                }
                 for item in block.opening.iter().chain(&block.closing) {
                     item.for_each_expr(&mut |e| e.for_each_symbol(&mut all));
                     loop_variables(item, &mut all);
@@ -225,6 +228,9 @@ impl Finder<'_> {
     /// Everything that an AD block may do.
     fn ad_block(&mut self, block: &AdBlock) {
         let first = self.events.len();
+        if let Some(s) = &block.several {
+            self.read(&s.count);
+        }
         let mut all = Vec::new();
         walk_block(&block.body, &mut |s| all.push(s));
         for s in all {
@@ -234,6 +240,7 @@ impl Finder<'_> {
             for item in items {
                 item.for_each_assign(&mut |a| {
                     self.read(&a.var);
+                    a.direction.iter().for_each(|k| self.read(k));
                     match opening {
                         true => self.read(&a.other),
                         false => self.target(&a.other, false),

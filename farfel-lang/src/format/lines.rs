@@ -2,6 +2,8 @@
 
 use super::spacing::blanks;
 use super::tokens::{Kind, Token};
+use crate::encoding::len;
+use crate::print::whole_characters;
 use crate::syntax::Form;
 
 /// A line of the result.
@@ -128,7 +130,7 @@ impl Layout<'_> {
     fn width(&self, row: &Row) -> usize {
         let blanks = row.clone().skip(1).filter(|i| self.blanks[*i]).count();
         row.clone()
-            .map(|i| self.tokens[i].text.len())
+            .map(|i| len(&self.tokens[i].text))
             .sum::<usize>()
             + blanks
     }
@@ -144,7 +146,7 @@ impl Layout<'_> {
                 end += 1;
             }
             // A constant that no line holds begins here as well as on the next one.
-            let endless = |t: &Token| t.kind == Kind::Constant && t.text.len() > self.room(false);
+            let endless = |t: &Token| t.kind == Kind::Constant && len(&t.text) > self.room(false);
             if end < row.end && endless(&self.tokens[end]) && self.width(&(start..end)) + 2 < room {
                 end += 1;
             } else if end < row.end {
@@ -213,7 +215,7 @@ impl Layout<'_> {
                     lines.push(self.comment_line(note));
                     continue;
                 }
-                let fits = |l: &Line| l.comment.is_none() && l.code.len() + 3 <= self.place.width;
+                let fits = |l: &Line| l.comment.is_none() && len(&l.code) + 3 <= self.place.width;
                 match lines.last_mut().filter(|l| l.is_code && fits(l)) {
                     Some(line) => line.comment = Some((note.text.clone(), note.column)),
                     // No room: before the line.
@@ -260,14 +262,14 @@ impl Layout<'_> {
                 text.push(' ');
             }
             let token = &self.tokens[i].text;
-            let room = width.saturating_sub(text.len());
-            let needs = token.len() + if form == Form::Free { 2 } else { 0 };
+            let room = width.saturating_sub(len(&text));
+            let needs = len(token) + if form == Form::Free { 2 } else { 0 };
             if needs <= room || self.tokens[i].kind != Kind::Constant {
                 text.push_str(token);
                 continue;
             }
             // A constant that no line holds.
-            if i > row.start && token.len() <= width.saturating_sub(begin + 2) && form == Form::Free
+            if i > row.start && len(token) <= width.saturating_sub(begin + 2) && form == Form::Free
             {
                 text.push_str(" &");
                 lines.push(code(text));
@@ -289,17 +291,14 @@ impl Layout<'_> {
         let mut rest = token;
         loop {
             let room = match form {
-                Form::Fixed => width.saturating_sub(text.len()),
-                Form::Free => width.saturating_sub(text.len() + 1),
+                Form::Fixed => width.saturating_sub(len(&text)),
+                Form::Free => width.saturating_sub(len(&text) + 1),
             };
-            if rest.len() <= room {
+            if len(rest) <= room {
                 text.push_str(rest);
                 return text;
             }
-            let mut end = room.clamp(1, rest.len());
-            while !rest.is_char_boundary(end) {
-                end -= 1;
-            }
+            let mut end = whole_characters(rest, room.max(1)).len();
             if form == Form::Free {
                 let quotes = ['\'', '"', '&'];
                 let before = rest[..end].trim_end_matches(quotes).len();
@@ -312,6 +311,10 @@ impl Layout<'_> {
                 return text;
             }
             let (piece, more) = rest.split_at(end);
+            if form == Form::Fixed {
+                // The line must be full.
+                text.push_str(&" ".repeat(room.saturating_sub(len(piece))));
+            }
             text.push_str(piece);
             if form == Form::Free {
                 text.push('&');
@@ -365,7 +368,7 @@ pub(super) fn align(lines: &mut [Line], width: usize) {
         let noted = |l: &Line| l.comment.is_some();
         let to = from + lines[from..].iter().take_while(|l| noted(l)).count();
         let group = &mut lines[from..to];
-        let longest = group.iter().map(|l| l.code.len()).max().unwrap_or(0) + 1;
+        let longest = group.iter().map(|l| len(&l.code)).max().unwrap_or(0) + 1;
         let first = group
             .first()
             .and_then(|l| l.comment.as_ref())
@@ -377,7 +380,7 @@ pub(super) fn align(lines: &mut [Line], width: usize) {
                 *at = if column < width {
                     column
                 } else {
-                    line.code.len() + 1
+                    len(&line.code) + 1
                 };
             }
         }
@@ -392,8 +395,8 @@ impl Line {
             None => self.code.trim_end().to_owned(),
             Some((comment, column)) => {
                 let mut text = self.code.clone();
-                let column = (*column).max(text.len() + 1);
-                text.push_str(&" ".repeat(column - text.len()));
+                let column = (*column).max(len(&text) + 1);
+                text.push_str(&" ".repeat(column - len(&text)));
                 text.push_str(comment);
                 text
             }

@@ -213,7 +213,7 @@ fn spelled(source: &str, constant: &Constant) -> String {
         let count = written.find(['H', 'h']).map(|h| &written[..=h]);
         return match count.filter(|c| !c.contains('\n')) {
             Some(count) => format!("{count}{value}"),
-            None => format!("{}H{value}", value.len()),
+            None => format!("{}H{value}", crate::encoding::len(value)),
         };
     }
     if !written.contains('\n') && written.len() > 1 {

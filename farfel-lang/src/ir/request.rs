@@ -3,6 +3,16 @@
 use super::{AdMode, Name};
 use crate::source::Span;
 
+/// The directions of a request for several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Directions {
+    /// How many they are, where that is a constant. Derivatives can then be in COMMON and
+    /// keep their values between calls.
+    pub count: Option<i64>,
+    /// Every derivative is a LOGICAL that tells whether the tangent can be other than zero.
+    pub pattern: bool,
+}
+
 /// One derivative to generate.
 ///
 /// Requests come in an order in which each can be carried out: what one generates may be
@@ -44,6 +54,8 @@ pub struct Request {
     /// Several directions in one sweep. Every derivative then has one more dimension, the
     /// first, and the last argument of the derivative is the number of directions.
     pub vector: bool,
+    /// What is known of these directions.
+    pub directions: Directions,
     /// The AD block in the source.
     pub span: Span,
 }

@@ -273,6 +273,8 @@ pub enum AdMode {
 pub struct AdBlock {
     /// ADF or ADR.
     pub mode: AdMode,
+    /// Several directions in one sweep, if so.
+    pub several: Option<Several>,
     /// ADF: independents and the tangents they get. ADR: dependents and their cotangents.
     pub opening: Vec<AdItem>,
     /// The statements that are differentiated.
@@ -282,6 +284,26 @@ pub struct AdBlock {
     pub closing: Vec<AdItem>,
     /// The END ADF or END ADR statement.
     pub end_span: Span,
+}
+
+/// What an ADF block with several directions has first in its opening.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Several {
+    /// `PATTERN = count`: not tangents, but which of them can be other than zero. Else it
+    /// is `DIRECTIONS = count`.
+    pub pattern: bool,
+    /// How many directions.
+    pub count: Expr,
+}
+
+impl Several {
+    /// The word before the `=`.
+    pub fn word(&self) -> &'static str {
+        match self.pattern {
+            true => "PATTERN",
+            false => "DIRECTIONS",
+        }
+    }
 }
 
 /// One item of an opening or closing.
@@ -298,6 +320,8 @@ pub enum AdItem {
 pub struct AdAssign {
     /// What stands in TANGENT(…) or COTANGENT(…).
     pub var: Expr,
+    /// `TANGENT(var, direction)`
+    pub direction: Option<Expr>,
     /// In an opening the value; in a closing the destination.
     pub other: Expr,
     /// Written in the short form `ADF(v)`.

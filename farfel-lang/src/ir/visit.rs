@@ -167,6 +167,7 @@ impl AdItem {
         match self {
             AdItem::Assign(a) => {
                 f(&a.var);
+                a.direction.iter().for_each(&mut *f);
                 f(&a.other);
             }
             AdItem::ImpliedDo(d) => {
@@ -183,6 +184,7 @@ impl AdItem {
         match self {
             AdItem::Assign(a) => {
                 f(&mut a.var);
+                a.direction.iter_mut().for_each(&mut *f);
                 f(&mut a.other);
             }
             AdItem::ImpliedDo(d) => {
@@ -307,11 +309,11 @@ impl Stmt {
             StmtKind::Return(e) | StmtKind::Stop(e) | StmtKind::Pause(e) => e.iter().for_each(f),
             StmtKind::Io(io) => io.control.iter().chain(&io.items).for_each(f),
             StmtKind::Allocation(a) => a.objects.iter().chain(&a.control).for_each(f),
-            StmtKind::Ad(b) => b
-                .opening
-                .iter()
-                .chain(&b.closing)
-                .for_each(|i| i.for_each_expr(f)),
+            StmtKind::Ad(b) => {
+                b.several.iter().for_each(|s| f(&s.count));
+                let items = b.opening.iter().chain(&b.closing);
+                items.for_each(|i| i.for_each_expr(f));
+            }
         }
     }
 
@@ -359,6 +361,7 @@ impl Stmt {
                 a.objects.iter_mut().chain(&mut a.control).for_each(f);
             }
             StmtKind::Ad(b) => {
+                b.several.iter_mut().for_each(|s| f(&mut s.count));
                 for i in b.opening.iter_mut().chain(&mut b.closing) {
                     i.for_each_expr_mut(f);
                 }

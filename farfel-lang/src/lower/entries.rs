@@ -19,13 +19,22 @@ use std::collections::{BTreeSet, HashSet};
 /// Takes those subprograms apart for which it is needed.
 pub(super) fn split(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     let concerned = |u: &Unit| nested_entries(u) || takes_procedures(u) && !entries(u).is_empty();
-    if !program.units.iter().any(concerned) {
-        return;
+    if program.units.iter().any(concerned) {
+        split_units(program, &takes_procedures, diagnostics);
     }
+}
+
+/// Takes those units with ENTRY points apart that `which` chooses, into a unit for each way
+/// in, and all that are nested. What they keep from call to call moves to COMMON.
+pub fn split_units(
+    program: &mut Program,
+    which: &dyn Fn(&Unit) -> bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut taken = taken_names(program);
     let mut data = Vec::new();
     for unit in std::mem::take(&mut program.units) {
-        let top = takes_procedures(&unit);
+        let top = which(&unit);
         program
             .units
             .extend(parts(unit, top, &mut taken, &mut data, diagnostics));

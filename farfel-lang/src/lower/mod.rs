@@ -44,6 +44,7 @@ mod state;
 mod tied;
 
 pub use copies::{Bound, Captured, Copy, Use};
+pub use entries::split_units as split_entries;
 pub use explain::{Explanation, Kept, explain};
 
 use crate::diagnostic::{Diagnostic, any_errors};

@@ -7,6 +7,7 @@
 
 mod copies;
 mod sharing;
+mod sweeps;
 
 use self::copies::listed;
 use self::sharing::{Named, Sharing};
@@ -71,6 +72,7 @@ pub(super) fn outline(
             formats: Vec::new(),
             sharing: sharing.as_ref(),
             new: Vec::new(),
+            counts: HashSet::new(),
             diagnostics,
         };
         outline.unit(&mut program.units[at], &mut new[at]);
@@ -116,6 +118,8 @@ struct Outline<'a> {
     sharing: Option<&'a Sharing>,
     /// The subroutines of the unit's blocks.
     new: Vec<Unit>,
+    /// The arguments that are numbers of directions, with their subroutines.
+    counts: HashSet<(Name, SymId)>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -136,6 +140,10 @@ impl Outline<'_> {
     fn blocks(&mut self, unit: &mut Unit, body: &mut Vec<Stmt>) {
         for mut stmt in std::mem::take(body) {
             let span = stmt.span;
+            if let Some(count) = self.unbound_count(unit, &stmt) {
+                self.sweep(unit, stmt, count, body);
+                continue;
+            }
             if let StmtKind::Ad(block) = &mut stmt.kind {
                 let rank = self.blocks.len();
                 let number = (rank - self.before) as u32 + 1;
@@ -233,6 +241,7 @@ impl Outline<'_> {
             .collect();
 
         let mut outlined = Unit::new(UnitKind::Subroutine, name.clone(), span);
+        outlined.given.clone_from(&unit.given);
         outlined.end_span = block.end_span;
         outlined.implicit = unit.implicit.clone();
         if !outlined.implicit.is_empty() {

@@ -12,6 +12,7 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
     // Statements behind `!$` have their label in columns 3 to 5.
     let (mut label, conditional) = ("", sentinel == "$");
     if conditional {
+        rest = rest.trim_start_matches(mark_or_blank);
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if digits <= 3 {
             (label, rest) = rest.split_at(digits);
@@ -37,41 +38,79 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
     // What was read from several lines may have more blanks than what is read from one. Where
     // a line is broken one is left in any case, so that all of them count as one then.
     let mut text = match conditional {
-        true => Cow::from(rest.trim_start_matches(['&', ' ', '\t'])),
+        true if form == Form::Free => Cow::from(rest.trim_matches(mark_or_blank)),
+        true => Cow::from(rest.trim_start_matches(mark_or_blank)),
         // At either end it would mean that there is another line.
-        false => single_blanks(rest.trim_matches(['&', ' ', '\t']), true).into(),
+        false => single_blanks(rest.trim_matches(mark_or_blank), true).into(),
     };
     if text.len() > width - head(true).len() {
-        text = single_blanks(&text, false).into();
-        // Such marks are left from where others have broken it.
-        if !conditional {
-            let mut last = ' ';
-            let mut once = text.into_owned();
-            once.retain(|c| std::mem::replace(&mut last, c) != '&' || c != '&');
-            let words: Vec<&str> = once.split(' ').filter(|w| *w != "&").collect();
-            text = words.join(" ").into();
-        }
+        text = plain(&text, conditional).into();
     }
-    let mut rest = &*text;
-    let mut lines = 0;
-    loop {
-        let head = head(lines == 0);
-        let (line, more) = rest.split_at(end_of_line(rest, form, width - head.len()));
-        lines += 1;
-        out.push_str(head.as_str());
-        out.push_str(line.trim_end());
+    let rooms = [true, false].map(|first| width - head(first).len());
+    let mut lines = divided(&text, form, rooms);
+    // A line that ends where there is no blank has one there when it is read again, and then
+    // others may be broken elsewhere. In a few rounds all words are short enough.
+    for _ in 0..ROUNDS {
+        let again = plain(&lines.join(" "), conditional);
+        if lines.len() == 1 || again == text {
+            break;
+        }
+        text = again.into();
+        lines = divided(&text, form, rooms);
+    }
+    for (i, line) in lines.iter().enumerate() {
+        if i > 0 {
+            out.push_str(match form {
+                Form::Fixed => "\n",
+                Form::Free => " &\n",
+            });
+        }
+        out.push_str(&head(i == 0));
+        out.push_str(line);
         // What is too long for a line and has no place to break goes on in the next column.
         trim_blanks(out);
+    }
+    out.push('\n');
+    lines.len()
+}
+
+/// How often a directive is divided anew.
+const ROUNDS: usize = 20;
+
+/// The text with single blanks, without marks that are left from where others have broken it.
+/// In a statement one may be a part of a constant, but not a row of them.
+fn plain(text: &str, conditional: bool) -> String {
+    let mut once = single_blanks(text, false);
+    let mut last = ' ';
+    if !conditional {
+        once.retain(|c| std::mem::replace(&mut last, c) != '&' || c != '&');
+    }
+    let mut before = "";
+    let words = once.split(' ').filter(|w| {
+        let before = std::mem::replace(&mut before, w);
+        *w != "&" || conditional && before != "&"
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The text as lines with room for so many bytes, the first and others.
+fn divided(text: &str, form: Form, rooms: [usize; 2]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    loop {
+        let room = rooms[usize::from(!lines.is_empty())];
+        let (line, more) = rest.split_at(end_of_line(rest, form, room));
+        lines.push(line.trim_end().to_owned());
         rest = more.trim_start();
         if rest.is_empty() {
-            out.push('\n');
             return lines;
         }
-        out.push_str(match form {
-            Form::Fixed => "\n",
-            Form::Free => " &\n",
-        });
     }
+}
+
+/// A mark of continuation, or a blank of any width.
+fn mark_or_blank(c: char) -> bool {
+    c == '&' || c.is_whitespace()
 }
 
 fn trim_blanks(out: &mut String) {
@@ -89,9 +128,14 @@ fn end_of_line(text: &str, form: Form, room: usize) -> usize {
         room -= 1;
     }
     let head = &text[..room];
-    let wrong = |line: &str| form == Form::Fixed && line.trim_end().ends_with(" &");
+    let wrong = |line: &str| {
+        let line = line.trim_end();
+        form == Form::Fixed && (line.ends_with(" &") || line == "&")
+    };
     let mut places = head.rmatch_indices([' ', ',']).map(|(at, _)| at);
-    match places.find(|at| *at > 0 && !wrong(&head[..=*at])) {
+    // What follows a comma at once would become such a mark too.
+    let apart = |at: usize| !text[at..].starts_with(",&");
+    match places.find(|at| *at > 0 && apart(*at) && !wrong(&head[..=*at])) {
         Some(at) => at + 1,
         // On a line of its own, what comes next would be such a mark.
         None if wrong(head) || text[room..].starts_with('&') => {

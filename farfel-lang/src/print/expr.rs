@@ -136,7 +136,7 @@ impl Line {
             }
             ExprKind::Array(array) => self.constructor(scope, array),
             ExprKind::Hollerith(text) => {
-                self.put(text.len());
+                self.put(crate::encoding::len(text));
                 self.push("H");
                 self.push(text);
             }

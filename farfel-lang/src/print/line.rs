@@ -1,6 +1,7 @@
 //! One statement, laid out on as many lines as it needs.
 
 use super::Form;
+use crate::encoding;
 use std::fmt;
 
 /// A statement in the making: its text, and the places where it may be broken.
@@ -101,9 +102,10 @@ impl Line {
         label: Option<u32>,
         indent: usize,
     ) -> usize {
+        let raw = encoding::has_raw(&self.text);
         let lines = match form {
-            Form::Fixed => self.lay_out_fixed(out, label, indent),
-            Form::Free => self.lay_out_free(out, label, indent),
+            Form::Fixed => self.lay_out_fixed(out, label, indent, raw),
+            Form::Free => self.lay_out_free(out, label, indent, raw),
         };
         self.text.clear();
         self.breaks.clear();
@@ -113,7 +115,13 @@ impl Line {
     /// A compiler counts bytes, and reads the columns 7 to 72 of continued lines as one
     /// text. So a constant that is too long for one line fills its line to column 72 and
     /// goes on in column 7.
-    fn lay_out_fixed(&self, out: &mut String, label: Option<u32>, indent: usize) -> usize {
+    fn lay_out_fixed(
+        &self,
+        out: &mut String,
+        label: Option<u32>,
+        indent: usize,
+        raw: bool,
+    ) -> usize {
         match label {
             Some(l) => out.push_str(&format!("{l:>5} ")),
             None => blanks(out, 6),
@@ -123,7 +131,7 @@ impl Line {
         let mut breaks = &*self.breaks;
         let mut lines = 1;
         loop {
-            match self.end_of_line(start, FIXED_WIDTH - column, &mut breaks) {
+            match self.end_of_line(start, FIXED_WIDTH - column, &mut breaks, raw) {
                 Piece::Rest => {
                     blanks(out, column);
                     out.push_str(&self.text[start..]);
@@ -137,10 +145,10 @@ impl Line {
                     column = indent + CONTINUATION_INDENT;
                 }
                 Piece::Within(end) => {
-                    let width = self.width_of_whole_characters(start, end, FIXED_WIDTH - column);
-                    blanks(out, FIXED_WIDTH - width);
-                    out.push_str(&self.text[start..start + width]);
-                    start += width;
+                    let piece = whole_characters(&self.text[start..end], FIXED_WIDTH - column);
+                    blanks(out, FIXED_WIDTH - encoding::len(piece));
+                    out.push_str(piece);
+                    start += piece.len();
                     column = 0;
                 }
             }
@@ -149,29 +157,13 @@ impl Line {
         }
     }
 
-    /// The largest number of bytes, at most `room`, of what goes from `start` to `end`
-    /// that can stand at the end of a line, such that neither this nor the full lines that
-    /// follow cut a character in two.
-    fn width_of_whole_characters(&self, start: usize, end: usize, room: usize) -> usize {
-        let whole = |width: &usize| {
-            (start + width..end)
-                .step_by(FIXED_WIDTH)
-                .all(|at| self.text.is_char_boundary(at))
-        };
-        // On the lines that follow the first there is no choice, and none is needed. A
-        // text where no width will do has characters of several sizes and several lines.
-        (1..=room)
-            .rev()
-            .find(whole)
-            .or_else(|| {
-                (1..=room)
-                    .rev()
-                    .find(|w| self.text.is_char_boundary(start + w))
-            })
-            .unwrap_or(room)
-    }
-
-    fn lay_out_free(&self, out: &mut String, label: Option<u32>, indent: usize) -> usize {
+    fn lay_out_free(
+        &self,
+        out: &mut String,
+        label: Option<u32>,
+        indent: usize,
+        raw: bool,
+    ) -> usize {
         let mut column = indent;
         if let Some(l) = label {
             let label = format!("{l} ");
@@ -186,7 +178,7 @@ impl Line {
         let mut lines = 1;
         loop {
             blanks(out, column);
-            match self.end_of_line(start, room, &mut breaks) {
+            match self.end_of_line(start, room, &mut breaks, raw) {
                 Piece::Rest => {
                     out.push_str(&self.text[start..]);
                     out.push('\n');
@@ -226,18 +218,20 @@ impl Line {
         }
     }
 
-    /// How far the line that begins at `start` goes, with `room` bytes on it.
+    /// How far the line that begins at `start` goes, with `room` bytes on it. `raw`: it has
+    /// characters that are one byte each.
     ///
     /// `breaks` are those after `start`; those that the line passes are taken away.
-    fn end_of_line(&self, start: usize, room: usize, breaks: &mut &[Break]) -> Piece {
-        if self.text.len() - start <= room {
+    fn end_of_line(&self, start: usize, room: usize, breaks: &mut &[Break], raw: bool) -> Piece {
+        let fits = |text: &str| text.len() <= room || raw && encoding::len(text) <= room;
+        if fits(&self.text[start..]) {
             return Piece::Rest;
         }
         let after = breaks.partition_point(|b| b.at <= start);
         *breaks = &breaks[after..];
         let fitting = breaks
             .iter()
-            .take_while(|b| without_blank(&self.text[start..b.at]).len() <= room)
+            .take_while(|b| fits(without_blank(&self.text[start..b.at])))
             .count();
         let (fitting, rest) = breaks.split_at(fitting);
         let best = fitting.iter().rposition(|b| !b.weak);
@@ -265,6 +259,35 @@ enum Piece {
 /// Without the blank that ends what a line is broken after.
 fn without_blank(text: &str) -> &str {
     text.strip_suffix(' ').unwrap_or(text)
+}
+
+/// The longest beginning of a constant, at most `room` bytes of a file, that can stand at the
+/// end of a line, such that neither this nor the full lines that follow cut a character in two.
+pub(crate) fn whole_characters(constant: &str, room: usize) -> &str {
+    let bytes = encoding::len(constant);
+    // Where a character begins, by bytes of a file.
+    let mut begins = vec![None; bytes + 1];
+    let mut width = 0;
+    for (at, c) in constant.char_indices() {
+        if let Some(place) = begins.get_mut(width) {
+            *place = Some(at);
+        }
+        width += encoding::width(c);
+    }
+    let begin = |width: usize| begins.get(width).copied().flatten();
+    let whole = |width: &usize| {
+        (*width..bytes)
+            .step_by(FIXED_WIDTH)
+            .all(|at| begin(at).is_some())
+    };
+    // On the lines that follow the first there is no choice, and none is needed. A text where
+    // no width will do has characters of several sizes and several lines.
+    let widths = || (1..=room.min(bytes)).rev();
+    let best = widths().find(whole).and_then(begin);
+    let end = best.or_else(|| widths().find_map(begin));
+    constant
+        .get(..end.unwrap_or(constant.len()))
+        .unwrap_or(constant)
 }
 
 fn blanks(out: &mut String, n: usize) {

@@ -3,6 +3,7 @@
 use super::line::Line;
 use super::scope::Scope;
 use super::writer::Writer;
+use crate::encoding;
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Allocation, DoControl, Entry, Expr, Io, IoKind, Label, Stmt,
     StmtKind,
@@ -68,6 +69,7 @@ impl Writer<'_> {
     fn ad_block(&mut self, scope: &Scope, label: Option<Label>, span: Span, block: &AdBlock) {
         let AdBlock {
             mode,
+            several,
             opening,
             body,
             closing,
@@ -80,6 +82,14 @@ impl Writer<'_> {
         self.statement(label, span, |l| {
             l.push(keyword);
             l.open();
+            if let Some(s) = several {
+                l.push(s.word());
+                l.equals();
+                l.expr(scope, &s.count);
+                if !opening.is_empty() {
+                    l.comma();
+                }
+            }
             l.list(opening, |l, i| l.opening_item(scope, *mode, i));
             l.push(")");
         });
@@ -317,6 +327,7 @@ impl Line {
             AdItem::Assign(a) => {
                 let AdAssign {
                     var,
+                    direction,
                     other,
                     short,
                     span: _,
@@ -324,7 +335,7 @@ impl Line {
                 if *short {
                     self.expr(scope, var);
                 } else {
-                    self.derivative(scope, mode, var);
+                    self.derivative(scope, mode, var, direction.as_ref());
                     self.equals();
                     self.expr(scope, other);
                 }
@@ -340,13 +351,14 @@ impl Line {
             AdItem::Assign(a) => {
                 let AdAssign {
                     var,
+                    direction,
                     other,
                     short: _,
                     span: _,
                 } = a;
                 self.expr(scope, other);
                 self.equals();
-                self.derivative(scope, mode, var);
+                self.derivative(scope, mode, var, direction.as_ref());
             }
             AdItem::ImpliedDo(d) => {
                 self.implied_do(scope, d, |l, s, i| l.closing_item(s, mode, i));
@@ -354,13 +366,17 @@ impl Line {
         }
     }
 
-    fn derivative(&mut self, scope: &Scope, mode: AdMode, var: &Expr) {
+    fn derivative(&mut self, scope: &Scope, mode: AdMode, var: &Expr, direction: Option<&Expr>) {
         self.push(match mode {
             AdMode::Forward => "TANGENT",
             AdMode::Reverse => "COTANGENT",
         });
         self.open();
         self.expr(scope, var);
+        if let Some(k) = direction {
+            self.comma();
+            self.expr(scope, k);
+        }
         self.push(")");
     }
 }
@@ -388,14 +404,20 @@ fn format_piece(text: &str) -> usize {
             }
             b' ' => {}
             b'H' | b'h' => {
-                // A Hollerith constant.
-                i = i.saturating_add(number.take().unwrap_or(0));
+                // A Hollerith constant. No character is taken apart.
+                let mut left = number.take().unwrap_or(0);
+                for c in text.get(i + 1..).unwrap_or("").chars() {
+                    if left == 0 {
+                        break;
+                    }
+                    left = left.saturating_sub(encoding::width(c));
+                    i += c.len_utf8();
+                }
             }
             _ => number = None,
         }
         i = i.saturating_add(1);
     }
-    // A count that ends within a character of several bytes ends the piece after it.
     let mut end = i.min(text.len());
     while !text.is_char_boundary(end) {
         end += 1;

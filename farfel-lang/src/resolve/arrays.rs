@@ -47,6 +47,9 @@ impl<'a, 'd> Shapes<'a, 'd> {
             StmtKind::LogicalIf(c, _) => self.scalar(c),
             StmtKind::Select(s) => self.select(s),
             StmtKind::Ad(b) => {
+                b.several.iter().for_each(|s| {
+                    self.shape(&s.count);
+                });
                 let items = b.opening.iter().chain(&b.closing);
                 items.for_each(|i| self.derivatives(i));
             }
@@ -99,6 +102,9 @@ impl<'a, 'd> Shapes<'a, 'd> {
         match item {
             AdItem::Assign(a) => {
                 let var = self.shape(&a.var);
+                a.direction.iter().for_each(|k| {
+                    self.shape(k);
+                });
                 let other = self.shape(&a.other);
                 if var.len() == other.len() {
                     self.fit(&var, &other, a.other.span, "the variable");

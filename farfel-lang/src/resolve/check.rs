@@ -3,6 +3,7 @@
 mod arguments;
 mod blocks;
 mod io;
+mod several;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;

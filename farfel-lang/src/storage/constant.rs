@@ -13,6 +13,7 @@
 //! ```
 
 use super::value::{self, Computed, Value};
+use crate::encoding::by_bytes;
 use crate::intrinsics::Intrinsic;
 use crate::ir::{Class, Dim, Expr, ExprKind, Place, SpecKind, SymId, Type, UnOp, Unit};
 use crate::source::Span;
@@ -346,7 +347,7 @@ impl<'a> Constants<'a> {
                 _ => return None,
             },
             ExprKind::Bits(text) => return bits(text),
-            ExprKind::Char(s) => return Some(Value::Character(s.clone())),
+            ExprKind::Char(s) => return Some(Value::Character(by_bytes(s))),
             ExprKind::Var(s) => return self.variable(*s),
             ExprKind::Element(s, subscripts) => {
                 self.element(e.span, *s, subscripts, seen);

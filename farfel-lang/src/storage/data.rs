@@ -7,6 +7,7 @@ use super::layout::UnitId;
 use super::unit::UnitStorage;
 use super::value::Value;
 use crate::diagnostic::{Diagnostic, rules};
+use crate::encoding;
 use crate::ir::{
     Attribute, Class, DataSet, Expr, ExprKind, ImpliedDo, Name, Place, SpecKind, SymId, Type, UnOp,
 };
@@ -383,8 +384,9 @@ impl Checker<'_> {
             .related(s.span, format!("{} comes from here", s.name));
             self.diagnostics.push(match &v {
                 Value::Character(text) if ty != Type::Character => d.help(format!(
-                    "characters in numbers are Hollerith constants: `{}H{text}`",
-                    text.len()
+                    "characters in numbers are Hollerith constants: `{}H{}`",
+                    encoding::len(text),
+                    encoding::decode(encoding::encode(text).into_owned())
                 )),
                 Value::Integer(n @ (0 | 1), _) if matches!(ty, Type::Logical(_)) => {
                     d.help(match n {
@@ -398,7 +400,7 @@ impl Checker<'_> {
         }
         if let Value::Character(text) = &v {
             let length = self.constants.element_size(sym);
-            let used = text.trim_end_matches(' ').len() as i64;
+            let used = text.trim_end_matches(' ').chars().count() as i64;
             if let Some(length) = length.filter(|l| used > *l) {
                 self.diagnostics.push(
                     Diagnostic::warning(

@@ -1,6 +1,7 @@
 //! Values of constants, and what the operators and intrinsic functions make of them.
 
 use super::constant::Wrong;
+use crate::encoding;
 use crate::ir::{BinOp, Type, UnOp};
 use std::cmp::Ordering;
 
@@ -15,7 +16,7 @@ pub enum Value {
     Complex(f64, f64, u8),
     /// LOGICAL
     Logical(bool),
-    /// CHARACTER
+    /// CHARACTER: a character for each byte
     Character(String),
 }
 
@@ -296,12 +297,16 @@ pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
         }
         ("ICHAR" | "IACHAR", [Character(s)], ..) => match s.chars().next() {
             Some(c) if c.is_ascii() => as_type(Integer(u32::from(c).into(), 8)),
-            _ => Ok(None),
+            Some(c) => match encoding::byte(c) {
+                Some(b) if name == "ICHAR" => as_type(Integer(b.into(), 8)),
+                _ => Ok(None),
+            },
+            None => Ok(None),
         },
         ("CHAR" | "ACHAR", _, Some(&[n]), _) => Ok(u8::try_from(n)
             .ok()
-            .filter(u8::is_ascii)
-            .map(|b| Character(char::from(b).to_string()))),
+            .filter(|b| b.is_ascii() || name == "CHAR")
+            .map(|b| Character(encoding::single(b).to_string()))),
         ("TRIM", [Character(s)], ..) => Ok(Some(Character(s.trim_end_matches(' ').to_owned()))),
         ("LGE" | "LGT" | "LLE" | "LLT", [a, b], ..) => {
             let op = match name {

@@ -2,7 +2,7 @@
 
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{AdAssign, AdItem, AdMode, Expr, ImpliedDo};
+use crate::ir::{AdAssign, AdItem, AdMode, Expr, ImpliedDo, Several};
 
 /// The word for the derivative of a variable.
 fn word(mode: AdMode) -> &'static str {
@@ -20,11 +20,39 @@ fn other_word(mode: AdMode) -> &'static str {
 }
 
 impl Line<'_> {
-    /// `(TANGENT(v) = expr, …)` or the short form `(v)`.
-    pub fn ad_opening(&mut self, mode: AdMode) -> Read<Vec<AdItem>> {
-        let items = self.ad_list(mode, Line::opening_assign)?;
+    /// `(TANGENT(v) = expr, …)` or the short form `(v)`; in front of that may stand
+    /// `DIRECTIONS = n`.
+    pub fn ad_opening(&mut self, mode: AdMode) -> Read<(Option<Several>, Vec<AdItem>)> {
+        self.expect(b'(')?;
+        let several = match self.at_several() {
+            false => None,
+            true => {
+                let pattern = self.keyword("PATTERN");
+                if !pattern {
+                    self.keyword("DIRECTIONS");
+                }
+                self.expect(b'=')?;
+                let count = self.expr()?;
+                Some(Several { pattern, count })
+            }
+        };
+        let items = match several.is_some() && !self.eat(b',') {
+            true => {
+                self.expect(b')')?;
+                Vec::new()
+            }
+            false => self.ad_list(mode, Line::opening_assign)?,
+        };
         self.end()?;
-        Ok(items)
+        Ok((several, items))
+    }
+
+    /// `DIRECTIONS =` or `PATTERN =` comes next.
+    fn at_several(&self) -> bool {
+        let end = ["DIRECTIONS", "PATTERN"]
+            .iter()
+            .find_map(|w| self.keyword_end(self.pos, w));
+        end.is_some_and(|e| self.at(e) == b'=')
     }
 
     /// `(dest = TANGENT(v), …)`, or nothing.
@@ -32,6 +60,7 @@ impl Line<'_> {
         if self.done() {
             return Ok(Vec::new());
         }
+        self.expect(b'(')?;
         let items = self.ad_list(mode, Line::closing_assign)?;
         self.end()?;
         Ok(items)
@@ -42,7 +71,6 @@ impl Line<'_> {
         mode: AdMode,
         assign: fn(&mut Self, AdMode) -> Read<AdAssign>,
     ) -> Read<Vec<AdItem>> {
-        self.expect(b'(')?;
         let mut items = Vec::new();
         if self.eat(b')') {
             return Ok(items);
@@ -103,7 +131,14 @@ impl Line<'_> {
             return Err(self.use_other_word(mode));
         }
         if !self.at_derivative(mode) {
+            let misplaced = self.at_several();
             let var = self.designator()?;
+            if misplaced {
+                let mut fault = self.expected("`,` or `)`");
+                let help = "it stands first in the opening, not in an implied DO";
+                fault.help = Some(help.to_owned());
+                return Err(fault);
+            }
             if self.peek() == b'=' {
                 let mut fault = self.expected("`,` or `)`");
                 fault.help = Some(format!(
@@ -115,12 +150,13 @@ impl Line<'_> {
             let span = self.since(from);
             return Ok(AdAssign {
                 var,
+                direction: None,
                 other: Expr::int(1, span),
                 short: true,
                 span,
             });
         }
-        let var = self.derivative(mode)?;
+        let (var, direction) = self.derivative(mode)?;
         if !self.eat(b'=') {
             let mut fault = self.expected("`=`");
             fault.help = Some(format!(
@@ -132,6 +168,7 @@ impl Line<'_> {
         let other = self.expr()?;
         Ok(AdAssign {
             var,
+            direction,
             other,
             short: false,
             span: self.since(from),
@@ -161,9 +198,10 @@ impl Line<'_> {
             fault.help = Some(written(mode));
             return Err(fault);
         }
-        let var = self.derivative(mode)?;
+        let (var, direction) = self.derivative(mode)?;
         Ok(AdAssign {
             var,
+            direction,
             other,
             short: false,
             span: self.since(from),
@@ -175,13 +213,17 @@ impl Line<'_> {
             .is_some_and(|e| self.at(e) == b'(')
     }
 
-    /// `TANGENT(v)`: the variable.
-    fn derivative(&mut self, mode: AdMode) -> Read<Expr> {
+    /// `TANGENT(v)` or `TANGENT(v, k)`: the variable and the direction.
+    fn derivative(&mut self, mode: AdMode) -> Read<(Expr, Option<Expr>)> {
         self.keyword(word(mode));
         self.expect(b'(')?;
         let var = self.designator()?;
+        let direction = match self.eat(b',') {
+            true => Some(self.expr()?),
+            false => None,
+        };
         self.expect(b')')?;
-        Ok(var)
+        Ok((var, direction))
     }
 
     /// TANGENT in ADR, or COTANGENT in ADF.

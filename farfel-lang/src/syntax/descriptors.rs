@@ -60,6 +60,8 @@ fn of_constant(value: &str) -> Option<Fault> {
 /// constants as marks. A constant that does not end takes all that is left.
 fn letters(value: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
+    // Counts are of bytes.
+    let value = crate::encoding::by_bytes(value);
     let mut rest = value.chars();
     while let Some(c) = rest.next() {
         match c {

@@ -4,6 +4,7 @@ use super::form::{BAD, CHAR, HOLLERITH, Statement};
 use super::trace::Piece;
 use super::unit::{Frame, Purpose};
 use crate::diagnostic::{Diagnostic, rules};
+use crate::encoding::legible;
 use crate::ir::{Label, SymId};
 use crate::source::Span;
 
@@ -274,7 +275,7 @@ impl<'a> Line<'a> {
             match c {
                 b'(' => depth += 1,
                 b')' => {
-                    depth -= 1;
+                    depth = depth.checked_sub(1)?;
                     if depth == 0 {
                         return Some(i);
                     }
@@ -326,7 +327,7 @@ impl<'a> Line<'a> {
                     self.here(),
                     format!(
                         "`{}` has no meaning here",
-                        self.st.string_value(self.pos).escape_debug()
+                        legible(self.st.string_value(self.pos)).escape_debug()
                     ),
                 )
                 .label(format!("expected {wanted}")),

@@ -331,7 +331,7 @@ impl Line<'_> {
                 }
                 HOLLERITH => {
                     let value = self.st.string_value(at);
-                    text.push_str(&format!("{}H{value}", value.len()));
+                    text.push_str(&format!("{}H{value}", crate::encoding::len(value)));
                 }
                 c => text.push(c as char),
             }

@@ -12,10 +12,7 @@ use farfel_lang::{Diagnostic, Sources};
 
 /// Bytes as text, as `farfel build` has it.
 pub fn text(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().copied().map(char::from).collect(),
-    }
+    farfel_lang::encoding::decode(bytes.to_vec())
 }
 
 /// The form reader ends.

@@ -216,6 +216,7 @@ fn request(program: &Program, script: &Script) -> Result<Request, String> {
             .collect(),
         paired: paired.into_iter().collect(),
         vector: !script.scalar,
+        directions: farfel_lang::ir::Directions::default(),
         span: Span::NONE,
     })
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
+use farfel_lang::encoding::encode;
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::syntax::Form;
 
@@ -142,6 +143,11 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 impl Sources {
+    /// Where its files are; the first is that of the main program.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(File::path).collect()
+    }
+
     /// How many files it has.
     pub fn count(&self) -> usize {
         self.files.len()
@@ -217,7 +223,7 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
     });
     // Several tests may compile the same file: each writes it whole.
     let unfinished = stem.with_extension(format!("{:?}", std::thread::current().id()));
-    fs::write(&source, text).map_err(|e| e.to_string())?;
+    fs::write(&source, encode(&text)).map_err(|e| e.to_string())?;
     let mut gfortran = Command::new("gfortran");
     gfortran
         .args(["-std=legacy", "-w", "-O0", "-c", "-I"])

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
+use farfel_lang::encoding::{decode, encode};
 use farfel_lang::syntax::Form;
 
 use super::assembler::comparable;
@@ -52,7 +53,7 @@ fn gfortran(text: &Text, more: &[&str]) -> Result<std::process::Output, String> 
         .spawn()
         .map_err(|e| format!("gfortran: {e}"))?;
     let mut input = child.stdin.take().ok_or("gfortran has no standard input")?;
-    let bytes = text.text.as_bytes().to_vec();
+    let bytes = encode(text.text).into_owned();
     // It may write before it has read everything.
     let writer = std::thread::spawn(move || {
         // It need not read to the end.
@@ -106,7 +107,7 @@ pub fn assembler(text: &Text) -> Result<String, String> {
 pub fn preprocessed(text: &Text) -> Result<String, String> {
     let output = gfortran(text, &["-E", "-P", "-cpp"])?;
     match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        true => Ok(decode(output.stdout)),
         false => Err(first_messages(&String::from_utf8_lossy(&output.stderr))),
     }
 }

@@ -60,15 +60,9 @@ impl File {
     }
 }
 
-/// Text that is not UTF-8 is Latin-1, as `farfel build` has it.
+/// A file's bytes as text, as `farfel build` has it.
 pub fn decoded(bytes: Vec<u8>) -> Arc<str> {
-    match String::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(e) => {
-            let text: String = e.into_bytes().into_iter().map(char::from).collect();
-            text.into()
-        }
-    }
+    farfel_lang::encoding::decode(bytes).into()
 }
 
 /// The Fortran files whose names begin with `start`, sorted.

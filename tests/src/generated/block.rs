@@ -30,10 +30,24 @@ impl World<'_> {
             && scalar(&dependent)
             && self.random.once_in(2);
         let mut out = Vec::new();
+        // A constant, since derivatives may go through COMMON.
+        let directions = self.random.once_in(4).then(|| self.random.below(2) + 2);
         if reverse {
             out.push(line(&format!("ADR({})", dependent.name)));
         } else {
-            out.push(self.opening(u, &independent, &numbers));
+            let opening = self.opening(u, &independent, &numbers);
+            out.push(match directions {
+                None => line(&format!("ADF({})", opening.join(", "))),
+                Some(n) => {
+                    let long = opening.into_iter().map(|i| match i.contains("TANGENT") {
+                        true => i,
+                        false => format!("TANGENT({i}) = 1"),
+                    });
+                    let long: Vec<String> = long.collect();
+                    let text = self.in_directions(&long.join(", "), n);
+                    line(&format!("ADF(DIRECTIONS = {n}, {text})"))
+                }
+            });
         }
         let count = self.random.below(3);
         out.extend(self.statements(u, depth, count));
@@ -55,6 +69,10 @@ impl World<'_> {
             return vec![Item::Group(out), line(&format!("{to} = 0.7D0*ATAN({to})"))];
         }
         let (end, after) = self.closing(u, &dependent, &independent, &dest, &targets);
+        let end = match directions {
+            None => end,
+            Some(n) => self.in_directions(&end, n),
+        };
         out.push(line(&end));
         let mut out = vec![Item::Group(out)];
         out.extend(after);
@@ -62,7 +80,7 @@ impl World<'_> {
     }
 
     /// The tangents of some variables, the independent one among them.
-    fn opening(&mut self, u: &mut Unit, v: &Var, numbers: &[Var]) -> Item {
+    fn opening(&mut self, u: &mut Unit, v: &Var, numbers: &[Var]) -> Vec<String> {
         let mut items = vec![self.tangent(u, v)];
         if self.random.once_in(3) {
             let other = self.random.pick(numbers).clone();
@@ -71,7 +89,27 @@ impl World<'_> {
                 items.push(self.tangent(u, &other));
             }
         }
-        line(&format!("ADF({})", items.join(", ")))
+        items
+    }
+
+    /// A list with a direction in each TANGENT.
+    fn in_directions(&mut self, list: &str, count: usize) -> String {
+        let word = "TANGENT(";
+        let mut out = String::new();
+        let mut rest = list;
+        while let Some(at) = rest.find(word) {
+            let (before, after) = rest.split_at(at + word.len());
+            let mut depth = 1;
+            let end = after.bytes().position(|b| {
+                depth += i32::from(b == b'(') - i32::from(b == b')');
+                depth == 0
+            });
+            let (variable, behind) = after.split_at(end.unwrap_or(after.len()));
+            let direction = self.random.below(count) + 1;
+            out.push_str(&format!("{before}{variable}, {direction}"));
+            rest = behind;
+        }
+        out + rest
     }
 
     fn tangent(&mut self, u: &mut Unit, v: &Var) -> String {

@@ -3,6 +3,8 @@
 //! A block is executed once, by one [`Invocation`] of its own. After it, every variable has
 //! its value, without the slopes of the invocation.
 //!
+//! A block with several directions is executed once, too: it has an invocation for each.
+//!
 //! What a block differentiates by is a variable by its name. Where a dummy argument is another
 //! name of a variable that a nested procedure sees, too, only one of them is meant: in
 //! `D = SLOPE(F, X)` an F that reads X reads the value where its derivative is taken, a
@@ -15,14 +17,20 @@ use super::storage::{Area, Place, size};
 use super::value::Value;
 use super::{Flow, Halt, Machine, Run};
 use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId, Type};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+
+/// Numbers grow with the second power of these, at least.
+const MOST_DIRECTIONS: i64 = 12;
 
 impl<'p> Machine<'p> {
     /// Executes a block.
     pub fn ad_block(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<Flow> {
-        self.tags.set(self.tags.get() + 1);
-        let invocation = Invocation::begin(self.tags.get());
+        let mut invocations = Vec::new();
+        for _ in 0..self.directions(f, b)? {
+            self.tags.set(self.tags.get() + 1);
+            invocations.push(Invocation::begin(self.tags.get()));
+        }
         let named = match b.mode {
             AdMode::Forward => &b.opening,
             AdMode::Reverse => &b.closing,
@@ -37,11 +45,36 @@ impl<'p> Machine<'p> {
         for s in names {
             own.extend(self.isolate(f, s)?);
         }
-        match b.mode {
-            AdMode::Forward => self.forward(f, b, &invocation, own),
-            AdMode::Reverse => self.reverse(f, b, &invocation, own),
+        match (b.mode, &invocations[..]) {
+            (AdMode::Forward, all) => self.forward(f, b, all, own),
+            (AdMode::Reverse, [invocation]) => self.reverse(f, b, invocation, own),
+            _ => Err(Halt::not_interpreted("several cotangents")),
         }?;
         Ok(Flow::Next)
+    }
+
+    /// How many directions a block has.
+    fn directions(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<i64> {
+        let Some(several) = &b.several else {
+            return Ok(1);
+        };
+        if several.pattern {
+            return Err(Halt::not_interpreted("PATTERN"));
+        }
+        match self.eval(f, &several.count, None)?.as_integer()? {
+            n if n > MOST_DIRECTIONS => Err(Halt::not_interpreted("so many directions")),
+            n => Ok(n),
+        }
+    }
+
+    /// In which direction an assignment of an opening or closing is.
+    fn direction(&self, f: &Rc<Frame<'p>>, a: &'p AdAssign, count: usize) -> Run<usize> {
+        let Some(direction) = &a.direction else {
+            return Ok(0);
+        };
+        let k = self.eval(f, direction, None)?.as_integer()?;
+        let index = usize::try_from(k - 1).ok().filter(|k| *k < count);
+        index.ok_or_else(|| Halt::invalid("a direction that there is not"))
     }
 
     /// Makes a name one of a variable of its own.
@@ -94,23 +127,33 @@ impl<'p> Machine<'p> {
         &self,
         f: &Rc<Frame<'p>>,
         b: &'p AdBlock,
-        own: &Rc<Invocation>,
+        all: &[Rc<Invocation>],
         isolated: Vec<Isolated<'p>>,
     ) -> Run<()> {
         // All tangents are known before one variable has its.
         let mut given = Vec::new();
         self.items(f, &b.opening, &mut |a| {
-            given.extend(self.opening(f, a)?);
+            let along = self.direction(f, a, all.len())?;
+            given.extend(self.opening(f, a)?.into_iter().map(|(p, v)| (p, along, v)));
             Ok(())
         })?;
-        let mut values: HashMap<_, Value> = HashMap::new();
-        for (place, tangent) in given.into_iter().filter(|(p, _)| p.is_set()) {
-            let plain = values.entry(place.key()).or_insert(place.read()?).clone();
-            place.write(pairwise(plain, tangent, &|x, t| own.with_tangent(x, t)))?;
+        let mut tangents: HashMap<_, (Place, BTreeMap<usize, Value>)> = HashMap::new();
+        for (place, along, tangent) in given.into_iter().filter(|(p, ..)| p.is_set()) {
+            let of_place = tangents.entry(place.key());
+            let (_, of_place) = of_place.or_insert_with(|| (place, BTreeMap::new()));
+            of_place.insert(along, tangent);
+        }
+        for (place, tangents) in tangents.into_values() {
+            let mut value = place.read()?;
+            for (along, tangent) in tangents {
+                value = pairwise(value, tangent, &|x, t| all[along].with_tangent(x, t));
+            }
+            place.write(value)?;
         }
         self.through(f, b)?;
         let mut tangents: Vec<Vec<Value>> = Vec::new();
         self.items(f, &b.closing, &mut |a| {
+            let own = &all[self.direction(f, a, all.len())?];
             let tangent = |from: &Place| match from.is_set() {
                 true => Ok(from.read()?.map(&|x| own.tangent(x))),
                 false => Ok(Value::integer(0)),
@@ -119,7 +162,7 @@ impl<'p> Machine<'p> {
             tangents.push(from.iter().map(tangent).collect::<Run<_>>()?);
             Ok(())
         })?;
-        own.end();
+        all.iter().for_each(|i| i.end());
         isolated.into_iter().try_for_each(Isolated::release)?;
         self.close(f, b, tangents)
     }

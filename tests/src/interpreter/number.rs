@@ -69,6 +69,8 @@ impl Invocation {
                 Slope::Tangent(t) => t.clone(),
                 Slope::OnTape(_) => Number::ZERO,
             },
+            // By another direction of the same block.
+            Number::Lifted(l) if l.of.tag > self.tag => self.tangent(&l.value),
             _ => Number::ZERO,
         }
     }

@@ -13,17 +13,18 @@ use std::collections::BTreeMap;
 impl Stager<'_> {
     /// `TANGENT(v) = value` for a variable, element or whole array.
     pub(super) fn open(&mut self, a: &AdAssign, tangent: SymId, span: Span) -> Vec<Stmt> {
+        let direction = a.direction.as_ref();
         let value = match &a.other.kind {
             ExprKind::Int(1) if a.short => one(self.unit.symbols[tangent].ty, span),
             _ => a.other.clone(),
         };
         match &a.var.kind {
             ExprKind::Var(v) if self.unit.symbols[*v].is_array() => {
-                self.set_all(tangent, *v, &value, span)
+                let along = direction.map(|k| (tangent, k));
+                self.set_all(tangent, *v, &value, along, span)
             }
-            ExprKind::Var(_) => vec![Stmt::assign(Expr::var(tangent, span), value, span)],
-            ExprKind::Element(_, subscripts) => {
-                let target = Expr::new(ExprKind::Element(tangent, subscripts.clone()), span);
+            ExprKind::Var(_) | ExprKind::Element(..) => {
+                let target = of_variable(&a.var, tangent, direction, span);
                 vec![Stmt::assign(target, value, span)]
             }
             _ => Vec::new(),
@@ -61,42 +62,50 @@ impl Stager<'_> {
                 if opening {
                     return self.open(a, t, span);
                 }
-                let mut value = a.var.clone();
-                if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut value.kind {
-                    *s = t;
-                }
+                let direction = a.direction.as_ref();
                 match (&a.other.kind, &a.var.kind) {
                     (ExprKind::Var(dest), ExprKind::Var(v)) if self.unit.symbols[*v].is_array() => {
-                        self.set_all(*dest, *v, &value, span)
+                        let value = Expr::var(t, a.var.span);
+                        let along = direction.map(|k| (t, k));
+                        self.set_all(*dest, *v, &value, along, span)
                     }
-                    _ => vec![Stmt::assign(a.other.clone(), value, span)],
+                    _ => {
+                        let value = of_variable(&a.var, t, direction, a.var.span);
+                        vec![Stmt::assign(a.other.clone(), value, span)]
+                    }
                 }
             }
         }
     }
 
     /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in
-    /// `value` are taken element by element.
+    /// `value` are taken element by element. `along`: a variable that has one more dimension,
+    /// the first, and the subscript for it.
     pub(super) fn set_all(
         &mut self,
         target: SymId,
         shape: SymId,
         value: &Expr,
+        along: Option<(SymId, &Expr)>,
         span: Span,
     ) -> Vec<Stmt> {
         let dims = self.dims(shape);
         if dims.is_empty() {
             return vec![Stmt::assign(Expr::var(target, span), value.clone(), span)];
         }
+        let (first, mut out) = self.first_subscript(along, span);
         let mut bounds = BTreeMap::from([(target, self.dims(target))]);
         let mut operands = Vec::new();
         each_operand(&self.unit.symbols, &mut value.clone(), &mut |e| {
             operands.extend(e.base());
         });
         for s in operands {
-            if self.unit.symbols[s].dims.len() == dims.len() {
+            if self.unit.symbols[s].dims.len() == dims.len() || along.is_some_and(|a| a.0 == s) {
                 bounds.insert(s, self.dims(s));
             }
+        }
+        if let Some(wide) = along.and_then(|(s, _)| bounds.get_mut(&s)) {
+            wide.drain(..1);
         }
         let indices: Vec<SymId> = (1..=dims.len()).map(|k| self.index(k)).collect();
         let subscripts: Vec<Expr> = indices.iter().map(|i| Expr::var(*i, span)).collect();
@@ -106,7 +115,9 @@ impl Stager<'_> {
             let shifted = both.map(|(i, (ours, theirs))| {
                 shift(i, ours.lower.as_ref(), theirs.lower.as_ref(), span)
             });
-            Some(ExprKind::Element(s, shifted.collect()))
+            let own = first.iter().filter(|_| along.is_some_and(|a| a.0 == s));
+            let all = own.cloned().chain(shifted).collect();
+            Some(ExprKind::Element(s, all))
         };
         let mut value = value.clone();
         let whole = value.clone();
@@ -119,10 +130,20 @@ impl Stager<'_> {
         });
         let Some(element) = element(target).filter(|_| rank(self.unit, &value) == 0) else {
             // Sections, constructors and the like have no element to name.
-            return vec![Stmt::assign(Expr::var(target, span), whole, span)];
+            let all = |s: SymId| match (&first, along) {
+                (Some(k), Some((wide, _))) if wide == s => {
+                    let all = dims.iter().map(|_| ExprKind::Range(None, None, None));
+                    let all = all.map(|r| Expr::new(r, span));
+                    let subscripts = std::iter::once(k.clone()).chain(all).collect();
+                    Expr::new(ExprKind::Element(s, subscripts), span)
+                }
+                _ => Expr::var(s, span),
+            };
+            out.push(Stmt::assign(all(target), whole, span));
+            return out;
         };
         let target = Expr::new(element, span);
-        let mut out = self.calls_once(&mut value, span);
+        out.extend(self.calls_once(&mut value, span));
         let body = vec![Stmt::assign(target, value, span)];
         out.extend(elements::over(&dims, &indices, body, span));
         out
@@ -131,7 +152,36 @@ impl Stager<'_> {
     /// Sets all of a tangent to zero, which belongs to the variable `of`.
     pub(super) fn set_zero(&mut self, tangent: SymId, of: SymId, span: Span) -> Vec<Stmt> {
         let zero = zero(self.unit.symbols[tangent].ty, span);
-        self.set_all(tangent, of, &zero, span)
+        let (tangent_dims, dims) = (
+            &self.unit.symbols[tangent].dims,
+            &self.unit.symbols[of].dims,
+        );
+        let shape = match tangent_dims.len() > dims.len() {
+            true => tangent,
+            false => of,
+        };
+        self.set_all(tangent, shape, &zero, None, span)
+    }
+
+    /// The direction as a subscript: computed once if it is more than that.
+    fn first_subscript(
+        &mut self,
+        along: Option<(SymId, &Expr)>,
+        span: Span,
+    ) -> (Option<Expr>, Vec<Stmt>) {
+        let Some((_, direction)) = along else {
+            return (None, Vec::new());
+        };
+        if let ExprKind::Var(_) | ExprKind::Int(_) = direction.kind {
+            return (Some(direction.clone()), Vec::new());
+        }
+        let name = self.unit.symbols.unused("K_G", &|n| self.taken.contains(n));
+        let variable = Symbol::variable(name, Type::INTEGER, span);
+        let once = self.unit.symbols.add(variable);
+        self.unit.declare(once);
+        let once = Expr::var(once, span);
+        let set = Stmt::assign(once.clone(), direction.clone(), span);
+        (Some(once), vec![set])
     }
 
     /// Takes the calls of the program's functions out of a value that is set element by
@@ -160,6 +210,20 @@ impl Stager<'_> {
 
     fn index(&mut self, k: usize) -> SymId {
         elements::index(self.unit, k, &|n| self.taken.contains(n))
+    }
+}
+
+/// `var` with the tangent in the place of the variable, and the direction as its first
+/// subscript.
+fn of_variable(var: &Expr, tangent: SymId, direction: Option<&Expr>, span: Span) -> Expr {
+    let subscripts = match &var.kind {
+        ExprKind::Element(_, subscripts) => subscripts.as_slice(),
+        _ => &[],
+    };
+    let all: Vec<Expr> = direction.into_iter().chain(subscripts).cloned().collect();
+    match all.is_empty() {
+        true => Expr::var(tangent, span),
+        false => Expr::new(ExprKind::Element(tangent, all), span),
     }
 }
 

@@ -41,7 +41,7 @@ impl Stager<'_> {
         let mut out = Vec::new();
         // Elements that the opening does not name have tangent zero, too.
         for p in call.given.iter().filter(|p| tangents.contains_key(p)) {
-            let whole = |i: &AdItem| matches!(i, AdItem::Assign(a) if a.var.kind == ExprKind::Var(symbols[*p]));
+            let whole = |i: &AdItem| matches!(i, AdItem::Assign(a) if a.direction.is_none() && a.var.kind == ExprKind::Var(symbols[*p]));
             if !block.opening.iter().any(whole) {
                 out.extend(self.set_zero(tangents[p], symbols[*p], span));
             }

@@ -27,10 +27,11 @@ use super::state::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Expr, ExprKind, Name, Place, Program,
+    AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Dim, Directions, Expr, ExprKind, Name, Place, Program,
     Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
 };
 use crate::source::Span;
+use crate::storage::constant::integer;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Replaces the blocks. Returns what is requested, in the order of the text. Adds the
@@ -186,6 +187,11 @@ impl<'a> Stager<'a> {
             AdMode::Forward => (given.clone(), taken),
             AdMode::Reverse => (taken, given.clone()),
         };
+        let several = block.several.as_ref();
+        let directions = Directions {
+            count: several.and_then(|s| integer(self.unit, &s.count)),
+            pattern: several.is_some_and(|s| s.pattern),
+        };
         let request = Request {
             id: made_from.number,
             mode: block.mode,
@@ -195,7 +201,8 @@ impl<'a> Stager<'a> {
             independents,
             dependents,
             paired,
-            vector: false,
+            vector: several.is_some(),
+            directions,
             span,
         };
         let call = HeadCall {
@@ -232,6 +239,7 @@ impl<'a> Stager<'a> {
                 args.push(Expr::var(*t, span));
             }
         }
+        args.extend(call.block.several.iter().map(|s| s.count.clone()));
         let called = self.unit.symbols.add(Symbol {
             class: Class::Subroutine,
             place: Place::Global,
@@ -266,6 +274,9 @@ impl<'a> Stager<'a> {
     fn direct_destinations(&self, call: &HeadCall) -> BTreeMap<usize, SymId> {
         let HeadCall { block, symbols, .. } = call;
         let mut found: BTreeMap<usize, SymId> = BTreeMap::new();
+        if block.several.is_some() {
+            return found;
+        }
         let mut taken: Vec<SymId> = Vec::new();
         // All that is named besides the destinations themselves.
         let mut named: HashSet<SymId> = HashSet::new();
@@ -346,12 +357,28 @@ impl<'a> Stager<'a> {
             );
         }
         let wanted = format!("{}{}", s.name, call.request.suffix);
-        self.local(of, &wanted, call.request.span)
+        let mut like = self.unit.symbols[of].clone();
+        if let Some(several) = &call.block.several {
+            let directions = Dim {
+                lower: None,
+                upper: Some(several.count.clone()),
+            };
+            like.dims.insert(0, directions);
+            if several.pattern {
+                like.ty = Some(Type::Logical(1));
+                like.length = None;
+            }
+        }
+        self.local_like(like, &wanted, call.request.span)
     }
 
     /// A new local variable like `of`.
     fn local(&mut self, of: SymId, wanted: &str, span: Span) -> SymId {
-        let s = self.unit.symbols[of].clone();
+        let like = self.unit.symbols[of].clone();
+        self.local_like(like, wanted, span)
+    }
+
+    fn local_like(&mut self, like: Symbol, wanted: &str, span: Span) -> SymId {
         let name = self
             .unit
             .symbols
@@ -365,7 +392,7 @@ impl<'a> Stager<'a> {
             attributes: Attributes::default(),
             typed: false,
             span,
-            ..s
+            ..like
         });
         self.unit.declare(id);
         id
@@ -394,6 +421,9 @@ fn loop_bounds<'e>(item: &'e AdItem, f: &mut dyn FnMut(&'e Expr)) {
 }
 
 fn zero(ty: Option<Type>, span: Span) -> Expr {
+    if let Some(Type::Logical(_)) = ty {
+        return Expr::new(ExprKind::Logical(false), span);
+    }
     constant("0.0", ty, span)
 }
 

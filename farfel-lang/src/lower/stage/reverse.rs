@@ -188,7 +188,7 @@ impl Stager<'_> {
 
     /// `to = from`, for arrays of the same bounds element by element.
     fn assign(&mut self, to: SymId, from: SymId, span: Span) -> Vec<Stmt> {
-        self.set_all(to, from, &Expr::var(from, span), span)
+        self.set_all(to, from, &Expr::var(from, span), None, span)
     }
 
     /// The variables of a COMMON block that change. If this unit does not declare the block

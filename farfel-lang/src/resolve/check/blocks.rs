@@ -3,8 +3,8 @@
 use super::{Checker, jumps};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Place, Stmt,
-    StmtKind, SymId, Type, Unit, walk_block,
+    AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Place,
+    Several, Stmt, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
 use crate::storage::UnitStorage;
@@ -12,13 +12,14 @@ use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
 /// What is known of one opening or closing.
-struct List<'a> {
-    unit: &'a Unit,
+pub(super) struct List<'a> {
+    pub unit: &'a Unit,
     /// TANGENT or COTANGENT.
-    word: &'static str,
+    pub word: &'static str,
     opening: bool,
+    pub several: Option<&'a Several>,
     /// What is in doubt has a fault already, or names something that has.
-    doubt: &'a dyn Fn(&Expr) -> bool,
+    pub doubt: &'a dyn Fn(&Expr) -> bool,
 }
 
 impl<'p> Checker<'_, 'p> {
@@ -34,11 +35,15 @@ impl<'p> Checker<'_, 'p> {
             AdMode::Forward => ("TANGENT", &block.opening, &block.closing),
             AdMode::Reverse => ("COTANGENT", &block.closing, &block.opening),
         };
+        if let Some(several) = &block.several {
+            self.several(unit, block.mode, several, doubt);
+        }
         for (items, opening) in [(&block.opening, true), (&block.closing, false)] {
             let list = List {
                 unit,
                 word,
                 opening,
+                several: block.several.as_ref(),
                 doubt,
             };
             for item in items {
@@ -60,6 +65,7 @@ impl<'p> Checker<'_, 'p> {
     fn item(&mut self, list: &List, item: &AdItem, around: &mut Vec<SymId>) {
         let d = match item {
             AdItem::Assign(a) => {
+                self.direction(list, a);
                 if !(list.doubt)(&a.var) && !(list.doubt)(&a.other) {
                     self.assignment(list, a);
                 }
@@ -185,7 +191,20 @@ impl<'p> Checker<'_, 'p> {
             true => format!("the {derivative} of {}", symbol.name),
             false => format!("the destination of a {derivative}"),
         };
-        if let Some(t) = type_of(unit, &a.other).filter(|t| !t.is_numeric()) {
+        let found = type_of(unit, &a.other);
+        if list.several.is_some_and(|s| s.pattern) {
+            if let Some(t) = found.filter(|t| !a.short && !matches!(t, Type::Logical(_))) {
+                let what = if opening { "value" } else { "destination" };
+                self.error(
+                    Diagnostic::error(
+                        &rules::TYPE_MISMATCH,
+                        a.other.span,
+                        format!("the {what} must be LOGICAL, but this is {t}"),
+                    )
+                    .help("with PATTERN, TANGENT is .TRUE. where a tangent can be other than zero"),
+                );
+            }
+        } else if let Some(t) = found.filter(|t| !t.is_numeric()) {
             self.error(
                 Diagnostic::error(
                     &rules::TYPE_MISMATCH,
@@ -232,8 +251,13 @@ impl<'p> Checker<'_, 'p> {
                 continue;
             };
             let target = assigned(later);
+            let direction = |a: &AdAssign| a.direction.as_ref().filter(|_| list.opening).map(plain);
+            let along = direction(later);
             let covered = |a: &AdAssign| {
                 let earlier = assigned(a);
+                if direction(a) != along || along.as_ref().is_some_and(has_calls) {
+                    return false;
+                }
                 match target.kind {
                     ExprKind::Var(v) => earlier.base() == Some(v),
                     _ => earlier == target && !has_calls(&target),

@@ -3,6 +3,7 @@
 use super::statement::{BAD, CHAR, GAP, HOLLERITH, Statement, Text};
 use super::{Mode, Reader, Stop};
 use crate::diagnostic::{Diagnostic, rules};
+use crate::encoding::begins_raw;
 use crate::source::Span;
 use crate::syntax::Form;
 use std::sync::Arc;
@@ -83,6 +84,8 @@ impl Reader {
         // Compilers, and so the printer, count the bytes of UTF-8: a constant that goes on
         // in the next line may have filled its line either way.
         let mut tails = 0;
+        // How many bytes are to come of a character that is one byte in the file.
+        let mut raw = 0_u8;
         let stop = loop {
             let Some(&c) = bytes.get(at) else {
                 break Stop::Line(column);
@@ -92,6 +95,10 @@ impl Reader {
                 self.pos = self.next_line(at);
                 return Stop::Line(column);
             }
+            if c == 0xef && begins_raw(bytes, at) {
+                raw = 3;
+            }
+            let counts = !matches!(raw, 1 | 2);
             match self.mode {
                 Mode::Code => match CLASS[usize::from(c)] {
                     class::BLANK => self.gap = true,
@@ -142,6 +149,7 @@ impl Reader {
                         None => self.push(st, b'H', at),
                     },
                     class::TAIL => {
+                        raw = raw.saturating_sub(1);
                         at += 1;
                         continue;
                     }
@@ -189,7 +197,7 @@ impl Reader {
                     self.carriage_return(st, c, at);
                     self.value.push(c);
                     // Compilers count bytes. No character is taken apart all the same.
-                    let left = left.saturating_sub(1);
+                    let left = left.saturating_sub(usize::from(counts));
                     let whole = !bytes.get(at + 1).is_some_and(|b| (0x80..0xc0).contains(b));
                     if whole && left == 0 {
                         self.finish_string(st, HOLLERITH, start, at + 1);
@@ -199,9 +207,10 @@ impl Reader {
                 }
             }
             match (0x80..0xc0).contains(&c) {
-                true => tails += 1,
+                true => tails += usize::from(counts),
                 false => column += 1,
             }
+            raw = raw.saturating_sub(1);
             at += 1;
         };
         self.pos = (at + 1).min(bytes.len().max(at));

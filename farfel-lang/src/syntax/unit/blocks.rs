@@ -74,8 +74,13 @@ impl Parser<'_> {
             }
             Kind::Ad(mode) => {
                 let read = self.line(st, free, pos).ad_opening(mode);
-                let opening = self.check(read).unwrap_or_default();
-                self.open(st, OpenKind::Ad { mode, opening });
+                let (several, opening) = self.check(read).unwrap_or_default();
+                let block = OpenKind::Ad {
+                    mode,
+                    several,
+                    opening,
+                };
+                self.open(st, block);
             }
             Kind::ElseIf | Kind::Else | Kind::ElseWhere => {
                 let mut line = self.line(st, free, pos);

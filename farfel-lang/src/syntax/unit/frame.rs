@@ -3,7 +3,7 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdBlock, AdItem, AdMode, Block, Case, Do, DoControl, DoEnd, Expr, IfBlock, Label, Mark, Name,
-    Select, Spec, SpecKind, Stmt, StmtKind, Unit, UnitKind, Where,
+    Select, Several, Spec, SpecKind, Stmt, StmtKind, Unit, UnitKind, Where,
 };
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -73,6 +73,7 @@ pub(super) enum OpenKind {
     },
     Ad {
         mode: AdMode,
+        several: Option<Several>,
         opening: Vec<AdItem>,
     },
 }
@@ -291,8 +292,13 @@ impl Frame {
                 },
                 end_span,
             })),
-            OpenKind::Ad { mode, opening } => StmtKind::Ad(Box::new(AdBlock {
+            OpenKind::Ad {
                 mode,
+                several,
+                opening,
+            } => StmtKind::Ad(Box::new(AdBlock {
+                mode,
+                several,
                 opening,
                 body,
                 closing,

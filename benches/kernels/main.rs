@@ -1,0 +1,302 @@
+//! What derivatives cost: 19 kernels of the reference BLAS, their tangents and adjoints.
+//!
+//! `cargo bench -p farfel-benches --bench kernels`; `README.md` says what is measured. The
+//! sources are those of LAPACK, which `cargo run -p farfel-tests --bin corpora` gets; without
+//! them there is nothing to measure, and it says so. Environment variables: `FARFEL_BENCH_TURNS`,
+//! how often each program runs (3); `FARFEL_BENCH_ONLY`, a part of the kernels' names;
+//! `FARFEL_BENCH_KEEP`, a folder to leave the programs in.
+//!
+//! Ends with 1 when a derivative is wrong, or when the geometric means exceed their limits.
+//! Without `--bench`, as under `cargo test --benches`, it checks the derivatives of a few.
+
+// The table is what this program is for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod driver;
+mod table;
+
+use driver::{head, program, wrapper};
+use farfel_ad::{AdTool as _, Builtin};
+use farfel_benches::{exit_code, run};
+use farfel_build::{Config, toolchain};
+use farfel_lang::ir::{AdMode, Class, Program, Request, Unit};
+use farfel_lang::source::Span;
+use farfel_lang::syntax::{NoIncludes, parse};
+use farfel_lang::{Diagnostic, Sources, diagnostic::any_errors, print, resolve::resolve};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use table::{Arg, KERNELS, Kernel};
+
+/// Flags, and how many times as long as the kernels tangents and adjoints may take, in the
+/// geometric mean.
+const FLAGS: [(&[&str], [f64; 2]); 2] = [
+    (&["-O2"], [1.7, 2.5]),
+    (&["-O3", "-march=native"], [1.9, 3.5]),
+];
+
+/// How far results may be off, relative to the largest: primal results beside tangents,
+/// tangents against central differences, adjoints by the dot product.
+const TOLERANCES: [f64; 3] = [1e-12, 1e-6, 1e-12];
+
+/// What the kernels call besides.
+const BESIDES: [&str; 2] = ["lsame", "xerbla"];
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let bench = std::env::args().any(|a| a == "--bench");
+    if !folder().is_dir() {
+        println!("The corpora are not there; `cargo run -p farfel-tests --bin corpora` gets them");
+        return ExitCode::SUCCESS;
+    }
+    exit_code(if bench { measure() } else { check() })
+}
+
+/// Where the reference BLAS is.
+fn folder() -> PathBuf {
+    let corpora = match std::env::var_os("FARFEL_CORPORA") {
+        Some(folder) if !folder.is_empty() => folder.into(),
+        _ => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/corpora"),
+    };
+    corpora.join("lapack/BLAS/SRC")
+}
+
+/// Times everything and prints the table. Returns what is not as it should be.
+fn measure() -> Result<Vec<String>, Failure> {
+    let turns: usize = match std::env::var("FARFEL_BENCH_TURNS") {
+        Ok(text) => text.parse()?,
+        Err(_) => 3,
+    };
+    let only = std::env::var("FARFEL_BENCH_ONLY").unwrap_or_default();
+    let dir = tempfile::tempdir()?;
+    let dir = match std::env::var_os("FARFEL_BENCH_KEEP") {
+        Some(kept) => PathBuf::from(kept),
+        None => dir.path().to_owned(),
+    };
+    let mut faults = Vec::new();
+    println!(
+        "Times for one call of the kernel in ns, best of {turns} turns; its derivatives in multiples of it\n"
+    );
+    print!("{:9}", "");
+    for (flags, _) in FLAGS {
+        print!("{:^32}", flags.join(" "));
+    }
+    print!("\n{:9}", "");
+    for _ in FLAGS {
+        print!("{:>12}{:>10}{:>10}", "kernel", "tangent", "adjoint");
+    }
+    println!();
+    let mut ratios = vec![[Vec::new(), Vec::new()]; FLAGS.len()];
+    for kernel in KERNELS.iter().filter(|k| k.name.contains(&only)) {
+        print!("{:9}", kernel.name);
+        let made = derivatives(kernel)?;
+        faults.extend(made.fault.iter().map(|f| format!("{}: {f}", kernel.name)));
+        for ((flags, _), ratios) in FLAGS.iter().zip(&mut ratios) {
+            let file = build(kernel, &made, flags, kernel.level.rounds(), &dir)?;
+            let mut best = [f64::INFINITY; 3];
+            for _ in 0..turns.max(1) {
+                let result = run(&file, "")?.result;
+                faults.extend(wrong(kernel, flags, &result));
+                for (b, r) in best.iter_mut().zip(result) {
+                    *b = b.min(r);
+                }
+            }
+            let found = [best[1] / best[0], best[2] / best[0]];
+            print!("{:>12.0}{:>10.2}", best[0], found[0]);
+            ratios[0].push(found[0]);
+            if made.adjoint.is_some() {
+                print!("{:>10.2}", found[1]);
+                ratios[1].push(found[1]);
+            } else {
+                print!("{:>10}", "-");
+            }
+        }
+        println!();
+    }
+    print!("{:9}", "mean");
+    for ((flags, limits), ratios) in FLAGS.iter().zip(&ratios) {
+        print!("{:>12}", "");
+        for (i, ratios) in ratios.iter().enumerate() {
+            let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
+            print!("{mean:>10.2}");
+            if mean > limits[i] {
+                faults.push(format!(
+                    "{}: {} take {mean:.2} times as long as the kernels, more than {}",
+                    flags.join(" "),
+                    ["tangents", "adjoints"][i],
+                    limits[i]
+                ));
+            }
+        }
+    }
+    print!("\n{:9}", "limit");
+    for (_, limits) in FLAGS {
+        print!("{:>12}{:>10.2}{:>10.2}", "", limits[0], limits[1]);
+    }
+    println!();
+    faults.dedup();
+    Ok(faults)
+}
+
+/// Checks the derivatives of one kernel of each level.
+fn check() -> Result<Vec<String>, Failure> {
+    let dir = tempfile::tempdir()?;
+    let mut faults = Vec::new();
+    for name in ["daxpy", "dtrmv", "dtrsm"] {
+        let kernel = KERNELS.iter().find(|k| k.name == name).ok_or(name)?;
+        let made = derivatives(kernel)?;
+        faults.extend(made.fault.iter().map(|f| format!("{}: {f}", kernel.name)));
+        let file = build(kernel, &made, FLAGS[1].0, 1, dir.path())?;
+        faults.extend(wrong(kernel, FLAGS[1].0, &run(&file, "")?.result));
+    }
+    Ok(faults)
+}
+
+/// The errors that are too large.
+fn wrong(kernel: &Kernel, flags: &[&str], result: &[f64]) -> Vec<String> {
+    let names = ["primal results", "tangents", "adjoints"];
+    let errors = result.iter().skip(3).zip(TOLERANCES).zip(names);
+    errors
+        .filter(|((e, tolerance), _)| e.is_nan() || **e > *tolerance)
+        .map(|((e, _), name)| {
+            let flags = flags.join(" ");
+            format!("{}, {flags}: the {name} are off by {e:e}", kernel.name)
+        })
+        .collect()
+}
+
+/// A kernel with its derivatives.
+struct Made {
+    /// All of it, in fixed form.
+    text: String,
+    /// The name of the tangent.
+    tangent: String,
+    /// The name of the adjoint, where there is one.
+    adjoint: Option<String>,
+    /// Why there is none.
+    fault: Option<String>,
+}
+
+fn derivatives(kernel: &Kernel) -> Result<Made, Failure> {
+    let mut text = wrapper(kernel);
+    for name in std::iter::once(kernel.routine).chain(BESIDES) {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
+        let path = match own.is_file() {
+            true => own,
+            false => folder().join(format!("{name}.f")),
+        };
+        text.push_str(&fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?);
+    }
+    let mut sources = Sources::new();
+    let file = sources.add(format!("{}.f", kernel.routine), text.as_str());
+    let parsed = parse(&mut sources, file, None, &mut NoIncludes);
+    let mut program = parsed.program;
+    let mut found = parsed.diagnostics;
+    found.extend(resolve(&mut program));
+    if any_errors(&found) {
+        return Err(shown(&found).into());
+    }
+    let head = head(kernel).to_ascii_uppercase();
+    let tangent = request(kernel, &program, &head, AdMode::Forward, "_D")?;
+    let adjoint = request(kernel, &program, &head, AdMode::Reverse, "_B")?;
+    text.push_str(&printed(
+        Builtin
+            .differentiate(&program, &tangent)
+            .map_err(|d| shown(&d))?,
+    ));
+    let mut made = Made {
+        text,
+        tangent: tangent.derivative.to_string(),
+        adjoint: None,
+        fault: None,
+    };
+    match Builtin.differentiate(&program, &adjoint) {
+        Ok(units) => {
+            made.text.push_str(&printed(units));
+            made.adjoint = Some(adjoint.derivative.to_string());
+        }
+        Err(d) => made.fault = Some(shown(&d)),
+    }
+    Ok(made)
+}
+
+/// Every argument of REAL is differentiated by, and what the kernel assigns is
+/// differentiated.
+fn request(
+    kernel: &Kernel,
+    program: &Program,
+    head: &str,
+    mode: AdMode,
+    suffix: &str,
+) -> Result<Request, Failure> {
+    let unit = program.unit(head).ok_or("the kernel is not there")?;
+    let mut request = Request {
+        id: 1,
+        mode,
+        head: head.into(),
+        suffix: suffix.into(),
+        derivative: format!("{head}{suffix}").into(),
+        independents: Vec::new(),
+        dependents: Vec::new(),
+        paired: Vec::new(),
+        vector: false,
+        directions: farfel_lang::ir::Directions::default(),
+        span: Span::NONE,
+    };
+    for (i, (arg, dummy)) in kernel.arguments().iter().zip(&unit.args).enumerate() {
+        let Arg::Active(arg) = arg else {
+            continue;
+        };
+        let real = dummy.sym().is_some_and(|s| {
+            let s = &unit.symbols[s];
+            s.class == Class::Variable && s.ty.is_some_and(|t| t.is_differentiable())
+        });
+        if !real {
+            return Err(format!("argument {} of {head} is not as expected", i + 1).into());
+        }
+        request.paired.push(i);
+        request.independents.push(i);
+        if arg.out {
+            request.dependents.push(i);
+        }
+    }
+    Ok(request)
+}
+
+fn printed(units: Vec<Unit>) -> String {
+    print::print_program(&Program { units }, &print::Options::default())
+}
+
+fn shown(diagnostics: &[Diagnostic]) -> String {
+    let messages: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
+    messages.join("; ")
+}
+
+/// Compiles a kernel with its derivatives, and beside it, so that no compiler looks from one into the
+/// other, the program that times them.
+fn build(
+    kernel: &Kernel,
+    made: &Made,
+    flags: &[&str],
+    rounds: usize,
+    dir: &Path,
+) -> Result<PathBuf, Failure> {
+    let stem = format!("{}{}", kernel.name, flags[0]).replace(' ', "_");
+    let path = |ending: &str| dir.join(format!("{stem}{ending}"));
+    fs::write(path(".f"), &made.text)?;
+    fs::write(
+        path("_times.f90"),
+        program(kernel, &made.tangent, made.adjoint.as_deref(), rounds),
+    )?;
+    let compiler = toolchain::find(&Config::default())?.path;
+    let status = Command::new(&compiler)
+        .args(flags)
+        .arg("-o")
+        .args([path(""), path(".f"), path("_times.f90")])
+        .status()?;
+    if !status.success() {
+        return Err(format!("{} refuses {stem}: {status}", compiler.display()).into());
+    }
+    Ok(path(""))
+}

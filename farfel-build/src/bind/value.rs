@@ -1,0 +1,67 @@
+//! Integer expressions of Fortran declarations in Rust.
+
+use farfel_lang::intrinsics::Op;
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Place, SymId, Type, UnOp, Unit};
+
+/// An integer expression as a Rust expression of type `i64`, where `variable` has its dummy
+/// arguments; `None` where it depends on something else.
+pub(super) fn value(
+    unit: &Unit,
+    expr: &Expr,
+    depth: u32,
+    variable: &dyn Fn(SymId) -> Option<String>,
+) -> Option<String> {
+    // A constant cannot be defined by itself, but a program may try.
+    if depth > 64 {
+        return None;
+    }
+    let value = |e: &Expr| value(unit, e, depth + 1, variable);
+    Some(match &expr.kind {
+        ExprKind::Int(n) => format!("{n}_i64"),
+        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus, e) => value(e)?,
+        ExprKind::Unary(UnOp::Minus, e) => format!("{}.saturating_neg()", value(e)?),
+        ExprKind::Var(s) => {
+            let symbol = &unit.symbols[*s];
+            if !matches!(symbol.ty, Some(Type::Integer(1 | 2 | 4 | 8))) || symbol.is_array() {
+                return None;
+            }
+            match (&symbol.class, &symbol.place) {
+                (Class::Parameter(v), _) => value(v)?,
+                (Class::Variable, Place::Dummy) => variable(*s)?,
+                _ => return None,
+            }
+        }
+        ExprKind::Binary(op, a, b) => {
+            let (a, b) = (value(a)?, value(b)?);
+            match op {
+                BinOp::Add => format!("{a}.saturating_add({b})"),
+                BinOp::Sub => format!("{a}.saturating_sub({b})"),
+                BinOp::Mul => format!("{a}.saturating_mul({b})"),
+                BinOp::Div => format!("{a}.checked_div({b}).unwrap_or(i64::MAX)"),
+                BinOp::Pow => {
+                    format!("{a}.saturating_pow(u32::try_from({b}).unwrap_or(0))")
+                }
+                _ => return None,
+            }
+        }
+        ExprKind::Call(s, args) => {
+            let Class::Intrinsic(intrinsic) = &unit.symbols[*s].class else {
+                return None;
+            };
+            let args: Option<Vec<String>> = args.iter().map(value).collect();
+            let args = args?;
+            match (intrinsic.op, args.as_slice()) {
+                (Op::Max, [first, rest @ ..]) => rest
+                    .iter()
+                    .fold(first.clone(), |a, b| format!("{a}.max({b})")),
+                (Op::Min, [first, rest @ ..]) => rest
+                    .iter()
+                    .fold(first.clone(), |a, b| format!("{a}.min({b})")),
+                (Op::Abs, [a]) => format!("{a}.saturating_abs()"),
+                (Op::Mod, [a, b]) => format!("{a}.checked_rem({b}).unwrap_or(0)"),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,279 @@
+//! Procedures that Rust gives to Fortran subprograms.
+
+mod support;
+use support::Project;
+
+const SOURCE: &str = "\
+C     A zero of F, by secants.
+      DOUBLE PRECISION FUNCTION ZERO(F, A, B, N)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      EXTERNAL F
+        FUNCTION STEEP(X, Y)
+        STEEP = (F(Y) - F(X))/(Y - X)
+        END
+      X = A
+      Y = B
+      DO 10 I = 1, N
+        IF (ABS(F(Y)) .LT. 1D-14) GOTO 20
+        Z = Y - F(Y)/STEEP(X, Y)
+        X = Y
+   10   Y = Z
+   20 ZERO = Y
+      END
+
+C     Handed on, and an array that is as long as the slice.
+      SUBROUTINE EULER(RHS, N, T, H, M, Y, DY)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION Y(*), DY(N)
+      DO 10 K = 1, M
+        CALL RATES(RHS, N, T + (K - 1)*H, Y, DY)
+        DO 10 I = 1, N
+   10   Y(I) = Y(I) + H*DY(I)
+      END
+      SUBROUTINE RATES(RHS, L, T, Y, DY)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DOUBLE PRECISION, INTENT(IN) :: Y(*)
+      DIMENSION DY(L), Z(2)
+      CALL RHS(L, T, Y, DY, Z)
+      DY(1) = DY(1) + Z(2)
+      END
+
+C     All types, and several procedures.
+      SUBROUTINE KINDS(Q, Z, I, MORE, SETS, RESULT)
+      LOGICAL Q, FLAG
+      COMPLEX*16 Z, W
+      INTEGER*8 I
+      REAL RESULT
+      EXTERNAL Q, Z, I, MORE, SETS
+      W = Z((1D0, 2D0), 2.5)
+      FLAG = Q(W .EQ. (2.5D0, 5D0), I(3))
+      RESULT = 1
+      CALL SETS(FLAG, RESULT, I(4) + 1, .NOT. FLAG)
+      IF (FLAG) RESULT = RESULT + MORE(RESULT)
+      END
+
+      SUBROUTINE TWICE(P, X)
+      CALL P(X, X)
+      END
+
+C     A panic leaves it in the middle; what is in COMMON stays.
+      SUBROUTINE COUNTS(P, N)
+      COMMON /STATE/ M
+      M = 0
+      DO 10 I = 1, N
+        CALL P(I)
+        IF (I .EQ. 5) STOP 'five'
+   10   M = M + 1
+      END
+      INTEGER FUNCTION COUNT()
+      COMMON /STATE/ M
+      COUNT = M
+      END
+
+C     A known procedure beside a closure.
+      DOUBLE PRECISION FUNCTION HALF()
+      DOUBLE PRECISION ZERO
+        DOUBLE PRECISION FUNCTION LINE(X)
+        DOUBLE PRECISION X
+        LINE = 2*X - 1
+        END
+      HALF = ZERO(LINE, 0D0, 3D0, 9)
+      END
+
+      SUBROUTINE UNUSED(F)
+      EXTERNAL F
+      END
+      SUBROUTINE WORDS(F)
+      CALL F('A')
+      END
+      SUBROUTINE HIGHER(F, G)
+      EXTERNAL F, G
+      CALL F(G)
+      CALL G
+      END
+      SUBROUTINE VAGUE(F, X)
+      DIMENSION X(3, 3)
+      CALL INNER(F, X(1, 2))
+      END
+      SUBROUTINE INNER(F, X)
+      DIMENSION X(*)
+      CALL F(X)
+      END
+      SUBROUTINE MIXED(F, X)
+      DIMENSION X(3)
+      CALL F(X)
+      CALL F(X(1))
+      END
+      FUNCTION SLOPE(F, X)
+      EXTERNAL F
+      ADF(X)
+      Y = F(X)
+      END ADF(SLOPE = TANGENT(Y))
+      END
+      FUNCTION SLOPES(F, X)
+      SLOPES = SLOPE(F, X)
+      END
+";
+
+const MAIN: &str = r#"
+mod fortran {
+    farfel_runtime::include_bindings!();
+}
+use farfel_runtime::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, set_hook};
+
+fn main() {
+    // What it sees around it, and calls in calls.
+    let mut calls = 0;
+    let root = fortran::zero(
+        |x| {
+            calls += 1;
+            let two = fortran::zero(|y| y * y - 4.0, 1.0, 3.0, 50);
+            assert!((two - 2.0).abs() < 1e-12);
+            assert_eq!(fortran::half(), 0.5);
+            x * x - two
+        },
+        1.0,
+        2.0,
+        50,
+    );
+    assert!((root - 2f64.sqrt()).abs() < 1e-12);
+    assert!(calls > 10);
+    let half = fortran::zero(f64::cos, 1.5, 1.6, 50);
+    assert!((half - std::f64::consts::FRAC_PI_2).abs() < 1e-12);
+
+    // Slices.
+    let mut y = [1.0, 0.0, 7.0];
+    let mut times = Vec::new();
+    let rhs = |n: i32, t: &mut f64, y: &[f64], dy: &mut [f64], z: &mut [f64]| {
+        assert_eq!((n, y.len(), dy.len(), z.len()), (2, 3, 2, 2));
+        times.push(*t);
+        (dy[0], dy[1]) = (y[1], -y[0]);
+        z.fill(0.5);
+    };
+    fortran::euler(rhs, 2, 10.0, 0.25, 2, &mut y, &mut [0.0; 2]).unwrap();
+    assert_eq!(times, [10.0, 10.25]);
+    // (1, 0) + h (0.5, -1) = (1.125, -0.25); + h (0.25, -1.125)
+    assert_eq!(y, [1.1875, -0.53125, 7.0]);
+
+    let mut result = 0.0f32;
+    let mut asked = Vec::new();
+    fortran::kinds(
+        |right, i| {
+            asked.push((right, i));
+            true
+        },
+        |z, r| z * f64::from(r),
+        |i| i64::from(i) << 40,
+        |r| (r * 10.0) as i32,
+        |flag, r, i, not| {
+            assert_eq!((*flag, *r, i, not), (true, 1.0, (4 << 40) + 1, false));
+            *flag = !not;
+            *r = 0.5;
+        },
+        &mut result,
+    );
+    assert_eq!(asked, [(true, 3 << 40)]);
+    assert_eq!(result, 5.5);
+
+    // Panics go through, with what was thrown, and leave all in order.
+    set_hook(Box::new(|_| {}));
+    let mut x = 1.0;
+    let twice = catch_unwind(AssertUnwindSafe(|| fortran::twice(|a, b| *a = *b, &mut x)));
+    let message = twice.unwrap_err().downcast::<String>().unwrap();
+    assert_eq!(*message, "twice: the Fortran code passes one variable twice to `p`");
+    let thrown = catch_unwind(|| {
+        fortran::counts(|i| if i == 3 { panic_any("three") }, 9)
+    });
+    assert_eq!(*thrown.unwrap_err().downcast::<&str>().unwrap(), "three");
+    assert_eq!(fortran::count(), 2);
+    let Err(Error::Stop { message, .. }) = fortran::counts(|i| {
+        // A closure that stops another call does not stop its own.
+        let inner = fortran::zero(|x| x - 1.0, 0.0, 3.0, 9);
+        assert_eq!((inner, fortran::count()), (1.0, i - 1));
+    }, 9) else {
+        panic!("no STOP");
+    };
+    assert_eq!(message.as_deref(), Some("five"));
+    let inner = fortran::zero(|x| {
+        let stopped = fortran::counts(|_| (), 9);
+        assert!(stopped.is_err());
+        x - 3.0
+    }, 0.0, 1.0, 9);
+    assert_eq!(inner, 3.0);
+
+    // Threads do not wait for each other, nor get each other's closures.
+    std::thread::scope(|s| {
+        for k in 1..=4 {
+            s.spawn(move || {
+                for _ in 0..200 {
+                    assert_eq!(fortran::zero(|x| x - f64::from(k), 0.0, 9.0, 9), f64::from(k));
+                }
+            });
+        }
+    });
+    println!("fine");
+}
+"#;
+
+#[test]
+fn closures_stand_for_dummy_procedures() {
+    let p = Project::new("closures", "closures");
+    p.file("src/all.ff", SOURCE).file("src/main.rs", MAIN);
+    assert_eq!(p.run(), "fine\n");
+    let bindings = p.bindings();
+    let ad = "it takes procedures, and there are AD blocks in it or in what it calls.";
+    for expected in [
+        "pub fn zero(mut f: impl FnMut(f64) -> f64, a: f64, b: f64, n: i32) -> f64 {",
+        "/// `f` is called as `F(Y)`.\n",
+        "mut rhs: impl FnMut(i32, &mut f64, &[f64], &mut [f64], &mut [f64]), n: i32",
+        "/// `rhs` is called as `CALL RHS(L, T, Y, DY, Z)`.\n",
+        "z: impl FnMut(::farfel_runtime::Complex<f64>, f32) -> ::farfel_runtime::Complex<f64>",
+        "sets: impl FnMut(&mut bool, &mut f32, i64, bool), result: &mut f32)",
+        "// UNUSED cannot be called from Rust: its argument F is a procedure that is not called.\n",
+        "// WORDS cannot be called from Rust: its argument F is a procedure whose argument 1 is CHARACTER.\n",
+        "// HIGHER cannot be called from Rust: its argument F is a procedure whose argument 1 is a procedure, too.\n",
+        "// VAGUE cannot be called from Rust: its argument F is a procedure whose argument 1 is an array of which it is not known how long it is.\n",
+        "// MIXED cannot be called from Rust: its argument F is a procedure whose argument 1 differs from call to call.\n",
+        &format!("// SLOPE cannot be called from Rust: {ad}\n"),
+        &format!("// SLOPES cannot be called from Rust: {ad}\n"),
+    ] {
+        assert!(bindings.contains(expected), "{expected}\n{bindings}");
+    }
+    // Only what uses COMMON takes the lock.
+    assert_eq!(bindings.matches(".lock()").count(), 2, "{bindings}");
+}
+
+/// Who asks for it hears why a closure cannot be differentiated, and on which way it would be.
+#[test]
+fn a_derivative_through_a_closure_is_an_error_with_the_way_to_it() {
+    let p = Project::new("slopes", "slopes");
+    p.append(
+        "Cargo.toml",
+        "[package.metadata.farfel]\nexports = ['slopes']\n",
+    );
+    p.file("src/all.ff", SOURCE).file("src/lib.rs", "");
+    let built = p.cargo(&["build"]);
+    assert!(!built.ok);
+    let expected = "\
+error[F0304]: derivatives would go through the dummy procedure F
+   --> src/all.ff:104:11
+    |
+103 |       ADF(X)
+    |       ------ for this AD block
+104 |       Y = F(X)
+    |           ^^^^
+...
+107 |       FUNCTION SLOPES(F, X)
+    |                       - code outside of the program passes F
+108 |       SLOPES = SLOPE(F, X)
+    |                ----------- SLOPE gets F here
+";
+    let said: Vec<&str> = built
+        .stderr
+        .lines()
+        .map(|l| l.strip_prefix("  ").unwrap_or(l))
+        .collect();
+    let said = said.join("\n");
+    assert!(said.contains(expected), "{said}");
+}

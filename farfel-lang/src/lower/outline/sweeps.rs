@@ -1,0 +1,83 @@
+//! Blocks with a number of directions that is no constant.
+//!
+//! Tangents then have a bound that is known only when the block begins. So the whole block
+//! becomes a subroutine, which gets the number as an argument:
+//!
+//! ```fortran
+//!       ND_G = NCOLOR + 1
+//!       CALL UNIT_SWEEP1(ND_G, X, Y, …)
+//! ```
+//!
+//! and `DIRECTIONS = ND_G` in there is as good as a constant.
+
+use super::Outline;
+use crate::ir::{
+    AdBlock, AdMode, Expr, ExprKind, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
+};
+use crate::storage::constant::integer;
+
+impl Outline<'_> {
+    /// The number of directions of a block, if it must become an argument yet.
+    pub(super) fn unbound_count(&self, unit: &Unit, stmt: &Stmt) -> Option<Expr> {
+        let StmtKind::Ad(block) = &stmt.kind else {
+            return None;
+        };
+        let count = &block.several.as_ref()?.count;
+        let bound = |s: SymId| self.counts.contains(&(unit.name.clone(), s));
+        let known = match count.kind {
+            ExprKind::Var(s) if bound(s) => true,
+            _ => integer(unit, count).is_some(),
+        };
+        (!known).then(|| count.clone())
+    }
+
+    /// Makes a subroutine of a whole block. Adds what calls it to `out`.
+    pub(super) fn sweep(
+        &mut self,
+        unit: &mut Unit,
+        mut stmt: Stmt,
+        count: Expr,
+        out: &mut Vec<Stmt>,
+    ) {
+        let span = stmt.span;
+        let label = stmt.label.take();
+        let name = unit.symbols.unused("ND_G", &|n| self.taken.contains(n));
+        let variable = Symbol::variable(name, Type::INTEGER, span);
+        let number = unit.symbols.add(variable);
+        unit.declare(number);
+        let mut end_span = span;
+        if let StmtKind::Ad(block) = &mut stmt.kind {
+            end_span = block.end_span;
+            if let Some(several) = &mut block.several {
+                several.count = Expr::var(number, count.span);
+            }
+        }
+        let name = unused_name(&format!("{}_SWEEP1", unit.name), &|n| {
+            self.taken.contains(n)
+        });
+        self.taken.insert(name.clone());
+        let mut all = AdBlock {
+            mode: AdMode::Forward,
+            several: None,
+            opening: Vec::new(),
+            body: vec![stmt],
+            closing: Vec::new(),
+            end_span,
+        };
+        let (sweep, _) = self.extract(unit, &mut all, name.clone(), span);
+        let position = match all.body.first().map(|s| &s.kind) {
+            Some(StmtKind::Call(_, args)) => {
+                args.iter().position(|a| a.kind == ExprKind::Var(number))
+            }
+            _ => None,
+        };
+        let dummy = position.and_then(|p| sweep.args.get(p)?.sym());
+        self.counts.extend(dummy.map(|d| (name, d)));
+        self.new.push(sweep);
+        out.push(Stmt {
+            label,
+            ..Stmt::assign(Expr::var(number, span), count, span)
+        });
+        out.append(&mut all.body);
+    }
+}

@@ -1,0 +1,114 @@
+//! Several directions in one sweep: `DIRECTIONS = n` and `PATTERN = n`.
+
+use super::Checker;
+use super::blocks::List;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{AdAssign, AdMode, Expr, Several, Type, Unit};
+use crate::storage::constant::integer;
+use crate::types::{rank, type_of};
+
+impl Checker<'_, '_> {
+    /// The number of directions.
+    pub(super) fn several(
+        &mut self,
+        unit: &Unit,
+        mode: AdMode,
+        several: &Several,
+        doubt: &dyn Fn(&Expr) -> bool,
+    ) {
+        let Several { count, .. } = several;
+        let word = several.word();
+        if mode == AdMode::Reverse {
+            self.error(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    count.span,
+                    format!("ADR blocks have no {word}"),
+                )
+                .help(
+                    "ask for the gradient of one function after the other, or write an ADF block",
+                ),
+            );
+            return;
+        }
+        if doubt(count) {
+            return;
+        }
+        self.value(unit, count, false);
+        self.whole_number(unit, count, "the number of directions");
+        if integer(unit, count).is_some_and(|n| n < 1) {
+            self.error(
+                Diagnostic::error(
+                    &rules::BAD_CONSTANT,
+                    count.span,
+                    "there must be at least one direction",
+                )
+                .label(word),
+            );
+        }
+    }
+
+    fn whole_number(&mut self, unit: &Unit, e: &Expr, what: &str) {
+        let is = match type_of(unit, e) {
+            _ if rank(unit, e) > 0 => "an array".to_owned(),
+            Some(Type::Integer(_)) | None => return,
+            Some(t) => t.to_string(),
+        };
+        self.error(Diagnostic::error(
+            &rules::TYPE_MISMATCH,
+            e.span,
+            format!("{what} is an INTEGER, but this is {is}"),
+        ));
+    }
+
+    /// The direction in `TANGENT(v, direction)`.
+    pub(super) fn direction(&mut self, list: &List<'_>, a: &AdAssign) {
+        let unit = list.unit;
+        let (several, direction) = match (list.several, &a.direction) {
+            (None, None) => return,
+            (None, Some(direction)) => {
+                let help = match list.word {
+                    "TANGENT" => {
+                        "begin the opening with `DIRECTIONS = n`, for instance `ADF(DIRECTIONS = N, (TANGENT(X(K), K) = 1, K = 1, N))`"
+                    }
+                    _ => "ADR blocks take one cotangent at a time",
+                };
+                self.error(
+                    Diagnostic::error(
+                        &rules::SYNTAX,
+                        direction.span,
+                        "a direction, but the opening does not say how many there are",
+                    )
+                    .help(help),
+                );
+                return;
+            }
+            (Some(several), None) => {
+                let message = format!("{} does not say in which direction", list.word);
+                let mut fault = Diagnostic::error(&rules::SYNTAX, a.var.span, message);
+                fault = fault.related(several.count.span, "there are several");
+                let help = "write `TANGENT(variable, direction)`";
+                self.error(fault.help(help));
+                return;
+            }
+            (Some(several), Some(direction)) => (several, direction),
+        };
+        if (list.doubt)(direction) {
+            return;
+        }
+        self.value(unit, direction, false);
+        self.whole_number(unit, direction, "the direction");
+        let Some(k) = integer(unit, direction) else {
+            return;
+        };
+        let most = Some(&several.count)
+            .filter(|c| !(list.doubt)(c))
+            .and_then(|c| integer(unit, c));
+        if k < 1 || most.is_some_and(|n| n >= 1 && k > n) {
+            let message = format!("there is no direction {k}");
+            let mut fault = Diagnostic::error(&rules::BAD_CONSTANT, direction.span, message);
+            fault = fault.related(several.count.span, "how many there are");
+            self.error(fault);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Derivatives of real routines, unchanged: special functions, splines, quadrature, linear
+//! algebra, differential equations and element routines of the corpora.
+//!
+//! The programs in `tests/corpora/derivatives` call each routine through a small subroutine and
+//! check its derivatives with the library there. They print a line for each, and what is wrong.
+
+// Tests that are ignored say why.
+#![allow(clippy::print_stderr)]
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use farfel_build::{Config, build_program};
+use farfel_tests::corpora::build::Program;
+use farfel_tests::corpora::obtain;
+use farfel_tests::{repository, sandbox};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The programs, and where the routines are that they differentiate.
+const PROGRAMS: [(&str, &[&str]); 8] = [
+    (
+        "cdflib",
+        &["scipy/scipy/special/cdflib/", "scipy/scipy/stats/"],
+    ),
+    ("specfun", &["scipy/scipy/special/specfun/"]),
+    (
+        "amos",
+        &["scipy/scipy/special/amos/", "scipy/scipy/special/mach/"],
+    ),
+    ("fitpack", &["scipy/scipy/interpolate/fitpack/"]),
+    (
+        "quadpack",
+        &[
+            "scipy/scipy/integrate/quadpack/",
+            "scipy/scipy/integrate/mach/",
+            "lapack/SRC/dgtsv.f",
+            "lapack/SRC/xerbla.f",
+        ],
+    ),
+    (
+        "linear",
+        &[
+            "lapack/BLAS/SRC/",
+            "lapack/SRC/d",
+            "lapack/SRC/ieeeck.f",
+            "lapack/SRC/il",
+            "lapack/SRC/iparmq.f",
+            "lapack/INSTALL/dlamch.f",
+            "lapack/SRC/xerbla.f",
+            "scipy/scipy/optimize/__nnls/",
+            "scipy/scipy/optimize/minpack",
+        ],
+    ),
+    (
+        "ode",
+        &["scipy/scipy/integrate/dop/", "scipy/scipy/integrate/tests/"],
+    ),
+    ("calculix", &["calculix/"]),
+];
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let missing = obtain::NAMES
+        .into_iter()
+        .any(|name| !obtain::is_there(name));
+    if missing {
+        eprintln!(
+            "NOTICE: the corpora are not there, derivatives of their routines are not tested; \
+             `cargo run -p farfel-tests --bin corpora` gets them"
+        );
+    }
+    let trials = PROGRAMS
+        .into_iter()
+        .map(|(name, folders)| {
+            Trial::test(name, || check(name, folders)).with_ignored_flag(missing)
+        })
+        .collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
+    let drivers = repository().join("tests/corpora/derivatives");
+    let main = drivers.join(format!("{name}.ff"));
+    let text = std::fs::read_to_string(&main)?;
+    let program = Program {
+        main: main.to_string_lossy().into_owned(),
+        folders: folders.iter().map(|f| (*f).to_owned()).collect(),
+    };
+    let mut files: Vec<PathBuf> = program.sources()?.paths();
+    files.push(drivers.join("library.ff"));
+    let mut config = Config {
+        flags: vec!["-O0".into()],
+        ..Config::default()
+    };
+    // What an earlier run of the tests compiled says nothing about this one.
+    config.cache.enabled = false;
+    let dir = sandbox();
+    let program = dir.path().join(name);
+    build_program(&files, &program, &config).map_err(|e| e.to_string())?;
+    let ran = Command::new(&program).output()?;
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let wanted = text.matches("CALL VECTOR(").count() + text.matches("CALL SCALAR(").count();
+    // A line of two numbers for each routine, and nothing else.
+    let right = |line: &str| {
+        let numbers = line.split_whitespace().rev().take(2);
+        numbers.filter(|w| w.parse::<f64>().is_ok()).count() == 2
+    };
+    let rows = printed.lines().filter(|l| right(l)).count();
+    match ran.status.success() && rows == wanted && printed.lines().count() == wanted {
+        true => Ok(()),
+        false => Err(format!("{wanted} routines, {}\n{printed}{said}", ran.status).into()),
+    }
+}
