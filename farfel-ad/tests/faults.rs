@@ -218,18 +218,6 @@ fn namelist_input() {
     assert_snapshot!(errors, @"F0305 4:7 X keeps its derivative or loses it, as the input decides");
 }
 
-#[test]
-fn adjoints() {
-    let text = "      SUBROUTINE S(X, Y, G)
-      ADR(Y)
-      Y = X**2
-      END ADR(G = COTANGENT(X))
-      END
-";
-    let errors = expand(text).unwrap_err();
-    assert_snapshot!(errors, @"F0305 2:7 reverse mode is not in the built-in engine of Farfel 0.1.0 yet");
-}
-
 /// An array over two variables of a block: what goes in by the one name comes out by the
 /// other.
 #[test]
