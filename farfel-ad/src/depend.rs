@@ -4,6 +4,7 @@
 //! "Depends" always means: with a derivative that may differ from zero. A value that goes
 //! through an INTEGER, a condition or a subscript does not depend on where it came from.
 
+use crate::given::rules::{Rule, Rules};
 use crate::calls::{CallSite, calls, read_targets};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space, differentiable};
@@ -47,15 +48,24 @@ pub struct Summary {
 pub struct Dependence {
     /// The COMMON variables.
     pub commons: Commons,
+    /// The derivatives that are given.
+    pub rules: Rules,
     summaries: HashMap<Name, Summary>,
 }
 
 impl Dependence {
     /// Analyses the units of a call graph: a fixed point that starts from below.
     pub fn of(graph: &Below) -> Self {
+        Self::with(graph, Rules::default())
+    }
+
+    /// The same with procedures whose derivatives are given: what these say goes before what
+    /// the text says.
+    pub fn with(graph: &Below, rules: Rules) -> Self {
         let commons = Commons::of(&graph.units);
         let mut d = Dependence {
             commons,
+            rules,
             summaries: HashMap::new(),
         };
         let parts: Vec<(&Unit, Space, Flow)> = graph
@@ -94,6 +104,7 @@ impl Dependence {
                 },
             );
         }
+        d.add_unknown();
         // What is assigned, first: it decides which old values survive a call.
         graph.fixed_point(|i| {
             let (unit, space, flow) = &parts[i];
@@ -117,7 +128,15 @@ impl Dependence {
         }
         graph.fixed_point(|i| {
             let (unit, space, flow) = &parts[i];
-            let new = d.dependence(unit, space, flow);
+            let mut new = d.dependence(unit, space, flow);
+            if let Some(rule) = d.rules.get(&unit.name) {
+                for (slot, set) in new.iter_mut().enumerate() {
+                    let slots = set.len();
+                    if let Some(told) = rule.depends(slot, slots) {
+                        *set = told;
+                    }
+                }
+            }
             let mut changed = false;
             if let Some(old) = d.summaries.get_mut(&unit.name) {
                 for (o, n) in old.depends.iter_mut().zip(&new) {
@@ -130,6 +149,33 @@ impl Dependence {
             changed
         });
         d
+    }
+
+    /// Summaries of procedures without text, from the rules for them.
+    fn add_unknown(&mut self) {
+        let unknown = self.rules.iter().filter(|(_, r)| !r.constant);
+        for (name, rule) in unknown {
+            let slots = rule.args + 1 + self.commons.vars.len();
+            let mut assigned = Set::with_capacity(slots);
+            assigned.extend(rule.outputs.iter().copied());
+            let of = |slot| rule.depends(slot, slots).unwrap_or_default();
+            let summary = Summary {
+                depends: (0..slots).map(of).collect(),
+                assigned,
+                arrays: Set::with_capacity(slots),
+                assumed_size: Set::with_capacity(slots),
+                args: rule.args,
+            };
+            self.summaries.entry(name.clone()).or_insert(summary);
+        }
+    }
+
+    /// The rule for a procedure that a unit calls.
+    pub fn rule(&self, unit: &Unit, s: SymId) -> Option<&Rule> {
+        let s = &unit.symbols[s];
+        (s.place == Place::Global)
+            .then(|| self.rules.get(&s.name))
+            .flatten()
     }
 
     /// The summary of a top-level unit.
@@ -195,7 +241,8 @@ impl Dependence {
                     self.depends(unit, space, value, out);
                 }
                 _ => {
-                    if !unit.symbols[*s].ty.is_some_and(Type::is_differentiable) {
+                    let constant = self.rule(unit, *s).is_some_and(|r| r.constant);
+                    if constant || !unit.symbols[*s].ty.is_some_and(Type::is_differentiable) {
                         return;
                     }
                     match self.callee(unit, *s) {
@@ -250,6 +297,10 @@ impl Dependence {
             _ => None,
         };
         let Some(callee) = self.callee(unit, call.callee) else {
+            if self.rule(unit, call.callee).is_some_and(|r| r.constant) {
+                // Without text and list it changes nothing that has a derivative.
+                return moves;
+            }
             let mut from = Set::with_capacity(space.len);
             for a in call.args {
                 self.depends(unit, space, a, &mut from);

@@ -9,7 +9,7 @@
 //! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
 //! all COMMON variables of the program.
 
-use farfel_lang::ir::{Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{Attribute, Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::constant::extents;
 use farfel_lang::storage::{Area, Member, UnitStorage};
 use fixedbitset::FixedBitSet;
@@ -20,7 +20,9 @@ pub type Set = FixedBitSet;
 
 /// True for a variable or array that can have a derivative.
 pub fn differentiable(s: &Symbol) -> bool {
-    s.is_variable() && s.ty.is_some_and(Type::is_differentiable)
+    s.is_variable()
+        && s.ty.is_some_and(Type::is_differentiable)
+        && !s.has(Attribute::Constant)
 }
 
 /// A variable in a COMMON block, as the first unit that has the block declares it.
@@ -248,11 +250,12 @@ impl Space {
 
     /// The location of a symbol.
     pub fn loc(&self, s: SymId) -> usize {
-        // A symbol that was added after the analysis is nobody's location.
-        self.of_symbol
-            .get(s.0 as usize)
-            .copied()
-            .unwrap_or(s.0 as usize)
+        // A symbol that was added after the analysis has a location behind all others.
+        let new = (s.0 as usize).checked_sub(self.of_symbol.len());
+        match new {
+            Some(n) => self.len + n,
+            None => self.of_symbol[s.0 as usize],
+        }
     }
 
     /// The location of the COMMON variable of a number.

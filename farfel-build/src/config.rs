@@ -1,7 +1,9 @@
 //! Settings: from `Cargo.toml`, from the builder, from the environment.
 
 use crate::{Error, Library};
+use farfel_lang::Span;
 use farfel_lang::diagnostic::Level;
+use farfel_lang::ir::Given;
 use farfel_lang::lints::Lints;
 use farfel_lang::syntax::{Form, Layout, ReadOptions};
 use serde::Deserialize;
@@ -77,6 +79,10 @@ pub struct Config {
     /// are shown so far. `farfel explain` lists them. `FARFEL_LINTS` has the same as
     /// `unused-variable=allow,warnings=deny`.
     pub lints: Lints,
+    /// `derivatives`: a table with the names of procedures, each `"constant"` or a table with
+    /// `tangent`, `adjoint`, `arguments`, `in` and `out`: as the directive
+    /// `!farfel: derivative(…)` in a source.
+    pub derivatives: Vec<Given>,
     /// The libraries that the package uses: those of its dependencies that have Farfel sources
     /// and a `links` key. No setting: cargo says which they are.
     pub libraries: Vec<Library>,
@@ -175,6 +181,7 @@ impl Default for Config {
             fc: None,
             install: false,
             lints: Lints::default(),
+            derivatives: Vec::new(),
             libraries: Vec::new(),
             shown_as: None,
         }
@@ -248,6 +255,58 @@ struct Settings {
     fc: Option<PathBuf>,
     install: Option<bool>,
     lints: Option<BTreeMap<String, LevelName>>,
+    derivatives: Option<BTreeMap<String, DerivativeSettings>>,
+}
+
+/// What is said of the derivative of a procedure.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum DerivativeSettings {
+    Constant(ConstantWord),
+    Given(GivenSettings),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ConstantWord {
+    Constant,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct GivenSettings {
+    arguments: Option<Vec<String>>,
+    r#in: Option<Vec<String>>,
+    out: Option<Vec<String>>,
+    sets: Option<Vec<String>>,
+    tangent: Option<String>,
+    adjoint: Option<String>,
+}
+
+impl DerivativeSettings {
+    fn of(self, procedure: &str) -> Result<Given, Error> {
+        let name = |n: &str| -> farfel_lang::ir::Name { n.to_ascii_uppercase().into() };
+        let names = |l: Option<Vec<String>>| l.map(|l| l.iter().map(|n| name(n)).collect());
+        let constant = Given::constant(name(procedure), Span::NONE);
+        match self {
+            DerivativeSettings::Constant(ConstantWord::Constant) => Ok(constant),
+            DerivativeSettings::Given(g) if g.tangent.is_none() && g.adjoint.is_none() => {
+                Err(Error::Config {
+                    origin: format!("Cargo.toml, setting `derivatives.{procedure}`"),
+                    message: "it names neither a `tangent` nor an `adjoint`".into(),
+                })
+            }
+            DerivativeSettings::Given(g) => Ok(Given {
+                arguments: names(g.arguments),
+                inputs: names(g.r#in),
+                outputs: names(g.out),
+                sets: names(g.sets).unwrap_or_default(),
+                tangent: g.tangent.as_deref().map(name),
+                adjoint: g.adjoint.as_deref().map(name),
+                ..constant
+            }),
+        }
+    }
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -355,7 +414,12 @@ impl Config {
             fc,
             install,
             lints,
+            derivatives,
         } = settings;
+        let derivatives = derivatives.unwrap_or_default().into_iter();
+        self.derivatives = derivatives
+            .map(|(procedure, d)| d.of(&procedure))
+            .collect::<Result<_, _>>()?;
         self.sources = sources;
         self.form = form.map(|f| match f {
             FormName::Fixed => Form::Fixed,

@@ -99,6 +99,9 @@ pub(crate) fn read(
             !main
         });
     }
+    if let Some(unit) = program.units.first_mut() {
+        unit.given.extend(config.derivatives.iter().cloned());
+    }
     let own: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     let mut lints = strict(config, &sources);
     if !config.libraries.is_empty() {

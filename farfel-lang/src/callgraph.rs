@@ -73,27 +73,22 @@ impl CallGraph {
     /// The graph of a program that calls derivatives which are still to be made: calling
     /// one refers to the request's head, which the derivative contains.
     pub fn staged(program: &Program, requests: &[Request]) -> Self {
-        Self::build(program, requests, &found_in)
+        Self::build(program, requests, &found_in, true)
     }
 
     /// The same for a lowered program, whose units have no name without use: much faster,
     /// for it looks at names instead of statements. Lists are in the order of the names.
     pub(crate) fn of_names(program: &Program, requests: &[Request]) -> Self {
-        Self::build(program, requests, &|unit, entry| {
-            for s in &unit.body {
-                if let StmtKind::Entry(e) = &s.kind {
-                    entry(&unit.symbols[e.name].name);
-                }
-            }
-            let procedures = unit
-                .symbols
-                .iter()
-                .filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
-            procedures.map(|(_, s)| s.name.clone()).collect()
-        })
+        Self::build(program, requests, &procedures_in, true)
     }
 
-    fn build<'p>(program: &'p Program, requests: &[Request], find: &Find<'p>) -> Self {
+    /// The same without the derivatives that are given for procedures: who calls whom when the
+    /// program runs as it is.
+    pub(crate) fn of_calls(program: &Program) -> Self {
+        Self::build(program, &[], &procedures_in, false)
+    }
+
+    fn build<'p>(program: &'p Program, requests: &[Request], find: &Find<'p>, given: bool) -> Self {
         let names: Vec<Name> = program.units.iter().map(|u| u.name.clone()).collect();
         let mut units = HashMap::with_capacity(names.len());
         for (i, name) in names.iter().enumerate() {
@@ -103,7 +98,11 @@ impl CallGraph {
         let mut references = Vec::with_capacity(names.len());
         let mut entries = Vec::new();
         for (i, unit) in program.units.iter().enumerate() {
-            references.push(find(unit, &mut |entry| entries.push((entry, i))));
+            let mut ours = find(unit, &mut |entry| entries.push((entry, i)));
+            if given {
+                add_given(unit, &mut ours);
+            }
+            references.push(ours);
         }
         for (name, i) in entries {
             units.entry(name.clone()).or_insert(i);
@@ -360,6 +359,35 @@ impl<'p> Below<'p> {
 
 /// Gives the references of a unit, and calls a function with the names of its ENTRY points.
 type Find<'p> = dyn Fn(&'p Unit, &mut dyn FnMut(&'p Name)) -> Vec<Name>;
+
+/// The procedures that a unit names, in the order of the names.
+fn procedures_in<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name)) -> Vec<Name> {
+    for s in &unit.body {
+        if let StmtKind::Entry(e) = &s.kind {
+            entry(&unit.symbols[e.name].name);
+        }
+    }
+    let procedures = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+    procedures.map(|(_, s)| s.name.clone()).collect()
+}
+
+/// Adds the derivatives that are given for what a unit calls: where that is differentiated,
+/// they are called.
+fn add_given(unit: &Unit, found: &mut Vec<Name>) {
+    for given in &unit.given {
+        for name in given.tangent.iter().chain(&given.adjoint) {
+            if *name != unit.name && !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+    }
+    for nested in &unit.nested {
+        add_given(nested, found);
+    }
+}
 
 /// Keeps the first of equal numbers.
 fn dedup(list: &mut Vec<usize>) {

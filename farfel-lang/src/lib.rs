@@ -32,6 +32,7 @@ pub mod effects;
 pub mod encoding;
 pub mod flow;
 pub mod format;
+pub mod given;
 pub mod intrinsics;
 pub mod ir;
 pub mod lints;

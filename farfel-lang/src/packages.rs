@@ -153,6 +153,14 @@ impl UnitFacts {
     fn look(&mut self, unit: &Unit, local: &mut HashSet<Name>) {
         let name = |id: SymId| &unit.symbols[id].name;
         self.mentions.insert(unit.name.clone());
+        for given in &unit.given {
+            self.mentions.insert(given.procedure.clone());
+            let derivatives = given.tangent.iter().chain(&given.adjoint);
+            for name in derivatives {
+                self.mentions.insert(name.clone());
+                self.calls.entry(name.clone()).or_insert(given.span);
+            }
+        }
         for (_, s) in unit.symbols.iter() {
             self.mentions.insert(s.name.clone());
             let is_data = !s.dims.is_empty()
@@ -410,6 +418,14 @@ fn rename(unit: &mut Unit, old: &Name, new: &Name) {
     }
     if let Some(id) = unit.symbols.find(old) {
         unit.symbols.rename(id, new.clone());
+    }
+    for given in &mut unit.given {
+        let derivatives = given.tangent.iter_mut().chain(&mut given.adjoint);
+        for name in derivatives.chain([&mut given.procedure]) {
+            if name == old {
+                name.clone_from(new);
+            }
+        }
     }
     for nested in &mut unit.nested {
         rename(nested, old, new);

@@ -6,7 +6,7 @@
 
 use crate::spans::place_unit;
 use farfel_lang::callgraph::references;
-use farfel_lang::ir::{Name, Program, Unit};
+use farfel_lang::ir::{Given, Name, Program, Unit};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Sources, Span};
@@ -16,31 +16,105 @@ use std::sync::LazyLock;
 /// How the names of all shipped units begin.
 pub const PREFIX: &str = "FARFEL_";
 
-const TEXTS: &[&str] = &[include_str!("text/special.f")];
+const TEXTS: &[&str] = &[
+    include_str!("text/special.f"),
+    include_str!("text/letters.f"),
+];
 
-static UNITS: LazyLock<HashMap<Name, Unit>> = LazyLock::new(|| {
-    let (program, _) = read(&TEXTS.concat());
-    let units = program.units.into_iter();
-    units.map(|u| (u.name.clone(), u)).collect()
+/// Texts for either precision: `@` is the letter of the type, `TYPE` its name.
+const FOR_EACH_TYPE: &[&str] = &[
+    include_str!("text/real1.f"),
+    include_str!("text/real2.f"),
+    include_str!("text/real3.f"),
+    include_str!("text/lapack.f"),
+];
+
+fn text() -> String {
+    let mut text = TEXTS.concat();
+    for (letter, ty) in [("S", "REAL"), ("D", "REAL*8")] {
+        let of_type = FOR_EACH_TYPE.concat();
+        text += &of_type
+            .replace('@', letter)
+            .replace("TYPE ", &format!("{ty} "));
+    }
+    text
+}
+
+/// The units, and what directives in the texts say of procedures; with true for functions.
+struct Shipped {
+    units: HashMap<Name, Unit>,
+    rules: HashMap<Name, (Given, bool)>,
+}
+
+static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
+    let (program, rules, _) = read(&text());
+    let units: HashMap<Name, Unit> = program
+        .units
+        .into_iter()
+        .map(|u| (u.name.clone(), u))
+        .collect();
+    let with_kind = rules.into_iter().map(|g| {
+        let function = is_function(&g, &units);
+        (g.procedure.clone(), (g, function))
+    });
+    Shipped {
+        rules: with_kind.collect(),
+        units,
+    }
 });
 
+/// The tangent of a function has two arguments more than its arguments and their tangents.
+fn is_function(given: &Given, units: &HashMap<Name, Unit>) -> bool {
+    let tangent = given.tangent.as_ref().and_then(|t| units.get(t));
+    let arguments = given.arguments.as_deref().unwrap_or_default();
+    let active = arguments.iter().filter(|a| given.is_active(a)).count();
+    tangent.is_some_and(|t| t.args.len() > arguments.len() + active)
+}
+
 /// Reads a text of ours. Its units have no place in any file of the user's.
-fn read(text: &str) -> (Program, Vec<farfel_lang::Diagnostic>) {
+fn read(text: &str) -> (Program, Vec<Given>, Vec<farfel_lang::Diagnostic>) {
     let mut sources = Sources::new();
     let file = sources.add("shipped", text);
     let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
     let mut program = parsed.program;
     let mut said = parsed.diagnostics;
+    let mut rules = Vec::new();
+    for unit in &mut program.units {
+        rules.append(&mut unit.given);
+        unit.comments.retain(|c| !c.contains("farfel:"));
+    }
+    for rule in &mut rules {
+        rule.span = Span::NONE;
+    }
     said.extend(resolve(&mut program));
     for unit in &mut program.units {
         place_unit(unit, Span::NONE);
     }
-    (program, said)
+    (program, rules, said)
 }
 
 /// The shipped unit of a name.
 pub fn unit(name: &str) -> Option<&'static Unit> {
-    UNITS.get(name)
+    SHIPPED.units.get(name)
+}
+
+/// The rule that comes along for a procedure of a library, with true for a function.
+pub fn rule(procedure: &str) -> Option<&'static (Given, bool)> {
+    SHIPPED.rules.get(procedure)
+}
+
+/// All shipped units, by name.
+pub fn units() -> impl Iterator<Item = &'static Unit> {
+    let mut units: Vec<&Unit> = SHIPPED.units.values().collect();
+    units.sort_by(|a, b| a.name.cmp(&b.name));
+    units.into_iter()
+}
+
+/// All rules for procedures of libraries, by name, with true for functions.
+pub fn rules() -> impl Iterator<Item = &'static (Given, bool)> {
+    let mut rules: Vec<&(Given, bool)> = SHIPPED.rules.values().collect();
+    rules.sort_by(|a, b| a.0.procedure.cmp(&b.0.procedure));
+    rules.into_iter()
 }
 
 /// The shipped units that `made` calls, directly or through each other, and that are neither
@@ -76,7 +150,13 @@ mod tests {
 
     #[test]
     fn texts_are_in_order() {
-        let (program, said) = read(&TEXTS.concat());
+        let (program, _, said) = read(&text());
+        // What the libraries provide is not there.
+        let said: Vec<_> = said
+            .iter()
+            .filter(|d| d.rule != &farfel_lang::diagnostic::rules::UNKNOWN_PROCEDURE)
+            .map(|d| (&d.message, d.span.start))
+            .collect();
         assert!(said.is_empty(), "{said:?}");
         assert!(verify(&program, Level::Staged).is_empty());
         for u in &program.units {

@@ -22,6 +22,7 @@ mod arrays;
 mod blocks;
 mod expr;
 mod functions;
+mod given;
 mod interface;
 mod names;
 mod pattern;
@@ -34,15 +35,17 @@ mod vector;
 use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::flow::Flow;
-use crate::given::{functions::written_out, shipped};
+use crate::given::{functions::written_out, rules::Rules, shipped};
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Program, Request, Unit};
+use farfel_lang::ir::{Name, Program, Request, SymId, Unit};
 use names::Names;
 use std::cell::RefCell;
+use std::collections::HashSet;
+use stmt::Generated;
 
 /// After how many contexts a unit's later calls share one copy.
 pub const MOST_CONTEXTS: usize = 8;
@@ -53,13 +56,35 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    let made = run(program, request, false, warnings)?;
+    let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+    let shipped = shipped::needed(program, &units);
+    units.extend(shipped);
+    Ok(units)
+}
+
+fn run(
+    program: &Program,
+    request: &Request,
+    linear: bool,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
-    let written = written_out(program, [request.head.as_str()]);
-    let original = program;
+    // A pattern does not ask which element is the largest.
+    let written = match layout.pattern {
+        true => None,
+        false => written_out(program, [request.head.as_str()]),
+    };
     let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
-    let mut engine = Engine::new(program, &layout, Dependence::of(&graph), request.span);
+    let mut engine = Engine::new(
+        program,
+        &layout,
+        Dependence::with(&graph, Rules::of(program)),
+        request.span,
+    );
     engine.head = request.head.clone();
+    engine.linear = linear;
     engine.names.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
@@ -72,10 +97,17 @@ pub fn differentiate(
     made.add(&root, engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
-    let mut units: Vec<Unit> = made.tangents()?.into_iter().map(|t| t.unit).collect();
-    let shipped = shipped::needed(original, &units);
-    units.extend(shipped);
-    Ok(units)
+    made.tangents()
+}
+
+/// The tangents of a request's head and of what is active below it, in the form that
+/// reverse mode transposes: each statement is either without derivatives or linear in them.
+pub(crate) fn linear(
+    program: &Program,
+    request: &Request,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
+    run(program, request, true, warnings)
 }
 
 /// A subprogram to differentiate, and what by what.
@@ -109,6 +141,8 @@ pub struct Tangent {
     pub context: Context,
     /// The derivative.
     pub unit: Unit,
+    /// The variables of the unit that are derivatives.
+    pub derivatives: HashSet<SymId>,
 }
 
 /// The tangents of some heads and of what is active below them, each subprogram in one
@@ -162,12 +196,13 @@ struct Made {
 }
 
 impl Made {
-    fn add(&mut self, wanted: &Wanted, unit: Result<Unit, Vec<Diagnostic>>) {
+    fn add(&mut self, wanted: &Wanted, unit: Result<Generated, Vec<Diagnostic>>) {
         match unit {
-            Ok(unit) => self.units.push(Tangent {
+            Ok(Generated { unit, derivatives }) => self.units.push(Tangent {
                 of: wanted.unit.clone(),
                 context: wanted.context.clone(),
                 unit,
+                derivatives,
             }),
             Err(e) => self.errors.extend(e),
         }
@@ -205,6 +240,8 @@ pub(crate) struct Engine<'a> {
     pub block: Span,
     /// Its subroutine; empty without one.
     pub head: Name,
+    /// Keep statements apart, for reverse mode.
+    pub linear: bool,
     pub dependence: Dependence,
     pub names: RefCell<Names>,
     pub warnings: RefCell<Vec<Diagnostic>>,
@@ -218,6 +255,7 @@ impl<'a> Engine<'a> {
             layout,
             block,
             head: Name::default(),
+            linear: false,
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,
             warnings: RefCell::new(Vec::new()),
@@ -283,7 +321,7 @@ impl<'a> Engine<'a> {
         source: &Unit,
         wanted: &Wanted,
         root: Option<&[usize]>,
-    ) -> Result<Unit, Vec<Diagnostic>> {
+    ) -> Result<Generated, Vec<Diagnostic>> {
         let space = Space::of(source, &self.dependence.commons);
         let flow = Flow::of(source);
         self.names.borrow_mut().freeze();

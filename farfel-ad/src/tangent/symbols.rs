@@ -337,12 +337,14 @@ impl Gen<'_> {
             // Not an argument yet: it will be, in the next round.
         }
         let known = self.engine.dependence.callee(self.source, callee).is_some();
+        let given = self.given_derivative(callee, context);
         let name = {
             let mut names = self.engine.names.borrow_mut();
-            match known {
+            match (known, given) {
+                (_, Some(given)) => given,
                 _ if of.place == Place::Dummy => self.engine.layout.units.of(&of.name).into(),
-                true => names.request(&of.name, args, context),
-                false => {
+                (true, _) => names.request(&of.name, args, context),
+                (false, _) => {
                     let mut active = context.inputs.clone();
                     active.union_with(&context.outputs);
                     names.request_unknown(&of.name, &active)

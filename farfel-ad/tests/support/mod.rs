@@ -114,6 +114,53 @@ pub fn run(fortran: &str, flags: &[&str]) -> String {
     out
 }
 
+/// Compiles with LAPACK and BLAS and runs; `None`, with a notice, where these are missing and
+/// `FARFEL_TEST_LAPACK` does not say that they must be there.
+#[allow(clippy::print_stderr)]
+pub fn run_with_lapack(fortran: &str, flags: &[&str]) -> Option<String> {
+    let probe = "      CALL DGESV(0, 0, A, 1, I, B, 1, J)\n      END\n";
+    let link = |text: &str, flags: &[&str]| {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("test.f");
+        std::fs::write(&source, text).unwrap();
+        let exe = dir.path().join("test");
+        let made = Command::new("gfortran")
+            .args(["-std=legacy", "-ffixed-line-length-none", "-w"])
+            .args(flags)
+            .arg(&source)
+            .args(["-llapack", "-lblas", "-o"])
+            .arg(&exe)
+            .output()
+            .expect("the tests need gfortran");
+        (dir, exe, made)
+    };
+    if !link(probe, &[]).2.status.success() {
+        assert!(
+            std::env::var_os("FARFEL_TEST_LAPACK").is_none(),
+            "there is no LAPACK here"
+        );
+        eprintln!(
+            "skipped: there is no LAPACK here (Debian's packages libblas-dev, liblapack-dev)"
+        );
+        return None;
+    }
+    let (_dir, exe, made) = link(fortran, flags);
+    assert!(
+        made.status.success(),
+        "{}\n{fortran}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    let ran = Command::new(&exe).output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(
+        ran.status.success(),
+        "{}\n{out}{}",
+        ran.status,
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    Some(out)
+}
+
 /// Differentiates, compiles with all checks and with optimisation, runs. Each line that the
 /// program prints is `name value expected` and must agree to `tolerance` (relative, or
 /// absolute below one).

@@ -1,6 +1,8 @@
 //! What a unit is, as hashes.
 
-use farfel_lang::ir::{Program, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block};
+use farfel_lang::ir::{
+    Attribute, Given, Program, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
+};
 use farfel_lang::print::{Options, print_unit};
 use farfel_lang::{Sources, Span};
 use std::fmt::Write as _;
@@ -116,8 +118,24 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
             );
         }
     });
+    let mut text = print_unit(unit, &options);
+    for given in &unit.given {
+        // Where that is said does not matter.
+        let given = Given {
+            span: Span::NONE,
+            ..given.clone()
+        };
+        let _ = writeln!(text, "{given:?}");
+    }
+    for (_, s) in unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| s.has(Attribute::Constant))
+    {
+        let _ = writeln!(text, "constant {}", s.name);
+    }
     Digest {
-        text: blake3::hash(print_unit(unit, &options).as_bytes()),
+        text: blake3::hash(text.as_bytes()),
         places: blake3::hash(&places),
         interface: blake3::hash(interface.as_bytes()),
         names_lines,

@@ -99,6 +99,9 @@ pub(crate) fn read(
         places: Vec::new(),
         notes: Notes::default(),
     };
+    if !config.derivatives.is_empty() {
+        return Ok(None);
+    }
     let texts: Vec<_> = paths
         .iter()
         .map(|path| sources::read(path).map_err(Error::io(path)))
@@ -150,7 +153,9 @@ pub(crate) fn read(
     let parsed = parse_noting(&wanted, &mut library.sources, &mut includes);
     included.extend(includes.reached.iter().cloned());
     for ((f, digest, before), (parsed, more)) in to_parse.into_iter().zip(parsed) {
-        if any_errors(&parsed.diagnostics) {
+        // Who calls a procedure whose derivative is given hangs together with that.
+        let directives = parsed.program.units.iter().any(says_of_derivatives);
+        if any_errors(&parsed.diagnostics) || directives {
             return Ok(None);
         }
         library.note(f, digest, &how, before, parsed.program.units, &more);
@@ -181,6 +186,10 @@ pub(crate) fn read(
     }
     let statements: u64 = library.units.iter().map(|u| u.statements).sum();
     Ok((statements > SMALL_LIBRARY as u64).then_some(library))
+}
+
+fn says_of_derivatives(unit: &Unit) -> bool {
+    !unit.given.is_empty() || unit.nested.iter().any(says_of_derivatives)
 }
 
 /// How a file is read.

@@ -73,6 +73,57 @@ pub struct Unit {
     pub body: Block,
     /// Nested subprograms.
     pub nested: Vec<Unit>,
+    /// What comments say of derivatives ([`crate::given`]): as the parser leaves it, what stands
+    /// in this unit; after `resolve`, what concerns the procedures that it calls.
+    pub given: Vec<Given>,
+}
+
+/// A derivative that is given by subprograms, or that there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// Of which procedure; for a constant, also of which variable.
+    pub procedure: Name,
+    /// The names of its arguments.
+    pub arguments: Option<Vec<Name>>,
+    /// Those whose derivatives are read.
+    pub inputs: Option<Vec<Name>>,
+    /// Those whose derivatives are set, without the result of a function.
+    pub outputs: Option<Vec<Name>>,
+    /// Those without derivatives that it gives a value, where its text does not tell.
+    pub sets: Vec<Name>,
+    /// The subroutine that computes tangents.
+    pub tangent: Option<Name>,
+    /// The subroutine that computes adjoints.
+    pub adjoint: Option<Name>,
+    /// Where that is said.
+    pub span: Span,
+}
+
+impl Given {
+    /// No derivatives go through this.
+    pub fn constant(procedure: Name, span: Span) -> Self {
+        Given {
+            procedure,
+            arguments: None,
+            inputs: None,
+            outputs: None,
+            sets: Vec::new(),
+            tangent: None,
+            adjoint: None,
+            span,
+        }
+    }
+
+    /// True where no derivatives go through it.
+    pub fn is_constant(&self) -> bool {
+        self.tangent.is_none() && self.adjoint.is_none()
+    }
+
+    /// Is the argument of a name followed by its derivative?
+    pub fn is_active(&self, argument: &str) -> bool {
+        let mut all = self.inputs.iter().chain(&self.outputs).flatten();
+        all.any(|n| n == argument)
+    }
 }
 
 /// Comments between top-level units, in blocks that blank lines separate.
@@ -285,6 +336,9 @@ pub struct Symbol {
     pub init: Option<Box<Expr>>,
     /// ALLOCATABLE, TARGET and the like.
     pub attributes: Attributes,
+    /// The array of a tape, which reverse mode makes: every element is assigned before it is
+    /// read, and read as often as it is assigned.
+    pub tape: bool,
 }
 
 /// What a declaration can say of a variable besides its type and shape.
@@ -300,10 +354,12 @@ pub enum Attribute {
     Volatile,
     /// AUTOMATIC: has no value on entry, whatever the options of the compiler say.
     Automatic,
+    /// Has no derivative: a comment says so, no statement.
+    Constant,
 }
 
 impl Attribute {
-    /// All of them.
+    /// All that declarations can have.
     pub const ALL: [Attribute; 5] = [
         Attribute::Allocatable,
         Attribute::Optional,
@@ -320,6 +376,7 @@ impl Attribute {
             Attribute::Target => "TARGET",
             Attribute::Volatile => "VOLATILE",
             Attribute::Automatic => "AUTOMATIC",
+            Attribute::Constant => "CONSTANT",
         }
     }
 }
@@ -337,6 +394,12 @@ impl Attributes {
     /// Adds one.
     pub fn insert(&mut self, attribute: Attribute) {
         self.0 |= 1 << attribute as u8;
+    }
+
+    /// Without all others.
+    #[must_use]
+    pub fn only(self, attribute: Attribute) -> Self {
+        Attributes(self.0 & (1 << attribute as u8))
     }
 
     /// Those in the set.
@@ -422,6 +485,7 @@ impl Symbol {
             saved: false,
             init: None,
             attributes: Attributes::default(),
+            tape: false,
         }
     }
 
@@ -639,6 +703,7 @@ impl Unit {
             specs: Vec::new(),
             body: Vec::new(),
             nested: Vec::new(),
+            given: Vec::new(),
         }
     }
 

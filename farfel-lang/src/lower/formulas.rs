@@ -52,6 +52,7 @@ fn convert(unit: &mut Unit, id: SymId) {
         return;
     };
     let mut function = Unit::new(UnitKind::Function, seen.name.clone(), seen.span);
+    function.given.clone_from(&unit.given);
     let variable = |s: &Symbol, place: Place| Symbol {
         ty: s.ty,
         typed: true,

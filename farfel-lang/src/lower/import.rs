@@ -1,7 +1,7 @@
 //! Brings names of one unit into another.
 
 use crate::ir::{
-    Attributes, Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol, Symbols, Unit,
+    Attribute, Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol, Symbols, Unit,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -82,7 +82,7 @@ impl<'a> Import<'a> {
             init: None,
             // A dummy argument with attributes would need an explicit interface.
             attributes: match place {
-                Place::Dummy => Attributes::default(),
+                Place::Dummy => theirs.attributes.only(Attribute::Constant),
                 _ => theirs.attributes,
             },
             place,

@@ -241,6 +241,7 @@ impl Outline<'_> {
             .collect();
 
         let mut outlined = Unit::new(UnitKind::Subroutine, name.clone(), span);
+        outlined.given.clone_from(&unit.given);
         outlined.end_span = block.end_span;
         outlined.implicit = unit.implicit.clone();
         if !outlined.implicit.is_empty() {

@@ -39,7 +39,7 @@ pub(super) fn recursive(program: &Program) -> Vec<Vec<Name>> {
 }
 
 fn groups(program: &Program) -> Vec<Vec<usize>> {
-    let graph = CallGraph::of_names(program, &[]);
+    let graph = CallGraph::of_calls(program);
     let callees: Vec<Vec<usize>> = (0..graph.len())
         .map(|i| graph.callees(i).to_vec())
         .collect();

@@ -25,6 +25,7 @@ impl Writer<'_> {
             specs: _,
             body,
             nested,
+            given: _,
         } = unit;
         let scope = Scope::new(unit);
         for block in before {

@@ -54,6 +54,7 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     check::check(program, &faulty, &targets, &mut diagnostics);
     // A name that is not known would only make more faults where it is used.
     habits::warn(program, &faulty, &lints, &mut diagnostics);
+    crate::given::settle(program, &mut diagnostics);
     habits::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, lints.real(), &|i| {
         !faulty.contains(&i)

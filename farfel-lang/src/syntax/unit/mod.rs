@@ -115,8 +115,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parsed(self) -> Parsed {
+    fn parsed(mut self) -> Parsed {
         let mut diagnostics = self.diagnostics;
+        for unit in &mut self.units {
+            crate::given::read(unit, &mut diagnostics);
+        }
         // What is found out at the end of a unit belongs further up.
         diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
         Parsed {

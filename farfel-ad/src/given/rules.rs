@@ -1,0 +1,183 @@
+//! Which procedures have a derivative that does not come from their text.
+
+use super::shipped;
+use crate::activity::Context;
+use crate::locations::{Set, differentiable};
+use farfel_lang::Span;
+use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind};
+use std::collections::{HashMap, HashSet};
+
+/// The derivative of a procedure as somebody gives it: always with the same arguments.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// The subroutine that computes tangents.
+    pub tangent: Option<Name>,
+    /// The subroutine that computes adjoints.
+    pub adjoint: Option<Name>,
+    /// How many arguments the procedure has.
+    pub args: usize,
+    /// Arguments whose derivatives are read, by position.
+    pub inputs: Vec<usize>,
+    /// Arguments whose derivatives are set; the position behind the last argument is the
+    /// result of a function.
+    pub outputs: Vec<usize>,
+    /// Arguments without derivatives that get a value.
+    pub sets: Vec<usize>,
+    /// No derivatives go through the procedure.
+    pub constant: bool,
+    /// Outputs that are not assigned as a whole, or of which that is not known.
+    partial: Vec<usize>,
+    /// Where the user says so; [`Span::NONE`] for a rule that comes along.
+    pub span: Span,
+}
+
+impl Rule {
+    fn of(given: &Given, text: Option<&Unit>, is_function: bool) -> Rule {
+        let arguments = given.arguments.as_deref().unwrap_or_default();
+        let positions = |names: &Option<Vec<Name>>| -> Vec<usize> {
+            let list = names.as_deref().unwrap_or_default();
+            let found = arguments.iter().enumerate();
+            found
+                .filter(|(_, n)| list.contains(n))
+                .map(|(i, _)| i)
+                .collect()
+        };
+        let args = text.map_or(arguments.len(), |u| u.args.len());
+        let mut outputs = positions(&given.outputs);
+        let scalar = |i: usize| {
+            let symbol = text.and_then(|u| Some(&u.symbols[u.args.get(i)?.sym()?]));
+            symbol.is_some_and(|s| !s.is_array())
+        };
+        let partial = outputs.iter().copied().filter(|i| !scalar(*i)).collect();
+        if is_function && !given.is_constant() {
+            outputs.push(args);
+        }
+        Rule {
+            tangent: given.tangent.clone(),
+            adjoint: given.adjoint.clone(),
+            args,
+            inputs: positions(&given.inputs),
+            outputs,
+            sets: positions(&Some(given.sets.clone())),
+            constant: given.is_constant(),
+            partial,
+            span: given.span,
+        }
+    }
+
+    /// Is the argument at a position, or the result, followed by its derivative?
+    pub fn is_active(&self, position: usize) -> bool {
+        self.inputs.contains(&position) || self.outputs.contains(&position)
+    }
+
+    /// The context of every call for which `asked` would be needed. What goes beyond the rule
+    /// stays in it, and is an error: see [`Rule::beyond`].
+    pub fn context(&self, asked: &Context) -> Context {
+        let mut context = asked.clone();
+        let slots = context.inputs.len().max(self.args + 1);
+        context.inputs.grow(slots);
+        context.outputs.grow(slots);
+        context.inputs.extend(self.inputs.iter().copied());
+        context.inputs.extend(self.partial.iter().copied());
+        context.outputs.extend(self.outputs.iter().copied());
+        context
+    }
+
+    /// A slot whose derivative a call would need, and the rule does not tell.
+    pub fn beyond(&self, context: &Context) -> Option<usize> {
+        let told = |o: &usize| self.outputs.contains(o);
+        let read = |i: &usize| self.inputs.contains(i) || self.outputs.contains(i);
+        let mut outputs = context.outputs.ones();
+        let output = outputs.find(|o| !told(o));
+        output.or_else(|| context.inputs.ones().find(|i| !read(i)))
+    }
+
+    /// What the value of a slot on exit depends on; `None` where the rule says nothing.
+    pub(crate) fn depends(&self, slot: usize, slots: usize) -> Option<Set> {
+        if slot > self.args {
+            return None;
+        }
+        let mut set = Set::with_capacity(slots);
+        if self.outputs.contains(&slot) {
+            set.extend(self.inputs.iter().copied());
+            if self.partial.contains(&slot) {
+                set.insert(slot);
+            }
+        }
+        Some(set)
+    }
+}
+
+/// By which name linear code calls the derivative of a procedure: reverse mode makes of it what
+/// it needs.
+pub(crate) fn stand_in(procedure: &str) -> Name {
+    format!("{}GIVEN_{procedure}", shipped::PREFIX).into()
+}
+
+/// The rules of a program.
+#[derive(Debug, Default)]
+pub struct Rules(HashMap<Name, Rule>);
+
+impl Rules {
+    /// What directives say, and the rules that come along for procedures without text.
+    pub fn of(program: &Program) -> Rules {
+        let text: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
+        let mut rules = HashMap::new();
+        for unit in &program.units {
+            for given in &unit.given {
+                if rules.contains_key(&given.procedure) {
+                    continue;
+                }
+                let own = text.get(&given.procedure).copied();
+                let function = match own {
+                    Some(u) => u.kind == UnitKind::Function,
+                    None => is_function(program, &given.procedure),
+                };
+                rules.insert(given.procedure.clone(), Rule::of(given, own, function));
+            }
+        }
+        let mut seen: HashSet<&Name> = HashSet::new();
+        for unit in &program.units {
+            for (_, s) in unit.symbols.iter() {
+                if s.place == Place::Global
+                    && s.class.is_procedure()
+                    && !text.contains_key(&s.name)
+                    && seen.insert(&s.name)
+                    && !rules.contains_key(&s.name)
+                    && let Some((given, function)) = shipped::rule(&s.name)
+                {
+                    rules.insert(s.name.clone(), Rule::of(given, None, *function));
+                }
+            }
+        }
+        Rules(rules)
+    }
+
+    /// The rule of a procedure.
+    pub fn get(&self, procedure: &str) -> Option<&Rule> {
+        self.0.get(procedure)
+    }
+
+    /// The rule for which a name stands in, with the name of the procedure.
+    pub(crate) fn stood_in(&self, name: &str) -> Option<(&Name, &Rule)> {
+        let name = name.strip_prefix(shipped::PREFIX)?.strip_prefix("GIVEN_")?;
+        self.0.get_key_value(name)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, &Rule)> {
+        self.0.iter()
+    }
+}
+
+fn is_function(program: &Program, name: &str) -> bool {
+    let units = program.units.iter();
+    let mut symbols = units.filter_map(|u| u.symbols.find(name).map(|s| &u.symbols[s]));
+    symbols.any(|s| s.class == farfel_lang::ir::Class::Function)
+}
+
+/// Does the dummy argument at a position have a type with derivatives?
+pub(crate) fn carries(unit: &Unit, position: usize) -> bool {
+    let dummy = unit.args.get(position).and_then(|a| a.sym());
+    dummy.is_some_and(|s| differentiable(&unit.symbols[s]))
+}

@@ -1,0 +1,175 @@
+//! Calls of procedures whose derivatives are given, and of those that are constant.
+
+use super::stmt::Gen;
+use crate::activity::Context;
+use crate::given::rules::{carries, stand_in};
+use crate::given::shipped;
+use crate::locations::differentiable;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{Attribute, Expr, ExprKind, Name, Stmt, SymId, Type};
+use farfel_lang::types::type_of;
+
+impl Gen<'_> {
+    /// The tangent that is given for a procedure. What it does not tell and the call needs is
+    /// an error.
+    pub(super) fn given_derivative(&mut self, callee: SymId, context: &Context) -> Option<Name> {
+        let rule = self.engine.dependence.rule(self.source, callee)?.clone();
+        let name = self.source.symbols[callee].name.clone();
+        let mut fault = |message: String, help: &str| {
+            let d = Diagnostic::error(&rules::AD_UNSUPPORTED, self.span, message).help(help);
+            let d = match rule.span.is_none() {
+                true => d,
+                false => d.related(rule.span, "given here"),
+            };
+            self.errors.push(self.engine.asked_by(d));
+        };
+        if let Some(slot) = rule.beyond(context) {
+            let text = self.engine.find(&name);
+            let dummy = text.and_then(|u| u.args.get(slot)?.sym());
+            let what = match (text, dummy) {
+                (Some(u), Some(s)) => u.symbols[s].name.to_string(),
+                _ if slot > rule.args => "a variable in COMMON".to_owned(),
+                _ => format!("argument {}", slot + 1),
+            };
+            fault(
+                format!(
+                    "derivatives would go through {what} of {name}, and the derivative that is given does not tell of it"
+                ),
+                "list the argument in the directive; make arguments of variables in COMMON",
+            );
+        }
+        if self.engine.layout.vector {
+            fault(
+                format!("the derivative that is given for {name} has one direction"),
+                "write a block with one direction, and a loop around it",
+            );
+        }
+        let (derivative, other) = match self.engine.linear {
+            true => (rule.adjoint, "tangent"),
+            false => (rule.tangent, "adjoint"),
+        };
+        if derivative.is_none() {
+            fault(
+                format!("derivatives would go through {name}, of which only the {other} is given"),
+                "give both",
+            );
+        }
+        match self.engine.linear {
+            true => Some(stand_in(&name)),
+            false => derivative,
+        }
+    }
+
+    /// Checks the types of what goes to the given derivative of a procedure without text: they
+    /// must be those that its tangent declares.
+    pub(super) fn given_types(&mut self, callee: SymId, args: &[Expr], context: &Context) {
+        let name = &self.source.symbols[callee].name;
+        let rule = self.engine.dependence.rule(self.source, callee);
+        let tangent = rule.and_then(|r| r.tangent.clone().or(r.adjoint.clone()));
+        if self.engine.find(name).is_some() {
+            return;
+        }
+        let Some(unit) = tangent.and_then(|t| self.engine.find(&t).or_else(|| shipped::unit(&t)))
+        else {
+            return;
+        };
+        let mut at = 0;
+        for (i, a) in args.iter().enumerate() {
+            let dummy = unit.args.get(at).and_then(|d| d.sym());
+            at += 1 + usize::from(context.active(i));
+            if !context.active(i) || !carries(unit, at - 1) {
+                continue;
+            }
+            let wanted = dummy.and_then(|s| unit.symbols[s].ty);
+            let given = type_of(self.source, a);
+            if let (Some(wanted), Some(given)) = (wanted, given)
+                && wanted != given
+            {
+                let message = format!(
+                    "derivatives would go through this argument, which is {given} here and {wanted} in {name}"
+                );
+                let d = Diagnostic::error(&rules::AD_UNSUPPORTED, a.span, message)
+                    .help("declare both with the same type");
+                self.errors.push(self.engine.asked_by(d));
+            }
+        }
+    }
+
+    /// An array that is constant here has no derivative to hand over, where the callee would
+    /// set one, or begins within the array.
+    pub(super) fn refuse_constant(
+        &mut self,
+        a: &Expr,
+        position: usize,
+        callee: &str,
+        context: &Context,
+    ) {
+        let (ExprKind::Var(s) | ExprKind::Element(s, _)) = &a.kind else {
+            return;
+        };
+        let symbol = &self.source.symbols[*s];
+        let whole = matches!(a.kind, ExprKind::Var(_));
+        let set = context.outputs.contains(position);
+        if symbol.has(Attribute::Constant) && symbol.is_array() && (set || !whole) {
+            let message = format!(
+                "{} is constant, but derivatives go through this argument of {callee} elsewhere",
+                symbol.name
+            );
+            let d = Diagnostic::error(&rules::AD_UNSUPPORTED, a.span, message)
+                .help("pass an array that is not constant, and copy it");
+            self.errors.push(self.engine.asked_by(d));
+        }
+    }
+
+    /// After a call of a constant procedure, what it assigns has derivative zero.
+    pub(super) fn zero_constants(
+        &mut self,
+        callee: SymId,
+        args: &[Expr],
+        node: usize,
+    ) -> Vec<Stmt> {
+        let constant = self.engine.dependence.rule(self.source, callee);
+        let Some(summary) = self.engine.dependence.callee(self.source, callee) else {
+            return Vec::new();
+        };
+        if !constant.is_some_and(|r| r.constant) {
+            return Vec::new();
+        }
+        let assigned: Vec<usize> = summary
+            .assigned
+            .ones()
+            .filter(|i| *i < args.len())
+            .collect();
+        let arrays = summary.arrays.clone();
+        let mut zeros = Vec::new();
+        for i in assigned {
+            let Some(s) = args[i].base() else { continue };
+            let loc = self.space.loc(s);
+            if !differentiable(&self.source.symbols[s])
+                || !self.activity.live[node].contains(loc)
+                || !self.varied.contains(loc)
+            {
+                continue;
+            }
+            match &args[i].kind {
+                ExprKind::Element(..) if arrays.contains(i) => {
+                    let name = &self.source.symbols[callee].name;
+                    let message = format!(
+                        "which elements {name}, which is constant, gives a value to is not known"
+                    );
+                    let d = Diagnostic::error(&rules::AD_UNSUPPORTED, args[i].span, message)
+                        .help("pass a whole array");
+                    self.errors.push(self.engine.asked_by(d));
+                }
+                _ => {
+                    let target = self.designator(&args[i]);
+                    let d = self.derivative_designator(&target);
+                    let ty = self.source.symbols[s].ty.unwrap_or(Type::REAL);
+                    let zero = self.zero(ty);
+                    zeros.push(Stmt::assign(d, zero, self.span));
+                }
+            }
+        }
+        zeros
+    }
+}

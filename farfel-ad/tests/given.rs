@@ -1,0 +1,438 @@
+//! Derivatives that the user gives, what is constant, and the rules for libraries in programs.
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{check, compare, expand, run_with_lapack};
+
+/// A procedure with a fixed-point iteration, its derivatives, and other uses of directives.
+const SOLVE: &str = "
+!     farfel: derivative(tangent = SOLVE_D, adjoint = SOLVE_B, in = A, out = X)
+      SUBROUTINE SOLVE(A, N, X)
+      DOUBLE PRECISION A, X
+C     X = COS(A*X), with few steps, so that the derivative of the code is another one
+      X = 0.5D0
+      DO 10 I = 1, N
+   10 X = COS(A*X)
+      END
+      SUBROUTINE SOLVE_D(A, AD, N, X, XD)
+      DOUBLE PRECISION A, X, AD, XD
+      CALL SOLVE(A, N, X)
+      XD = -SIN(A*X)*X*AD/(1 + A*SIN(A*X))
+      END
+      SUBROUTINE SOLVE_B(A, AB, N, X, XB)
+      DOUBLE PRECISION A, X, AB, XB, Y
+      CALL SOLVE(A, N, Y)
+      AB = AB - SIN(A*Y)*Y*XB/(1 + A*SIN(A*Y))
+      XB = 0
+      END
+";
+
+/// The tangent is called, whatever calls the procedure, and is differentiated in its turn.
+#[test]
+fn given_tangents() {
+    let text = format!(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION T, Y, D, E, H, X, S, G, DG
+      DOUBLE PRECISION D2, HALF
+      T = 0.6D0
+      ADF(T)
+      CALL SOLVE(T*T, 3, X)
+      Y = X*T
+      END ADF(D = TANGENT(Y))
+      CALL SOLVE(T*T, 3, X)
+      S = T*T
+      E = -SIN(S*X)*X*2*T/(1 + S*SIN(S*X))
+      PRINT *, 'value', Y, X*T
+      PRINT *, 'tangent', D, E*T + X
+C     Of a function without text here: its derivative is called with the result last.
+      ADF(T)
+      G = HALF(T)*T
+      END ADF(DG = TANGENT(G))
+      PRINT *, 'function', DG, T
+C     The second derivative, by differences of the first.
+      ADF(T)
+      CALL FIRST(T, D)
+      END ADF(D2 = TANGENT(D))
+      H = 1D-3
+      CALL FIRST(T + H, D)
+      CALL FIRST(T - H, E)
+      S = D - E
+      CALL FIRST(T + 2*H, D)
+      CALL FIRST(T - 2*H, E)
+      PRINT *, 'second', D2, (8*S - (D - E))/(12*H)
+      END
+      SUBROUTINE FIRST(T, D)
+      DOUBLE PRECISION T, D, X
+      ADF(T)
+      CALL SOLVE(T, 60, X)
+      X = X*X*T
+      END ADF(D = TANGENT(X))
+      END
+C     farfel: derivative(HALF, tangent = HALF_D)
+      DOUBLE PRECISION FUNCTION HALF(X)
+      DOUBLE PRECISION X
+      HALF = INT(1000*X)/2000D0
+      END
+      SUBROUTINE HALF_D(X, XD, R, RD)
+      DOUBLE PRECISION X, XD, R, RD, HALF
+      R = HALF(X)
+      RD = XD/2
+      END
+{}",
+        SOLVE.trim_start_matches('\n')
+    );
+    check(&text, 1e-9);
+}
+
+/// What is constant has derivative zero, and the code behind it is not looked at.
+#[test]
+fn constants() {
+    check(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION T, Y, D, A(3), X, C, P, E, SCALE1
+C     farfel: constant(C)
+      T = 0.5D0
+      ADF(T)
+      X = T*T
+      A = X
+      C = X
+      CALL TABLE(X, A, P)
+      Y = A(1) + X*P + C*T + SCALE1(X)*T
+      END ADF(D = TANGENT(Y), E = TANGENT(A(2)))
+C     X is 0.25, A(1) and P constants with the values 0.5 and 0.75
+      PRINT *, 'y', Y, 0.5D0 + 0.1875D0 + 0.125D0 + 0.5D0
+      PRINT *, 'd', D, 2*T*0.75D0 + 0.25D0 + 1
+      PRINT *, 'e', E, 0D0
+      END
+C     farfel: constant
+      SUBROUTINE TABLE(X, A, P)
+      DOUBLE PRECISION X, A(3), P
+      A(1) = 2*X
+      P = 3*X
+      END
+C     farfel: constant(SCALE1)
+      DOUBLE PRECISION FUNCTION SCALE1(X)
+      DOUBLE PRECISION X
+      EQUIVALENCE (I, Y)
+      Y = 1
+      SCALE1 = 4*X
+      END
+",
+        1e-14,
+    );
+}
+
+fn faults(text: &str) -> String {
+    match expand(text.trim_start_matches('\n')) {
+        Ok(t) => format!("no faults\n{t}"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn what_a_call_needs_must_be_told() {
+    assert_snapshot!(faults("
+      SUBROUTINE MAIN(T, D, E)
+      DOUBLE PRECISION T, Y, Z, D, E, W(3)
+      REAL S
+!     farfel: derivative(EXT(A, N, B), tangent = EXT_D, in = (A), out = (B))
+!     farfel: derivative(BACK(A, B), adjoint = BACK_B, in = (A), out = (B))
+      EXTERNAL EXT, BACK
+      ADF(T)
+      S = T
+      CALL EXT(S, 3, Y)
+      CALL EXT(T, 3, W(2))
+      Z = T
+      CALL COUNTS(T, Z)
+      CALL BACK(T, Z)
+      END ADF(D = TANGENT(Y), E = TANGENT(Z))
+      END
+      SUBROUTINE EXT_D(A, AD, N, B, BD)
+      DOUBLE PRECISION A, AD, B, BD
+      BD = AD
+      END
+      SUBROUTINE BACK_B(A, AB, B, BB)
+      DOUBLE PRECISION A, AB, B, BB
+      END
+C     farfel: derivative(tangent = COUNTS_D, in = A, out = ())
+      SUBROUTINE COUNTS(A, B)
+      DOUBLE PRECISION A, B
+      B = A
+      END
+      SUBROUTINE COUNTS_D(A, AD, B)
+      DOUBLE PRECISION A, AD, B
+      B = A
+      END
+"), @r"
+    F0305 9:16 derivatives would go through this argument, which is REAL here and DOUBLE PRECISION in EXT
+    F0305 12:7 derivatives would go through B of COUNTS, and the derivative that is given does not tell of it
+    F0305 13:7 derivatives would go through BACK, of which only the adjoint is given
+    ");
+}
+
+/// Linear systems, factored and solved by LAPACK, and what is around them, to second order.
+const SYSTEM: &str = "
+      SUBROUTINE LINEAR(T, Y)
+      PARAMETER (N = 5)
+      DOUBLE PRECISION T, Y(4), A(N,N), B(N,2), C(N,N), DDOT, DNRM2
+      INTEGER IPIV(N)
+      EXTERNAL DGESV, DGETRF, DGETRS, DPOSV, DGEMM, DSYRK, DAXPY
+      EXTERNAL DDOT, DNRM2, DGEMV
+      DO J = 1, N
+        DO I = 1, N
+          A(I,J) = SIN(I*T + J*J*0.3D0)
+          C(I,J) = 0
+        END DO
+        A(MOD(J,N)+1,J) = 4 + T*T
+        B(J,1) = COS(J*T)
+        B(J,2) = 1/(J + T)
+      END DO
+      CALL DSYRK('L', 'T', N, N, T, A, N, 0D0, C, N)
+      CALL DGETRF(N, N, A, N, IPIV, INFO)
+C     The determinant, from the factors.
+      Y(1) = 1
+      DO I = 1, N
+        Y(1) = Y(1)*A(I,I)
+        IF (IPIV(I) .NE. I) Y(1) = -Y(1)
+      END DO
+      CALL DGETRS('N', N, 2, A, N, IPIV, B, N, INFO)
+      Y(2) = DDOT(N, B, 1, B(1,2), 1) + DNRM2(N, B, 1)
+      DO I = 1, N
+        C(I,I) = C(I,I) + 3
+      END DO
+      CALL DPOSV('L', N, 2, C, N, B, N, INFO)
+      Y(3) = B(1,1) + B(N,2)*T
+      CALL DAXPY(N, T, B(1,2), 1, B, 1)
+      CALL DGEMV('N', N, N, 1D0, A, N, B, 1, 2D0, B(1,2), 1)
+      CALL DGEMM('N', 'T', N, N, 2, 1D0, B, N, B, N, T, A, N)
+      CALL DGESV(N, 1, A, N, IPIV, B, N, INFO)
+      Y(4) = B(2,1)
+      END
+";
+
+#[test]
+fn libraries() {
+    let text = format!(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION T, Y(4), D(4), D2(4), H, S
+      DOUBLE PRECISION E(4), F(4), G(4), K(4)
+      T = 0.7D0
+      ADF(T)
+      CALL FIRST(T, D)
+      END ADF(D2 = TANGENT(D))
+      H = 1D-3
+      CALL LINEAR(T + H, E)
+      CALL LINEAR(T - H, F)
+      CALL LINEAR(T + 2*H, G)
+      CALL LINEAR(T - 2*H, K)
+      DO I = 1, 4
+        S = 8*(E(I) - F(I)) - (G(I) - K(I))
+        PRINT *, 'first', D(I), S/(12*H)
+      END DO
+      CALL FIRST(T + H, E)
+      CALL FIRST(T - H, F)
+      CALL FIRST(T + 2*H, G)
+      CALL FIRST(T - 2*H, K)
+      DO I = 1, 4
+        S = 8*(E(I) - F(I)) - (G(I) - K(I))
+        PRINT *, 'second', D2(I), S/(12*H)
+      END DO
+      END
+      SUBROUTINE FIRST(T, D)
+      DOUBLE PRECISION T, Y(4), D(4)
+      ADF(T)
+      CALL LINEAR(T, Y)
+      END ADF(D = TANGENT(Y))
+      END
+{}",
+        SYSTEM.trim_start_matches('\n')
+    );
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [&["-O0", "-fcheck=all", "-finit-real=nan"][..], &["-O2"]] {
+        if let Some(out) = run_with_lapack(&fortran, flags) {
+            compare(&out, 1e-7, &fortran);
+        }
+    }
+}
+
+/// Adjoints that are given, against tangents; and in every nesting.
+#[test]
+fn given_adjoints() {
+    let text = format!(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION T(3), Y, D, G(3), V(3), H(3), E, W(2), X, Z
+      INTEGER K
+      DO 10 I = 1, 3
+      T(I) = 0.4D0 + 0.2D0*I
+   10 V(I) = COS(1D0*I)
+      K = 2
+      ADF(TANGENT(T) = V)
+      CALL CHAIN(T, K, Y)
+      END ADF(D = TANGENT(Y))
+      ADR(Y)
+      CALL CHAIN(T, K, Y)
+      END ADR(G = COTANGENT(T))
+      PRINT *, 'adjoint', G(1)*V(1) + G(2)*V(2) + G(3)*V(3), D
+C     Forward over reverse against forward over forward, and reverse over both.
+      ADF(TANGENT(T) = V)
+      CALL GRAD(T, K, G)
+      END ADF(H = TANGENT(G))
+      ADF(TANGENT(T) = V)
+      CALL DIRECT(T, K, V, D)
+      END ADF(E = TANGENT(D))
+      PRINT *, 'second', H(1)*V(1) + H(2)*V(2) + H(3)*V(3), E
+      ADR(D)
+      CALL DIRECT(T, K, V, D)
+      END ADR(G = COTANGENT(T))
+      DO 20 I = 1, 3
+   20 PRINT *, 'reverse', G(I), H(I)
+      ADR(COTANGENT(G) = V)
+      CALL GRAD(T, K, G)
+      END ADR(V = COTANGENT(T))
+      DO 30 I = 1, 3
+   30 PRINT *, 'twice', V(I), H(I)
+C     In a loop, where the results of a call are its next arguments.
+      W(1) = 0.3D0
+      W(2) = 0.9D0
+      ADF(TANGENT(W(1)) = 1)
+      CALL TURNS(W, X)
+      END ADF(D = TANGENT(X))
+      W(1) = 0.3D0
+      W(2) = 0.9D0
+      ADR(X)
+      CALL TURNS(W, X)
+      END ADR(Z = COTANGENT(W(1)))
+      PRINT *, 'turns', Z, D
+      END
+      SUBROUTINE GRAD(T, K, G)
+      DOUBLE PRECISION T(3), Y, G(3)
+      ADR(Y)
+      CALL CHAIN(T, K, Y)
+      END ADR(G = COTANGENT(T))
+      END
+      SUBROUTINE DIRECT(T, K, V, D)
+      DOUBLE PRECISION T(3), Y, D, V(3)
+      ADF(TANGENT(T) = V)
+      CALL CHAIN(T, K, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE CHAIN(T, K, Y)
+      DOUBLE PRECISION T(3), Y, X, S, TWICE
+      S = 0
+      DO 10 I = 1, 3
+      CALL SOLVE(T(I)*T(1), 50, X)
+      X = X*X
+C     X is overwritten each time.
+   10 S = S + X*T(K) + TWICE(X, T(I))
+      Y = S*T(3)
+      END
+C     farfel: derivative(tangent = TWICE_D, adjoint = TWICE_B)
+      DOUBLE PRECISION FUNCTION TWICE(A, B)
+      DOUBLE PRECISION A, B
+      TWICE = 2*A*B
+      END
+      SUBROUTINE TWICE_D(A, AD, B, BD, R, RD)
+      DOUBLE PRECISION A, AD, B, BD, R, RD, TWICE
+      R = TWICE(A, B)
+      RD = 2*A*BD + 2*B*AD
+      END
+      SUBROUTINE TWICE_B(A, AB, B, BB, R, RB)
+      DOUBLE PRECISION A, AB, B, BB, R, RB
+      AB = AB + 2*B*RB
+      BB = BB + 2*A*RB
+      RB = 0
+      END
+      SUBROUTINE TURNS(W, X)
+      DOUBLE PRECISION W(2), X
+      X = 0
+      DO 10 I = 1, 4
+      CALL TURN(W)
+   10 X = X + SIN(W(1))*I + TWO(W(1), W(1))
+      END
+      DOUBLE PRECISION FUNCTION TWO(A, B)
+      DOUBLE PRECISION A, B, TWICE
+      TWO = TWICE(A, A) + TWICE(A, B)
+      END
+C     farfel: derivative(tangent = TURN_D, adjoint = TURN_B)
+      SUBROUTINE TURN(W)
+      DOUBLE PRECISION W(2), T
+      T = W(1)*W(2)
+      W(2) = W(1) + W(2)**2
+      W(1) = T
+      END
+      SUBROUTINE TURN_D(W, WD)
+      DOUBLE PRECISION W(2), WD(2), T
+      T = W(1)*WD(2) + WD(1)*W(2)
+      WD(2) = WD(1) + 2*W(2)*WD(2)
+      WD(1) = T
+      CALL TURN(W)
+      END
+C     It leaves nothing of use in its argument.
+      SUBROUTINE TURN_B(W, WB)
+      DOUBLE PRECISION W(2), WB(2), T
+      T = W(2)*WB(1) + WB(2)
+      WB(2) = W(1)*WB(1) + 2*W(2)*WB(2)
+      WB(1) = T
+      W(1) = 77
+      W(2) = -77
+      END
+{}",
+        SOLVE.trim_start_matches('\n')
+    )
+    .replace(
+        "DOUBLE PRECISION W(2), X\n",
+        "DOUBLE PRECISION W(2), X, TWO\n",
+    );
+    check(&text, 1e-9);
+}
+
+/// LAPACK's solvers in reverse: against forward mode, and forward over reverse.
+#[test]
+fn adjoints_of_libraries() {
+    let text = format!(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION T, Y(4), D(4), G, H, C(4), E(4), S, D2(4), GD
+      T = 0.7D0
+      DO I = 1, 4
+        C(I) = SIN(2D0*I)
+      END DO
+      ADF(T)
+      CALL LINEAR(T, Y)
+      END ADF(D = TANGENT(Y))
+      ADR(COTANGENT(Y) = C)
+      CALL LINEAR(T, Y)
+      END ADR(G = COTANGENT(T))
+      S = C(1)*D(1) + C(2)*D(2) + C(3)*D(3) + C(4)*D(4)
+      PRINT *, 'adjoint', G, S
+      ADF(T)
+      CALL BACK(T, C, G)
+      END ADF(GD = TANGENT(G))
+      ADF(T)
+      CALL FIRST(T, D)
+      END ADF(D2 = TANGENT(D))
+      S = C(1)*D2(1) + C(2)*D2(2) + C(3)*D2(3) + C(4)*D2(4)
+      PRINT *, 'second', GD, S
+      END
+      SUBROUTINE FIRST(T, D)
+      DOUBLE PRECISION T, Y(4), D(4)
+      ADF(T)
+      CALL LINEAR(T, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE BACK(T, C, G)
+      DOUBLE PRECISION T, Y(4), C(4), G
+      ADR(COTANGENT(Y) = C)
+      CALL LINEAR(T, Y)
+      END ADR(G = COTANGENT(T))
+      END
+{}",
+        SYSTEM.trim_start_matches('\n')
+    );
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [&["-O0", "-fcheck=all"][..], &["-O2"]] {
+        if let Some(out) = run_with_lapack(&fortran, flags) {
+            compare(&out, 1e-9, &fortran);
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! What comments say of derivatives: which subprograms compute those of a procedure, and what
+//! is constant for differentiation.
+//!
+//! ```fortran
+//! !farfel: derivative(SOLVE(N, A, B, X), tangent = SOLVE_D, adjoint = SOLVE_B, in = (A, B), out = (X))
+//! !farfel: constant(TABLE)
+//! ```
+//!
+//! A directive about a procedure may stand in any program unit, or before one; without the name
+//! of a procedure it is about the unit where it stands. `read` finds directives where a file
+//! is parsed; `settle` checks them when names are resolved, and hands each to the units that
+//! call the procedure, so that these reach its derivatives.
+
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{
+    Attribute, Given, Name, Place, Program, SpecKind, StmtKind, SymId, Symbol, Type, Unit,
+    UnitKind, walk_block,
+};
+use crate::source::Span;
+use std::collections::BTreeMap;
+
+/// Where the forms of the directives are explained.
+const FORM: &str = "the form is `derivative(P(A, B, X), tangent = P_D, adjoint = P_B, in = (A, B), out = (X))`; without `P(…)` it is about the subprogram in which it stands";
+
+fn fault(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(&rules::GIVEN_DERIVATIVE, span, message)
+}
+
+// ---- Reading. ----
+
+/// Finds the directives in a unit's comments and in what is nested in it.
+pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    let mut constants = Vec::new();
+    let mut look = |text: &str, span: Span| {
+        let word = text.trim_start_matches(['!', ' ', '\t']);
+        if word.starts_with(['F', 'f']) {
+            match directive(word, span) {
+                Some(Ok(Directive::Derivative(mut given))) => {
+                    if given.procedure.is_empty() {
+                        given.procedure = unit.name.clone();
+                    }
+                    found.push(given);
+                }
+                Some(Ok(Directive::Constant(names))) if names.is_empty() => {
+                    found.push(Given::constant(unit.name.clone(), span));
+                }
+                Some(Ok(Directive::Constant(names))) => {
+                    constants.extend(names.into_iter().map(|n| (n, span)));
+                }
+                Some(Err(d)) => faults.push(*d),
+                None => {}
+            }
+        }
+    };
+    for text in &unit.comments {
+        look(text, unit.name_span);
+    }
+    for spec in &unit.specs {
+        if let SpecKind::Comment(text) = &spec.kind {
+            look(text, spec.span);
+        }
+    }
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Comment(text) = &s.kind {
+            look(text, s.span);
+        }
+    });
+    let names = constants.into_iter();
+    found.extend(names.map(|(n, span)| Given::constant(n, span)));
+    unit.given = found;
+    for nested in &mut unit.nested {
+        read(nested, faults);
+    }
+}
+
+enum Directive {
+    Derivative(Given),
+    /// Without names: the unit itself.
+    Constant(Vec<Name>),
+}
+
+/// What a comment says; `None` where it is none of ours.
+fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>>> {
+    let (word, rest) = text.split_once(':')?;
+    if !word.trim().eq_ignore_ascii_case("farfel") {
+        return None;
+    }
+    let mut words = Words::of(rest);
+    let first = words.name()?;
+    match first.as_str() {
+        "DERIVATIVE" => Some(match derivative(&mut words, span) {
+            Some(given) => Ok(Directive::Derivative(given)),
+            None => Err(Box::new(
+                fault(span, "this directive is not understood").help(FORM),
+            )),
+        }),
+        "CONSTANT" => {
+            let names = match words.done() {
+                true => Some(Vec::new()),
+                false => words.names().filter(|l| !l.is_empty() && words.done()),
+            };
+            Some(names.map(Directive::Constant).ok_or_else(|| {
+                Box::new(
+                    fault(span, "this directive is not understood")
+                        .help("the form is `constant(NAME, NAME)`, or `constant` for the subprogram in which it stands"),
+                )
+            }))
+        }
+        _ => None,
+    }
+}
+
+fn derivative(words: &mut Words, span: Span) -> Option<Given> {
+    let mut given = Given::constant(Name::default(), span);
+    words.take('(')?;
+    loop {
+        let word = words.name()?;
+        if words.take('=').is_some() {
+            match word.as_str() {
+                "TANGENT" => given.tangent = Some(words.name()?),
+                "ADJOINT" => given.adjoint = Some(words.name()?),
+                "IN" => given.inputs = Some(words.names()?),
+                "SETS" => given.sets = words.names()?,
+                "OUT" => given.outputs = Some(words.names()?),
+                _ => return None,
+            }
+        } else if given.procedure.is_empty() {
+            given.procedure = word;
+            if words.peek() == Some('(') {
+                given.arguments = Some(words.names()?);
+            }
+        } else {
+            return None;
+        }
+        if words.take(',').is_none() {
+            words.take(')')?;
+            let any = given.tangent.is_some() || given.adjoint.is_some();
+            return (any && words.done()).then_some(given);
+        }
+    }
+}
+
+/// Names and signs of a text, whose blanks and case do not matter.
+struct Words(Vec<char>);
+
+impl Words {
+    fn of(text: &str) -> Words {
+        Words(text.to_ascii_uppercase().chars().rev().collect())
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        while self.0.last().is_some_and(|c| c.is_whitespace()) {
+            self.0.pop();
+        }
+        self.0.last().copied()
+    }
+
+    fn done(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    fn take(&mut self, sign: char) -> Option<()> {
+        if self.peek()? == sign {
+            self.0.pop();
+            return Some(());
+        }
+        None
+    }
+
+    fn name(&mut self) -> Option<Name> {
+        self.peek().filter(|c| c.is_ascii_alphabetic())?;
+        let mut name = String::new();
+        while let Some(c) = self.0.last().copied()
+            && (c.is_ascii_alphanumeric() || c == '_' || c == '$')
+        {
+            name.push(c);
+            self.0.pop();
+        }
+        Some(name.into())
+    }
+
+    /// `(A, B)`, or one name without parentheses.
+    fn names(&mut self) -> Option<Vec<Name>> {
+        if self.take('(').is_none() {
+            return Some(vec![self.name()?]);
+        }
+        let mut names = Vec::new();
+        if self.take(')').is_some() {
+            return Some(names);
+        }
+        loop {
+            names.push(self.name()?);
+            if self.take(',').is_none() {
+                self.take(')')?;
+                return Some(names);
+            }
+        }
+    }
+}
+
+// ---- Settling. ----
+
+/// Checks the directives of a resolved program, completes them, and gives each to the units
+/// that call the procedure.
+pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
+    let mut written = Vec::new();
+    for unit in &mut program.units {
+        take(unit, &mut written, faults);
+    }
+    if written.is_empty() {
+        return;
+    }
+    let mut settled: BTreeMap<Name, Given> = BTreeMap::new();
+    for given in written {
+        if let Some(other) = settled.get(&given.procedure) {
+            let message = format!("the derivative of {} is given twice", given.procedure);
+            faults.push(fault(given.span, message).related(other.span, "here, too"));
+        } else if let Some(given) = complete(given, program, faults) {
+            settled.insert(given.procedure.clone(), given);
+        }
+    }
+    for unit in &mut program.units {
+        give(unit, &settled);
+    }
+}
+
+/// Takes the directives about procedures, and carries out those about variables.
+fn take(unit: &mut Unit, written: &mut Vec<Given>, faults: &mut Vec<Diagnostic>) {
+    for given in std::mem::take(&mut unit.given) {
+        let named = unit.symbols.find(&given.procedure);
+        let variable = named.filter(|s| {
+            given.is_constant() && unit.symbols[*s].is_variable() && unit.name != given.procedure
+        });
+        match variable {
+            Some(s) => match bar(unit, s) {
+                None => unit.symbols[s].attributes.insert(Attribute::Constant),
+                Some((why, help)) => {
+                    let message = format!("{} cannot be constant: {why}", given.procedure);
+                    faults.push(fault(given.span, message).help(help));
+                }
+            },
+            None => written.push(given),
+        }
+    }
+    for nested in &mut unit.nested {
+        take(nested, written, faults);
+    }
+}
+
+/// Why a variable cannot be constant for differentiation, and what to do.
+fn bar(unit: &Unit, s: SymId) -> Option<(&'static str, &'static str)> {
+    let symbol = &unit.symbols[s];
+    let copy = "assign it to a variable of its own, and make that constant";
+    match symbol.place {
+        Place::Common(_) => return Some(("it lies in COMMON", copy)),
+        Place::Host(_) => {
+            let help = "say so in the program unit to which it belongs";
+            return Some(("it belongs to the surroundings", help));
+        }
+        Place::Dummy if assigned(unit).contains(&symbol.name) => {
+            return Some(("it is an argument that gets a value here", copy));
+        }
+        _ => {}
+    }
+    let tied = unit.specs.iter().any(|spec| match &spec.kind {
+        SpecKind::Equivalence(groups) => groups.iter().flatten().any(|e| e.base() == Some(s)),
+        _ => false,
+    });
+    if tied {
+        return Some(("it shares its storage", copy));
+    }
+    let mut asked = false;
+    walk_block(&unit.body, &mut |st| {
+        if let StmtKind::Ad(block) = &st.kind {
+            for item in block.opening.iter().chain(&block.closing) {
+                item.for_each_assign(&mut |a| asked |= a.var.base() == Some(s));
+            }
+        }
+    });
+    asked.then_some((
+        "an AD block asks for its derivative",
+        "take it out of the directive, or out of the block",
+    ))
+}
+
+/// Does a unit, or one nested in it, call or pass on a global procedure?
+fn mentions(unit: &Unit, name: &str) -> bool {
+    let symbol = unit.symbols.find(name).map(|s| &unit.symbols[s]);
+    symbol.is_some_and(|s| s.place == Place::Global && s.class.is_procedure())
+        || unit.nested.iter().any(|n| mentions(n, name))
+}
+
+fn give(unit: &mut Unit, settled: &BTreeMap<Name, Given>) {
+    for (name, given) in settled {
+        if mentions(unit, name) {
+            unit.given.push(given.clone());
+        }
+    }
+    for nested in &mut unit.nested {
+        give(nested, settled);
+    }
+}
+
+/// Fills in what a directive leaves to the text of the procedure.
+fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -> Option<Given> {
+    let name = given.procedure.clone();
+    let span = given.span;
+    let before = faults.len();
+    let text = program.unit(&name);
+    if text.is_none() && !program.units.iter().any(|u| mentions(u, &name)) {
+        let known = program.units.iter().map(|u| u.name.as_str());
+        let mut d = fault(
+            span,
+            format!("no procedure {name} is called in this program"),
+        );
+        if let Some(close) = crate::resolve::closest(&name, known) {
+            d = d.help(format!("did you mean {close}?"));
+        }
+        faults.push(d);
+        return None;
+    }
+    if given.is_constant() {
+        return Some(given);
+    }
+    match text {
+        Some(unit) => {
+            if !matches!(unit.kind, UnitKind::Function | UnitKind::Subroutine) {
+                faults.push(fault(span, format!("{name} is no subprogram")));
+                return None;
+            }
+            from_text(&mut given, unit, faults);
+        }
+        None if given.arguments.is_none() || given.inputs.is_none() || given.outputs.is_none() => {
+            faults.push(
+                fault(
+                    span,
+                    format!("the text of {name} is not known, so its arguments must be given"),
+                )
+                .help(FORM),
+            );
+        }
+        None => {}
+    }
+    let arguments = given.arguments.clone().unwrap_or_default();
+    let lists = given.inputs.iter().chain(&given.outputs);
+    for listed in lists.chain([&given.sets]).flatten() {
+        if !arguments.contains(listed) && *listed != name {
+            let message = format!("{listed} is no argument of {name}");
+            faults.push(fault(span, message));
+        }
+    }
+    if faults.len() > before {
+        return None;
+    }
+    for (derivative, adjoint) in [(&given.tangent, false), (&given.adjoint, true)] {
+        let Some(derivative) = derivative else {
+            continue;
+        };
+        match program.unit(derivative) {
+            Some(unit) => fits(&given, unit, text, adjoint, faults),
+            None => {
+                let message =
+                    format!("{derivative}, a derivative of {name}, is not in the program");
+                faults.push(
+                    Diagnostic::warning(&rules::UNKNOWN_PROCEDURE, span, message)
+                        .label("must be found by the linker"),
+                );
+            }
+        }
+    }
+    (!faults[before..].iter().any(Diagnostic::is_error)).then_some(given)
+}
+
+fn differentiable(s: &Symbol) -> bool {
+    s.is_variable() && s.ty.is_some_and(Type::is_differentiable)
+}
+
+/// Arguments, and what is active by default, from the text of the procedure.
+fn from_text(given: &mut Given, unit: &Unit, faults: &mut Vec<Diagnostic>) {
+    let span = given.span;
+    let mut names = Vec::new();
+    let mut active = Vec::new();
+    for arg in &unit.args {
+        let Some(s) = arg.sym().map(|s| &unit.symbols[s]) else {
+            let message = format!(
+                "{} has alternate returns, so that its derivative cannot be given",
+                unit.name
+            );
+            return faults.push(fault(span, message));
+        };
+        if s.class.is_procedure() {
+            let message = format!(
+                "{} takes the procedure {}, so that its derivative cannot be given",
+                unit.name, s.name
+            );
+            return faults.push(fault(span, message).related(s.span, "a procedure").help(
+                "give the derivative of a subprogram that calls it with a procedure of its own",
+            ));
+        }
+        names.push(s.name.clone());
+        if differentiable(s) {
+            active.push(s.name.clone());
+        }
+    }
+    if let Some(written) = given.arguments.as_ref().filter(|l| **l != names) {
+        let message = format!(
+            "the arguments of {} are not ({})",
+            unit.name,
+            written.join(", ")
+        );
+        faults.push(fault(span, message).related(unit.name_span, "defined here"));
+    }
+    for listed in given.inputs.iter().chain(&given.outputs).flatten() {
+        if names.contains(listed) && !active.contains(listed) {
+            let message = format!("{listed} has a type without derivatives");
+            faults.push(fault(span, message).related(unit.name_span, "defined here"));
+        }
+    }
+    given.arguments = Some(names);
+    given.inputs.get_or_insert_with(|| active.clone());
+    if given.outputs.is_none() {
+        let assigned = assigned(unit);
+        active.retain(|n| assigned.contains(n));
+        given.outputs = Some(active);
+    }
+}
+
+/// The names of what a unit may assign.
+fn assigned(unit: &Unit) -> Vec<Name> {
+    let program = Program {
+        units: vec![unit.clone()],
+    };
+    let found = crate::effects::Assigned::of(&program);
+    let ids = found.in_unit(unit).into_iter();
+    ids.map(|s| unit.symbols[s].name.clone()).collect()
+}
+
+/// Checks the argument list of a derivative whose text is known.
+fn fits(
+    given: &Given,
+    derivative: &Unit,
+    original: Option<&Unit>,
+    adjoint: bool,
+    faults: &mut Vec<Diagnostic>,
+) {
+    let span = given.span;
+    let place = |d: Diagnostic| d.related(derivative.name_span, "defined here");
+    let kind = if adjoint { "adjoint" } else { "tangent" };
+    if derivative.kind != UnitKind::Subroutine {
+        let message = format!(
+            "{}, the {kind} of {}, is no subroutine",
+            derivative.name, given.procedure
+        );
+        return faults.push(place(fault(span, message)));
+    }
+    // What is expected: the name, and the type where it is known.
+    let mut wanted: Vec<(String, Option<Option<Type>>, bool)> = Vec::new();
+    for (i, name) in given.arguments.iter().flatten().enumerate() {
+        let symbol = original.and_then(|u| Some(&u.symbols[u.args.get(i)?.sym()?]));
+        let ty = symbol.map(|s| s.ty);
+        wanted.push((name.to_string(), ty, false));
+        if given.is_active(name) {
+            wanted.push((format!("the derivative of {name}"), ty, true));
+        }
+    }
+    let function = match original {
+        Some(u) => u.kind == UnitKind::Function,
+        None => given.is_active(&given.procedure),
+    };
+    if function {
+        let ty = original.and_then(|u| Some(u.symbols[u.result?].ty));
+        wanted.push(("the result".to_owned(), ty, false));
+        wanted.push(("the derivative of the result".to_owned(), ty, true));
+    }
+    if wanted.len() != derivative.args.len() {
+        let list: Vec<&str> = wanted.iter().map(|(n, ..)| n.as_str()).collect();
+        let message = format!(
+            "{}, the {kind} of {}, has {} arguments where {} are needed",
+            derivative.name,
+            given.procedure,
+            derivative.args.len(),
+            wanted.len()
+        );
+        let help = format!("they are {}", list.join(", "));
+        return faults.push(place(fault(span, message)).help(help));
+    }
+    for ((name, ty, is_derivative), arg) in wanted.iter().zip(&derivative.args) {
+        let Some(symbol) = arg.sym().map(|s| &derivative.symbols[s]) else {
+            continue;
+        };
+        let wrong = match ty {
+            Some(ty) => symbol.ty != *ty,
+            None => *is_derivative && !symbol.ty.is_some_and(Type::is_differentiable),
+        };
+        if wrong {
+            let found = symbol.ty.map_or("of no type".to_owned(), |t| t.to_string());
+            let message = format!(
+                "{}, which stands for {name} in the {kind} {}, is {found}",
+                symbol.name, derivative.name
+            );
+            let mut d = fault(span, message).related(symbol.span, "declared here");
+            if let Some(Some(ty)) = ty {
+                d = d.help(format!("declare it {ty}"));
+            }
+            faults.push(d);
+        }
+    }
+}
