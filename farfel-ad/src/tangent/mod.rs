@@ -54,6 +54,16 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    differentiate_and(program, request, warnings, &mut |_, _| ())
+}
+
+/// The same, and lets `look` see what the engine knows when all is made.
+pub(crate) fn differentiate_and(
+    program: &Program,
+    request: &Request,
+    warnings: &mut Vec<Diagnostic>,
+    look: &mut dyn FnMut(&Engine, &[Tangent]),
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
     let written = written_out(program, [request.head.as_str()]);
     let original = program;
@@ -78,7 +88,9 @@ pub fn differentiate(
     made.add(&root, engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
-    let mut units: Vec<Unit> = made.tangents()?.into_iter().map(|t| t.unit).collect();
+    let tangents = made.tangents()?;
+    look(&engine, &tangents);
+    let mut units: Vec<Unit> = tangents.into_iter().map(|t| t.unit).collect();
     let shipped = shipped::needed(original, &units);
     units.extend(shipped);
     Ok(units)
