@@ -17,7 +17,7 @@ use crate::calls::{CallSite, calls};
 use crate::depend::{Dependence, Move, apply_varied};
 use crate::flow::Flow;
 use crate::locations::{Set, Space, differentiable};
-use farfel_lang::ir::{Class, ExprKind, IoKind, Place, StmtKind, SymId, Unit};
+use farfel_lang::ir::{Class, Expr, ExprKind, IoKind, Place, StmtKind, SymId, Unit};
 use std::collections::VecDeque;
 
 /// In which context a unit's derivative is wanted: which inputs have a derivative, and
@@ -48,6 +48,12 @@ pub struct Activity {
     pub live_on_entry: Set,
     /// Varied somewhere.
     pub ever_varied: Set,
+}
+
+/// Does an assignment take a value from a tape? Its derivative comes with it, whether it is
+/// used or not.
+pub fn is_pop(unit: &Unit, value: &Expr) -> bool {
+    matches!(value.kind, ExprKind::Element(s, _) if unit.symbols[s].tape)
 }
 
 /// By which name the context of a dummy procedure is known.
@@ -195,7 +201,7 @@ impl<'a> Problem<'a> {
             StmtKind::Assign(target, value) => {
                 if let Some(s) = target.base()
                     && differentiable(&self.unit.symbols[s])
-                    && out.contains(self.space.loc(s))
+                    && (out.contains(self.space.loc(s)) || is_pop(self.unit, value))
                 {
                     let loc = self.space.loc(s);
                     let mut from = Set::with_capacity(self.space.len);
@@ -336,6 +342,12 @@ impl<'a> Problem<'a> {
             varied_in.set(i, varied.contains(loc));
             useful.set(i, callee.assigned.contains(i) && live.contains(loc));
         }
+        let tape = |i: usize| {
+            call.args
+                .get(i)
+                .and_then(Expr::base)
+                .is_some_and(|s| unit.symbols[s].tape)
+        };
         for i in callee.assumed_size.ones() {
             // Its derivative has to be stored somewhere, and only the caller knows how
             // large that is.
@@ -350,6 +362,7 @@ impl<'a> Problem<'a> {
         for o in useful.ones() {
             if varied_in.contains(o) && o != callee.args
                 || !callee.depends[o].is_disjoint(&varied_in)
+                || tape(o)
             {
                 c.outputs.insert(o);
                 let mut from = callee.depends[o].clone();

@@ -11,10 +11,10 @@
 use crate::activity::{Activity, Context, Problem};
 use crate::flow::Flow;
 use crate::locations::{Space, differentiable};
-use crate::tangent::{Engine, Tangent, differentiate_and};
+use crate::tangent::{Engine, Tangent, look_into};
 use farfel_lang::dataflow::{Procedure, Use, procedures};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Program, Request, SymId, Unit};
+use farfel_lang::ir::{AdMode, Name, Program, Request, SymId, Unit};
 
 /// What is known of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -87,7 +87,12 @@ pub fn analyse(
     real: u8,
 ) -> Result<Analysis, Vec<Diagnostic>> {
     let mut found = Analysis::default();
-    differentiate_and(program, request, &mut Vec::new(), &mut |engine, made| {
+    let prepared = match request.mode {
+        AdMode::Forward => None,
+        AdMode::Reverse => Some(crate::reverse::prepared(program, request)?),
+    };
+    let program = prepared.as_ref().unwrap_or(program);
+    look_into(program, request, &mut |engine, made| {
         let known = procedures(engine.program, real);
         let of = |t: &Tangent| Some(in_context(engine, &known, engine.find(&t.of)?, t));
         found.derivatives = made.iter().filter_map(of).collect();

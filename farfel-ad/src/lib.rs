@@ -14,6 +14,7 @@
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
 //! | [`analysis`] | what all this finds out, to be looked at |
 //! | [`tangent`] | forward mode |
+//! | [`reverse`] | reverse mode |
 //! | [`structure`] | units without jumps, for reverse mode |
 //! | [`given`] | derivatives that do not come from the text of a procedure |
 //! | [`layout`] | how derivatives are named and laid out |
@@ -48,13 +49,14 @@ pub mod loops;
 mod matrix;
 mod path;
 mod refuse;
+pub mod reverse;
 pub mod spans;
 pub mod structure;
 pub mod tangent;
 pub mod tapenade;
 
 use farfel_lang::callgraph::CallGraph;
-use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::diagnostic::Diagnostic;
 pub use farfel_lang::flow;
 pub use path::with_way_in;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
@@ -94,7 +96,7 @@ pub trait AdTool {
     }
 }
 
-/// The engine of this crate: forward mode.
+/// The engine of this crate.
 ///
 /// See the crate's README for what derivatives mean where functions have none, and for
 /// the argument lists of what it generates.
@@ -122,18 +124,7 @@ impl AdTool for Builtin {
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         match request.mode {
             AdMode::Forward => tangent::differentiate(program, request, warnings),
-            AdMode::Reverse => Err(vec![
-                Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
-                    request.span,
-                    format!(
-                        "reverse mode is not in the built-in engine of Farfel {} yet",
-                        env!("CARGO_PKG_VERSION")
-                    ),
-                )
-                .label("ADR block")
-                .help("Tapenade does it: set `ad-tool = \"tapenade\"`; or write the block with ADF, one run for each independent variable"),
-            ]),
+            AdMode::Reverse => reverse::differentiate(program, request, warnings),
         }
     }
 }

@@ -250,11 +250,12 @@ impl Space {
 
     /// The location of a symbol.
     pub fn loc(&self, s: SymId) -> usize {
-        // A symbol that was added after the analysis is nobody's location.
-        self.of_symbol
-            .get(s.0 as usize)
-            .copied()
-            .unwrap_or(s.0 as usize)
+        // A symbol that was added after the analysis has a location behind all others.
+        let new = (s.0 as usize).checked_sub(self.of_symbol.len());
+        match new {
+            Some(n) => self.len + n,
+            None => self.of_symbol[s.0 as usize],
+        }
     }
 
     /// The location of the COMMON variable of a number.

@@ -2,15 +2,18 @@
 //! tested is all around them: see `support/by_columns.rs`.
 
 mod support;
+use farfel_ad::{AdTool, Builtin};
 use support::by_columns::ByColumns;
 use support::{CHECKED, FAST, compare, expand_with, run};
 
 const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
 
 fn check(source: &str, flags: &[&str], tolerance: f64) {
-    let (fortran, _) = expand_with(source, &ByColumns).unwrap_or_else(|e| panic!("{e}\n{source}"));
-    for kind in [CHECKED, FAST] {
-        compare(&run(&fortran, &[kind, flags].concat()), tolerance, &fortran);
+    for tool in [&ByColumns as &dyn AdTool, &Builtin] {
+        let (fortran, _) = expand_with(source, tool).unwrap_or_else(|e| panic!("{e}\n{source}"));
+        for kind in [CHECKED, FAST] {
+            compare(&run(&fortran, &[kind, flags].concat()), tolerance, &fortran);
+        }
     }
 }
 

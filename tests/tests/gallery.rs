@@ -163,9 +163,6 @@ fn every_program_prints_what_its_readme_shows() {
         .collect();
     assert!(shown.keys().eq(&programs), "the README lists {shown:#?}");
     each(&programs, |program| {
-        if program == REVERSE {
-            return;
-        }
         let (well, text) = run(&gallery(), program, "builtin");
         assert!(well, "{program}:\n{text}");
         assert_eq!(text, shown[program], "{program}");
@@ -218,14 +215,6 @@ fn the_readme_s_commands() {
     for verb in ["run", "expand", "graph"] {
         command(verb, "root.ff").assert().success();
     }
-    let refused = command("run", REVERSE).assert().code(1);
-    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(
-        said.contains("error[F0305]: reverse mode is not in the built-in engine")
-            && said.contains("backprop.ff:")
-            && said.contains("Tapenade does it: set `ad-tool = \"tapenade\"`"),
-        "{said}"
-    );
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Gen<'_> {
                 *s = *d;
             }
             added.push(of_derivative);
-            if a.free {
+            if a.free || self.unit.symbols[*d].tape {
                 continue;
             }
             let zero = self.zero_whole(*d);

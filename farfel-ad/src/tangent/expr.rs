@@ -196,7 +196,9 @@ impl Gen<'_> {
             return self.call("MERGE", vec![then, otherwise, condition]);
         }
         let span = self.span;
-        let t = Expr::var(self.temporary(ty, true), span);
+        // What a derivative is multiplied by is none itself.
+        let derivative = !self.engine.linear || self.names_derivative(&then);
+        let t = Expr::var(self.temporary(ty, derivative), span);
         let set = |e| vec![Stmt::assign(t.clone(), e, span)];
         self.pre.push(Stmt::new(
             StmtKind::If(IfBlock {
@@ -207,6 +209,18 @@ impl Gen<'_> {
             span,
         ));
         t
+    }
+
+    /// Does an expression name a derivative?
+    fn names_derivative(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.for_each_symbol(&mut |s| {
+            let temporaries = self.temporaries.iter().filter(|((_, d), _)| *d);
+            found |= self.derivatives.values().any(|d| *d == s)
+                || self.imported.values().any(|d| *d == s)
+                || temporaries.flat_map(|(_, list)| list).any(|t| *t == s);
+        });
+        found
     }
 
     pub(super) fn array_unsupported(&mut self, e: &Expr) {

@@ -41,9 +41,11 @@ use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Program, Request, Unit};
+use farfel_lang::ir::{AdMode, Name, Program, Request, SymId, Unit};
 use names::Names;
 use std::cell::RefCell;
+use std::collections::HashSet;
+use stmt::Generated;
 
 /// After how many contexts a unit's later calls share one copy.
 pub const MOST_CONTEXTS: usize = 8;
@@ -54,19 +56,40 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    differentiate_and(program, request, warnings, &mut |_, _| ())
+    let made = run(program, request, false, warnings, &mut |_, _| ())?;
+    let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+    let shipped = shipped::needed(program, &units);
+    units.extend(shipped);
+    Ok(units)
 }
 
-/// The same, and lets `look` see what the engine knows when all is made.
-pub(crate) fn differentiate_and(
+/// Lets `look` see what the engine knows when all tangents of a request, or those that its adjoint
+/// is made from, are made.
+pub(crate) fn look_into(
     program: &Program,
     request: &Request,
+    look: Look,
+) -> Result<(), Vec<Diagnostic>> {
+    let linear = request.mode == AdMode::Reverse;
+    run(program, request, linear, &mut Vec::new(), look).map(|_| ())
+}
+
+/// Looks at a run and what it has made.
+type Look<'l> = &'l mut dyn FnMut(&Engine, &[Tangent]);
+
+fn run(
+    program: &Program,
+    request: &Request,
+    linear: bool,
     warnings: &mut Vec<Diagnostic>,
-    look: &mut dyn FnMut(&Engine, &[Tangent]),
-) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    look: Look,
+) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
-    let written = written_out(program, [request.head.as_str()]);
-    let original = program;
+    // A pattern does not ask which element is the largest.
+    let written = match layout.pattern {
+        true => None,
+        false => written_out(program, [request.head.as_str()]),
+    };
     let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
     let mut engine = Engine::new(
@@ -76,6 +99,7 @@ pub(crate) fn differentiate_and(
         request.span,
     );
     engine.head = request.head.clone();
+    engine.linear = linear;
     engine.names.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
@@ -90,10 +114,17 @@ pub(crate) fn differentiate_and(
     warnings.append(&mut engine.warnings.borrow_mut());
     let tangents = made.tangents()?;
     look(&engine, &tangents);
-    let mut units: Vec<Unit> = tangents.into_iter().map(|t| t.unit).collect();
-    let shipped = shipped::needed(original, &units);
-    units.extend(shipped);
-    Ok(units)
+    Ok(tangents)
+}
+
+/// The tangents of a request's head and of what is active below it, in the form that
+/// reverse mode transposes: each statement is either without derivatives or linear in them.
+pub(crate) fn linear(
+    program: &Program,
+    request: &Request,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
+    run(program, request, true, warnings, &mut |_, _| ())
 }
 
 /// A subprogram to differentiate, and what by what.
@@ -127,6 +158,8 @@ pub struct Tangent {
     pub context: Context,
     /// The derivative.
     pub unit: Unit,
+    /// The variables of the unit that are derivatives.
+    pub derivatives: HashSet<SymId>,
 }
 
 /// The tangents of some heads and of what is active below them, each subprogram in one
@@ -180,12 +213,13 @@ struct Made {
 }
 
 impl Made {
-    fn add(&mut self, wanted: &Wanted, unit: Result<Unit, Vec<Diagnostic>>) {
+    fn add(&mut self, wanted: &Wanted, unit: Result<Generated, Vec<Diagnostic>>) {
         match unit {
-            Ok(unit) => self.units.push(Tangent {
+            Ok(Generated { unit, derivatives }) => self.units.push(Tangent {
                 of: wanted.unit.clone(),
                 context: wanted.context.clone(),
                 unit,
+                derivatives,
             }),
             Err(e) => self.errors.extend(e),
         }
@@ -223,6 +257,8 @@ pub(crate) struct Engine<'a> {
     pub block: Span,
     /// Its subroutine; empty without one.
     pub head: Name,
+    /// Keep statements apart, for reverse mode.
+    pub linear: bool,
     pub dependence: Dependence,
     pub names: RefCell<Names>,
     pub warnings: RefCell<Vec<Diagnostic>>,
@@ -236,6 +272,7 @@ impl<'a> Engine<'a> {
             layout,
             block,
             head: Name::default(),
+            linear: false,
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,
             warnings: RefCell::new(Vec::new()),
@@ -301,7 +338,7 @@ impl<'a> Engine<'a> {
         source: &Unit,
         wanted: &Wanted,
         root: Option<&[usize]>,
-    ) -> Result<Unit, Vec<Diagnostic>> {
+    ) -> Result<Generated, Vec<Diagnostic>> {
         let space = Space::of(source, &self.dependence.commons);
         let flow = Flow::of(source);
         self.names.borrow_mut().freeze();

@@ -3,7 +3,7 @@
 use super::allocate::is_allocated_here;
 use super::interface::title;
 use super::{Engine, Wanted};
-use crate::activity::{Activity, Problem, Site};
+use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
 use crate::loops::speed_up;
@@ -68,6 +68,12 @@ pub(super) struct Gen<'a> {
     pub(super) moved_labels: HashMap<Label, Label>,
 }
 
+/// A derivative unit, and which of its variables are derivatives.
+pub(crate) struct Generated {
+    pub unit: Unit,
+    pub derivatives: HashSet<SymId>,
+}
+
 /// Generates the derivative of `source` in a context. `root`: it is the head of a request,
 /// and these of its arguments are followed by a derivative.
 pub(super) fn generate(
@@ -77,7 +83,7 @@ pub(super) fn generate(
     flow: &Flow,
     wanted: &Wanted,
     root: Option<&[usize]>,
-) -> Result<Unit, Vec<Diagnostic>> {
+) -> Result<Generated, Vec<Diagnostic>> {
     let admit = |unit: &str, c| match engine.dependence.rules.get(unit) {
         Some(rule) => rule.context(&c),
         None => engine.names.borrow().admit(unit, c),
@@ -204,18 +210,23 @@ pub(super) fn generate(
         let tangents: HashSet<SymId> = temporaries
             .flat_map(|(_, list)| list)
             .chain(g.derivatives.values())
+            .chain(g.imported.values())
             .copied()
             .collect();
-        if !engine.layout.pattern {
+        if !engine.linear && !engine.layout.pattern {
             collect(&mut g.unit, &tangents);
         }
         if engine.layout.vector {
-            let tangents = g.all_derivatives(tangents);
+            let tangents = g.all_derivatives(&tangents);
             g.vectorize(&tangents)?;
-        } else {
+        }
+        if !engine.linear {
             speed_up(&mut g.unit, &tangents);
         }
-        Ok(g.unit)
+        Ok(Generated {
+            unit: g.unit,
+            derivatives: tangents,
+        })
     } else {
         Err(g.errors)
     }
@@ -241,7 +252,8 @@ impl Gen<'_> {
         let node = self.cursor;
         self.cursor += 1;
         self.span = s.span;
-        if !self.in_where {
+        // Reverse mode may need a temporary long after its statement.
+        if !self.in_where && !self.engine.linear {
             self.temporaries_used.clear();
         }
         self.moves = self.engine.dependence.moves(self.source, self.space, s);
@@ -339,7 +351,8 @@ impl Gen<'_> {
         let span = self.span;
         let active_target = target.base().filter(|s| {
             differentiable(&self.unit.symbols[*s])
-                && self.activity.live[node].contains(self.space.loc(*s))
+                && (self.activity.live[node].contains(self.space.loc(*s))
+                    || is_pop(self.source, value) && self.is_varied(value))
         });
         self.warn_of_integer_functions(value);
         let Some(s) = active_target else {
@@ -369,7 +382,8 @@ impl Gen<'_> {
             }
         };
         let mut out = Vec::new();
-        if varied || whole || self.varied.contains(loc) {
+        // Derivatives on a tape go and come with each value.
+        if varied || whole || self.varied.contains(loc) || self.unit.symbols[s].tape {
             let ty = self.unit.symbols[s].ty.unwrap_or(Type::REAL);
             let d = v.d.unwrap_or_else(|| self.zero(ty));
             if d.kind != d_target.kind {
@@ -694,7 +708,9 @@ impl Gen<'_> {
                 continue;
             }
             self.refuse_constant(a, i, &name, context);
-            if self.is_array_valued(a) && !context.outputs.contains(i) {
+            // With several directions, what a function makes of an array is that of another one.
+            let expression = self.is_array_valued(a) && !self.engine.layout.vector;
+            if expression && !context.outputs.contains(i) {
                 let v = self.tangent(a);
                 let ty = self.ty(a);
                 actuals.push(v.p.clone());

@@ -38,7 +38,7 @@ mod messages;
 mod mixed;
 mod output;
 mod parts;
-mod silence;
+pub(crate) mod silence;
 mod sizes;
 mod stack;
 mod vector;

@@ -12,7 +12,7 @@ use farfel_lang::ir::{
 };
 
 /// Takes input, output, STOP and PAUSE out of a unit. Returns whether there was any.
-pub(super) fn silence(unit: &mut Unit, request: &Request, faults: &mut Vec<Diagnostic>) -> bool {
+pub(crate) fn silence(unit: &mut Unit, request: &Request, faults: &mut Vec<Diagnostic>) -> bool {
     let mut body = std::mem::take(&mut unit.body);
     let mut changed = false;
     walk_block_mut(&mut body, &mut |s| {

@@ -2,6 +2,20 @@
 
 use super::{CHECKED, FAST, compare, expand, run};
 
+/// Cases that reverse mode refuses so far, with a message: array expressions that it cannot
+/// transpose, WHERE, and ALLOCATE.
+pub const NO_ADJOINTS: &[&str] = &[
+    "allocation",
+    "constructors",
+    "declarations",
+    "masks",
+    "places",
+    "products",
+    "reductions",
+    "sums",
+    "whole_arrays_and_sections",
+];
+
 /// A subroutine `F@(X, Y)` of three numbers, and what it calls.
 pub struct Case {
     /// Its name in messages.
@@ -71,6 +85,74 @@ pub fn check_cases_with(cases: &[Case], tolerance: f64, runs: &[&[&str]]) -> Str
       D(I, 1) = (4*D(I, 2) - D(I, 1))/3
       D(I, 2) = (4*D(I, 3) - D(I, 2))/3
    20 R(I) = (16*D(I, 2) - D(I, 1))/15
+      END
+"
+        );
+    }
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    for flags in runs {
+        compare(&run(&fortran, flags), tolerance, &fortran);
+    }
+    let known = |c: &&Case| !NO_ADJOINTS.contains(&c.name);
+    let cases: Vec<Case> = cases
+        .iter()
+        .filter(known)
+        .map(|c| Case {
+            name: c.name,
+            text: c.text.clone(),
+        })
+        .collect();
+    if !cases.is_empty() {
+        check_adjoints(&cases, 1e-10, runs);
+    }
+    fortran
+}
+
+/// Compares gradients by ADR blocks with derivatives by ADF blocks: each row of the Jacobian
+/// with its columns; in one program.
+pub fn check_adjoints(cases: &[Case], tolerance: f64, runs: &[&[&str]]) -> String {
+    let mut text = String::from(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), V(3), Y(3), D(3), W(3), G(3)
+      X(1) = 0.7D0
+      X(2) = 1.3D0
+      X(3) = -0.4D0
+      DO 10 J = 1, 3
+      DO 20 I = 1, 3
+   20 V(I) = 0
+      V(J) = 1
+      DO 10 K = 1, 3
+      DO 30 I = 1, 3
+   30 W(I) = 0
+      W(K) = 1
+",
+    );
+    for (i, c) in cases.iter().enumerate() {
+        let i = i + 1;
+        let name = c.name;
+        text += &format!(
+            "      CALL D{i}(X, V, Y, D)
+      CALL RR{i}(X, W, G)
+      PRINT *, '{name}', G(J), D(K)
+"
+        );
+    }
+    text += "   10 CONTINUE\n      END\n";
+    for (i, c) in cases.iter().enumerate() {
+        let i = i + 1;
+        text += &c.text.trim_start_matches('\n').replace('@', &i.to_string());
+        text += &format!(
+            "      SUBROUTINE D{i}(X, V, Y, D)
+      DOUBLE PRECISION X(3), V(3), Y(3), D(3)
+      ADF(TANGENT(X) = V)
+      CALL F{i}(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE RR{i}(X, W, G)
+      DOUBLE PRECISION X(3), W(3), Y(3), G(3)
+      ADR(COTANGENT(Y) = W)
+      CALL F{i}(X, Y)
+      END ADR(G = COTANGENT(X))
       END
 "
         );

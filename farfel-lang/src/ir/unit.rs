@@ -89,6 +89,8 @@ pub struct Given {
     pub inputs: Option<Vec<Name>>,
     /// Those whose derivatives are set, without the result of a function.
     pub outputs: Option<Vec<Name>>,
+    /// Those without derivatives that it gives a value, where its text does not tell.
+    pub sets: Vec<Name>,
     /// The subroutine that computes tangents.
     pub tangent: Option<Name>,
     /// The subroutine that computes adjoints.
@@ -105,6 +107,7 @@ impl Given {
             arguments: None,
             inputs: None,
             outputs: None,
+            sets: Vec::new(),
             tangent: None,
             adjoint: None,
             span,
@@ -333,6 +336,9 @@ pub struct Symbol {
     pub init: Option<Box<Expr>>,
     /// ALLOCATABLE, TARGET and the like.
     pub attributes: Attributes,
+    /// The array of a tape, which reverse mode makes: every element is assigned before it is
+    /// read, and read as often as it is assigned.
+    pub tape: bool,
 }
 
 /// What a declaration can say of a variable besides its type and shape.
@@ -479,6 +485,7 @@ impl Symbol {
             saved: false,
             init: None,
             attributes: Attributes::default(),
+            tape: false,
         }
     }
 

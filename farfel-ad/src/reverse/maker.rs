@@ -1,0 +1,144 @@
+//! The symbols that reverse mode adds to a unit.
+
+use farfel_lang::Span;
+use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, SymId, Symbol, Type, Unit, unused_name};
+use std::collections::HashSet;
+
+/// A unit under construction.
+#[derive(Debug, Clone)]
+pub(super) struct Maker {
+    pub unit: Unit,
+    /// Ends the name of whatever is added: no name of the user's ends like this.
+    suffix: Name,
+    /// Added temporaries of derivatives.
+    pub derivatives: HashSet<SymId>,
+    counters: Vec<SymId>,
+    counters_used: usize,
+}
+
+impl Maker {
+    pub fn new(unit: Unit, suffix: Name, derivatives: HashSet<SymId>) -> Self {
+        Maker {
+            unit,
+            suffix,
+            derivatives,
+            counters: Vec::new(),
+            counters_used: 0,
+        }
+    }
+
+    /// A name that nothing here has.
+    pub fn unused(&self, wanted: &str) -> Name {
+        let wanted = format!("{wanted}{}", self.suffix);
+        unused_name(&wanted, &|n| self.unit.symbols.find(n).is_some())
+    }
+
+    /// A new local variable.
+    pub fn variable(&mut self, wanted: &str, ty: Type) -> SymId {
+        self.declare(Symbol::variable(self.unused(wanted), ty, Span::NONE))
+    }
+
+    /// Adds a symbol and declares it.
+    pub fn declare(&mut self, symbol: Symbol) -> SymId {
+        let id = self.unit.symbols.add(Symbol {
+            typed: true,
+            ..symbol
+        });
+        self.unit.declare(id);
+        id
+    }
+
+    /// A new temporary.
+    pub fn temporary(&mut self, ty: Type) -> SymId {
+        self.variable("TEMP", ty)
+    }
+
+    /// A new temporary for a derivative.
+    pub fn derivative_temporary(&mut self, ty: Type) -> SymId {
+        let t = self.variable("TEMPB", ty);
+        self.derivatives.insert(t);
+        t
+    }
+
+    /// Takes `n` loop variables; give them back by [`Maker::free_counters`].
+    pub fn take_counters(&mut self, n: usize) -> Vec<SymId> {
+        let from = self.counters_used;
+        while self.counters.len() < from + n {
+            let c = self.variable("II", Type::INTEGER);
+            self.counters.push(c);
+        }
+        self.counters_used += n;
+        self.counters[from..from + n].to_vec()
+    }
+
+    /// Gives loop variables back.
+    pub fn free_counters(&mut self, n: usize) {
+        self.counters_used = self.counters_used.saturating_sub(n);
+    }
+
+    /// A call of an intrinsic function. A variable of the unit that bears its name is
+    /// renamed.
+    pub fn call(&mut self, name: &str, args: Vec<Expr>, span: Span) -> Expr {
+        let s = match self.unit.symbols.find(name) {
+            Some(s) if matches!(self.unit.symbols[s].class, Class::Intrinsic(_)) => s,
+            found => {
+                if let Some(other) = found {
+                    let free = self.unused(name);
+                    self.unit.symbols.rename(other, free);
+                }
+                let class = Intrinsic::find(name).map_or(Class::Function, Class::Intrinsic);
+                self.unit.symbols.add(Symbol {
+                    class,
+                    place: Place::Global,
+                    ..Symbol::new(name.into(), Span::NONE)
+                })
+            }
+        };
+        Expr::new(ExprKind::Call(s, args), span)
+    }
+
+    /// The symbol of a top-level procedure.
+    pub fn procedure(&mut self, name: &Name, class: Class, ty: Option<Type>) -> SymId {
+        if let Some(s) = self.unit.symbols.find(name) {
+            let symbol = &self.unit.symbols[s];
+            if symbol.place == Place::Global && symbol.class == class {
+                self.unit.declare(s);
+                return s;
+            }
+            let free = self.unused(name);
+            self.unit.symbols.rename(s, free);
+        }
+        let function = class == Class::Function;
+        let symbol = Symbol {
+            class,
+            ty,
+            place: Place::Global,
+            external: function,
+            ..Symbol::new(name.clone(), Span::NONE)
+        };
+        match function {
+            true => self.declare(symbol),
+            false => self.unit.symbols.add(symbol),
+        }
+    }
+}
+
+/// A constant of the (real) type of `ty`.
+pub(super) fn literal(text: &str, ty: Type, span: Span) -> Expr {
+    let text = match ty {
+        Type::Real(8) | Type::Complex(8) => format!("{text}D0"),
+        Type::Real(16) | Type::Complex(16) => format!("{text}Q0"),
+        _ => text.to_owned(),
+    };
+    Expr::new(ExprKind::Real(text.into()), span)
+}
+
+/// Zero of a type.
+pub(super) fn zero(ty: Type, span: Span) -> Expr {
+    let part = literal("0.0", ty, span);
+    match ty {
+        Type::Complex(_) => Expr::new(ExprKind::Complex(Box::new((part.clone(), part))), span),
+        _ => part,
+    }
+}

@@ -1,0 +1,707 @@
+//! Reverse mode: adjoints.
+//!
+//! An adjoint is the transpose of a tangent. [`crate::tangent`] makes of each subprogram one
+//! with primal statements and statements that are linear in derivatives. Here its primal
+//! statements become the *forward sweep*, which keeps on a tape what it overwrites and what
+//! the linear statements will read; the linear statements, transposed and last first, become
+//! the *backward sweep*. So all rules of differentiation are those of forward mode.
+//!
+//! # What is generated
+//!
+//! | source | derivative |
+//! |---|---|
+//! | the head | one subroutine with both sweeps and the arguments of its tangent |
+//! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if that keeps anything; else it is called as it is |
+//! | | `NAME_G1`, the backward sweep, with the arguments of its tangent |
+//!
+//! Both get the tapes as more arguments at the end.
+//!
+//! # What is kept
+//!
+//! A value is kept only where it is *needed* ([`needed`]) and overwritten. It is not kept if
+//! the assignment can be undone (`I = I + K`), or if it is cheap to compute again where it is
+//! needed. What the forward sweep computes for nobody is taken out ([`dead`]).
+//!
+//! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
+//! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic
+//! differentiation*, FGCS 21(8), 2005.
+
+mod affine;
+mod build;
+mod dead;
+mod effects;
+mod given;
+mod maker;
+mod needed;
+mod normal;
+mod prepare;
+mod sweep;
+mod tape;
+mod transpose;
+
+use crate::given::rules::Rules;
+use crate::given::shipped;
+use crate::locations::{Commons, Set, Space};
+use crate::tangent::{self, Tangent};
+use effects::{Effects, Touched};
+use farfel_lang::Span;
+use farfel_lang::callgraph::Below;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
+    UnitKind, for_each_symbol,
+};
+use maker::{Maker, zero};
+use needed::Needs;
+use normal::Normalizer;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use sweep::{Sweeper, Sweeps};
+use tape::{Kind, Tapes, keep};
+
+/// The adjoint of a request's head and of what is active below it.
+///
+/// # Errors
+///
+/// What cannot be differentiated, at its place in the source.
+pub fn differentiate(
+    program: &Program,
+    request: &Request,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    let closure = prepare::prepare(program, request)?;
+    let tangents = tangent::linear(&closure.program, request, warnings)?;
+    let world = World::of(&closure.program, tangents, request)?;
+    let facts = world.facts();
+    let mut made = world.units(&closure.program, &facts)?;
+    closure.finish(&mut made, request);
+    let shipped = shipped::needed(program, &made);
+    made.extend(shipped);
+    Ok(made)
+}
+
+/// The program that the tangents are made of which become a request's adjoint.
+///
+/// # Errors
+///
+/// What cannot be brought into the form that adjoints need, at its place in the source.
+pub(crate) fn prepared(program: &Program, request: &Request) -> Result<Program, Vec<Diagnostic>> {
+    Ok(prepare::prepare(program, request)?.program)
+}
+
+/// A tangent unit that is going to be transposed.
+struct Part {
+    /// The name of the tangent, and of the backward sweep.
+    name: Name,
+    /// The name of the forward sweep.
+    forward_name: Name,
+    /// What it is the derivative of.
+    of: Name,
+    /// The type of its result, if that is a function.
+    result: Option<Type>,
+    /// The unit without its statements.
+    make: Maker,
+    body: Block,
+    space: Space,
+    /// Which arguments are derivatives.
+    derivative_args: Vec<bool>,
+    /// Which arguments are scalars.
+    scalar_args: Vec<bool>,
+    root: bool,
+}
+
+/// What the units of one request find out about each other.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Facts {
+    /// Slots that are needed after the forward sweep.
+    exit: Set,
+    /// Slots that some caller needs as they are before the call.
+    entry: Set,
+    /// Tapes that the unit and what it calls use.
+    tapes: BTreeSet<Kind>,
+    /// There is a forward sweep that keeps something.
+    forward: bool,
+}
+
+/// Everything that the units of one request share.
+struct World {
+    parts: Vec<Part>,
+    index: HashMap<Name, usize>,
+    effects: Effects,
+    /// The derivatives that are given.
+    rules: Rules,
+    commons: Commons,
+    /// COMMON variables that are derivatives.
+    derivative_commons: Set,
+    asked_by: Span,
+}
+
+impl World {
+    fn of(
+        closure: &Program,
+        tangents: Vec<Tangent>,
+        request: &Request,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let mut all = closure.clone();
+        all.units.extend(tangents.iter().map(|t| t.unit.clone()));
+        let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
+        let graph = Below::of(&all, names.iter().map(Name::as_str));
+        let commons = Commons::of(&graph.units);
+        let mut effects = Effects::of(&graph, &commons);
+        let rules = Rules::of(closure);
+        effects.add_given(&rules, commons.vars.len());
+        let mut derivative_commons = Set::with_capacity(commons.vars.len());
+        for t in &tangents {
+            for (block, members) in crate::locations::common_members(&t.unit) {
+                for (position, s) in members.iter().enumerate() {
+                    if t.derivatives.contains(s)
+                        && let Some(k) = commons.find(&block, position)
+                    {
+                        derivative_commons.insert(k);
+                    }
+                }
+            }
+        }
+        let mut world = World {
+            parts: Vec::new(),
+            index: tangents
+                .iter()
+                .enumerate()
+                .map(|(i, t)| (t.unit.name.clone(), i))
+                .collect(),
+            effects,
+            rules,
+            commons,
+            derivative_commons,
+            asked_by: request.span,
+        };
+        let mut errors = Vec::new();
+        let mut parts = Vec::new();
+        for t in tangents {
+            let part = world.part(closure, t, request, &mut errors);
+            parts.push(part);
+        }
+        world.parts = parts;
+        match errors.is_empty() {
+            true => Ok(world),
+            false => Err(world.faults(errors)),
+        }
+    }
+
+    fn part(
+        &self,
+        closure: &Program,
+        t: Tangent,
+        request: &Request,
+        errors: &mut Vec<Diagnostic>,
+    ) -> Part {
+        let mut unit = t.unit;
+        let name = unit.name.clone();
+        let source = closure.unit(&t.of);
+        let result = source
+            .filter(|u| u.kind == UnitKind::Function)
+            .and_then(|u| u.result.and_then(|s| u.symbols[s].ty));
+        let body = std::mem::take(&mut unit.body);
+        let derivative_args = unit
+            .args
+            .iter()
+            .map(|a| a.sym().is_some_and(|s| t.derivatives.contains(&s)))
+            .collect();
+        let scalar_args = unit
+            .args
+            .iter()
+            .map(|a| a.sym().is_some_and(|s| !unit.symbols[s].is_array()))
+            .collect();
+        let mut make = Maker::new(unit, request.suffix.clone(), t.derivatives);
+        let space = Space::of(&make.unit, &self.commons);
+        let body = Normalizer {
+            world: self,
+            make: &mut make,
+            space: &space,
+            errors,
+        }
+        .block(body);
+        // The normal form has more symbols.
+        let space = Space::of(&make.unit, &self.commons);
+        for d in &make.derivatives {
+            if space.saved.contains(space.loc(*d)) {
+                let s = &make.unit.symbols[*d];
+                errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        make.unit.span,
+                        format!("{} would keep its cotangent from call to call", s.name),
+                    )
+                    .help("put the variable into a COMMON block"),
+                );
+            }
+        }
+        Part {
+            forward_name: match name.strip_prefix(t.of.as_str()) {
+                Some(rest) => format!("{}_F{rest}", t.of).into(),
+                None => format!("{name}_F{}", request.suffix).into(),
+            },
+            root: name == request.derivative,
+            name,
+            of: t.of,
+            result,
+            make,
+            body,
+            space,
+            derivative_args,
+            scalar_args,
+        }
+    }
+
+    fn faults(&self, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        errors.sort_by_key(|d| (d.span.file, d.span.start));
+        errors.dedup();
+        errors
+            .into_iter()
+            .map(|d| match self.asked_by {
+                Span::NONE => d,
+                span => d.related(span, "for this AD block"),
+            })
+            .collect()
+    }
+
+    /// The number of the tangent of a name.
+    fn part_of(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+
+    fn touched_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Touched {
+        let mut touched = Touched {
+            assigned: Set::with_capacity(space.len),
+            read: Set::with_capacity(space.len),
+            other: false,
+        };
+        // Symbols that were added since are nobody's location yet.
+        touched.assigned.grow(space.len + unit.symbols.len());
+        touched.read.grow(space.len + unit.symbols.len());
+        for s in block {
+            s.walk(&mut |s| self.effects.own(unit, space, s, &mut touched));
+        }
+        touched
+    }
+
+    /// The locations that some statements assign.
+    fn assigned_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Set {
+        self.touched_in(unit, space, block).assigned
+    }
+
+    /// Finds out what units must keep for each other: from the head down what callers need,
+    /// from below up what is needed after a call, until nothing changes.
+    fn facts(&self) -> Vec<Facts> {
+        let mut facts: Vec<Facts> = self
+            .parts
+            .iter()
+            .map(|p| Facts {
+                exit: Set::with_capacity(p.space.slots),
+                entry: Set::with_capacity(p.space.slots),
+                ..Facts::default()
+            })
+            .collect();
+        loop {
+            let mut new = facts.clone();
+            for (i, p) in self.parts.iter().enumerate() {
+                let (sweeper, _, exit) = self.sweep(&facts, i, false);
+                for (part, slot) in &sweeper.entries {
+                    new[*part].entry.insert(*slot);
+                }
+                for slot in 0..p.space.slots {
+                    if p.space.slot(slot).is_some_and(|l| exit.has(l)) {
+                        new[i].exit.insert(slot);
+                    }
+                }
+                let (sweeper, _, _) = self.sweep(&facts, i, true);
+                for (part, slot) in &sweeper.entries {
+                    new[*part].entry.insert(*slot);
+                }
+                new[i].tapes.extend(sweeper.tapes.used.keys());
+                new[i].forward |= !sweeper.tapes.used.is_empty();
+            }
+            if new == facts {
+                return facts;
+            }
+            facts = new;
+        }
+    }
+
+    /// Sweeps a unit. `called`: with what callers need, and with its own variables kept at
+    /// the end.
+    fn sweep<'w>(
+        &'w self,
+        facts: &'w [Facts],
+        i: usize,
+        called: bool,
+    ) -> (Sweeper<'w>, Sweeps, Needs) {
+        let p = &self.parts[i];
+        let mut sweeper = Sweeper::new(self, facts, i);
+        let mut needs = Needs::default();
+        if called && !p.root {
+            for slot in facts[i].entry.ones() {
+                p.space.slot(slot).into_iter().for_each(|l| {
+                    needs.add_all(l);
+                });
+            }
+            for l in p
+                .space
+                .saved
+                .ones()
+                .filter(|l| sweeper.assigned.contains(*l))
+            {
+                needs.add_all(l);
+            }
+        }
+        let mut made = sweeper.block(&p.body, &mut needs);
+        let mut first = std::mem::take(&mut sweeper.first_backward);
+        first.append(&mut made.backward);
+        made.backward = first;
+        if called && !p.root {
+            self.keep_own(&mut sweeper, &mut made, &needs);
+        }
+        (sweeper, made, needs)
+    }
+
+    /// Local variables are gone when the backward sweep begins: what is needed of them is
+    /// kept at the end of the forward sweep.
+    fn keep_own(&self, sweeper: &mut Sweeper, made: &mut Sweeps, needs: &Needs) {
+        let mut first = Vec::new();
+        let own: Vec<SymId> = sweeper
+            .make
+            .unit
+            .symbols
+            .iter()
+            .filter(|(id, s)| {
+                let loc = sweeper.space.loc(*id);
+                s.is_variable()
+                    && s.place == Place::Local
+                    && !sweeper.make.derivatives.contains(id)
+                    && needs.has(loc)
+                    && !sweeper.space.saved.contains(loc)
+                    && sweeper.assigned.contains(loc)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for s in own {
+            let e = Expr::var(s, Span::NONE);
+            match keep(&mut sweeper.make, &mut sweeper.tapes, &e, Span::NONE) {
+                Ok((push, pop)) => {
+                    made.forward.extend(push);
+                    first.push(pop);
+                }
+                Err(d) => sweeper.errors.push(d),
+            }
+        }
+        let mut all: Block = first.into_iter().rev().flatten().collect();
+        all.append(&mut made.backward);
+        made.backward = all;
+    }
+
+    /// The units of all parts.
+    fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        let mut out: Vec<Made> = Vec::new();
+        let mut errors = Vec::new();
+        for (i, p) in self.parts.iter().enumerate() {
+            let (mut sweeper, made, _) = self.sweep(facts, i, true);
+            errors.append(&mut sweeper.errors);
+            // Tapes that only what it calls uses.
+            for kind in &facts[i].tapes {
+                sweeper.tapes.vars(&mut sweeper.make, *kind);
+            }
+            let derivatives = sweeper.make.derivatives.clone();
+            let (make, tapes) = (sweeper.make, sweeper.tapes);
+            let mut all = Set::with_capacity(self.commons.vars.len());
+            if p.root {
+                out.push(Made {
+                    unit: self.root(make, tapes, made),
+                    wanted: derivatives,
+                    commons: self.derivative_commons.clone(),
+                });
+                continue;
+            }
+            all.insert_range(..);
+            if facts[i].forward {
+                out.push(Made {
+                    unit: self.forward(p, make.clone(), &tapes, made.forward),
+                    wanted: make.unit.symbols.ids().collect(),
+                    commons: all,
+                });
+            }
+            // Callers find again what they need; the other primal values are nobody's.
+            let mut wanted = derivatives;
+            wanted.extend(tapes.symbols());
+            let n = p.derivative_args.len();
+            let mut commons = self.derivative_commons.clone();
+            for slot in facts[i].entry.ones() {
+                if slot < n {
+                    wanted.extend(make.unit.args.get(slot).and_then(|a| a.sym()));
+                } else if slot > n {
+                    commons.insert(slot - n - 1);
+                }
+            }
+            let locs: HashSet<usize> = wanted.iter().map(|s| p.space.loc(*s)).collect();
+            wanted.extend(
+                make.unit
+                    .symbols
+                    .ids()
+                    .filter(|s| locs.contains(&p.space.loc(*s))),
+            );
+            out.push(Made {
+                unit: self.backward(p, make, &tapes, made.backward),
+                wanted,
+                commons,
+            });
+        }
+        if !errors.is_empty() {
+            return Err(self.faults(errors));
+        }
+        // What was made does something else than the tangents of the same names.
+        let mut all = closure.clone();
+        all.units.extend(out.iter().map(|m| m.unit.clone()));
+        let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
+        let graph = Below::of(&all, names.iter().map(Name::as_str));
+        let effects = Effects::of(&graph, &self.commons);
+        for m in &mut out {
+            let wanted = |s: SymId| m.wanted.contains(&s);
+            dead::remove(&mut m.unit, &self.commons, &effects, &wanted, &m.commons);
+            tidy(&mut m.unit);
+        }
+        Ok(out.into_iter().map(|m| m.unit).collect())
+    }
+
+    /// Sets the cotangents of local variables to zero.
+    fn zeros(&self, make: &Maker, backward: &Block) -> Block {
+        let mut used = HashSet::new();
+        for_each_symbol(backward, &mut |s| {
+            used.insert(s);
+        });
+        let mut out = Vec::new();
+        for (id, s) in make.unit.symbols.iter() {
+            let zeroed = s.place == Place::Local && !s.tape && used.contains(&id);
+            if make.derivatives.contains(&id) && zeroed {
+                let ty = s.ty.unwrap_or(Type::REAL);
+                out.push(Stmt::assign(
+                    Expr::var(id, Span::NONE),
+                    zero(ty, Span::NONE),
+                    Span::NONE,
+                ));
+            }
+        }
+        out
+    }
+
+    fn root(&self, mut make: Maker, tapes: Tapes, made: Sweeps) -> Unit {
+        let mut body = tapes.be_local(&mut make);
+        body.extend(made.forward);
+        body.extend(self.zero_commons(&mut make));
+        body.extend(self.zeros(&make, &made.backward));
+        body.extend(made.backward);
+        make.unit.body = body;
+        make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
+        make.unit
+    }
+
+    fn forward(&self, p: &Part, mut make: Maker, tapes: &Tapes, body: Block) -> Unit {
+        make.unit.name = p.forward_name.clone();
+        let args = std::mem::take(&mut make.unit.args);
+        make.unit.args = args
+            .into_iter()
+            .zip(&p.derivative_args)
+            .filter(|(_, d)| !**d)
+            .map(|(a, _)| a)
+            .collect();
+        tapes.be_arguments(&mut make);
+        make.unit.body = body;
+        make.unit.comments = vec![format!(
+            " {} with what its adjoint will need on the tape",
+            p.of
+        )];
+        // Derivatives have no part in it.
+        for d in &make.derivatives {
+            make.unit.undeclare(*d);
+            make.unit.symbols[*d].place = Place::Local;
+        }
+        let derivatives = make.derivatives.clone();
+        for spec in &mut make.unit.specs {
+            match &mut spec.kind {
+                SpecKind::Common(blocks) => {
+                    for (_, members) in blocks.iter_mut() {
+                        members.retain(|e| !derivatives.contains(&e.sym));
+                    }
+                    blocks.retain(|(_, members)| !members.is_empty());
+                }
+                SpecKind::Equivalence(groups) => {
+                    groups.retain(|g| {
+                        !g.iter()
+                            .filter_map(Expr::base)
+                            .any(|s| derivatives.contains(&s))
+                    });
+                }
+                _ => {}
+            }
+        }
+        make.unit.specs.retain(|s| match &s.kind {
+            SpecKind::Common(blocks) => !blocks.is_empty(),
+            SpecKind::Equivalence(groups) => !groups.is_empty(),
+            _ => true,
+        });
+        make.unit
+    }
+
+    fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, backward: Block) -> Unit {
+        tapes.be_arguments(&mut make);
+        let mut body = self.zeros(&make, &backward);
+        body.extend(backward);
+        make.unit.name = p.name.clone();
+        make.unit.body = body;
+        make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
+        make.unit
+    }
+
+    /// In the beginning nobody has added to the cotangents of COMMON variables.
+    fn zero_commons(&self, make: &mut Maker) -> Block {
+        let mut out = Vec::new();
+        let mut done: HashSet<Name> = HashSet::new();
+        for p in &self.parts {
+            for (block, members) in crate::locations::common_members(&p.make.unit) {
+                let theirs: Vec<SymId> = members
+                    .iter()
+                    .copied()
+                    .filter(|s| p.make.derivatives.contains(s))
+                    .collect();
+                if theirs.is_empty() || !done.insert(block.clone()) {
+                    continue;
+                }
+                let own = crate::locations::common_members(&make.unit)
+                    .remove(&block)
+                    .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
+                for s in own {
+                    let ty = make.unit.symbols[s].ty.unwrap_or(Type::REAL);
+                    let to = Expr::var(s, Span::NONE);
+                    out.push(Stmt::assign(to, zero(ty, Span::NONE), Span::NONE));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// A generated unit, and what is read after it.
+struct Made {
+    unit: Unit,
+    /// Arguments and COMMON variables that it declares.
+    wanted: HashSet<SymId>,
+    /// COMMON variables, by number.
+    commons: Set,
+}
+
+/// Declares a COMMON block of another unit.
+fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
+    let span = Span::NONE;
+    let mut entities = Vec::new();
+    for m in members {
+        let of = &from.symbols[*m];
+        let constant = |e: &Option<Expr>| {
+            let n = farfel_lang::storage::constant::integer(from, e.as_ref()?)?;
+            Some(Expr::int(n, span))
+        };
+        let dims = of
+            .dims
+            .iter()
+            .map(|d| farfel_lang::ir::Dim {
+                lower: constant(&d.lower),
+                upper: constant(&d.upper),
+            })
+            .collect();
+        let name = make.unused(&of.name);
+        let s = make.declare(farfel_lang::ir::Symbol {
+            ty: of.ty,
+            dims,
+            class: Class::Variable,
+            place: Place::Common(block.clone()),
+            ..farfel_lang::ir::Symbol::new(name, span)
+        });
+        make.derivatives.insert(s);
+        entities.push(s);
+    }
+    let list = entities
+        .iter()
+        .map(|s| farfel_lang::ir::Entity {
+            sym: *s,
+            dims: false,
+        })
+        .collect();
+    make.unit
+        .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
+    entities
+}
+
+/// `Tangent of F: …` as the title of an adjoint.
+fn title(kind: &str, comments: &[String]) -> String {
+    let first = comments.first().map_or("", |c| c.as_str());
+    match first.trim_start().strip_prefix("Tangent") {
+        Some(rest) => format!(" {kind}{rest}"),
+        None => first.to_owned(),
+    }
+}
+
+/// Takes back the declarations of what is not there any more.
+fn tidy(unit: &mut Unit) {
+    let mut used: HashSet<SymId> = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    let mut add = |e: &Expr| {
+        e.for_each_symbol(&mut |s| {
+            used.insert(s);
+        })
+    };
+    for (_, s) in unit.symbols.iter() {
+        match &s.class {
+            Class::Parameter(e) => add(e),
+            Class::StatementFunction(dummies, e) => {
+                add(e);
+                dummies.iter().for_each(|d| add(&Expr::var(*d, Span::NONE)));
+            }
+            _ => {}
+        }
+        s.length.iter().for_each(&mut add);
+        for d in &s.dims {
+            d.lower.iter().chain(&d.upper).for_each(&mut add);
+        }
+    }
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Equivalence(groups) => groups.iter().flatten().for_each(&mut add),
+            SpecKind::Data(sets) => sets.iter().flat_map(|s| &s.targets).for_each(&mut add),
+            _ => {}
+        }
+    }
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Common(blocks) => {
+                used.extend(blocks.iter().flat_map(|(_, l)| l).map(|e| e.sym));
+            }
+            SpecKind::Namelist(s) | SpecKind::StatementFunction(s) => {
+                used.insert(*s);
+            }
+            _ => {}
+        }
+    }
+    used.extend(unit.args.iter().filter_map(|a| Arg::sym(*a)));
+    used.extend(unit.result);
+    let gone: Vec<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(id, s)| {
+            !used.contains(id)
+                && (s.class.is_procedure() && s.place == Place::Global
+                    || s.is_variable() && s.place == Place::Local)
+        })
+        .map(|(id, _)| id)
+        .collect();
+    for s in gone {
+        unit.undeclare(s);
+    }
+}

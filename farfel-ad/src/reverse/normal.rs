@@ -1,0 +1,305 @@
+//! Brings a tangent unit into the form that sweeps are made of.
+//!
+//! - Blocks instead of labels, IF blocks instead of logical IF.
+//! - What the backward sweep evaluates again must have the value that it had: bounds of loops
+//!   whose body changes them, functions in linear statements, and arguments that a call
+//!   changes go to variables of their own first.
+
+use super::World;
+use super::maker::Maker;
+use super::transpose::is_derivative;
+use crate::locations::{Set, Space};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, Type,
+};
+use farfel_lang::types::{rank, type_of};
+
+/// Is there a call of anything but an intrinsic function?
+pub(super) fn has_calls(make: &Maker, e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |x| {
+        if let ExprKind::Call(s, _) = &x.kind {
+            found |= !matches!(make.unit.symbols[*s].class, Class::Intrinsic(_));
+        }
+    });
+    found
+}
+
+pub(super) struct Normalizer<'w> {
+    pub world: &'w World,
+    pub make: &'w mut Maker,
+    pub space: &'w Space,
+    pub errors: &'w mut Vec<Diagnostic>,
+}
+
+impl Normalizer<'_> {
+    pub fn block(&mut self, block: Block) -> Block {
+        let mut out = Vec::with_capacity(block.len());
+        for s in block {
+            self.stmt(s, &mut out);
+        }
+        out
+    }
+
+    fn stmt(&mut self, mut s: Stmt, out: &mut Block) {
+        let span = s.span;
+        if let StmtKind::Format(_) = s.kind {
+            out.push(s);
+            return;
+        }
+        s.label = None;
+        match s.kind {
+            StmtKind::Continue => {}
+            StmtKind::LogicalIf(c, inner) => {
+                let arm = self.block(vec![*inner]);
+                out.push(Stmt::new(
+                    StmtKind::If(IfBlock {
+                        arms: vec![(c, arm)],
+                        ..IfBlock::default()
+                    }),
+                    span,
+                ));
+            }
+            StmtKind::If(mut b) => {
+                b.end_label = None;
+                b.name = None;
+                b.marks.clear();
+                for block in b.blocks_mut() {
+                    *block = self.block(std::mem::take(block));
+                }
+                out.push(Stmt::new(StmtKind::If(b), span));
+            }
+            StmtKind::Select(mut b) => {
+                b.end.label = None;
+                b.name = None;
+                b.comments.clear();
+                for c in &mut b.cases {
+                    c.body = self.block(std::mem::take(&mut c.body));
+                }
+                out.push(Stmt::new(StmtKind::Select(b), span));
+            }
+            StmtKind::Do(d) => self.do_loop(*d, span, out),
+            StmtKind::Assign(target, value) => {
+                let linear = is_derivative(&self.make.derivatives, &target);
+                let value = if linear {
+                    self.without_calls(value, out)
+                } else {
+                    value
+                };
+                let target = self.plain_designator(target, out);
+                out.push(Stmt::new(StmtKind::Assign(target, value), span));
+            }
+            StmtKind::Call(callee, args) => {
+                let args = self.arguments(callee, args, span, out);
+                out.push(Stmt::new(StmtKind::Call(callee, args), span));
+            }
+            StmtKind::Comment(_)
+            | StmtKind::Format(_)
+            | StmtKind::Where(_)
+            | StmtKind::Io(_)
+            | StmtKind::Stop(_)
+            | StmtKind::Pause(_)
+            | StmtKind::Allocation(_) => out.push(s),
+            StmtKind::Goto(_)
+            | StmtKind::ArithmeticIf(..)
+            | StmtKind::ComputedGoto(..)
+            | StmtKind::AssignedGoto(..)
+            | StmtKind::AssignLabel(..)
+            | StmtKind::Return(_)
+            | StmtKind::Entry(_)
+            | StmtKind::Cycle(_)
+            | StmtKind::Exit(_)
+            | StmtKind::Ad(_) => self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    "reverse mode cannot follow this jump",
+                )
+                .help("write it with IF, DO and DO WHILE"),
+            ),
+        }
+    }
+
+    fn store(&mut self, e: Expr, out: &mut Block) -> Expr {
+        let ty = type_of(&self.make.unit, &e).unwrap_or(Type::REAL);
+        let span = e.span;
+        let t = Expr::var(self.make.temporary(ty), span);
+        out.push(Stmt::assign(t.clone(), e, span));
+        t
+    }
+
+    /// Calls functions, whose value the backward sweep needs, once.
+    fn without_calls(&mut self, mut e: Expr, out: &mut Block) -> Expr {
+        if !has_calls(self.make, &e) {
+            return e;
+        }
+        if let ExprKind::Call(s, _) = &e.kind
+            && !matches!(self.make.unit.symbols[*s].class, Class::Intrinsic(_))
+        {
+            return self.store(e, out);
+        }
+        for c in e.children_mut() {
+            let inner = std::mem::replace(c, Expr::int(0, Span::NONE));
+            *c = self.without_calls(inner, out);
+        }
+        e
+    }
+
+    fn plain_designator(&mut self, mut e: Expr, out: &mut Block) -> Expr {
+        if has_calls(self.make, &e)
+            && let ExprKind::Element(_, subscripts) = &mut e.kind
+        {
+            for s in subscripts {
+                let inner = std::mem::replace(s, Expr::int(0, Span::NONE));
+                *s = self.without_calls(inner, out);
+            }
+        }
+        e
+    }
+
+    fn reads_any(&self, e: &Expr, locs: &Set) -> bool {
+        let mut found = false;
+        e.for_each_symbol(&mut |s| found |= locs.contains(self.space.loc(s)));
+        found
+    }
+
+    fn do_loop(&mut self, d: Do, span: Span, out: &mut Block) {
+        let body = self.block(d.body);
+        let mut control = d.control;
+        let mut first = Vec::new();
+        let mut last = Vec::new();
+        match &mut control {
+            DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            } => {
+                let assigned = self.world.assigned_in(&self.make.unit, self.space, &body);
+                for e in [&mut *from, &mut *to].into_iter().chain(step.iter_mut()) {
+                    let mut own = assigned.clone();
+                    own.insert(self.space.loc(*var));
+                    if self.reads_any(e, &own) || has_calls(self.make, e) {
+                        let value = e.clone();
+                        let ty = self.make.unit.symbols[*var].ty.unwrap_or(Type::INTEGER);
+                        let t = Expr::var(self.make.temporary(ty), span);
+                        out.push(Stmt::assign(t.clone(), value, span));
+                        *e = t;
+                    }
+                }
+                let real = !matches!(
+                    self.make.unit.symbols[*var].ty,
+                    Some(Type::Integer(_)) | None
+                );
+                if real {
+                    // The number of iterations by the rule of ANSI X3.9-1978, 11.10.3.
+                    let step = step.take().unwrap_or_else(|| Expr::int(1, span));
+                    let n = Expr::var(self.make.temporary(Type::INTEGER), span);
+                    let bin = |op, a, b| Expr::binary(op, a, b);
+                    let paren = |e: Expr| Expr::new(ExprKind::Paren(Box::new(e)), span);
+                    let length = paren(bin(
+                        BinOp::Add,
+                        bin(BinOp::Sub, to.clone(), paren(from.clone())),
+                        paren(step.clone()),
+                    ));
+                    let trips = bin(BinOp::Div, length, paren(step.clone()));
+                    let trips = self.make.call("INT", vec![trips], span);
+                    out.push(Stmt::assign(n.clone(), trips, span));
+                    let v = Expr::var(*var, span);
+                    out.push(Stmt::assign(v.clone(), from.clone(), span));
+                    last.push(Stmt::assign(
+                        v.clone(),
+                        bin(BinOp::Add, v, paren(step)),
+                        span,
+                    ));
+                    let counter = self.make.temporary(Type::INTEGER);
+                    control = DoControl::Count {
+                        var: counter,
+                        from: Expr::int(1, span),
+                        to: n,
+                        step: None,
+                    };
+                }
+            }
+            DoControl::While(_) => {}
+            DoControl::Forever => self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    "reverse mode cannot follow a loop without an end",
+                )
+                .help("write it with DO WHILE"),
+            ),
+        }
+        first.extend(body);
+        first.append(&mut last);
+        out.push(Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                name: None,
+                control,
+                body: first,
+                end: DoEnd::EndDo(None),
+                end_span: d.end_span,
+            })),
+            span,
+        ));
+    }
+
+    /// The arguments of a call of a tangent: what the call changes does not decide which
+    /// elements they are.
+    fn arguments(
+        &mut self,
+        callee: farfel_lang::ir::SymId,
+        mut args: Vec<Expr>,
+        span: Span,
+        out: &mut Block,
+    ) -> Vec<Expr> {
+        if self
+            .world
+            .part_of(&self.make.unit.symbols[callee].name)
+            .is_none()
+        {
+            return args;
+        }
+        let call = Stmt::new(StmtKind::Call(callee, args.clone()), span);
+        let assigned =
+            self.world
+                .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));
+        let mut kept: Vec<(Expr, Expr)> = Vec::new();
+        for a in &mut args {
+            let stored = rank(&self.make.unit, a) == 0
+                && type_of(&self.make.unit, a).is_some_and(|t| t != Type::Character)
+                && (self.reads_any(a, &assigned) || has_calls(self.make, a));
+            match &mut a.kind {
+                ExprKind::Element(_, subscripts) => {
+                    for s in subscripts {
+                        if matches!(s.kind, ExprKind::Range(..)) {
+                            continue;
+                        }
+                        if self.reads_any(s, &assigned) || has_calls(self.make, s) {
+                            let known = kept.iter().find(|(e, _)| super::transpose::same(e, s));
+                            let t = match known {
+                                Some((_, t)) => t.clone(),
+                                None => {
+                                    let t = self.store(s.clone(), out);
+                                    kept.push((s.clone(), t.clone()));
+                                    t
+                                }
+                            };
+                            *s = t;
+                        }
+                    }
+                }
+                ExprKind::Var(_) | ExprKind::Substring(..) => {}
+                _ if stored => {
+                    let value = std::mem::replace(a, Expr::int(0, span));
+                    *a = self.store(value, out);
+                }
+                _ => {}
+            }
+        }
+        args
+    }
+}

@@ -1,0 +1,116 @@
+//! The program that an adjoint is made of: without input, output and STOP, which the primal
+//! run has done, and without jumps.
+
+use crate::given::functions::written_out;
+use crate::structure::structure;
+use crate::tapenade::silence::silence;
+use farfel_lang::callgraph::Below;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{Name, Place, Program, Request, SymId, Unit, UnitKind, for_each_symbol};
+use std::collections::{BTreeSet, HashSet};
+
+/// The units below a head, as reverse mode sees them.
+pub(super) struct Closure {
+    pub program: Program,
+    /// The units that are not what the program calls by these names.
+    changed: HashSet<Name>,
+    /// The units that the program has not got.
+    added: HashSet<Name>,
+}
+
+/// Copies what the head of a request reaches.
+pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, Vec<Diagnostic>> {
+    let graph = Below::of(program, [request.head.as_str()]);
+    let mut closure = Closure {
+        program: Program {
+            units: graph.units.iter().map(|u| (*u).clone()).collect(),
+        },
+        changed: HashSet::new(),
+        added: HashSet::new(),
+    };
+    let mut faults = Vec::new();
+    for u in &mut closure.program.units {
+        if silence(u, request, &mut faults) {
+            closure.changed.insert(u.name.clone());
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    if let Some(program) = written_out(&closure.program, [request.head.as_str()]) {
+        closure.program = program;
+    }
+    closure.program = structure(&closure.program, &request.head)?;
+    let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
+    let units = closure.program.units.iter().map(|u| &u.name);
+    closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
+    // Whoever calls a changed unit is changed as well.
+    let mut again = !closure.changed.is_empty();
+    while again {
+        again = false;
+        for u in &closure.program.units {
+            if !closure.changed.contains(&u.name) && names(u).any(|n| closure.changed.contains(&n))
+            {
+                closure.changed.insert(u.name.clone());
+                again = true;
+            }
+        }
+    }
+    Ok(closure)
+}
+
+/// The top-level procedures that a unit names.
+fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
+    let mut used: BTreeSet<SymId> = BTreeSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    used.into_iter().filter_map(|s| {
+        let s = &unit.symbols[s];
+        (s.place == Place::Global && s.class.is_procedure()).then(|| s.name.clone())
+    })
+}
+
+impl Closure {
+    /// Adds copies of changed units that the generated ones call.
+    pub fn finish(&self, made: &mut Vec<Unit>, request: &Request) {
+        let silent = |of: &str| Name::from(format!("{of}_S{}", request.suffix));
+        let mut done: HashSet<Name> = HashSet::new();
+        let mut i = 0;
+        while let Some(unit) = made.get(i) {
+            let mut wanted = Vec::new();
+            let mut added = Vec::new();
+            for name in names(unit).collect::<Vec<_>>() {
+                if self.added.contains(&name) {
+                    if made.iter().all(|u| u.name != name) {
+                        added.push(name);
+                    }
+                    continue;
+                }
+                let Some(unit) = made.get_mut(i) else { break };
+                // Generated units bear names of their own.
+                if self.changed.contains(&name)
+                    && let Some(s) = unit.symbols.find(&name)
+                {
+                    unit.symbols.rename(s, silent(&name));
+                    wanted.push(name);
+                }
+            }
+            for name in wanted {
+                if let (true, Some(u)) = (done.insert(name.clone()), self.program.unit(&name)) {
+                    let mut copy = u.clone();
+                    copy.name = silent(&name);
+                    if let (UnitKind::Function, Some(result)) = (copy.kind, copy.result)
+                        && copy.symbols[result].name == name
+                    {
+                        copy.symbols.rename(result, silent(&name));
+                    }
+                    made.push(copy);
+                }
+            }
+            let added = added.into_iter().filter_map(|n| self.program.unit(&n));
+            made.extend(added.cloned());
+            i += 1;
+        }
+    }
+}

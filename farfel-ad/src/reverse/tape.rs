@@ -1,0 +1,280 @@
+//! The tape: values that the forward sweep keeps and the backward sweep takes back, last
+//! first.
+//!
+//! For each type there is an array and the number of values in it, ordinary Fortran
+//! variables: local to the head, arguments below it. So an adjoint is a plain program that
+//! can be differentiated again, and each call of it has a tape of its own.
+
+use super::build::{binary, choice, count};
+use super::maker::Maker;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Allocation, Arg, Attribute, BinOp, Block, Dim, Expr, ExprKind, Place, Stmt, StmtKind, SymId,
+    Symbol, Type,
+};
+use std::collections::BTreeMap;
+
+/// For which type a tape is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    Integer(u8),
+    Real(u8),
+    Complex(u8),
+    Logical(u8),
+}
+
+impl Kind {
+    /// The tape for values of a type; none for CHARACTER.
+    pub fn of(ty: Type) -> Option<Self> {
+        Some(match ty {
+            Type::Integer(k) => Kind::Integer(k),
+            Type::Real(k) => Kind::Real(k),
+            Type::Complex(k) => Kind::Complex(k),
+            Type::Logical(k) => Kind::Logical(k),
+            Type::Character => return None,
+        })
+    }
+
+    fn ty(self) -> Type {
+        match self {
+            Kind::Integer(k) => Type::Integer(k),
+            Kind::Real(k) => Type::Real(k),
+            Kind::Complex(k) => Type::Complex(k),
+            Kind::Logical(k) => Type::Logical(k),
+        }
+    }
+
+    fn letter(self) -> String {
+        match self {
+            Kind::Integer(k) => format!("I{k}"),
+            Kind::Real(k) => format!("R{k}"),
+            Kind::Complex(k) => format!("C{k}"),
+            Kind::Logical(k) => format!("L{k}"),
+        }
+    }
+
+    /// How many bytes a value has.
+    fn bytes(self) -> i64 {
+        match self {
+            Kind::Integer(k) | Kind::Real(k) | Kind::Logical(k) => i64::from(k),
+            Kind::Complex(k) => 2 * i64::from(k),
+        }
+    }
+}
+
+/// The variables of one tape in one unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Vars {
+    /// The values.
+    values: SymId,
+    /// How many there are.
+    top: SymId,
+    /// How many there can be.
+    most: SymId,
+}
+
+/// The tapes of a unit.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tapes {
+    pub used: BTreeMap<Kind, Vars>,
+}
+
+/// The most bytes of one tape. Memory that is not used is never touched, so it costs
+/// nothing.
+const MOST_BYTES: i64 = 1 << 30;
+
+impl Tapes {
+    /// The variables of a tape.
+    pub fn vars(&mut self, make: &mut Maker, kind: Kind) -> Vars {
+        *self.used.entry(kind).or_insert_with(|| {
+            let letter = kind.letter();
+            let counter = Type::Integer(8);
+            let top = make.variable(&format!("TOP_{letter}"), counter);
+            let most = make.variable(&format!("MOST_{letter}"), counter);
+            let values = make.unit.symbols.add(Symbol {
+                typed: true,
+                tape: true,
+                dims: vec![Dim {
+                    lower: None,
+                    upper: Some(Expr::new(ExprKind::Star, Span::NONE)),
+                }],
+                ..Symbol::variable(
+                    make.unused(&format!("TAPE_{letter}")),
+                    kind.ty(),
+                    Span::NONE,
+                )
+            });
+            Vars { values, top, most }
+        })
+    }
+
+    /// The actual arguments for a callee that uses a tape.
+    pub fn actuals(&mut self, make: &mut Maker, kind: Kind, span: Span) -> Vec<Expr> {
+        let v = self.vars(make, kind);
+        [v.values, v.top, v.most]
+            .map(|s| Expr::var(s, span))
+            .to_vec()
+    }
+
+    /// The variables of all tapes.
+    pub fn symbols(&self) -> impl Iterator<Item = SymId> + '_ {
+        self.used.values().flat_map(|v| [v.values, v.top, v.most])
+    }
+
+    /// Makes the tapes arguments of the unit.
+    pub fn be_arguments(&self, make: &mut Maker) {
+        for v in self.used.values() {
+            for s in [v.values, v.top, v.most] {
+                make.unit.symbols[s].place = Place::Dummy;
+                make.unit.args.push(Arg::Dummy(s));
+            }
+            make.unit.declare(v.values);
+        }
+    }
+
+    /// Makes the tapes local variables of the unit; returns what must come first.
+    pub fn be_local(&self, make: &mut Maker) -> Block {
+        let span = Span::NONE;
+        let mut out = Vec::new();
+        for (kind, v) in &self.used {
+            let symbol = &mut make.unit.symbols[v.values];
+            symbol.dims = vec![Dim {
+                lower: None,
+                upper: None,
+            }];
+            symbol.attributes.insert(Attribute::Allocatable);
+            make.unit.declare(v.values);
+            let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
+            out.push(set(v.top, 0));
+            out.push(set(v.most, MOST_BYTES / kind.bytes()));
+            out.push(Stmt::new(
+                StmtKind::Allocation(Box::new(Allocation {
+                    free: false,
+                    objects: vec![Expr::new(
+                        ExprKind::Element(
+                            v.values,
+                            vec![Expr::int(MOST_BYTES / kind.bytes(), span)],
+                        ),
+                        span,
+                    )],
+                    control: Vec::new(),
+                })),
+                span,
+            ));
+        }
+        out
+    }
+
+    /// Keeps a value.
+    pub fn push(&mut self, make: &mut Maker, kind: Kind, value: Expr, span: Span) -> Block {
+        let v = self.vars(make, kind);
+        let top = || Expr::var(v.top, span);
+        let full = binary(BinOp::Ge, top(), Expr::var(v.most, span));
+        let stop = StmtKind::Stop(Some(Expr::new(
+            ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
+            span,
+        )));
+        let mut out = Vec::with_capacity(3);
+        out.extend(choice(
+            vec![(full, vec![Stmt::new(stop, span)])],
+            Vec::new(),
+            span,
+        ));
+        out.push(Stmt::assign(
+            top(),
+            binary(BinOp::Add, top(), Expr::int(1, span)),
+            span,
+        ));
+        let at = Expr::new(ExprKind::Element(v.values, vec![top()]), span);
+        out.push(Stmt::assign(at, value, span));
+        out
+    }
+
+    /// Takes the last value back.
+    pub fn pop(&mut self, make: &mut Maker, kind: Kind, to: Expr, span: Span) -> Block {
+        let v = self.vars(make, kind);
+        let top = || Expr::var(v.top, span);
+        let at = Expr::new(ExprKind::Element(v.values, vec![top()]), span);
+        vec![
+            Stmt::assign(to, at, span),
+            Stmt::assign(top(), binary(BinOp::Sub, top(), Expr::int(1, span)), span),
+        ]
+    }
+}
+
+/// What keeps a variable, and what takes it back.
+pub(super) fn keep(
+    make: &mut Maker,
+    tapes: &mut Tapes,
+    e: &Expr,
+    span: Span,
+) -> Result<(Block, Block), Diagnostic> {
+    let Some(s) = e.base() else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let symbol = make.unit.symbols[s].clone();
+    let Some(kind) = symbol.ty.and_then(Kind::of) else {
+        return Err(cannot(
+            &symbol,
+            span,
+            "which is CHARACTER",
+            "assign it before the AD block, or use another variable",
+        ));
+    };
+    let whole = match &e.kind {
+        ExprKind::Var(_) => symbol.is_array(),
+        _ => farfel_lang::types::rank(&make.unit, e) > 0,
+    };
+    if !whole {
+        let push = tapes.push(make, kind, e.clone(), span);
+        let pop = tapes.pop(make, kind, e.clone(), span);
+        return Ok((push, pop));
+    }
+    let mut bounds = Vec::new();
+    for d in &symbol.dims {
+        match &d.upper {
+            Some(u) if u.kind != ExprKind::Star => bounds.push((
+                d.lower.clone().unwrap_or_else(|| Expr::int(1, span)),
+                u.clone(),
+            )),
+            _ => {
+                return Err(cannot(
+                    &symbol,
+                    span,
+                    &format!("which has {}", symbol.openness()),
+                    &format!("declare the bounds of {}", symbol.name),
+                ));
+            }
+        }
+    }
+    let counters = make.take_counters(bounds.len());
+    let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
+    let element = Expr::new(ExprKind::Element(s, subscripts), span);
+    let mut push = tapes.push(make, kind, element.clone(), span);
+    let mut pop = tapes.pop(make, kind, element, span);
+    make.free_counters(bounds.len());
+    for (c, (low, high)) in counters.iter().zip(bounds) {
+        push = count(*c, low.clone(), high.clone(), None, push, span)
+            .into_iter()
+            .collect();
+        let down = Expr::int(-1, span);
+        pop = count(*c, high, low, Some(down), pop, span)
+            .into_iter()
+            .collect();
+    }
+    Ok((push, pop))
+}
+
+fn cannot(symbol: &Symbol, span: Span, which: &str, help: &str) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_UNSUPPORTED,
+        span,
+        format!(
+            "the backward sweep needs a value of {} that is overwritten here, and cannot keep it, {which}",
+            symbol.name
+        ),
+    )
+    .related(symbol.span, "declared here")
+    .help(help)
+}
