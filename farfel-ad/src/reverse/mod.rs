@@ -35,12 +35,14 @@ mod maker;
 mod needed;
 mod normal;
 mod prepare;
+mod room;
 mod sweep;
 mod tape;
 mod transpose;
 
 use crate::given::rules::Rules;
 use crate::given::shipped;
+use crate::loops::speed_up;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, Tangent};
 use effects::{Effects, Touched};
@@ -413,8 +415,15 @@ impl World {
             let (make, tapes) = (sweeper.make, sweeper.tapes);
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
+                let sweeps = |i| {
+                    let (sweeper, made, _) = self.sweep(facts, i, true);
+                    (sweeper.make, sweeper.tapes, made.forward)
+                };
+                let rooms = tapes.used.keys();
+                let rooms = rooms.map(|k| room::room(self, &sweeps, i, *k, 0)).collect();
                 out.push(Made {
-                    unit: self.root(make, tapes, made),
+                    unit: self.root(make, tapes, made, rooms),
+                    derivatives: derivatives.clone(),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
                 });
@@ -423,6 +432,7 @@ impl World {
             all.insert_range(..);
             if facts[i].forward {
                 out.push(Made {
+                    derivatives: HashSet::new(),
                     unit: self.forward(p, make.clone(), &tapes, made.forward),
                     wanted: make.unit.symbols.ids().collect(),
                     commons: all,
@@ -448,6 +458,7 @@ impl World {
                     .filter(|s| locs.contains(&p.space.loc(*s))),
             );
             out.push(Made {
+                derivatives: make.derivatives.clone(),
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
                 commons,
@@ -466,6 +477,7 @@ impl World {
             let wanted = |s: SymId| m.wanted.contains(&s);
             dead::remove(&mut m.unit, &self.commons, &effects, &wanted, &m.commons);
             tidy(&mut m.unit);
+            speed_up(&mut m.unit, &m.derivatives);
         }
         Ok(out.into_iter().map(|m| m.unit).collect())
     }
@@ -491,8 +503,14 @@ impl World {
         out
     }
 
-    fn root(&self, mut make: Maker, tapes: Tapes, made: Sweeps) -> Unit {
-        let mut body = tapes.be_local(&mut make);
+    fn root(
+        &self,
+        mut make: Maker,
+        tapes: Tapes,
+        made: Sweeps,
+        rooms: Vec<Option<Vec<room::Term>>>,
+    ) -> Unit {
+        let mut body = tapes.be_local(&mut make, rooms);
         body.extend(made.forward);
         body.extend(self.zero_commons(&mut make));
         body.extend(self.zeros(&make, &made.backward));
@@ -590,6 +608,8 @@ impl World {
 /// A generated unit, and what is read after it.
 struct Made {
     unit: Unit,
+    /// Symbols that hold cotangents.
+    derivatives: HashSet<SymId>,
     /// Arguments and COMMON variables that it declares.
     wanted: HashSet<SymId>,
     /// COMMON variables, by number.
