@@ -49,7 +49,7 @@ fn bench() -> Result<Vec<String>, Failure> {
         let program = build(level, dir.path())?;
         for (p, name) in PROBLEMS.iter().enumerate() {
             for n in [20, 35, 50] {
-                let times = 40_000_000 / (n * n * n);
+                let times = 200_000_000 / (n * n * n);
                 let mut best: Vec<Run> = Vec::new();
                 for turn in 0..turns {
                     for mode in 0..3 {

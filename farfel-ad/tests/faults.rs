@@ -246,3 +246,103 @@ fn equivalence_over_several_common_variables() {
       END
 "), @"F0305 8:33 derivatives would go through P, which shares its storage with other variables");
 }
+
+/// The faults of a block with several directions.
+fn several(opening: &str, block: &str, units: &str) -> String {
+    let text = format!(
+        "      SUBROUTINE MAIN(N, X, Y, D)
+      DOUBLE PRECISION X(3), Y(3), D, C
+      LOGICAL L
+      COMMON /COM/ C
+      ADF({opening})
+      {block}
+      END ADF
+      END
+{}",
+        units.trim_start_matches('\n')
+    );
+    match expand(&text) {
+        Ok(_) => "no faults".to_owned(),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn derivatives_of_no_constant_number() {
+    let common = "
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y(3), C
+      COMMON /COM/ C
+      C = X(1)
+      CALL G(Y(1))
+      END
+      SUBROUTINE G(Y)
+      DOUBLE PRECISION Y, C
+      COMMON /COM/ C
+      Y = C
+      END
+";
+    let call = "CALL F(X, Y)";
+    let closing = "CALL F(X, Y)\n      CALL F(X, Y)\n      END ADF(D = TANGENT(Y(1), 1))\n      ADF(X)";
+    assert_eq!(
+        several("DIRECTIONS = 2, TANGENT(X, 1) = 1", closing, common),
+        "no faults"
+    );
+    assert_eq!(
+        several("DIRECTIONS = N, TANGENT(X, 1) = 1", call, common),
+        "no faults"
+    );
+    assert_snapshot!(several("DIRECTIONS = N, TANGENT(X, 1) = 1", closing, common), @r"
+    F0305 13:36 derivatives in several directions would go through C, which is in COMMON or EQUIVALENCE or keeps its value between calls
+    F0305 19:27 derivatives in several directions would go through C, which is in COMMON or EQUIVALENCE or keeps its value between calls
+    ");
+    let saved = "
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y(3), T
+      SAVE T
+      Y(1) = T
+      T = X(1)
+      END
+";
+    assert_eq!(
+        several("DIRECTIONS = 2, TANGENT(X, 1) = 1", closing, saved),
+        "no faults"
+    );
+    assert_snapshot!(several("DIRECTIONS = N, TANGENT(X, 1) = 1", closing, saved), @"F0305 13:36 derivatives in several directions would go through T, which is in COMMON or EQUIVALENCE or keeps its value between calls");
+    let mixed = "
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y(3), T(2)
+      COMPLEX*16 Z
+      EQUIVALENCE (Z, T)
+      T(1) = X(1)
+      T(2) = X(2)
+      Z = Z*Z
+      Y(1) = T(2)
+      END
+";
+    assert_snapshot!(several("DIRECTIONS = 2, TANGENT(X, 1) = 1", closing, mixed), @"F0305 13:36 derivatives in several directions would go through T, which is in COMMON or EQUIVALENCE or keeps its value between calls");
+}
+
+#[test]
+fn whole_arrays_in_several_directions() {
+    let tangent = |statements: &str| {
+        let block = format!("{statements}\n      END ADF(D = TANGENT(Y(1), 1))\n      ADF(X)");
+        let units = "
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      Y(1) = X(1)
+      END
+";
+        several("DIRECTIONS = 2, TANGENT(X, 1) = 1", &block, units)
+    };
+    // What shifts elements would shift directions.
+    assert_snapshot!(tangent("CALL F(CSHIFT(X, 1), Y)"), @"F0305 6:14 derivatives would go through an array expression as an argument");
+    assert_snapshot!(tangent("WHERE (X .GT. 0) Y = X**2"), @"F0305 6:24 the derivative of this WHERE needs statements that cannot stand in it");
+    let pattern = |statements: &str| {
+        let block = format!("{statements}\n      END ADF(L = TANGENT(Y(1), 1))\n      ADF(X)");
+        several("PATTERN = 2, TANGENT(X, 1) = .TRUE.", &block, "")
+    };
+    assert_eq!(pattern("Y(1) = SUM(X) + MAXVAL(MAX(X, 2*X))"), "no faults");
+    assert_snapshot!(pattern("Y = CSHIFT(X, 1)"), @"F0305 6:11 the derivative of CSHIFT is not known to the built-in engine");
+    assert_snapshot!(pattern("Y = (/ X(2:3), X(1)**2 /)"), @"F0305 6:7 patterns do not go through array constructors and the like");
+}

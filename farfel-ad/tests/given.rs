@@ -255,3 +255,184 @@ fn libraries() {
         }
     }
 }
+
+/// Adjoints that are given, against tangents; and in every nesting.
+#[test]
+fn given_adjoints() {
+    let text = format!(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION T(3), Y, D, G(3), V(3), H(3), E, W(2), X, Z
+      INTEGER K
+      DO 10 I = 1, 3
+      T(I) = 0.4D0 + 0.2D0*I
+   10 V(I) = COS(1D0*I)
+      K = 2
+      ADF(TANGENT(T) = V)
+      CALL CHAIN(T, K, Y)
+      END ADF(D = TANGENT(Y))
+      ADR(Y)
+      CALL CHAIN(T, K, Y)
+      END ADR(G = COTANGENT(T))
+      PRINT *, 'adjoint', G(1)*V(1) + G(2)*V(2) + G(3)*V(3), D
+C     Forward over reverse against forward over forward, and reverse over both.
+      ADF(TANGENT(T) = V)
+      CALL GRAD(T, K, G)
+      END ADF(H = TANGENT(G))
+      ADF(TANGENT(T) = V)
+      CALL DIRECT(T, K, V, D)
+      END ADF(E = TANGENT(D))
+      PRINT *, 'second', H(1)*V(1) + H(2)*V(2) + H(3)*V(3), E
+      ADR(D)
+      CALL DIRECT(T, K, V, D)
+      END ADR(G = COTANGENT(T))
+      DO 20 I = 1, 3
+   20 PRINT *, 'reverse', G(I), H(I)
+      ADR(COTANGENT(G) = V)
+      CALL GRAD(T, K, G)
+      END ADR(V = COTANGENT(T))
+      DO 30 I = 1, 3
+   30 PRINT *, 'twice', V(I), H(I)
+C     In a loop, where the results of a call are its next arguments.
+      W(1) = 0.3D0
+      W(2) = 0.9D0
+      ADF(TANGENT(W(1)) = 1)
+      CALL TURNS(W, X)
+      END ADF(D = TANGENT(X))
+      W(1) = 0.3D0
+      W(2) = 0.9D0
+      ADR(X)
+      CALL TURNS(W, X)
+      END ADR(Z = COTANGENT(W(1)))
+      PRINT *, 'turns', Z, D
+      END
+      SUBROUTINE GRAD(T, K, G)
+      DOUBLE PRECISION T(3), Y, G(3)
+      ADR(Y)
+      CALL CHAIN(T, K, Y)
+      END ADR(G = COTANGENT(T))
+      END
+      SUBROUTINE DIRECT(T, K, V, D)
+      DOUBLE PRECISION T(3), Y, D, V(3)
+      ADF(TANGENT(T) = V)
+      CALL CHAIN(T, K, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE CHAIN(T, K, Y)
+      DOUBLE PRECISION T(3), Y, X, S, TWICE
+      S = 0
+      DO 10 I = 1, 3
+      CALL SOLVE(T(I)*T(1), 50, X)
+      X = X*X
+C     X is overwritten each time.
+   10 S = S + X*T(K) + TWICE(X, T(I))
+      Y = S*T(3)
+      END
+C     farfel: derivative(tangent = TWICE_D, adjoint = TWICE_B)
+      DOUBLE PRECISION FUNCTION TWICE(A, B)
+      DOUBLE PRECISION A, B
+      TWICE = 2*A*B
+      END
+      SUBROUTINE TWICE_D(A, AD, B, BD, R, RD)
+      DOUBLE PRECISION A, AD, B, BD, R, RD, TWICE
+      R = TWICE(A, B)
+      RD = 2*A*BD + 2*B*AD
+      END
+      SUBROUTINE TWICE_B(A, AB, B, BB, R, RB)
+      DOUBLE PRECISION A, AB, B, BB, R, RB
+      AB = AB + 2*B*RB
+      BB = BB + 2*A*RB
+      RB = 0
+      END
+      SUBROUTINE TURNS(W, X)
+      DOUBLE PRECISION W(2), X
+      X = 0
+      DO 10 I = 1, 4
+      CALL TURN(W)
+   10 X = X + SIN(W(1))*I + TWO(W(1), W(1))
+      END
+      DOUBLE PRECISION FUNCTION TWO(A, B)
+      DOUBLE PRECISION A, B, TWICE
+      TWO = TWICE(A, A) + TWICE(A, B)
+      END
+C     farfel: derivative(tangent = TURN_D, adjoint = TURN_B)
+      SUBROUTINE TURN(W)
+      DOUBLE PRECISION W(2), T
+      T = W(1)*W(2)
+      W(2) = W(1) + W(2)**2
+      W(1) = T
+      END
+      SUBROUTINE TURN_D(W, WD)
+      DOUBLE PRECISION W(2), WD(2), T
+      T = W(1)*WD(2) + WD(1)*W(2)
+      WD(2) = WD(1) + 2*W(2)*WD(2)
+      WD(1) = T
+      CALL TURN(W)
+      END
+C     It leaves nothing of use in its argument.
+      SUBROUTINE TURN_B(W, WB)
+      DOUBLE PRECISION W(2), WB(2), T
+      T = W(2)*WB(1) + WB(2)
+      WB(2) = W(1)*WB(1) + 2*W(2)*WB(2)
+      WB(1) = T
+      W(1) = 77
+      W(2) = -77
+      END
+{}",
+        SOLVE.trim_start_matches('\n')
+    )
+    .replace(
+        "DOUBLE PRECISION W(2), X\n",
+        "DOUBLE PRECISION W(2), X, TWO\n",
+    );
+    check(&text, 1e-9);
+}
+
+/// LAPACK's solvers in reverse: against forward mode, and forward over reverse.
+#[test]
+fn adjoints_of_libraries() {
+    let text = format!(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION T, Y(4), D(4), G, H, C(4), E(4), S, D2(4), GD
+      T = 0.7D0
+      DO I = 1, 4
+        C(I) = SIN(2D0*I)
+      END DO
+      ADF(T)
+      CALL LINEAR(T, Y)
+      END ADF(D = TANGENT(Y))
+      ADR(COTANGENT(Y) = C)
+      CALL LINEAR(T, Y)
+      END ADR(G = COTANGENT(T))
+      S = C(1)*D(1) + C(2)*D(2) + C(3)*D(3) + C(4)*D(4)
+      PRINT *, 'adjoint', G, S
+      ADF(T)
+      CALL BACK(T, C, G)
+      END ADF(GD = TANGENT(G))
+      ADF(T)
+      CALL FIRST(T, D)
+      END ADF(D2 = TANGENT(D))
+      S = C(1)*D2(1) + C(2)*D2(2) + C(3)*D2(3) + C(4)*D2(4)
+      PRINT *, 'second', GD, S
+      END
+      SUBROUTINE FIRST(T, D)
+      DOUBLE PRECISION T, Y(4), D(4)
+      ADF(T)
+      CALL LINEAR(T, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE BACK(T, C, G)
+      DOUBLE PRECISION T, Y(4), C(4), G
+      ADR(COTANGENT(Y) = C)
+      CALL LINEAR(T, Y)
+      END ADR(G = COTANGENT(T))
+      END
+{}",
+        SYSTEM.trim_start_matches('\n')
+    );
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [&["-O0", "-fcheck=all"][..], &["-O2"]] {
+        if let Some(out) = run_with_lapack(&fortran, flags) {
+            compare(&out, 1e-9, &fortran);
+        }
+    }
+}

@@ -278,6 +278,7 @@ struct GivenSettings {
     arguments: Option<Vec<String>>,
     r#in: Option<Vec<String>>,
     out: Option<Vec<String>>,
+    sets: Option<Vec<String>>,
     tangent: Option<String>,
     adjoint: Option<String>,
 }
@@ -299,6 +300,7 @@ impl DerivativeSettings {
                 arguments: names(g.arguments),
                 inputs: names(g.r#in),
                 outputs: names(g.out),
+                sets: names(g.sets).unwrap_or_default(),
                 tangent: g.tangent.as_deref().map(name),
                 adjoint: g.adjoint.as_deref().map(name),
                 ..constant

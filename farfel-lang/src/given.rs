@@ -121,6 +121,7 @@ fn derivative(words: &mut Words, span: Span) -> Option<Given> {
                 "TANGENT" => given.tangent = Some(words.name()?),
                 "ADJOINT" => given.adjoint = Some(words.name()?),
                 "IN" => given.inputs = Some(words.names()?),
+                "SETS" => given.sets = words.names()?,
                 "OUT" => given.outputs = Some(words.names()?),
                 _ => return None,
             }
@@ -342,7 +343,8 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
         None => {}
     }
     let arguments = given.arguments.clone().unwrap_or_default();
-    for listed in given.inputs.iter().chain(&given.outputs).flatten() {
+    let lists = given.inputs.iter().chain(&given.outputs);
+    for listed in lists.chain([&given.sets]).flatten() {
         if !arguments.contains(listed) && *listed != name {
             let message = format!("{listed} is no argument of {name}");
             faults.push(fault(span, message));

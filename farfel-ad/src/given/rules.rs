@@ -21,6 +21,8 @@ pub struct Rule {
     /// Arguments whose derivatives are set; the position behind the last argument is the
     /// result of a function.
     pub outputs: Vec<usize>,
+    /// Arguments without derivatives that get a value.
+    pub sets: Vec<usize>,
     /// No derivatives go through the procedure.
     pub constant: bool,
     /// Outputs that are not assigned as a whole, or of which that is not known.
@@ -56,10 +58,16 @@ impl Rule {
             args,
             inputs: positions(&given.inputs),
             outputs,
+            sets: positions(&Some(given.sets.clone())),
             constant: given.is_constant(),
             partial,
             span: given.span,
         }
+    }
+
+    /// Is the argument at a position, or the result, followed by its derivative?
+    pub fn is_active(&self, position: usize) -> bool {
+        self.inputs.contains(&position) || self.outputs.contains(&position)
     }
 
     /// The context of every call for which `asked` would be needed. What goes beyond the rule
@@ -98,6 +106,12 @@ impl Rule {
         }
         Some(set)
     }
+}
+
+/// By which name linear code calls the derivative of a procedure: reverse mode makes of it what
+/// it needs.
+pub(crate) fn stand_in(procedure: &str) -> Name {
+    format!("{}GIVEN_{procedure}", shipped::PREFIX).into()
 }
 
 /// The rules of a program.
@@ -142,6 +156,12 @@ impl Rules {
     /// The rule of a procedure.
     pub fn get(&self, procedure: &str) -> Option<&Rule> {
         self.0.get(procedure)
+    }
+
+    /// The rule for which a name stands in, with the name of the procedure.
+    pub(crate) fn stood_in(&self, name: &str) -> Option<(&Name, &Rule)> {
+        let name = name.strip_prefix(shipped::PREFIX)?.strip_prefix("GIVEN_")?;
+        self.0.get_key_value(name)
     }
 
     /// All of them.

@@ -2,6 +2,7 @@
 //! back.
 
 use crate::calls::read_targets;
+use crate::given::rules::{Rules, stand_in};
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::callgraph::Below;
 use farfel_lang::ir::{
@@ -90,6 +91,52 @@ impl Effects {
             }
         });
         all
+    }
+
+    /// Adds what calls of given derivatives stand for: of the procedure, and on derivatives.
+    pub fn add_given(&mut self, rules: &Rules, commons: usize) {
+        for (procedure, rule) in rules.iter().filter(|(_, r)| !r.constant) {
+            let own = self.by_unit.get(procedure);
+            let assigned = |i: usize| match own {
+                Some(effect) => effect.assigned.contains(i),
+                None => rule.outputs.contains(&i) || rule.sets.contains(&i),
+            };
+            // Where the arguments of the procedure stand among those of the call.
+            let mut set = Vec::new();
+            let mut at = 0;
+            for i in 0..=rule.args {
+                let result = i == rule.args;
+                if result && !rule.is_active(i) {
+                    break;
+                }
+                if result || assigned(i) {
+                    set.push(at);
+                }
+                at += 1;
+                if rule.is_active(i) {
+                    set.push(at);
+                    at += 1;
+                }
+            }
+            let slots = at + 1 + commons;
+            let shared = |from: &Set| -> Vec<usize> {
+                let places = from.ones().filter(|s| *s > rule.args);
+                places.map(|s| s - rule.args + at).collect()
+            };
+            let mut effect = Effect {
+                assigned: Set::with_capacity(slots),
+                read: Set::with_capacity(slots),
+                other: false,
+                args: at,
+            };
+            effect.assigned.extend(set);
+            effect.read.insert_range(..at);
+            if let Some(own) = own {
+                effect.assigned.extend(shared(&own.assigned));
+                effect.read.extend(shared(&own.read));
+            }
+            self.by_unit.insert(stand_in(procedure), effect);
+        }
     }
 
     /// The effect of a top-level unit.

@@ -30,6 +30,7 @@ mod affine;
 mod build;
 mod dead;
 mod effects;
+mod given;
 mod maker;
 mod needed;
 mod normal;
@@ -38,6 +39,7 @@ mod sweep;
 mod tape;
 mod transpose;
 
+use crate::given::rules::Rules;
 use crate::given::shipped;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, Tangent};
@@ -116,6 +118,8 @@ struct World {
     parts: Vec<Part>,
     index: HashMap<Name, usize>,
     effects: Effects,
+    /// The derivatives that are given.
+    rules: Rules,
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
@@ -133,7 +137,9 @@ impl World {
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let commons = Commons::of(&graph.units);
-        let effects = Effects::of(&graph, &commons);
+        let mut effects = Effects::of(&graph, &commons);
+        let rules = Rules::of(closure);
+        effects.add_given(&rules, commons.vars.len());
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {
             for (block, members) in crate::locations::common_members(&t.unit) {
@@ -154,6 +160,7 @@ impl World {
                 .map(|(i, t)| (t.unit.name.clone(), i))
                 .collect(),
             effects,
+            rules,
             commons,
             derivative_commons,
             asked_by: request.span,

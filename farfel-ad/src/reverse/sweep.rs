@@ -49,7 +49,7 @@ pub(super) struct Sweeper<'w> {
     loops: usize,
     branch: Option<SymId>,
     /// Only the needs are asked for: no symbols are made.
-    trial: usize,
+    pub trial: usize,
     /// What the backward sweep begins with.
     pub first_backward: Block,
 }
@@ -224,7 +224,7 @@ impl<'w> Sweeper<'w> {
     }
 
     /// Adds what an expression reads.
-    fn read(&self, e: &Expr, needs: &mut Needs) {
+    pub(super) fn read(&self, e: &Expr, needs: &mut Needs) {
         e.walk(&mut |e| {
             let (ExprKind::Var(s) | ExprKind::Element(s, _)) = &e.kind else {
                 return;
@@ -278,7 +278,7 @@ impl<'w> Sweeper<'w> {
         made
     }
 
-    fn keep(&mut self, e: &Expr, span: Span) -> (Block, Block) {
+    pub(super) fn keep(&mut self, e: &Expr, span: Span) -> (Block, Block) {
         match keep(&mut self.make, &mut self.tapes, e, span) {
             Ok(made) => made,
             Err(d) => {
@@ -291,7 +291,7 @@ impl<'w> Sweeper<'w> {
     }
 
     /// Keeps whatever a statement overwrites besides its own target.
-    fn overwrite_all(&mut self, locs: &Set, needs: &mut Needs, span: Span) -> (Block, Block) {
+    pub(super) fn overwrite_all(&mut self, locs: &Set, needs: &mut Needs, span: Span) -> (Block, Block) {
         let (mut push, mut pops) = (Vec::new(), Vec::new());
         for loc in locs.ones() {
             if !needs.has(loc) {
@@ -331,7 +331,7 @@ impl<'w> Sweeper<'w> {
         (push, pops.into_iter().rev().flatten().collect())
     }
 
-    fn changed(&self, locs: &Set, needs: &mut Needs) {
+    pub(super) fn changed(&self, locs: &Set, needs: &mut Needs) {
         for (id, s) in self.make.unit.symbols.iter() {
             if s.is_variable() && !s.is_array() && locs.contains(self.space.loc(id)) {
                 needs.changed(id);
@@ -358,6 +358,7 @@ impl<'w> Sweeper<'w> {
             StmtKind::Call(callee, args) => {
                 match self.world.part_of(&self.make.unit.symbols[*callee].name) {
                     Some(part) => self.tangent_call(part, args, span, needs),
+                    None if self.is_given(*callee) => self.given_call(*callee, args, span, needs),
                     None => self.passive(s, needs),
                 }
             }

@@ -35,15 +35,6 @@ impl Gen<'_> {
         rebuild: &dyn Fn(Vec<Expr>) -> Expr,
     ) -> Value {
         let primals = |v: &[Value]| v.iter().map(|v| v.p.clone()).collect::<Vec<Expr>>();
-        let arrays = values.iter().any(|v| self.is_array_valued(&v.p));
-        if self.engine.layout.vector && arrays {
-            return self.not_known(
-                e,
-                i,
-                "takes whole arrays, and there are several directions",
-                "write a DO loop over the elements",
-            );
-        }
         match i.op {
             Op::Linear => {
                 // SUM(X, MASK=…): what stands behind the array is the same for its derivative.

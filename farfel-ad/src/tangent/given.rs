@@ -2,7 +2,7 @@
 
 use super::stmt::Gen;
 use crate::activity::Context;
-use crate::given::rules::carries;
+use crate::given::rules::{carries, stand_in};
 use crate::given::shipped;
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -44,13 +44,20 @@ impl Gen<'_> {
                 "write a block with one direction, and a loop around it",
             );
         }
-        if rule.tangent.is_none() {
+        let (derivative, other) = match self.engine.linear {
+            true => (rule.adjoint, "tangent"),
+            false => (rule.tangent, "adjoint"),
+        };
+        if derivative.is_none() {
             fault(
-                format!("derivatives would go through {name}, of which only the adjoint is given"),
-                "give the tangent, too",
+                format!("derivatives would go through {name}, of which only the {other} is given"),
+                "give both",
             );
         }
-        rule.tangent
+        match self.engine.linear {
+            true => Some(stand_in(&name)),
+            false => derivative,
+        }
     }
 
     /// Checks the types of what goes to the given derivative of a procedure without text: they
@@ -58,7 +65,7 @@ impl Gen<'_> {
     pub(super) fn given_types(&mut self, callee: SymId, args: &[Expr], context: &Context) {
         let name = &self.source.symbols[callee].name;
         let rule = self.engine.dependence.rule(self.source, callee);
-        let tangent = rule.and_then(|r| r.tangent.clone());
+        let tangent = rule.and_then(|r| r.tangent.clone().or(r.adjoint.clone()));
         if self.engine.find(name).is_some() {
             return;
         }

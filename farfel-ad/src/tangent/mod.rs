@@ -70,7 +70,11 @@ fn run(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
-    let written = written_out(program, [request.head.as_str()]);
+    // A pattern does not ask which element is the largest.
+    let written = match layout.pattern {
+        true => None,
+        false => written_out(program, [request.head.as_str()]),
+    };
     let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
     let mut engine = Engine::new(

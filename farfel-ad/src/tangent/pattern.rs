@@ -5,67 +5,137 @@
 //! that happens to be zero takes anything away. The branches that the program takes are
 //! followed; those inside of intrinsic functions count as if all were taken.
 
-use super::stmt::Gen;
+use super::stmt::{Gen, Value};
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{BinOp, Expr, ExprKind, Spec, SpecKind, StmtKind, SymId, Type, walk_block};
+use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::{
+    BinOp, Class, Expr, ExprKind, Spec, SpecKind, StmtKind, SymId, Type, walk_block,
+};
+use farfel_lang::types::rank;
 use std::collections::HashSet;
 
 /// The type of patterns.
 const PATTERN: Type = Type::Logical(1);
 
-/// Are any of the tangents in an expression set?
-pub(super) fn any_of(e: &Expr, is_tangent: &dyn Fn(SymId) -> bool) -> Expr {
-    let none = || Expr::new(ExprKind::Logical(false), e.span);
-    let mut found: Vec<Expr> = Vec::new();
-    tangents_in(e, is_tangent, &mut found);
-    found
-        .into_iter()
-        .reduce(|a, b| Expr::binary(BinOp::Or, a, b))
-        .unwrap_or_else(none)
+/// What patterns are made of.
+pub(super) struct Patterns<'a> {
+    pub is_tangent: &'a dyn Fn(SymId) -> bool,
+    /// The function ANY, which [`Gen::pattern_of_arrays`] writes.
+    pub any: Option<SymId>,
 }
 
-/// The tangents in an expression, each once.
-fn tangents_in(e: &Expr, is_tangent: &dyn Fn(SymId) -> bool, found: &mut Vec<Expr>) {
-    match &e.kind {
-        ExprKind::Var(s) | ExprKind::Element(s, _) => {
-            if is_tangent(*s) && !found.iter().any(|f| f.kind == e.kind) {
-                found.push(e.clone());
+impl Patterns<'_> {
+    /// Are any of the tangents in an expression set?
+    pub fn any_of(&self, e: &Expr) -> Expr {
+        let none = || Expr::new(ExprKind::Logical(false), e.span);
+        let mut found: Vec<Expr> = Vec::new();
+        self.tangents_in(e, &mut found);
+        found
+            .into_iter()
+            .reduce(|a, b| Expr::binary(BinOp::Or, a, b))
+            .unwrap_or_else(none)
+    }
+
+    /// The tangents in an expression, each once.
+    fn tangents_in(&self, e: &Expr, found: &mut Vec<Expr>) {
+        let one = match &e.kind {
+            ExprKind::Var(s) | ExprKind::Element(s, _) => (self.is_tangent)(*s).then(|| e.clone()),
+            ExprKind::Call(s, args) if Some(*s) == self.any => {
+                let args = args.iter().map(|a| self.any_of(a)).collect();
+                Some(Expr::new(ExprKind::Call(*s, args), e.span))
             }
-        }
-        _ => {
-            for c in e.children() {
-                tangents_in(c, is_tangent, found);
+            _ => {
+                for c in e.children() {
+                    self.tangents_in(c, found);
+                }
+                None
             }
+        };
+        if let Some(one) = one.filter(|one| !found.iter().any(|f| f.kind == one.kind)) {
+            found.push(one);
         }
     }
 }
 
 impl Gen<'_> {
-    /// Declares the tangents LOGICAL.
-    pub(super) fn make_logical(
+    /// The pattern of what a function that is not elemental makes of whole arrays: a number
+    /// depends on all elements.
+    pub(super) fn pattern_of_arrays(
         &mut self,
-        tangents: &HashSet<SymId>,
-    ) -> Result<(), Vec<Diagnostic>> {
+        e: &Expr,
+        i: &Intrinsic,
+        values: Vec<Value>,
+        rebuild: &dyn Fn(Vec<Expr>) -> Expr,
+    ) -> Value {
+        if self.is_array_valued(e) {
+            return self.not_known(
+                e,
+                i,
+                "patterns do not go through functions that give arrays",
+                "write a DO loop over the elements",
+            );
+        }
+        let p = values.iter().map(|v| v.p.clone()).collect();
+        let mut all = None;
+        for mut d in values.into_iter().filter_map(|v| v.d) {
+            if let ExprKind::Keyword(_, inner) = d.kind {
+                d = *inner;
+            }
+            if self.is_array_valued(&d) {
+                d = self.call("ANY", vec![d]);
+            }
+            all = self.add(all, Some(d));
+        }
+        Value {
+            p: rebuild(p),
+            d: all,
+        }
+    }
+
+    /// The function ANY, if the unit has it.
+    pub(super) fn any_function(&self) -> Option<SymId> {
+        let any = self.unit.symbols.find("ANY")?;
+        let intrinsic = matches!(self.unit.symbols[any].class, Class::Intrinsic(_));
+        intrinsic.then_some(any)
+    }
+
+    /// Refuses what is not made of its operands element by element.
+    pub(super) fn refuse_patterns(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
+        let is_tangent = |s: SymId| tangents.contains(&s);
         let mut faults = Vec::new();
         walk_block(&self.unit.body, &mut |s| {
             let StmtKind::Assign(target, value) = &s.kind else {
                 return;
             };
-            let mut constructed = false;
-            value.walk(&mut |e| constructed |= matches!(e.kind, ExprKind::Array(_)));
-            if constructed && target.base().is_some_and(|t| tangents.contains(&t)) {
+            if !target.base().is_some_and(is_tangent) {
+                return;
+            }
+            let mut refused = false;
+            value.walk(&mut |e| refused |= matches!(e.kind, ExprKind::Array(_)));
+            let mut found = Vec::new();
+            let any = self.any_function();
+            let is_tangent = &is_tangent;
+            Patterns { is_tangent, any }.tangents_in(value, &mut found);
+            let to = rank(&self.unit, target);
+            refused |= found.iter().any(|t| rank(&self.unit, t) > to);
+            if refused {
                 let fault = Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
                     s.span,
-                    "patterns do not go through array constructors",
+                    "patterns do not go through array constructors and the like",
                 );
                 let fault = fault.help("assign the elements one by one");
                 faults.push(self.engine.asked_by(fault));
             }
         });
-        if !faults.is_empty() {
-            return Err(faults);
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(faults),
         }
+    }
+
+    /// Declares the tangents LOGICAL.
+    pub(super) fn make_logical(&mut self, tangents: &HashSet<SymId>) {
         for t in tangents {
             self.unit.symbols[*t].ty = Some(PATTERN);
         }
@@ -102,6 +172,5 @@ impl Gen<'_> {
             specs.push(spec);
         }
         self.unit.specs = specs;
-        Ok(())
     }
 }

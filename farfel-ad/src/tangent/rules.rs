@@ -15,7 +15,7 @@
 //! | MODULO(x, y) | jumps | that of x - FLOOR(x/y)*y with FLOOR held |
 
 use super::stmt::{Gen, Value};
-use farfel_lang::intrinsics::{Intrinsic, Op};
+use farfel_lang::intrinsics::{Intrinsic, Op, Shape};
 use farfel_lang::ir::{BinOp, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
 
 impl Gen<'_> {
@@ -42,6 +42,10 @@ impl Gen<'_> {
                 p: rebuild(values.into_iter().map(|v| v.p).collect()),
                 d: None,
             };
+        }
+        let arrays = values.iter().any(|v| self.is_array_valued(&v.p));
+        if self.engine.layout.pattern && arrays && i.shape != Shape::Elemental {
+            return self.pattern_of_arrays(e, i, values, &rebuild);
         }
         let keywords = args.iter().any(|a| matches!(a.kind, ExprKind::Keyword(..)));
         if i.op == Op::Opaque && !keywords {

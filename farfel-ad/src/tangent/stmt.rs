@@ -217,9 +217,10 @@ pub(super) fn generate(
             collect(&mut g.unit, &tangents);
         }
         if engine.layout.vector {
-            let tangents = g.all_derivatives(tangents.clone());
+            let tangents = g.all_derivatives(&tangents);
             g.vectorize(&tangents)?;
-        } else if !engine.linear {
+        }
+        if !engine.linear {
             speed_up(&mut g.unit, &tangents);
         }
         Ok(Generated {
@@ -707,7 +708,9 @@ impl Gen<'_> {
                 continue;
             }
             self.refuse_constant(a, i, &name, context);
-            if self.is_array_valued(a) && !context.outputs.contains(i) {
+            // With several directions, what a function makes of an array is that of another one.
+            let expression = self.is_array_valued(a) && !self.engine.layout.vector;
+            if expression && !context.outputs.contains(i) {
                 let v = self.tangent(a);
                 let ty = self.ty(a);
                 actuals.push(v.p.clone());

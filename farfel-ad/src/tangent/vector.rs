@@ -8,6 +8,7 @@
 //! The added dimension is the first. What a caller passes from some element on is then the
 //! tangent of the same elements, direction by direction.
 
+use super::pattern::Patterns;
 use super::stmt::Gen;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -27,8 +28,12 @@ struct Directions<'a> {
     last: Expr,
     /// Tangents are LOGICAL.
     pattern: bool,
+    /// The function ANY, if the unit has it.
+    any: Option<SymId>,
     /// Derivatives that are called.
     called: &'a HashSet<SymId>,
+    /// The arrays of the unit.
+    arrays: HashSet<SymId>,
 }
 
 impl Gen<'_> {
@@ -77,9 +82,12 @@ impl Gen<'_> {
                 span,
             },
         );
+        if self.engine.layout.pattern {
+            self.refuse_patterns(tangents)?;
+        }
         self.widen(tangents, &extent);
         if self.engine.layout.pattern {
-            self.make_logical(tangents)?;
+            self.make_logical(tangents);
         }
         let name = self.unused("ND");
         let direction = self.declare_new(Symbol::variable(name, Type::INTEGER, span));
@@ -92,7 +100,12 @@ impl Gen<'_> {
                 false => extent,
             },
             pattern: self.engine.layout.pattern,
+            any: self.any_function(),
             called: &self.called,
+            arrays: (self.unit.symbols.iter())
+                .filter(|(_, s)| s.is_array())
+                .map(|(id, _)| id)
+                .collect(),
         };
         let body = std::mem::take(&mut self.unit.body);
         let body = directions.block(body);
@@ -106,7 +119,8 @@ impl Gen<'_> {
     }
 
     /// These derivatives, and all others that the unit has in COMMON.
-    pub(super) fn all_derivatives(&self, mut tangents: HashSet<SymId>) -> HashSet<SymId> {
+    pub(super) fn all_derivatives(&self, tangents: &HashSet<SymId>) -> HashSet<SymId> {
+        let mut tangents = tangents.clone();
         tangents.extend(self.imported.values());
         let blocks: Vec<&Place> = tangents
             .iter()
@@ -272,7 +286,9 @@ impl Directions<'_> {
                     if target.base().is_some_and(|t| self.is_tangent(t)) =>
                 {
                     if self.pattern {
-                        *value = super::pattern::any_of(value, &|s| self.is_tangent(s));
+                        let is_tangent = &|s| self.is_tangent(s);
+                        let any = self.any;
+                        *value = Patterns { is_tangent, any }.any_of(value);
                     }
                     self.one_direction(target);
                     self.one_direction(value);
@@ -391,14 +407,31 @@ impl Directions<'_> {
         }
     }
 
-    /// A tangent as an actual argument: where it begins.
+    /// A tangent as an actual argument: where it begins; of a section, all directions.
     fn first_direction(&self, e: &mut Expr) {
-        let one = Expr::int(1, e.span);
+        let span = e.span;
         if let ExprKind::Element(s, subscripts) = &mut e.kind
             && self.is_tangent(*s)
         {
-            subscripts.insert(0, one);
+            let first = match subscripts.iter().any(|s| self.selects_several(s)) {
+                true => Expr::new(ExprKind::Range(None, None, None), span),
+                false => Expr::int(1, span),
+            };
+            subscripts.insert(0, first);
         }
+    }
+
+    /// Is a subscript a range, or an array of subscripts?
+    fn selects_several(&self, subscript: &Expr) -> bool {
+        let mut several = false;
+        subscript.walk(&mut |e| {
+            several |= match &e.kind {
+                ExprKind::Range(..) | ExprKind::Array(_) => true,
+                ExprKind::Var(s) => self.arrays.contains(s),
+                _ => false,
+            };
+        });
+        several
     }
 }
 

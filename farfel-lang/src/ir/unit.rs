@@ -89,6 +89,8 @@ pub struct Given {
     pub inputs: Option<Vec<Name>>,
     /// Those whose derivatives are set, without the result of a function.
     pub outputs: Option<Vec<Name>>,
+    /// Those without derivatives that it gives a value, where its text does not tell.
+    pub sets: Vec<Name>,
     /// The subroutine that computes tangents.
     pub tangent: Option<Name>,
     /// The subroutine that computes adjoints.
@@ -105,6 +107,7 @@ impl Given {
             arguments: None,
             inputs: None,
             outputs: None,
+            sets: Vec::new(),
             tangent: None,
             adjoint: None,
             span,

@@ -102,7 +102,7 @@ C     The other way round: from the cotangent of the factors to that of the matr
       END DO
       END
 
-C     farfel: derivative(@GETRF(M, N, A, LDA, IPIV, INFO), tangent = FARFEL_@GETRF_D, adjoint = FARFEL_@GETRF_B, in = A, out = A)
+C     farfel: derivative(@GETRF(M, N, A, LDA, IPIV, INFO), tangent = FARFEL_@GETRF_D, adjoint = FARFEL_@GETRF_B, in = A, out = A, sets = (IPIV, INFO))
       SUBROUTINE FARFEL_@GETRF_D(M, N, A, AD, LDA, IPIV, INFO)
       TYPE A(LDA,*), AD(LDA,*)
       INTEGER IPIV(*)
@@ -122,7 +122,7 @@ C     farfel: derivative(@GETRF(M, N, A, LDA, IPIV, INFO), tangent = FARFEL_@GET
       END IF
       END
 
-C     farfel: derivative(@GETRS(TRANS, N, NRHS, A, LDA, IPIV, B, LDB, INFO), tangent = FARFEL_@GETRS_D, adjoint = FARFEL_@GETRS_B, in = (A, B), out = B)
+C     farfel: derivative(@GETRS(TRANS, N, NRHS, A, LDA, IPIV, B, LDB, INFO), tangent = FARFEL_@GETRS_D, adjoint = FARFEL_@GETRS_B, in = (A, B), out = B, sets = INFO)
       SUBROUTINE FARFEL_@GETRS_D(TRANS, N, NRHS, A, AD, LDA, IPIV, B,
      +  BD, LDB, INFO)
       CHARACTER*1 TRANS
@@ -182,7 +182,7 @@ C     farfel: derivative(@GETRS(TRANS, N, NRHS, A, LDA, IPIV, B, LDB, INFO), tan
       END IF
       END
 
-C     farfel: derivative(@GESV(N, NRHS, A, LDA, IPIV, B, LDB, INFO), tangent = FARFEL_@GESV_D, adjoint = FARFEL_@GESV_B, in = (A, B), out = (A, B))
+C     farfel: derivative(@GESV(N, NRHS, A, LDA, IPIV, B, LDB, INFO), tangent = FARFEL_@GESV_D, adjoint = FARFEL_@GESV_B, in = (A, B), out = (A, B), sets = (IPIV, INFO))
       SUBROUTINE FARFEL_@GESV_D(N, NRHS, A, AD, LDA, IPIV, B, BD, LDB,
      +  INFO)
       TYPE A(LDA,*), AD(LDA,*), B(LDB,*), BD(LDB,*)
@@ -204,7 +204,7 @@ C     farfel: derivative(@GESV(N, NRHS, A, LDA, IPIV, B, LDB, INFO), tangent = F
       END IF
       END
 
-C     farfel: derivative(@POTRF(UPLO, N, A, LDA, INFO), tangent = FARFEL_@POTRF_D, adjoint = FARFEL_@POTRF_B, in = A, out = A)
+C     farfel: derivative(@POTRF(UPLO, N, A, LDA, INFO), tangent = FARFEL_@POTRF_D, adjoint = FARFEL_@POTRF_B, in = A, out = A, sets = INFO)
       SUBROUTINE FARFEL_@POTRF_D(UPLO, N, A, AD, LDA, INFO)
       CHARACTER*1 UPLO
       TYPE A(LDA,*), AD(LDA,*), ONE
@@ -356,7 +356,7 @@ C     A block X beside the diagonal block A: A**T*X or X*A**T is given.
       END DO
       END
 
-C     farfel: derivative(@POTRS(UPLO, N, NRHS, A, LDA, B, LDB, INFO), tangent = FARFEL_@POTRS_D, adjoint = FARFEL_@POTRS_B, in = (A, B), out = B)
+C     farfel: derivative(@POTRS(UPLO, N, NRHS, A, LDA, B, LDB, INFO), tangent = FARFEL_@POTRS_D, adjoint = FARFEL_@POTRS_B, in = (A, B), out = B, sets = INFO)
       SUBROUTINE FARFEL_@POTRS_D(UPLO, N, NRHS, A, AD, LDA, B, BD, LDB,
      +  INFO)
       CHARACTER*1 UPLO, T1, T2
@@ -403,7 +403,7 @@ C     farfel: derivative(@POTRS(UPLO, N, NRHS, A, LDA, B, LDB, INFO), tangent = 
      +  LDA, B, BB, LDB)
       END
 
-C     farfel: derivative(@POSV(UPLO, N, NRHS, A, LDA, B, LDB, INFO), tangent = FARFEL_@POSV_D, adjoint = FARFEL_@POSV_B, in = (A, B), out = (A, B))
+C     farfel: derivative(@POSV(UPLO, N, NRHS, A, LDA, B, LDB, INFO), tangent = FARFEL_@POSV_D, adjoint = FARFEL_@POSV_B, in = (A, B), out = (A, B), sets = INFO)
       SUBROUTINE FARFEL_@POSV_D(UPLO, N, NRHS, A, AD, LDA, B, BD, LDB,
      +  INFO)
       CHARACTER*1 UPLO

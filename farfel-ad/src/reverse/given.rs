@@ -1,0 +1,233 @@
+//! Calls of procedures whose adjoints are given.
+//!
+//! The forward sweep calls the procedure itself. Its adjoint finds the arguments as before the
+//! call, and may leave anything in those that the procedure assigns. So of these, inputs are kept
+//! for it, and what is needed before is kept besides.
+
+use super::build::increment;
+use super::maker::zero;
+use super::sweep::{Sweeper, Sweeps};
+use super::transpose::is_derivative;
+use crate::given::shipped;
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Symbol, Type};
+use farfel_lang::types::{rank, type_of};
+
+/// One argument of a procedure, and its derivative.
+struct Argument {
+    primal: Expr,
+    derivative: Option<Expr>,
+    /// The procedure reads it, or may.
+    input: bool,
+    /// The procedure gives it a value.
+    assigned: bool,
+}
+
+impl Sweeper<'_> {
+    /// Is it a call of a given derivative?
+    pub(super) fn is_given(&self, callee: SymId) -> bool {
+        let name = &self.make.unit.symbols[callee].name;
+        self.world.rules.stood_in(name).is_some()
+    }
+
+    pub(super) fn given_call(
+        &mut self,
+        callee: SymId,
+        args: &[Expr],
+        span: Span,
+        needs: &mut super::Needs,
+    ) -> Sweeps {
+        let name = self.make.unit.symbols[callee].name.clone();
+        let world = self.world;
+        let Some((procedure, rule)) = world.rules.stood_in(&name) else {
+            return Sweeps::default();
+        };
+        let effect = world.effects.get(procedure);
+        let mut given = Vec::new();
+        let mut rest = args.iter().cloned();
+        for i in 0..=rule.args {
+            let result = i == rule.args;
+            if result && !rule.is_active(i) {
+                break;
+            }
+            let (Some(primal), derivative) = (
+                rest.next(),
+                rule.is_active(i).then(|| rest.next()).flatten(),
+            ) else {
+                break;
+            };
+            given.push(Argument {
+                primal,
+                derivative,
+                input: !result && (rule.inputs.contains(&i) || !rule.outputs.contains(&i)),
+                assigned: result
+                    || match effect {
+                        Some(effect) => effect.assigned.contains(i),
+                        None => rule.outputs.contains(&i) || rule.sets.contains(&i),
+                    },
+            });
+        }
+        let mut written = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
+        written.grow(self.space.len + self.make.unit.symbols.len());
+        let assigned = given.iter().filter(|a| a.assigned);
+        let bases = assigned.filter_map(|a| a.primal.base());
+        written.extend(bases.map(|s| self.space.loc(s)));
+        if let Some(effect) = effect {
+            let shared = effect.assigned.ones().filter(|s| *s > effect.args);
+            written.extend(shared.map(|s| self.space.common(s - effect.args - 1)));
+        }
+        self.refuse_moving_places(&given, &written, span);
+        // What is needed before, and then what the adjoint needs.
+        let (mut forward, restored) = self.overwrite_all(&written, needs, span);
+        let mut pops: Vec<Block> = Vec::new();
+        let mut kept: Vec<SymId> = Vec::new();
+        for a in &given {
+            let base = a
+                .primal
+                .base()
+                .filter(|s| self.make.unit.symbols[*s].is_variable());
+            if let ExprKind::Element(_, subscripts) = &a.primal.kind {
+                subscripts.iter().for_each(|s| self.read(s, needs));
+            }
+            match base {
+                Some(s) if a.assigned => {
+                    if a.input && a.derivative.is_some() && !kept.contains(&s) {
+                        kept.push(s);
+                        let (push, pop) = self.keep(&Expr::var(s, span), span);
+                        forward.extend(push);
+                        pops.push(pop);
+                    }
+                }
+                Some(s) => {
+                    needs.add_all(self.space.loc(s));
+                }
+                None => self.read(&a.primal, needs),
+            }
+        }
+        self.changed(&written, needs);
+        let primals: Vec<Expr> = given.iter().map(|a| a.primal.clone()).collect();
+        forward.push(self.call_itself(procedure, primals, rule.is_active(rule.args), span));
+        let mut backward: Block = pops.into_iter().rev().flatten().collect();
+        if let Some(adjoint) = &rule.adjoint {
+            let f = self.make.procedure(adjoint, Class::Subroutine, None);
+            let ours = adjoint.starts_with(shipped::PREFIX);
+            backward.extend(self.adjoint_call(f, ours, &given, span));
+        }
+        backward.extend(restored);
+        Sweeps { forward, backward }
+    }
+
+    /// An argument that the call changes must not decide which element another one is.
+    fn refuse_moving_places(&mut self, given: &[Argument], written: &Set, span: Span) {
+        let mut moving = false;
+        for a in given {
+            if let ExprKind::Element(_, subscripts) = &a.primal.kind {
+                for s in subscripts {
+                    s.for_each_symbol(&mut |s| moving |= written.contains(self.space.loc(s)));
+                }
+            }
+        }
+        if moving && self.trial == 0 {
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    "an argument of this call decides which element another one is, and changes",
+                )
+                .help("copy the subscript to another variable first"),
+            );
+        }
+    }
+
+    /// The call of the procedure as the program has it.
+    fn call_itself(
+        &mut self,
+        procedure: &farfel_lang::ir::Name,
+        mut primals: Vec<Expr>,
+        function: bool,
+        span: Span,
+    ) -> Stmt {
+        if !function {
+            let f = self.make.procedure(procedure, Class::Subroutine, None);
+            return Stmt::new(StmtKind::Call(f, primals), span);
+        }
+        let Some(result) = primals.pop() else {
+            return Stmt::new(StmtKind::Continue, span);
+        };
+        let ty = type_of(&self.make.unit, &result);
+        let f = self.make.procedure(procedure, Class::Function, ty);
+        let value = Expr::new(ExprKind::Call(f, primals), span);
+        Stmt::assign(result, value, span)
+    }
+
+    /// The call of the adjoint. No two of its cotangents may be one variable, since it adds to
+    /// both; `ours`: that adjoint adds by calls, one after the other.
+    fn adjoint_call(&mut self, f: SymId, ours: bool, given: &[Argument], span: Span) -> Block {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut actuals = Vec::new();
+        let mut passed: Vec<SymId> = Vec::new();
+        for a in given {
+            actuals.push(a.primal.clone());
+            let Some(d) = &a.derivative else { continue };
+            let ty = type_of(&self.make.unit, d).unwrap_or(Type::REAL);
+            let base = d
+                .base()
+                .filter(|_| is_derivative(&self.make.derivatives, d));
+            let Some(base) = base else {
+                if rank(&self.make.unit, d) > 0 || rank(&self.make.unit, &a.primal) > 0 {
+                    self.refuse(
+                        d.span.or(span),
+                        "the adjoint of an array expression as an argument is not known",
+                        "assign it to an array first",
+                    );
+                }
+                // A constant zero: nobody wants this cotangent.
+                let t = Expr::var(self.make.derivative_temporary(ty), span);
+                before.push(Stmt::assign(t.clone(), zero(ty, span), span));
+                actuals.push(t);
+                continue;
+            };
+            if a.assigned || ours || !passed.contains(&base) {
+                passed.push(base);
+                actuals.push(d.clone());
+                continue;
+            }
+            let symbol = self.make.unit.symbols[base].clone();
+            let open = |e: &Option<Expr>| !e.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
+            if symbol.dims.iter().any(|d| open(&d.upper)) {
+                self.refuse(
+                    d.span.or(span),
+                    "the same array is passed twice, and both get a cotangent",
+                    "copy one of them to another array first",
+                );
+            }
+            // What is added, is added behind the call.
+            let name = self.make.unused("TEMPB");
+            let copy = self.make.declare(Symbol {
+                dims: symbol.dims,
+                ..Symbol::variable(name, ty, span)
+            });
+            self.make.derivatives.insert(copy);
+            let (whole, own) = (Expr::var(copy, span), Expr::var(base, span));
+            before.push(Stmt::assign(whole.clone(), zero(ty, span), span));
+            after.push(increment(own, whole, span));
+            let mut part = d.clone();
+            if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut part.kind {
+                *s = copy;
+            }
+            actuals.push(part);
+        }
+        before.push(Stmt::new(StmtKind::Call(f, actuals), span));
+        before.append(&mut after);
+        before
+    }
+
+    fn refuse(&mut self, at: Span, message: &str, help: &str) {
+        if self.trial == 0 {
+            let fault = Diagnostic::error(&rules::AD_UNSUPPORTED, at, message).help(help);
+            self.errors.push(fault);
+        }
+    }
+}
