@@ -35,6 +35,7 @@ mod maker;
 mod needed;
 mod normal;
 mod prepare;
+mod size;
 mod sweep;
 mod tape;
 mod transpose;
@@ -48,12 +49,13 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
-    UnitKind, for_each_symbol,
+    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type,
+    Unit, UnitKind, for_each_symbol,
 };
 use maker::{Maker, zero};
 use needed::Needs;
 use normal::Normalizer;
+use size::{Bounds, Measure};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
 use tape::{Kind, Tapes, keep};
@@ -393,9 +395,11 @@ impl World {
     fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
         let mut errors = Vec::new();
+        let bounds = self.bounds(facts);
         for (i, p) in self.parts.iter().enumerate() {
             let (mut sweeper, made, _) = self.sweep(facts, i, true);
             errors.append(&mut sweeper.errors);
+            let assigned = sweeper.assigned.clone();
             // Tapes that only what it calls uses.
             for kind in &facts[i].tapes {
                 sweeper.tapes.vars(&mut sweeper.make, *kind);
@@ -405,7 +409,9 @@ impl World {
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
                 out.push(Made {
-                    unit: self.root(make, tapes, made),
+                    unit: self.root(make, tapes, made, &bounds, &|s| {
+                        assigned.contains(p.space.loc(s))
+                    }),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
                 });
@@ -482,8 +488,49 @@ impl World {
         out
     }
 
-    fn root(&self, mut make: Maker, tapes: Tapes, made: Sweeps) -> Unit {
-        let mut body = tapes.be_local(&mut make);
+    /// How much the forward sweeps below the head put on their tapes.
+    fn bounds(&self, facts: &[Facts]) -> Bounds {
+        let mut sweeps = Vec::new();
+        for (i, p) in self.parts.iter().enumerate() {
+            if p.root || !facts[i].forward {
+                continue;
+            }
+            let (mut sweeper, made, _) = self.sweep(facts, i, true);
+            for kind in &facts[i].tapes {
+                sweeper.tapes.vars(&mut sweeper.make, *kind);
+            }
+            let mut unit = sweeper.make.unit;
+            unit.name = p.forward_name.clone();
+            unit.body = made.forward;
+            sweeps.push((unit, sweeper.tapes));
+        }
+        size::bounds(&sweeps)
+    }
+
+    fn root(
+        &self,
+        mut make: Maker,
+        tapes: Tapes,
+        made: Sweeps,
+        bounds: &Bounds,
+        changes: &dyn Fn(SymId) -> bool,
+    ) -> Unit {
+        let unit = make.unit.clone();
+        let measure = Measure {
+            unit: &unit,
+            bounds,
+            changes,
+        };
+        let mut size = |make: &mut Maker, tape: SymId| {
+            let mut at_least_none = |e: Expr| {
+                let span = Span::NONE;
+                let none = Expr::new(ExprKind::Kind(Box::new(Expr::int(0, span)), 8), span);
+                let long = make.call("INT", vec![e, Expr::int(8, span)], span);
+                make.call("MAX", vec![none, long], span)
+            };
+            measure.expression(&made.forward, tape, &mut at_least_none)
+        };
+        let mut body = tapes.be_local(&mut make, &mut size);
         body.extend(made.forward);
         body.extend(self.zero_commons(&mut make));
         body.extend(self.zeros(&make, &made.backward));

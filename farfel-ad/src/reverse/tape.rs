@@ -84,6 +84,9 @@ pub(super) struct Tapes {
 /// nothing.
 const MOST_BYTES: i64 = 1 << 30;
 
+/// A tape of at most so many values is no ALLOCATABLE array, which costs some time.
+const MOST_LOCAL: i64 = 1000;
+
 impl Tapes {
     /// The variables of a tape.
     pub fn vars(&mut self, make: &mut Maker, kind: Kind) -> Vars {
@@ -134,36 +137,52 @@ impl Tapes {
     }
 
     /// Makes the tapes local variables of the unit; returns what must come first.
-    pub fn be_local(&self, make: &mut Maker) -> Block {
+    ///
+    /// `size` says how many values a tape gets at most, if that is known on entry.
+    pub fn be_local(
+        &self,
+        make: &mut Maker,
+        size: &mut dyn FnMut(&mut Maker, SymId) -> Option<Expr>,
+    ) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
         for (kind, v) in &self.used {
+            let size = size(make, v.values).unwrap_or_else(|| {
+                let most = Expr::int(MOST_BYTES / kind.bytes(), span);
+                Expr::new(ExprKind::Kind(Box::new(most), 8), span)
+            });
+            let number = farfel_lang::storage::constant::integer(&make.unit, &size);
+            let small = number.filter(|n| *n <= MOST_LOCAL);
             let symbol = &mut make.unit.symbols[v.values];
             symbol.dims = vec![Dim {
                 lower: None,
-                upper: None,
+                upper: small.map(|n| Expr::int(n.max(1), span)),
             }];
-            symbol.attributes.insert(Attribute::Allocatable);
+            if small.is_none() {
+                symbol.attributes.insert(Attribute::Allocatable);
+            }
             make.unit.declare(v.values);
-            let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            out.push(set(v.top, 0));
-            out.push(set(v.most, MOST_BYTES / kind.bytes()));
+            let set = |s, e| Stmt::assign(Expr::var(s, span), e, span);
+            out.push(set(v.top, Expr::int(0, span)));
+            out.push(set(v.most, size.clone()));
+            if small.is_some() {
+                continue;
+            }
             out.push(Stmt::new(
                 StmtKind::Allocation(Box::new(Allocation {
                     free: false,
-                    objects: vec![Expr::new(
-                        ExprKind::Element(
-                            v.values,
-                            vec![Expr::int(MOST_BYTES / kind.bytes(), span)],
-                        ),
-                        span,
-                    )],
+                    objects: vec![Expr::new(ExprKind::Element(v.values, vec![size]), span)],
                     control: Vec::new(),
                 })),
                 span,
             ));
         }
         out
+    }
+
+    /// The arrays, in the order of the arguments.
+    pub fn values(&self) -> impl Iterator<Item = SymId> + '_ {
+        self.used.values().map(|v| v.values)
     }
 
     /// Keeps a value.
