@@ -48,7 +48,7 @@ mod matrix;
 mod path;
 mod refuse;
 pub mod reverse;
-mod spans;
+pub mod spans;
 pub mod structure;
 pub mod tangent;
 pub mod tapenade;

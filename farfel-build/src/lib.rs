@@ -113,6 +113,7 @@ pub mod storage;
 pub mod timings;
 pub mod toolchain;
 pub mod tools;
+pub mod verify;
 
 pub use config::{CacheSettings, Config, ToolSettings};
 pub use error::Error;
@@ -432,6 +433,8 @@ pub struct BuiltProgram {
     pub report: Report,
     /// What ran when.
     pub timings: Timings,
+    /// The AD blocks that it checks, if it was compiled with [`Config::verify`].
+    pub blocks: Vec<verify::Block>,
     /// What is worth knowing besides: that the cache cannot be used, say.
     pub notices: Vec<String>,
 }
@@ -477,6 +480,9 @@ fn build_for(
     }
     let step = recorder.begin("lower", "program", 0);
     let mut staged = pipeline::stage(read, None)?;
+    if config.verify {
+        verify::prepare(&mut staged, config);
+    }
     recorder.end(step, timings::From::Ran);
     let cache = Arc::new(Cache::open(&config.cache));
     let ad = ad::choose(config, &cache)?;
@@ -510,6 +516,7 @@ fn build_for(
     }
     cache.finish();
     Ok(BuiltProgram {
+        blocks: staged.verify.map(|p| p.blocks).unwrap_or_default(),
         timings: recorder.timings(workers.count()),
         notices: cache.notices(),
         report: Report {

@@ -35,13 +35,14 @@ mod maker;
 mod needed;
 mod normal;
 mod prepare;
-mod size;
+mod room;
 mod sweep;
 mod tape;
 mod transpose;
 
 use crate::given::rules::Rules;
 use crate::given::shipped;
+use crate::loops::speed_up;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, Tangent};
 use effects::{Effects, Touched};
@@ -49,13 +50,12 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type,
-    Unit, UnitKind, for_each_symbol,
+    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
+    UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
 use needed::Needs;
 use normal::Normalizer;
-use size::{Bounds, Measure};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
 use tape::{Kind, Tapes, keep};
@@ -119,6 +119,8 @@ struct Facts {
 struct World {
     parts: Vec<Part>,
     index: HashMap<Name, usize>,
+    /// Which arguments of tangents are scalars.
+    scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
     /// The derivatives that are given.
     rules: Rules,
@@ -126,6 +128,13 @@ struct World {
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
     asked_by: Span,
+}
+
+fn scalar_args(unit: &Unit) -> Vec<bool> {
+    unit.args
+        .iter()
+        .map(|a| a.sym().is_some_and(|s| !unit.symbols[s].is_array()))
+        .collect()
 }
 
 impl World {
@@ -161,6 +170,10 @@ impl World {
                 .enumerate()
                 .map(|(i, t)| (t.unit.name.clone(), i))
                 .collect(),
+            scalars: tangents
+                .iter()
+                .map(|t| (t.unit.name.clone(), scalar_args(&t.unit)))
+                .collect(),
             effects,
             rules,
             commons,
@@ -169,8 +182,12 @@ impl World {
         };
         let mut errors = Vec::new();
         let mut parts = Vec::new();
+        let mut taken: HashSet<Name> = names.into_iter().collect();
         for t in tangents {
-            let part = world.part(closure, t, request, &mut errors);
+            let mut part = world.part(closure, t, request, &mut errors);
+            // The adjoint of a function X_F has the name that the forward sweep of X would have.
+            part.forward_name = unused_name(&part.forward_name, &|n| taken.contains(n));
+            taken.insert(part.forward_name.clone());
             parts.push(part);
         }
         world.parts = parts;
@@ -199,11 +216,7 @@ impl World {
             .iter()
             .map(|a| a.sym().is_some_and(|s| t.derivatives.contains(&s)))
             .collect();
-        let scalar_args = unit
-            .args
-            .iter()
-            .map(|a| a.sym().is_some_and(|s| !unit.symbols[s].is_array()))
-            .collect();
+        let scalar_args = scalar_args(&unit);
         let mut make = Maker::new(unit, request.suffix.clone(), t.derivatives);
         let space = Space::of(&make.unit, &self.commons);
         let body = Normalizer {
@@ -395,11 +408,9 @@ impl World {
     fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
         let mut errors = Vec::new();
-        let bounds = self.bounds(facts);
         for (i, p) in self.parts.iter().enumerate() {
             let (mut sweeper, made, _) = self.sweep(facts, i, true);
             errors.append(&mut sweeper.errors);
-            let assigned = sweeper.assigned.clone();
             // Tapes that only what it calls uses.
             for kind in &facts[i].tapes {
                 sweeper.tapes.vars(&mut sweeper.make, *kind);
@@ -408,10 +419,15 @@ impl World {
             let (make, tapes) = (sweeper.make, sweeper.tapes);
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
+                let sweeps = |i| {
+                    let (sweeper, made, _) = self.sweep(facts, i, true);
+                    (sweeper.make, sweeper.tapes, made.forward)
+                };
+                let rooms = tapes.used.keys();
+                let rooms = rooms.map(|k| room::room(self, &sweeps, i, *k, 0)).collect();
                 out.push(Made {
-                    unit: self.root(make, tapes, made, &bounds, &|s| {
-                        assigned.contains(p.space.loc(s))
-                    }),
+                    unit: self.root(make, tapes, made, rooms),
+                    derivatives: derivatives.clone(),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
                 });
@@ -420,6 +436,7 @@ impl World {
             all.insert_range(..);
             if facts[i].forward {
                 out.push(Made {
+                    derivatives: HashSet::new(),
                     unit: self.forward(p, make.clone(), &tapes, made.forward),
                     wanted: make.unit.symbols.ids().collect(),
                     commons: all,
@@ -445,6 +462,7 @@ impl World {
                     .filter(|s| locs.contains(&p.space.loc(*s))),
             );
             out.push(Made {
+                derivatives: make.derivatives.clone(),
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
                 commons,
@@ -463,6 +481,7 @@ impl World {
             let wanted = |s: SymId| m.wanted.contains(&s);
             dead::remove(&mut m.unit, &self.commons, &effects, &wanted, &m.commons);
             tidy(&mut m.unit);
+            speed_up(&mut m.unit, &m.derivatives);
         }
         Ok(out.into_iter().map(|m| m.unit).collect())
     }
@@ -488,49 +507,14 @@ impl World {
         out
     }
 
-    /// How much the forward sweeps below the head put on their tapes.
-    fn bounds(&self, facts: &[Facts]) -> Bounds {
-        let mut sweeps = Vec::new();
-        for (i, p) in self.parts.iter().enumerate() {
-            if p.root || !facts[i].forward {
-                continue;
-            }
-            let (mut sweeper, made, _) = self.sweep(facts, i, true);
-            for kind in &facts[i].tapes {
-                sweeper.tapes.vars(&mut sweeper.make, *kind);
-            }
-            let mut unit = sweeper.make.unit;
-            unit.name = p.forward_name.clone();
-            unit.body = made.forward;
-            sweeps.push((unit, sweeper.tapes));
-        }
-        size::bounds(&sweeps)
-    }
-
     fn root(
         &self,
         mut make: Maker,
         tapes: Tapes,
         made: Sweeps,
-        bounds: &Bounds,
-        changes: &dyn Fn(SymId) -> bool,
+        rooms: Vec<Option<Vec<room::Term>>>,
     ) -> Unit {
-        let unit = make.unit.clone();
-        let measure = Measure {
-            unit: &unit,
-            bounds,
-            changes,
-        };
-        let mut size = |make: &mut Maker, tape: SymId| {
-            let mut at_least_none = |e: Expr| {
-                let span = Span::NONE;
-                let none = Expr::new(ExprKind::Kind(Box::new(Expr::int(0, span)), 8), span);
-                let long = make.call("INT", vec![e, Expr::int(8, span)], span);
-                make.call("MAX", vec![none, long], span)
-            };
-            measure.expression(&made.forward, tape, &mut at_least_none)
-        };
-        let mut body = tapes.be_local(&mut make, &mut size);
+        let mut body = tapes.be_local(&mut make, rooms);
         body.extend(made.forward);
         body.extend(self.zero_commons(&mut make));
         body.extend(self.zeros(&make, &made.backward));
@@ -628,6 +612,8 @@ impl World {
 /// A generated unit, and what is read after it.
 struct Made {
     unit: Unit,
+    /// Symbols that hold cotangents.
+    derivatives: HashSet<SymId>,
     /// Arguments and COMMON variables that it declares.
     wanted: HashSet<SymId>,
     /// COMMON variables, by number.

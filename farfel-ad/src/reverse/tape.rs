@@ -7,6 +7,7 @@
 
 use super::build::{binary, choice, count};
 use super::maker::Maker;
+use super::room::{self, Term};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -84,8 +85,12 @@ pub(super) struct Tapes {
 /// nothing.
 const MOST_BYTES: i64 = 1 << 30;
 
-/// A tape of at most so many values is no ALLOCATABLE array, which costs some time.
-const MOST_LOCAL: i64 = 1000;
+impl Vars {
+    /// The array of the values.
+    pub fn values(&self) -> SymId {
+        self.values
+    }
+}
 
 impl Tapes {
     /// The variables of a tape.
@@ -136,38 +141,37 @@ impl Tapes {
         }
     }
 
-    /// Makes the tapes local variables of the unit; returns what must come first.
-    ///
-    /// `size` says how many values a tape gets at most, if that is known on entry.
-    pub fn be_local(
-        &self,
-        make: &mut Maker,
-        size: &mut dyn FnMut(&mut Maker, SymId) -> Option<Expr>,
-    ) -> Block {
+    /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
+    /// many values each gets, where that is known.
+    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
-        for (kind, v) in &self.used {
-            let size = size(make, v.values).unwrap_or_else(|| {
-                let most = Expr::int(MOST_BYTES / kind.bytes(), span);
-                Expr::new(ExprKind::Kind(Box::new(most), 8), span)
-            });
-            let number = farfel_lang::storage::constant::integer(&make.unit, &size);
-            let small = number.filter(|n| *n <= MOST_LOCAL);
+        for ((kind, v), terms) in self.used.iter().zip(rooms) {
             let symbol = &mut make.unit.symbols[v.values];
             symbol.dims = vec![Dim {
                 lower: None,
-                upper: small.map(|n| Expr::int(n.max(1), span)),
+                upper: None,
             }];
-            if small.is_none() {
-                symbol.attributes.insert(Attribute::Allocatable);
-            }
+            symbol.attributes.insert(Attribute::Allocatable);
             make.unit.declare(v.values);
-            let set = |s, e| Stmt::assign(Expr::var(s, span), e, span);
-            out.push(set(v.top, Expr::int(0, span)));
-            out.push(set(v.most, size.clone()));
-            if small.is_some() {
-                continue;
-            }
+            let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
+            let limit = MOST_BYTES / kind.bytes();
+            out.push(set(v.top, 0));
+            let fixed = match &terms {
+                Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),
+                None => Some(limit),
+            };
+            let size = match (fixed, terms) {
+                (None, Some(terms)) => {
+                    out.extend(room::compute(make, v.most, &terms, limit));
+                    Expr::var(v.most, span)
+                }
+                (n, _) => {
+                    let n = n.unwrap_or(limit);
+                    out.push(set(v.most, n));
+                    Expr::int(n, span)
+                }
+            };
             out.push(Stmt::new(
                 StmtKind::Allocation(Box::new(Allocation {
                     free: false,
@@ -178,11 +182,6 @@ impl Tapes {
             ));
         }
         out
-    }
-
-    /// The arrays, in the order of the arguments.
-    pub fn values(&self) -> impl Iterator<Item = SymId> + '_ {
-        self.used.values().map(|v| v.values)
     }
 
     /// Keeps a value.
