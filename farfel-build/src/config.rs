@@ -639,6 +639,28 @@ mod tests {
     }
 
     #[test]
+    fn derivatives_are_read() {
+        let c = load(
+            "[package.metadata.farfel.derivatives]\ntable = 'constant'\n\
+             solve = { tangent = 'solve_d', arguments = ['a', 'k', 'x'], in = ['a'], out = ['x'], sets = ['k'] }",
+        )
+        .unwrap();
+        let [solve, table] = &c.derivatives[..] else {
+            panic!("{:?}", c.derivatives)
+        };
+        assert!(table.is_constant() && table.procedure == "TABLE");
+        assert_eq!(solve.tangent.as_deref(), Some("SOLVE_D"));
+        assert!(solve.is_active("A") && solve.is_active("X") && !solve.is_active("K"));
+        assert_eq!(solve.sets, ["K"]);
+        let e = load("derivatives = { solve = { in = ['a'] } }").unwrap_err();
+        assert!(
+            e.to_string()
+                .contains("neither a `tangent` nor an `adjoint`"),
+            "{e}"
+        );
+    }
+
+    #[test]
     fn no_manifest_and_no_settings_are_fine() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Config::from_manifest(dir.path()).unwrap().real_kind, 4);

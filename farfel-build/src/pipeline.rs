@@ -121,9 +121,9 @@ pub(crate) fn read(
     read.exports = match goal {
         Goal::Library => Some(names(written)),
         // Where nothing can be called from outside, all is of interest.
-        _ if is_library => Some(match names(written) {
-            none if none.is_empty() => written.iter().map(|w| w.name.to_string()).collect(),
-            some => some,
+        _ if is_library => Some(match written.iter().all(|w| w.takes_procedures) {
+            false => names(written),
+            true => written.iter().map(|w| w.name.to_string()).collect(),
         }),
         _ => None,
     };
