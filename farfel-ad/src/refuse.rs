@@ -113,9 +113,24 @@ pub(crate) fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
     found
 }
 
+/// What other tools are not told: derivatives that are given, and what is constant.
+fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
+    let given = unit.given.iter().map(|g| (g.span, &g.procedure));
+    let constants = unit.symbols.iter().map(|(_, s)| s);
+    let constants = constants.filter(|s| s.has(Attribute::Constant));
+    let all = given.chain(constants.map(|s| (s.span, &s.name)));
+    all.map(|(span, name)| {
+        let message = format!("the AD tool does not know what is said of the derivative of {name}");
+        Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+            .help("use the built-in engine, or take the directive out")
+    })
+    .collect()
+}
+
 /// Like [`refuse`], for tools that read FORTRAN 77 only.
 pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = refuse(unit);
+    found.extend(refuse_given(unit));
     found.extend(refuse_arguments(unit));
     found.extend(refuse_allocations(unit, &|s| {
         differentiable(&unit.symbols[s])

@@ -6,7 +6,7 @@ use farfel_lang::ir::{
 };
 
 /// Gives everything in a unit the place `span`.
-pub(crate) fn place_unit(unit: &mut Unit, span: Span) {
+pub fn place_unit(unit: &mut Unit, span: Span) {
     unit.span = span;
     unit.name_span = span;
     unit.end_span = span;

@@ -436,3 +436,24 @@ fn adjoints_of_libraries() {
         }
     }
 }
+
+/// A procedure whose text is there, and the rule for it is asked for all the same.
+#[test]
+fn library_rules_on_request() {
+    let text = "      SUBROUTINE MAIN(X, Y, N, D)
+      DOUBLE PRECISION X(N), Y(N), D(N)
+C     farfel: library(DAXPY)
+      ADF(TANGENT(X) = 1)
+      CALL DAXPY(N, 2D0, X, 1, Y, 1)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE DAXPY(N, A, X, INCX, Y, INCY)
+      DOUBLE PRECISION A, X(N), Y(N)
+      Y = Y + A*X
+      END
+";
+    let made = expand(text).unwrap();
+    assert!(made.contains("CALL FARFEL_DAXPY_D(N, 2D0, "), "{made}");
+    let made = expand(&text.replace("DAXPY", "MYAXPY"));
+    assert_snapshot!(made.unwrap_err(), @"F0305 5:7 no derivative of MYAXPY comes along");
+}

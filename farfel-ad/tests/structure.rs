@@ -90,3 +90,50 @@ fn random_programs_print_the_same() {
         done += n;
     }
 }
+
+/// What typical code of libraries becomes: counted loops stay what they are, and few
+/// variables are added.
+#[test]
+fn typical_patterns() {
+    let text = include_str!("structure/patterns.f");
+    let made = read(text).units.into_iter().fold(read(text), |p, u| {
+        structure(&p, &u.name).unwrap_or_else(|e| panic!("{e:#?}"))
+    });
+    insta::assert_snapshot!(print_program(&made, &Options::default()));
+}
+
+/// Many jumps over each other are no reason to run out of memory.
+#[test]
+fn very_many_jumps() {
+    let jumps = |n: usize| {
+        let tests: String = (0..n)
+            .map(|i| format!("      IF (X .EQ. {i}) GOTO 10\n      X = X + 1\n"))
+            .collect();
+        format!("      SUBROUTINE H(X)\n{tests}      X = 5\n   10 X = X*2\n      END\n")
+    };
+    without_jumps(&jumps(100), "H");
+    let faults = structure(&read(&jumps(3000)), "H").unwrap_err();
+    assert_eq!(faults[0].message, "H has too many jumps over each other");
+}
+
+/// What cannot be done is said, with its place.
+#[test]
+fn faults() {
+    let head = "      SUBROUTINE H(X)\n      EXTERNAL G\n";
+    for (body, expected) in [
+        (
+            "      CALL G(X, *10)\n   10 X = 1\n",
+            "G, which gets alternate returns, is not in the program",
+        ),
+        ("      GOTO L\n", "no ASSIGN gives this GOTO a label"),
+    ] {
+        let text = format!("{head}{body}      END\n");
+        let faults = structure(&read(&text), "H").expect_err(&text);
+        let found: Vec<&str> = faults.iter().map(|d| d.message.as_str()).collect();
+        assert_eq!(found, [expected], "{text}");
+        assert!(
+            text[faults[0].span.start as usize..]
+                .starts_with(body.trim().split('\n').next().unwrap())
+        );
+    }
+}

@@ -24,6 +24,8 @@ pub(crate) struct Chosen {
     pub adjoints_share_state: bool,
     /// The directory with the run-time support of its adjoints.
     kit: Option<PathBuf>,
+    /// Programs are compiled that check themselves.
+    checks: bool,
     /// Its object files, once they have been asked for.
     stack: Mutex<Option<Vec<Vec<u8>>>>,
 }
@@ -41,6 +43,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
             identity: "builtin".into(),
             adjoints_share_state: false,
             kit: None,
+            checks: config.verify,
             stack: Mutex::default(),
         }),
         "tapenade" => {
@@ -68,6 +71,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
                 identity,
                 adjoints_share_state: true,
                 kit,
+                checks: config.verify,
                 stack: Mutex::default(),
             })
         }
@@ -96,6 +100,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
                 identity,
                 adjoints_share_state: false,
                 kit: None,
+                checks: config.verify,
                 stack: Mutex::default(),
             })
         }
@@ -203,8 +208,14 @@ impl Chosen {
         if let Some(objects) = &*known {
             return Ok(objects.clone());
         }
-        let objects: Vec<Vec<u8>> = self
-            .stack_sources()?
+        let mut sources = Vec::new();
+        if self.adjoints_share_state || !self.checks {
+            sources = self.stack_sources()?;
+        }
+        if self.checks {
+            sources.push(("verify.f90", crate::verify::SUPPORT.into()));
+        }
+        let objects: Vec<Vec<u8>> = sources
             .into_iter()
             .map(|(name, text)| support(name, &text, compiler, cache))
             .collect::<Result<_, _>>()?;
@@ -269,6 +280,9 @@ fn support(name: &str, text: &[u8], compiler: &Compiler, cache: &Cache) -> Resul
     command.env("TMPDIR", scratch.path());
     // gfortran is a front of GCC, which knows C by the file's name.
     command.args(&flags).arg("-o").arg(&output).arg(&source);
+    if name.ends_with(".f90") {
+        command.arg("-J").arg(scratch.path());
+    }
     let failed = |reason: String| Error::Command {
         command: format!("compiling {name} of the AD tool's run-time support"),
         reason,

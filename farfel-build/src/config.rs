@@ -86,6 +86,9 @@ pub struct Config {
     /// The libraries that the package uses: those of its dependencies that have Farfel sources
     /// and a `links` key. No setting: cargo says which they are.
     pub libraries: Vec<Library>,
+    /// Compile programs that check their derivatives: see [`crate::verify`]. No setting: `farfel
+    /// verify` says it, to build scripts by the variable `FARFEL_VERIFY`.
+    pub verify: bool,
     /// What stands before the names of files in messages, in place of [`Config::root`].
     pub shown_as: Option<String>,
 }
@@ -183,6 +186,7 @@ impl Default for Config {
             lints: Lints::default(),
             derivatives: Vec::new(),
             libraries: Vec::new(),
+            verify: false,
             shown_as: None,
         }
     }
@@ -208,6 +212,7 @@ pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_FFLAGS",
     "FARFEL_INSTALL",
     "FARFEL_LINTS",
+    "FARFEL_VERIFY",
     "TAPENADE_HOME",
     "AD_HOME",
     "JAVA_HOME",
@@ -509,6 +514,7 @@ impl Config {
             let levels: Vec<_> = levels.collect::<Result<_, _>>().map_err(fault)?;
             self.lints.set_all(levels).map_err(fault)?;
         }
+        self.verify |= set(crate::verify::ON).is_some();
         if let Some(install) = set("FARFEL_INSTALL") {
             self.install = match install.as_str() {
                 "1" => true,
@@ -630,6 +636,28 @@ mod tests {
         );
         assert_eq!(c.opt_level.as_deref(), Some("3"));
         assert!(c.save_all && !c.install);
+    }
+
+    #[test]
+    fn derivatives_are_read() {
+        let c = load(
+            "[package.metadata.farfel.derivatives]\ntable = 'constant'\n\
+             solve = { tangent = 'solve_d', arguments = ['a', 'k', 'x'], in = ['a'], out = ['x'], sets = ['k'] }",
+        )
+        .unwrap();
+        let [solve, table] = &c.derivatives[..] else {
+            panic!("{:?}", c.derivatives)
+        };
+        assert!(table.is_constant() && table.procedure == "TABLE");
+        assert_eq!(solve.tangent.as_deref(), Some("SOLVE_D"));
+        assert!(solve.is_active("A") && solve.is_active("X") && !solve.is_active("K"));
+        assert_eq!(solve.sets, ["K"]);
+        let e = load("derivatives = { solve = { in = ['a'] } }").unwrap_err();
+        assert!(
+            e.to_string()
+                .contains("neither a `tangent` nor an `adjoint`"),
+            "{e}"
+        );
     }
 
     #[test]

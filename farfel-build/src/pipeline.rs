@@ -121,9 +121,9 @@ pub(crate) fn read(
     read.exports = match goal {
         Goal::Library => Some(names(written)),
         // Where nothing can be called from outside, all is of interest.
-        _ if is_library => Some(match names(written) {
-            none if none.is_empty() => written.iter().map(|w| w.name.to_string()).collect(),
-            some => some,
+        _ if is_library => Some(match written.iter().all(|w| w.takes_procedures) {
+            false => names(written),
+            true => written.iter().map(|w| w.name.to_string()).collect(),
         }),
         _ => None,
     };
@@ -323,7 +323,7 @@ pub(crate) fn differentiate(
 }
 
 /// Warnings go on, errors end the phase.
-fn settle(
+pub(crate) fn settle(
     sources: Sources,
     mut diagnostics: Vec<Diagnostic>,
     lints: &Lints,

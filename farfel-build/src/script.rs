@@ -11,7 +11,7 @@ use crate::plan::shelf::Shelf;
 use crate::plan::workers::Workers;
 use crate::shares::{self, Context, Kept, Lowered, Memo, Notes, Planning, Ready};
 use crate::timings::From;
-use crate::{Config, Error, Report, ad, archive, files, library, render, sources, toolchain};
+use crate::{Config, Error, Report, ad, archive, files, library, render, sources, toolchain, verify};
 use farfel_lang::Severity;
 use farfel_lang::diagnostic::Level;
 use farfel_lang::ir::Name;
@@ -259,7 +259,8 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
     let mut included = Vec::new();
     let step = recorder.begin("parse", "sources", 0);
     // What keeps its values everywhere cannot be copied, and libraries are joined to one program.
-    let read = match config.is_static() || !config.libraries.is_empty() {
+    let one = config.is_static() || !config.libraries.is_empty() || config.verify;
+    let read = match one {
         true => None,
         false => shares::read(&found.files, config, &memo, &mut included)?,
     };
@@ -411,6 +412,9 @@ fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, E
         shelf.close(out, archived.as_deref(), known)?;
     }
     notes.write(out)?;
+    if config.verify {
+        verify::write(out, to_make.iter().filter_map(|(o, _)| o.plan()))?;
+    }
     files::write_if_changed(&bindings_file, bindings.as_bytes())?;
     cache.finish();
     for notice in cache.notices() {

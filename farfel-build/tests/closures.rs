@@ -80,6 +80,26 @@ C     A known procedure beside a closure.
       HALF = ZERO(LINE, 0D0, 3D0, 9)
       END
 
+C     A nested subprogram that uses a closure, passed on: where F is C.
+      DOUBLE PRECISION FUNCTION WHERE(F, C)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      EXTERNAL F
+        FUNCTION G(X)
+        G = F(X) - C
+        END
+      WHERE = ZERO(G, 1D0, 2D0, 50)
+      END
+C     Which procedure it is, is known at run time only.
+      DOUBLE PRECISION FUNCTION EITHER(F, G, N)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      EXTERNAL F, G
+      IF (MOD(N, 2) .EQ. 0) THEN
+        EITHER = ZERO(F, 0D0, 3D0, 9)
+      ELSE
+        EITHER = ZERO(G, 0D0, 3D0, 9)
+      END IF
+      END
+
       SUBROUTINE UNUSED(F)
       EXTERNAL F
       END
@@ -141,6 +161,11 @@ fn main() {
     assert!(calls > 10);
     let half = fortran::zero(f64::cos, 1.5, 1.6, 50);
     assert!((half - std::f64::consts::FRAC_PI_2).abs() < 1e-12);
+
+    let root = fortran::r#where(|x| x * x, 2.0);
+    assert!((root - 2f64.sqrt()).abs() < 1e-12);
+    let either = |n| fortran::either(|x| x - 1.0, |x| x - 2.0, n);
+    assert_eq!((either(0), either(1)), (1.0, 2.0));
 
     // Slices.
     let mut y = [1.0, 0.0, 7.0];
@@ -257,16 +282,16 @@ fn a_derivative_through_a_closure_is_an_error_with_the_way_to_it() {
     assert!(!built.ok);
     let expected = "\
 error[F0304]: derivatives would go through the dummy procedure F
-   --> src/all.ff:104:11
+   --> src/all.ff:124:11
     |
-103 |       ADF(X)
+123 |       ADF(X)
     |       ------ for this AD block
-104 |       Y = F(X)
+124 |       Y = F(X)
     |           ^^^^
 ...
-107 |       FUNCTION SLOPES(F, X)
+127 |       FUNCTION SLOPES(F, X)
     |                       - code outside of the program passes F
-108 |       SLOPES = SLOPE(F, X)
+128 |       SLOPES = SLOPE(F, X)
     |                ----------- SLOPE gets F here
 ";
     let said: Vec<&str> = built

@@ -87,6 +87,8 @@ pub enum Command {
     /// Look for faults without compiling
     #[command(visible_alias = "c")]
     Check(Check),
+    /// Hold the derivatives of all AD blocks against differences, where a program or tests come
+    Verify(Verify),
     /// Print the program after a stage of the compiler
     Expand(Expand),
     /// Lay source text out: indentation, blanks, continuation lines, source form
@@ -358,6 +360,46 @@ pub struct Check {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Each block is checked where it is executed: at the points that the program, or the\n\
+    tests of the project, come to. Its statements run at points around, in processes of\n\
+    their own; what they write goes nowhere. The exit code is 1 if a derivative is wrong.\n\n\
+    Examples:\n  \
+    farfel verify                         the tests of the project\n  \
+    farfel verify model.ff -- 3 7         a program with its arguments\n  \
+    farfel verify --points 10 model.ff    the first ten executions of each block"
+)]
+pub struct Verify {
+    /// A main program and what belongs to it; without, the tests of the project, or its
+    /// programs if there are none
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How many executions of each block are checked, the first ones
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub points: u32,
+    /// After how many seconds a run of a block is given up
+    #[arg(long, value_name = "N", default_value = "60")]
+    pub seconds: u32,
+    /// Compile REAL as DOUBLE PRECISION, so that differences tell more
+    #[arg(long)]
+    pub double: bool,
+    /// As what: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(hide_possible_values = true)]
+    pub format: TextFormat,
+    /// Optimise
+    #[arg(short, long)]
+    pub release: bool,
+    /// What the program, or the test programs, get
+    #[arg(last = true)]
+    pub arguments: Vec<OsString>,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
+}
+
+#[derive(Debug, Args)]
 pub struct Expand {
     /// What to read, as one program; without, the sources of the project
     #[arg(value_name = "FILE")]
@@ -366,14 +408,20 @@ pub struct Expand {
     #[arg(long, value_name = "STAGE", default_value = "final")]
     pub stage: ExpandStage,
     /// Instead of the program: which call made which copy of a subprogram, and why
-    #[arg(long, conflicts_with = "stage")]
+    #[arg(long, conflicts_with = "stage", group = "view")]
     pub explain: bool,
-    /// With --explain, as what: text or json
+    /// Instead of the program: in which contexts subprograms are differentiated, and what is active
+    #[arg(long, conflicts_with = "stage", group = "view")]
+    pub analysis: bool,
+    /// Write a page with the sources and what is compiled side by side
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "view"])]
+    pub html: Option<PathBuf>,
+    /// With --explain or --analysis, as what: text or json
     #[arg(
         long,
         value_name = "FORMAT",
         default_value = "text",
-        requires = "explain"
+        requires = "view"
     )]
     #[arg(hide_possible_values = true)]
     pub format: TextFormat,

@@ -129,6 +129,18 @@ impl Project {
         }
     }
 
+    /// The subprograms of the project, and what tests share. With one program in the project, what
+    /// stands beside it can be tested, too.
+    fn beside_tests(&self, tests: &[PathBuf]) -> Vec<PathBuf> {
+        let mut common = match self.programs.as_slice() {
+            [only] => only.files.clone(),
+            _ => self.common.clone(),
+        };
+        let shared = self.tests.iter().filter(|f| !tests.contains(f));
+        common.extend(shared.cloned());
+        common
+    }
+
     fn names(&self) -> String {
         let names: Vec<&str> = self.programs.iter().map(|p| p.name.as_str()).collect();
         names.join(", ")
@@ -249,6 +261,23 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
     Ok(())
 }
 
+/// What `farfel verify` runs: the tests, or else the programs, each with its name and sources; only
+/// the programs that are named, if any are.
+///
+/// # Errors
+///
+/// There is no program; a source cannot be read.
+pub fn to_verify(project: &Project, names: &[String]) -> Result<Vec<(String, Vec<PathBuf>)>> {
+    let tests = farfel_build::main_programs(&project.tests, &project.config)?;
+    if names.is_empty() && !tests.is_empty() {
+        let common = project.beside_tests(&tests);
+        let tests = tests.iter();
+        return Ok(tests.map(|t| (stem(t), with(t, &common))).collect());
+    }
+    let chosen = project.chosen(names)?.into_iter();
+    Ok(chosen.map(|p| (p.name.clone(), p.files.clone())).collect())
+}
+
 /// `farfel test`: each main program under `tests/` runs with the sources of the project, and
 /// passes if it ends with exit code 0.
 ///
@@ -264,14 +293,7 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
     }
     compiler::ensure(&config, shell)?;
     config.debug = config.debug.or(Some(true));
-    // The subprograms of the project, and what tests share. With one program in the project, what
-    // stands beside it can be tested, too.
-    let mut common = match project.programs.as_slice() {
-        [only] => only.files.clone(),
-        _ => project.common.clone(),
-    };
-    let shared = project.tests.iter().filter(|f| !tests.contains(f));
-    common.extend(shared.cloned());
+    let common = project.beside_tests(&tests);
     let folder = project.folder(args.release, &args.cargo).join("tests");
     make(&folder)?;
     let (mut passed, mut failed) = (0, Vec::new());

@@ -42,6 +42,13 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
                     }
                     found.push(given);
                 }
+                Some(Ok(Directive::Library(names))) => {
+                    found.extend(names.into_iter().map(|n| Given {
+                        tangent: Some(format!("{OURS}{n}_D").into()),
+                        adjoint: Some(format!("{OURS}{n}_B").into()),
+                        ..Given::constant(n, span)
+                    }));
+                }
                 Some(Ok(Directive::Constant(names))) if names.is_empty() => {
                     found.push(Given::constant(unit.name.clone(), span));
                 }
@@ -74,8 +81,13 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
     }
 }
 
+/// How the names of derivatives begin that come along.
+const OURS: &str = "FARFEL_";
+
 enum Directive {
     Derivative(Given),
+    /// Procedures of libraries whose derivatives come along.
+    Library(Vec<Name>),
     /// Without names: the unit itself.
     Constant(Vec<Name>),
 }
@@ -95,6 +107,15 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
                 fault(span, "this directive is not understood").help(FORM),
             )),
         }),
+        "LIBRARY" => {
+            let names = words.names().filter(|l| !l.is_empty() && words.done());
+            Some(names.map(Directive::Library).ok_or_else(|| {
+                Box::new(
+                    fault(span, "this directive is not understood")
+                        .help("the form is `library(DGEMM, DGETRF)`"),
+                )
+            }))
+        }
         "CONSTANT" => {
             let names = match words.done() {
                 true => Some(Vec::new()),
@@ -359,6 +380,8 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
         };
         match program.unit(derivative) {
             Some(unit) => fits(&given, unit, text, adjoint, faults),
+            // It comes along.
+            None if derivative.starts_with(OURS) => {}
             None => {
                 let message =
                     format!("{derivative}, a derivative of {name}, is not in the program");

@@ -306,6 +306,37 @@ C     Nobody assigns them
       END",
     ),
     (
+        "independents whose derivatives have no place",
+        "
+      SUBROUTINE S(N, D, Z)
+      DIMENSION V(4), W(4)
+      REAL, ALLOCATABLE :: L(:)
+      COMMON /C/ P, Q
+      EQUIVALENCE (V(2), W(1)), (Q, R)
+      ADF(TANGENT(V) = 1, TANGENT(W) = 2)
+      Y = V(2)*W(2)
+      END ADF(D = TANGENT(Y))
+      ADF(R)
+      Y = R*Q
+      END ADF(D = TANGENT(Y))
+      ALLOCATE (L(N))
+      ADF(Z)
+      L(1) = Z
+      Y = L(1)
+      END ADF(D = TANGENT(Y))
+      END",
+    ),
+    (
+        "an independent without an end",
+        "
+      SUBROUTINE S(X, N, D)
+      DIMENSION X(*)
+      ADF((TANGENT(X(I)) = 1, I = 1, N))
+      Y = X(1)*X(2)
+      END ADF(D = TANGENT(Y))
+      END",
+    ),
+    (
         "a closure to an unknown procedure",
         "
       SUBROUTINE S(X)

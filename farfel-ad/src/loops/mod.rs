@@ -26,12 +26,15 @@
 //!       END DO
 //! ```
 //!
+//! * makes several loops of one that has several sums, where they have nothing to do with each
+//!   other: compilers do better with one sum at a time;
 //! * lets loops count up that count down, where iterations have nothing to do with each other.
 //!
-//! Within iterations, all statements are executed in the order in which they were, and sums of
+//! Otherwise all statements are executed in the order in which they were, and sums of
 //! the program itself are added in their order.
 
 mod apart;
+mod divide;
 mod shape;
 mod strip;
 
@@ -50,11 +53,13 @@ pub fn speed_up(unit: &mut Unit, derivatives: &HashSet<SymId>) {
     drop_directives(&mut body);
     let storage = UnitStorage::of(unit);
     let counts = apart::only_count(unit, &body);
+    let few = shape::remainders(unit, &body);
     let mut pass = Pass {
         unit,
         derivatives,
         storage,
         counts,
+        few,
         parts: Vec::new(),
         lane: None,
     };
@@ -68,6 +73,8 @@ struct Pass<'a> {
     storage: UnitStorage,
     /// Variables that only count.
     counts: HashSet<SymId>,
+    /// Variables that are small numbers.
+    few: HashSet<SymId>,
     /// Arrays of partial sums.
     parts: Vec<SymId>,
     /// The variable of the loops over them.
@@ -85,7 +92,7 @@ impl Pass<'_> {
             let (unit, storage, counts) = (&*self.unit, &self.storage, &self.counts);
             let found = match directed {
                 true => None,
-                false => shape::look(unit, self.derivatives, storage, counts, &stmt),
+                false => shape::look(unit, self.derivatives, storage, counts, &self.few, &stmt),
             };
             directed = is_directive(&stmt) || directed && is_comment(&stmt);
             if found.as_ref().is_some_and(|f| f.turned) {
@@ -94,7 +101,7 @@ impl Pass<'_> {
             let mut after = Vec::new();
             match found.map(|f| f.kind) {
                 Some(Kind::Streams) => out.push(directive(DIRECTIVES[0], &stmt)),
-                Some(Kind::Sums(sums)) => out.extend(self.strips(&mut stmt, &sums)),
+                Some(Kind::Sums(sums)) => out.extend(self.divided(&mut stmt, sums)),
                 Some(Kind::Unrolled(sums)) => {
                     let before;
                     (before, after) = self.side_by_side(&mut stmt, &sums);

@@ -2,8 +2,8 @@
 
 use super::apart::{apart, independent};
 use farfel_lang::ir::{
-    BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Stmt, StmtKind, SymId, Type, UnOp, Unit,
-    walk_exprs,
+    BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp,
+    Unit, walk_block, walk_exprs,
 };
 use farfel_lang::storage::{UnitStorage, constant};
 use farfel_lang::types::type_of;
@@ -97,6 +97,43 @@ pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
     })
 }
 
+/// The variables that only get remainders of small numbers: `M = MOD(N, 4)` is how often the
+/// loop goes round that does what an unrolled one leaves over.
+pub(super) fn remainders(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    let mut others = HashSet::new();
+    walk_block(body, &mut |s| {
+        let StmtKind::Assign(target, value) = &s.kind else {
+            s.for_each_own_symbol(&mut |x| {
+                others.insert(x);
+            });
+            if matches!(s.kind, StmtKind::Call(..) | StmtKind::Io(_)) {
+                s.for_each_own_expr(&mut |e| others.extend(e.base()));
+            }
+            return;
+        };
+        let ExprKind::Var(target) = target.kind else {
+            return;
+        };
+        let small = match &value.kind {
+            ExprKind::Call(f, args) => {
+                let f = &unit.symbols[*f];
+                let by = args.get(1).and_then(|k| constant::integer(unit, k));
+                matches!(f.class, Class::Intrinsic(_))
+                    && f.name == "MOD"
+                    && by.is_some_and(|k| k.abs() <= FEWEST)
+            }
+            _ => false,
+        };
+        match small {
+            true => found.insert(target),
+            false => others.insert(target),
+        };
+    });
+    found.retain(|s| unit.symbols[*s].place == Place::Local && !others.contains(s));
+    found
+}
+
 /// Is the first value `to + n*step`, so that the last one is `to`?
 fn ends_evenly(unit: &Unit, l: &Counted) -> bool {
     let ExprKind::Binary(BinOp::Add, to, way) = &l.from.kind else {
@@ -118,12 +155,13 @@ fn ends_apart(stmt: &Stmt) -> bool {
 }
 
 /// What can be done for the loop that a statement is. `counts` are the variables whose values do
-/// not matter outside of loops.
+/// not matter outside of loops, `few` those that are small numbers.
 pub(super) fn look(
     unit: &Unit,
     derivatives: &HashSet<SymId>,
     storage: &UnitStorage,
     counts: &HashSet<SymId>,
+    few: &HashSet<SymId>,
     stmt: &Stmt,
 ) -> Option<Found> {
     let mut l = counted(unit, stmt)?;
@@ -136,7 +174,9 @@ pub(super) fn look(
         storage,
         var: l.var,
     };
-    let short = !turned && looker.is_short(&l);
+    let rest = matches!(l.to.kind, ExprKind::Var(s) if few.contains(&s))
+        && constant::integer(unit, l.from).is_some_and(|n| n > 0);
+    let short = rest || !turned && looker.is_short(&l);
     if l.step < 1 || stmt.label.is_some() || !looker.is_plain(l.var) || short {
         return None;
     }

@@ -35,12 +35,14 @@ mod maker;
 mod needed;
 mod normal;
 mod prepare;
+mod room;
 mod sweep;
 mod tape;
 mod transpose;
 
 use crate::given::rules::Rules;
 use crate::given::shipped;
+use crate::loops::speed_up;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, Tangent};
 use effects::{Effects, Touched};
@@ -49,7 +51,7 @@ use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
-    UnitKind, for_each_symbol,
+    UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
 use needed::Needs;
@@ -77,6 +79,15 @@ pub fn differentiate(
     let shipped = shipped::needed(program, &made);
     made.extend(shipped);
     Ok(made)
+}
+
+/// The program that the tangents are made of which become a request's adjoint.
+///
+/// # Errors
+///
+/// What cannot be brought into the form that adjoints need, at its place in the source.
+pub(crate) fn prepared(program: &Program, request: &Request) -> Result<Program, Vec<Diagnostic>> {
+    Ok(prepare::prepare(program, request)?.program)
 }
 
 /// A tangent unit that is going to be transposed.
@@ -117,6 +128,8 @@ struct Facts {
 struct World {
     parts: Vec<Part>,
     index: HashMap<Name, usize>,
+    /// Which arguments of tangents are scalars.
+    scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
     /// The derivatives that are given.
     rules: Rules,
@@ -124,6 +137,13 @@ struct World {
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
     asked_by: Span,
+}
+
+fn scalar_args(unit: &Unit) -> Vec<bool> {
+    unit.args
+        .iter()
+        .map(|a| a.sym().is_some_and(|s| !unit.symbols[s].is_array()))
+        .collect()
 }
 
 impl World {
@@ -159,6 +179,10 @@ impl World {
                 .enumerate()
                 .map(|(i, t)| (t.unit.name.clone(), i))
                 .collect(),
+            scalars: tangents
+                .iter()
+                .map(|t| (t.unit.name.clone(), scalar_args(&t.unit)))
+                .collect(),
             effects,
             rules,
             commons,
@@ -167,8 +191,12 @@ impl World {
         };
         let mut errors = Vec::new();
         let mut parts = Vec::new();
+        let mut taken: HashSet<Name> = names.into_iter().collect();
         for t in tangents {
-            let part = world.part(closure, t, request, &mut errors);
+            let mut part = world.part(closure, t, request, &mut errors);
+            // The adjoint of a function X_F has the name that the forward sweep of X would have.
+            part.forward_name = unused_name(&part.forward_name, &|n| taken.contains(n));
+            taken.insert(part.forward_name.clone());
             parts.push(part);
         }
         world.parts = parts;
@@ -197,11 +225,7 @@ impl World {
             .iter()
             .map(|a| a.sym().is_some_and(|s| t.derivatives.contains(&s)))
             .collect();
-        let scalar_args = unit
-            .args
-            .iter()
-            .map(|a| a.sym().is_some_and(|s| !unit.symbols[s].is_array()))
-            .collect();
+        let scalar_args = scalar_args(&unit);
         let mut make = Maker::new(unit, request.suffix.clone(), t.derivatives);
         let space = Space::of(&make.unit, &self.commons);
         let body = Normalizer {
@@ -404,8 +428,15 @@ impl World {
             let (make, tapes) = (sweeper.make, sweeper.tapes);
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
+                let sweeps = |i| {
+                    let (sweeper, made, _) = self.sweep(facts, i, true);
+                    (sweeper.make, sweeper.tapes, made.forward)
+                };
+                let rooms = tapes.used.keys();
+                let rooms = rooms.map(|k| room::room(self, &sweeps, i, *k, 0)).collect();
                 out.push(Made {
-                    unit: self.root(make, tapes, made),
+                    unit: self.root(make, tapes, made, rooms),
+                    derivatives: derivatives.clone(),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
                 });
@@ -414,6 +445,7 @@ impl World {
             all.insert_range(..);
             if facts[i].forward {
                 out.push(Made {
+                    derivatives: HashSet::new(),
                     unit: self.forward(p, make.clone(), &tapes, made.forward),
                     wanted: make.unit.symbols.ids().collect(),
                     commons: all,
@@ -439,6 +471,7 @@ impl World {
                     .filter(|s| locs.contains(&p.space.loc(*s))),
             );
             out.push(Made {
+                derivatives: make.derivatives.clone(),
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
                 commons,
@@ -457,6 +490,7 @@ impl World {
             let wanted = |s: SymId| m.wanted.contains(&s);
             dead::remove(&mut m.unit, &self.commons, &effects, &wanted, &m.commons);
             tidy(&mut m.unit);
+            speed_up(&mut m.unit, &m.derivatives);
         }
         Ok(out.into_iter().map(|m| m.unit).collect())
     }
@@ -482,8 +516,14 @@ impl World {
         out
     }
 
-    fn root(&self, mut make: Maker, tapes: Tapes, made: Sweeps) -> Unit {
-        let mut body = tapes.be_local(&mut make);
+    fn root(
+        &self,
+        mut make: Maker,
+        tapes: Tapes,
+        made: Sweeps,
+        rooms: Vec<Option<Vec<room::Term>>>,
+    ) -> Unit {
+        let mut body = tapes.be_local(&mut make, rooms);
         body.extend(made.forward);
         body.extend(self.zero_commons(&mut make));
         body.extend(self.zeros(&make, &made.backward));
@@ -581,6 +621,8 @@ impl World {
 /// A generated unit, and what is read after it.
 struct Made {
     unit: Unit,
+    /// Symbols that hold cotangents.
+    derivatives: HashSet<SymId>,
     /// Arguments and COMMON variables that it declares.
     wanted: HashSet<SymId>,
     /// COMMON variables, by number.

@@ -7,6 +7,7 @@
 
 use super::build::{binary, choice, count};
 use super::maker::Maker;
+use super::room::{self, Term};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -84,6 +85,13 @@ pub(super) struct Tapes {
 /// nothing.
 const MOST_BYTES: i64 = 1 << 30;
 
+impl Vars {
+    /// The array of the values.
+    pub fn values(&self) -> SymId {
+        self.values
+    }
+}
+
 impl Tapes {
     /// The variables of a tape.
     pub fn vars(&mut self, make: &mut Maker, kind: Kind) -> Vars {
@@ -133,11 +141,12 @@ impl Tapes {
         }
     }
 
-    /// Makes the tapes local variables of the unit; returns what must come first.
-    pub fn be_local(&self, make: &mut Maker) -> Block {
+    /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
+    /// many values each gets, where that is known.
+    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
-        for (kind, v) in &self.used {
+        for ((kind, v), terms) in self.used.iter().zip(rooms) {
             let symbol = &mut make.unit.symbols[v.values];
             symbol.dims = vec![Dim {
                 lower: None,
@@ -146,18 +155,27 @@ impl Tapes {
             symbol.attributes.insert(Attribute::Allocatable);
             make.unit.declare(v.values);
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
+            let limit = MOST_BYTES / kind.bytes();
             out.push(set(v.top, 0));
-            out.push(set(v.most, MOST_BYTES / kind.bytes()));
+            let fixed = match &terms {
+                Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),
+                None => Some(limit),
+            };
+            let size = match (fixed, terms) {
+                (None, Some(terms)) => {
+                    out.extend(room::compute(make, v.most, &terms, limit));
+                    Expr::var(v.most, span)
+                }
+                (n, _) => {
+                    let n = n.unwrap_or(limit);
+                    out.push(set(v.most, n));
+                    Expr::int(n, span)
+                }
+            };
             out.push(Stmt::new(
                 StmtKind::Allocation(Box::new(Allocation {
                     free: false,
-                    objects: vec![Expr::new(
-                        ExprKind::Element(
-                            v.values,
-                            vec![Expr::int(MOST_BYTES / kind.bytes(), span)],
-                        ),
-                        span,
-                    )],
+                    objects: vec![Expr::new(ExprKind::Element(v.values, vec![size]), span)],
                     control: Vec::new(),
                 })),
                 span,

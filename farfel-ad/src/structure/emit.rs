@@ -16,7 +16,12 @@ pub(super) struct Names<'u> {
     tied: HashSet<SymId>,
     /// The variables that were added.
     pub new: Vec<SymId>,
+    /// Statements would lie deeper in each other than [`DEEPEST`].
+    pub too_deep: bool,
 }
+
+/// How many branches may lie in each other.
+pub(super) const DEEPEST: usize = 150;
 
 impl<'u> Names<'u> {
     pub fn of(unit: &'u mut Unit, taken: &'u HashSet<Name>) -> Self {
@@ -31,6 +36,7 @@ impl<'u> Names<'u> {
             taken,
             tied,
             new: Vec::new(),
+            too_deep: false,
         }
     }
 
@@ -65,7 +71,10 @@ impl<'u> Names<'u> {
     pub fn not(&self, e: Expr) -> Expr {
         let span = e.span;
         match e.kind {
-            ExprKind::Unary(UnOp::Not, inner) => *inner,
+            ExprKind::Unary(UnOp::Not, inner) => match inner.kind {
+                ExprKind::Paren(inner) => *inner,
+                _ => *inner,
+            },
             ExprKind::Paren(inner) => self.not(*inner),
             ExprKind::Logical(value) => Expr::new(ExprKind::Logical(!value), span),
             ExprKind::Binary(op, a, b) if op.is_relational() => {

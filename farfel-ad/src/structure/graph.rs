@@ -371,6 +371,13 @@ impl Maker<'_, '_> {
         };
         let one = matches!(step.kind, ExprKind::Int(1));
         let count = match ty {
+            Type::Integer(1 | 2) => {
+                // Their number may be too large for the variable.
+                before.push(set(left, to));
+                let distance = Expr::binary(BinOp::Sub, Expr::var(left, span), first);
+                let all = Expr::binary(BinOp::Add, distance, group(step.clone()));
+                Expr::binary(BinOp::Div, group(all), group(step.clone()))
+            }
             Type::Integer(_) if one && start == Some(1) => to,
             Type::Integer(_) if one && is_short(&to) => {
                 let distance = Expr::binary(BinOp::Sub, to, first);

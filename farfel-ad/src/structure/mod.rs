@@ -12,6 +12,7 @@
 //! | module | what |
 //! |---|---|
 //! | `tree` | statements, and where their jumps lead |
+//! | `entries` | a subprogram for each ENTRY point |
 //! | `alternate` | copies of subprograms with alternate returns |
 //! | `asks` | statements that jump by what they find out |
 //! | `graph` | what stays as it is; basic blocks of everything else |
@@ -21,22 +22,22 @@
 mod alternate;
 mod asks;
 mod emit;
+mod entries;
 mod graph;
 mod shape;
 mod tree;
 
 use emit::Names;
-use farfel_lang::callgraph::{Below, CallGraph};
+use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId, Unit};
-use farfel_lang::lower::split_entries;
+use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, SymId, Unit};
 use graph::Maker;
 use std::collections::HashSet;
-use tree::{Target, Tree};
+use tree::{Target, Tree, unsupported};
 
 /// The program with the units that `head` reaches written without jumps, and all others as
-/// they are. A unit with ENTRY points becomes a unit for each; one with alternate returns
-/// gets a copy without them, which says by a last argument which it took.
+/// they are. For ENTRY points and for subprograms with alternate returns there are new units;
+/// the latter say by a last argument which return they took.
 ///
 /// # Errors
 ///
@@ -44,7 +45,7 @@ use tree::{Target, Tree};
 pub fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
     let mut program = program.clone();
     let mut errors = Vec::new();
-    entries(&mut program, head, &mut errors);
+    entries::split(&mut program, head, &mut errors);
     let mut taken = taken_names(&program);
     alternate::number(&mut program, head, &mut taken, &mut errors);
     let below = Below::of(&program, [head]);
@@ -58,30 +59,6 @@ pub fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnosti
         true => Ok(program),
         false => Err(errors),
     }
-}
-
-/// Takes units with ENTRY points below the head apart.
-fn entries(program: &mut Program, head: &str, errors: &mut Vec<Diagnostic>) {
-    let has = |u: &Unit| {
-        let mut all = u.body.iter();
-        all.any(|s| matches!(s.kind, StmtKind::Entry(_)))
-    };
-    if !program.units.iter().any(has) {
-        return;
-    }
-    let graph = CallGraph::of(program);
-    let reached: HashSet<Name> = graph
-        .reached(graph.index(head))
-        .into_iter()
-        .map(|u| graph.name(u).clone())
-        .collect();
-    let mut found = Vec::new();
-    split_entries(
-        program,
-        &|u| has(u) && reached.contains(&u.name),
-        &mut found,
-    );
-    errors.extend(found.into_iter().filter(Diagnostic::is_error));
 }
 
 /// The names of units and COMMON blocks.
@@ -114,6 +91,10 @@ fn structure_unit(unit: &mut Unit, taken: &HashSet<Name>, errors: &mut Vec<Diagn
         let mut body = maker.body(tree.nodes, &[Target::Leave]);
         body.extend(formats);
         let new = std::mem::take(&mut names.new);
+        if names.too_deep {
+            let what = format!("{} has too many jumps over each other", names.unit.name);
+            found.push(unsupported(names.unit.name_span, what));
+        }
         unit.body = body;
         declare(unit, &new);
     }

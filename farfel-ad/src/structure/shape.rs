@@ -11,7 +11,7 @@
 //! reconstructability of control flow from demand dependence graphs" (ACM TACO 11, 2015),
 //! sections 4.1 and 4.2.
 
-use super::emit::{Names, truth};
+use super::emit::{DEEPEST, Names, truth};
 use super::graph::do_loop;
 use super::tree::is_harmless;
 use farfel_lang::Span;
@@ -145,20 +145,34 @@ impl Graph {
 pub(super) fn shape(graph: &mut Graph, entry: Id, exit: Id, names: &mut Names) -> Block {
     graph.thread(exit);
     // Some empty blocks are left: those where the entry leads.
-    Shaper { graph, names }.all(entry, exit)
+    let mut shaper = Shaper {
+        graph,
+        names,
+        depth: 0,
+    };
+    shaper.all(entry, exit)
 }
 
 struct Shaper<'a, 'u> {
     graph: &'a mut Graph,
     names: &'a mut Names<'u>,
+    /// How many branches are open.
+    depth: usize,
 }
 
 impl Shaper<'_, '_> {
     fn all(&mut self, entry: Id, exit: Id) -> Block {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            self.names.too_deep = true;
+            return Vec::new();
+        }
         for part in self.cycles(entry, exit) {
             self.cycle(part, entry, exit);
         }
-        self.sequence(entry, exit)
+        let made = self.sequence(entry, exit);
+        self.depth -= 1;
+        made
     }
 
     /// The strongly connected parts that are loops (Tarjan's algorithm, on a list instead of
@@ -439,6 +453,12 @@ impl Shaper<'_, '_> {
     fn sequence(&mut self, from: Id, end: Id) -> Block {
         let mut out = Vec::new();
         let mut at = from;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            // Recursion must end somewhere. Nobody sees the statements.
+            self.names.too_deep = true;
+            at = end;
+        }
         while at != end {
             let b = std::mem::take(&mut self.graph.blocks[at]);
             out.extend(b.stmts);
@@ -463,6 +483,7 @@ impl Shaper<'_, '_> {
             self.choice(term, next, span, &mut out);
             at = next;
         }
+        self.depth -= 1;
         out
     }
 

@@ -44,6 +44,16 @@ impl Gen<'_> {
                 "write a block with one direction, and a loop around it",
             );
         }
+        let gone = rule.tangent.iter().chain(&rule.adjoint).find(|n| {
+            let ours = n.starts_with(shipped::PREFIX) && self.engine.find(n).is_none();
+            ours && shipped::unit(n).is_none()
+        });
+        if gone.is_some() {
+            fault(
+                format!("no derivative of {name} comes along"),
+                "take it out of the directive, or name its derivatives",
+            );
+        }
         let (derivative, other) = match self.engine.linear {
             true => (rule.adjoint, "tangent"),
             false => (rule.tangent, "adjoint"),

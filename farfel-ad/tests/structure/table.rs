@@ -101,6 +101,7 @@ const CASES: &[(&str, &str)] = &[
         "Loops of other lengths",
         "      INTEGER*8 L8
       INTEGER*2 L2
+      INTEGER*1 L1
       DO 10 L8 = 1_8, 3_8*N
    10 IF (L8 .EQ. 7) GOTO 20
    20 K = K + INT(L8)
@@ -110,6 +111,9 @@ const CASES: &[(&str, &str)] = &[
       DO 50 I = 2147483640, 2147483646
    50 IF (I - 2147483640 .GT. N) GOTO 60
    60 K = K*10 + I - 2147483640
+      DO 70 L1 = -100_1, 100_1
+   70 IF (L1 .EQ. 50*N) GOTO 80
+   80 K = K*10 + L1
 ",
     ),
     (

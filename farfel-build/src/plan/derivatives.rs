@@ -3,6 +3,7 @@
 use super::groups::References;
 use super::workers::Workers;
 use crate::Report;
+use crate::verify::Plan;
 use farfel_ad::AdTool;
 use farfel_lang::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
@@ -18,6 +19,8 @@ pub(crate) struct Staged {
     pub references: References,
     pub report: Report,
     pub lints: Lints,
+    /// What is checked while the program runs, if it is to be.
+    pub verify: Option<Plan>,
 }
 
 impl Staged {
@@ -33,6 +36,7 @@ impl Staged {
             requests,
             report,
             lints,
+            verify: None,
         }
     }
 }
@@ -90,8 +94,7 @@ impl<'a> Derivatives<'a> {
     /// Carries a request out; those that it needs must have been. Returns whether it went
     /// well.
     pub(crate) fn make(&self, request: usize) -> bool {
-        let (units, needs) = &self.below[request];
-        let program = self.program(units, needs);
+        let program = self.seen_by(request);
         let mut warnings = Vec::new();
         let made = Made {
             units: self.tool.differentiate_warning(
@@ -101,7 +104,13 @@ impl<'a> Derivatives<'a> {
             ),
             warnings,
         };
-        self.made[request].get_or_init(|| made).units.is_ok()
+        self.made[request].get_or_init(|| made).units.is_ok() || self.is_optional(request)
+    }
+
+    /// Do others do without it, where it cannot be made?
+    fn is_optional(&self, request: usize) -> bool {
+        let plan = self.staged.verify.as_ref();
+        plan.is_some_and(|p| p.is_optional(request))
     }
 
     /// Carries out all requests.
@@ -110,6 +119,12 @@ impl<'a> Derivatives<'a> {
             .map(|r| self.needs(r).iter().copied().collect())
             .collect();
         workers.run(&needs, &|request, _| self.make(request));
+    }
+
+    /// What a request sees, once those that it needs have been carried out.
+    pub(crate) fn seen_by(&self, request: usize) -> Program {
+        let (units, needs) = &self.below[request];
+        self.program(units, needs)
     }
 
     /// Some units of the program, and the derivatives that some requests made.
@@ -148,7 +163,8 @@ impl<'a> Derivatives<'a> {
     /// What the tool had to say about some requests, each fault once.
     pub(crate) fn said(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Diagnostic> {
         let mut said: Vec<Diagnostic> = Vec::new();
-        for made in requests.into_iter().filter_map(|r| self.made[r].get()) {
+        let said_of = requests.into_iter().filter(|r| !self.is_optional(*r));
+        for made in said_of.filter_map(|r| self.made[r].get()) {
             let faults = made.units.as_ref().err();
             for d in made.warnings.iter().chain(faults.into_iter().flatten()) {
                 // Other contexts and requests meet the same statement again.

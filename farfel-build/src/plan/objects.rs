@@ -15,6 +15,7 @@ use crate::gfortran::{self, Fault};
 use crate::names::Names;
 use crate::timings::From;
 use crate::toolchain::Compiler;
+use crate::verify::{Plan, instrument::instrument};
 use crate::{Error, Report};
 use farfel_lang::Diagnostic;
 use farfel_lang::diagnostic::any_errors;
@@ -95,6 +96,9 @@ impl<'a> Objects<'a> {
     pub(crate) fn new(staged: &'a Staged, target: Target<'a>) -> Objects<'a> {
         let program = &staged.program;
         let groups = match &target {
+            Target::Library { exports, .. } if staged.verify.is_some() => {
+                vec![whole(program, &staged.requests, exports)]
+            }
             Target::Library { exports, part, .. } => groups(
                 program,
                 &staged.requests,
@@ -144,6 +148,11 @@ impl<'a> Objects<'a> {
         self.layout
     }
 
+    /// What is checked while the program runs.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.staged.verify.as_ref()
+    }
+
     /// What is in each of them.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.layout.groups
@@ -178,6 +187,9 @@ impl<'a> Objects<'a> {
             .field("exports", group.exports.join(" "))
             .field("shared", names(&group.shared))
             .field("compiled", names(&group.units));
+        if let Some(plan) = &self.staged.verify {
+            key = key.field("checks", format!("{plan:?}"));
+        }
         if !group.requests.is_empty() {
             key = key.field("tool", means.tool_identity);
         }
@@ -376,8 +388,15 @@ impl<'a> Objects<'a> {
     ) -> (String, bool) {
         let sources = line_markers.then_some(&self.staged.report.sources);
         let requests: BTreeSet<usize> = group.requests.iter().copied().collect();
-        let program = derivatives.program(&group.units, &requests);
-        let needs_stack = farfel_ad::tapenade::needs_support(&program);
+        let mut program = derivatives.program(&group.units, &requests);
+        let mut needs_stack = farfel_ad::tapenade::needs_support(&program);
+        if let Some(plan) = &self.staged.verify {
+            let own = self.staged.program.units.iter().map(|u| u.name.clone());
+            let library = matches!(self.target, Target::Library { .. });
+            let requests = &self.staged.requests;
+            instrument(&mut program, &own.collect(), plan, requests, library);
+            needs_stack = true;
+        }
         let text = match &self.target {
             Target::Program => assemble::program_text(&program, sources),
             Target::Library { names, .. } => {

@@ -386,6 +386,9 @@ impl Lowered {
         }
         .part();
         staged.program.units.truncate(units);
+        if config.verify {
+            crate::verify::prepare(&mut staged, config);
+        }
         Ok(Lowered {
             staged,
             part,

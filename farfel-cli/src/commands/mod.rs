@@ -15,6 +15,7 @@ mod run;
 mod storage;
 mod tapenade;
 mod test;
+mod verify;
 
 use crate::args::Command;
 use crate::error::Result;
@@ -33,6 +34,7 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Run(args) => run::run(&args, shell),
         Command::Test(args) => test::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
+        Command::Verify(args) => verify::run(&args, shell),
         Command::Expand(args) => expand::run(&args, shell),
         Command::Fmt(args) => fmt::run(&args, shell),
         Command::Explain(args) => explain::run(&args, shell),

@@ -206,6 +206,15 @@ impl Line<'_> {
             Kind::Do | Kind::Ad(_) | Kind::End | Kind::Entry | Kind::Format | Kind::Select => {
                 return Err(self.not_after_if(from));
             }
+            Kind::EndAd(_) => {
+                let mut fault = self.not_after_if(from);
+                fault.help = Some(
+                    "a block ends in one place, whatever holds: let END ADF (END ADR) stand by itself, \
+                     and assign what depends on a condition after it"
+                        .to_owned(),
+                );
+                return Err(fault);
+            }
             Kind::Unknown => {
                 self.pos = from;
                 let mut fault = self.expected("THEN or a statement");

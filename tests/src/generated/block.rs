@@ -4,6 +4,11 @@ use super::Item;
 use super::scope::{Shape, Var};
 use super::unit::{Unit, World, line};
 
+/// Is it a variable in COMMON?
+fn in_common(v: &Var) -> bool {
+    v.common && matches!(v.name.as_str(), "P" | "Q" | "R" | "S0")
+}
+
 impl World<'_> {
     /// A block, and what keeps its derivatives small.
     pub fn ad_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
@@ -11,12 +16,12 @@ impl World<'_> {
             .scope
             .vars
             .iter()
-            .filter(|v| v.shape != Shape::Integer && !v.common)
+            .filter(|v| v.shape != Shape::Integer && (!v.common || in_common(v)))
             .cloned()
             .collect();
         let mut targets = self.assignable(u, |s| s != Shape::Integer);
-        // A located error says that these cannot be listed.
-        targets.retain(|v| !v.common);
+        // Of two names that EQUIVALENCE ties together a block has one.
+        targets.retain(|v| !v.common || in_common(v));
         let (false, false) = (numbers.is_empty(), targets.is_empty()) else {
             return Vec::new();
         };
@@ -129,7 +134,8 @@ impl World<'_> {
             .cloned()
             .collect();
         let value = self.value(u, 1);
-        match (self.random.below(5), u.free_loops.last().cloned()) {
+        let outer = u.free_loops.iter().rev().nth(1).cloned();
+        match (self.random.below(6), u.free_loops.last().cloned()) {
             (0, _) if whole => format!("TANGENT({name}) = {value}"),
             (1, _) if whole && !arrays.is_empty() => {
                 let from = self.random.pick(&arrays);
@@ -143,6 +149,12 @@ impl World<'_> {
             (3, Some(i)) => {
                 let range = self.range(lower);
                 format!("(TANGENT({name}({i})) = {name}({i})*0.5D0 + {i}, {i} = {range})")
+            }
+            // The last round counts.
+            (4, Some(i)) if outer.is_some() => {
+                let (range, j) = (self.range(lower), outer.unwrap_or_default());
+                let value = format!("{name}({i})*0.1D0*{j}");
+                format!("((TANGENT({name}({i})) = {value}, {i} = {range}), {j} = 1, 2)")
             }
             _ => format!("TANGENT({}) = {value}", self.element(u, v)),
         }

@@ -47,7 +47,7 @@ impl World<'_> {
     }
 
     fn statement(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
-        let form = self.random.below(if depth == 0 { 8 } else { 18 });
+        let form = self.random.below(if depth == 0 { 8 } else { 20 });
         match form {
             3 => self.whole_array(u),
             4 | 5 => self.call(u).unwrap_or_else(|| self.assignment(u)),
@@ -77,8 +77,37 @@ impl World<'_> {
                 let value = self.value(u, 0);
                 vec![line(&format!("PRINT *, '{}', {value}", self.name))]
             }
+            18 => self.complex(u),
+            19 => self.letters(u),
             _ => self.assignment(u),
         }
+    }
+
+    /// A number by way of a COMPLEX variable.
+    fn complex(&mut self, u: &mut Unit) -> Vec<Item> {
+        let (re, im) = (self.value(u, 1), self.leaf_value(u));
+        let factor = self.leaf_value(u);
+        let Some((_, target)) = self.target(u) else {
+            return Vec::new();
+        };
+        vec![Item::Group(vec![
+            line(&format!("CZ = DCMPLX({re}, {im})")),
+            line(&format!("CZ = CZ*DCMPLX(0.4D0, {factor}) - DCONJG(CZ)")),
+            line(&format!("{target} = SIN(DBLE(CZ)) + 0.3D0*ATAN(DIMAG(CZ))")),
+        ])]
+    }
+
+    /// A choice by way of a CHARACTER variable.
+    fn letters(&mut self, u: &mut Unit) -> Vec<Item> {
+        let (condition, value) = (self.condition(u), self.value(u, 1));
+        let Some((_, target)) = self.target(u) else {
+            return Vec::new();
+        };
+        vec![Item::Group(vec![
+            line("CH = 'AB'"),
+            line(&format!("IF ({condition}) CH = CH(2:2)//'A'")),
+            line(&format!("IF (CH .GT. 'B') {target} = {value}")),
+        ])]
     }
 
     fn whole_array(&mut self, u: &mut Unit) -> Vec<Item> {

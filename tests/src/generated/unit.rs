@@ -36,6 +36,9 @@ pub struct Unit {
     pub calls_left: usize,
 }
 
+/// What every unit has for statements that need another type for a moment.
+const SCRATCH: [&str; 2] = ["COMPLEX*16 CZ", "CHARACTER CH*2"];
+
 const ARRAY: Shape = Shape::Array {
     lower: 1,
     extent: 3,
@@ -143,6 +146,7 @@ impl World<'_> {
         out.extend(self.implicit());
         out.extend(externals(&scope));
         out.push(line("DIMENSION A(3), B(0:2), D(6)"));
+        out.extend(SCRATCH.map(line));
         let mut u = self.unit(scope, false);
         let mut start = Vec::new();
         if let Some(e) = common {
@@ -369,6 +373,7 @@ impl World<'_> {
             let common = u.scope.vars.iter_mut().filter(|v| v.common);
             common.for_each(|v| v.assignable = !pure);
         }
+        specs.extend(SCRATCH.map(line));
         // Variables of its own; some hide others.
         for pool in [["X", "T1", "T2"], ["Z", "T3", "T4"], ["E1", "E2", "W"]] {
             let own = *self.random.pick(&pool);

@@ -1,0 +1,532 @@
+//! How many values a forward sweep keeps at most, as far as that can be told when it begins.
+//!
+//! A tape that is as large as it has to be costs next to nothing. One that is large enough for
+//! everything takes address space from the system, and gives it back: more than a small
+//! subprogram takes altogether.
+
+use super::World;
+use super::maker::Maker;
+use super::tape::{Kind, Tapes};
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
+};
+use farfel_lang::storage::constant;
+
+/// How deep calls are followed.
+const MOST_CALLS: usize = 12;
+
+/// A sum of more terms than this is not worth computing.
+const MOST_TERMS: usize = 40;
+
+/// An INTEGER that is known when the unit begins.
+#[derive(Debug, Clone)]
+pub(super) enum Bound {
+    Number(i64),
+    /// An argument that nothing assigns.
+    Argument(SymId),
+    Sum(Box<Bound>, Box<Bound>),
+    Difference(Box<Bound>, Box<Bound>),
+    Multiple(i64, Box<Bound>),
+    Quotient(Box<Bound>, i64),
+    Most(Vec<Bound>),
+    Least(Vec<Bound>),
+}
+
+/// A product: a number, and how often loops around are carried out.
+#[derive(Debug, Clone)]
+pub(super) struct Term {
+    number: i64,
+    trips: Vec<Bound>,
+}
+
+/// The values that a unit keeps on one tape, in its own arguments.
+pub(super) fn room(
+    world: &World,
+    sweeps: &dyn Fn(usize) -> (Maker, Tapes, Block),
+    part: usize,
+    kind: Kind,
+    depth: usize,
+) -> Option<Vec<Term>> {
+    if depth > MOST_CALLS {
+        return None;
+    }
+    let (make, tapes, forward) = sweeps(part);
+    let p = &world.parts[part];
+    let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
+    let mut counter = Counter {
+        world,
+        sweeps,
+        make: &make,
+        values: tapes.used.get(&kind).map(|v| v.values()),
+        kind,
+        assigned,
+        part,
+        body: &forward,
+        loops: Vec::new(),
+        asked: Vec::new(),
+        depth,
+    };
+    let mut terms = Vec::new();
+    counter.block(&forward, &mut terms)?;
+    Some(terms)
+}
+
+struct Counter<'a> {
+    world: &'a World,
+    sweeps: &'a dyn Fn(usize) -> (Maker, Tapes, Block),
+    make: &'a Maker,
+    /// The array of the tape.
+    values: Option<SymId>,
+    kind: Kind,
+    /// Locations that the unit assigns.
+    assigned: Set,
+    part: usize,
+    body: &'a Block,
+    /// The variables of the loops around, with their least and greatest values.
+    loops: Vec<(SymId, [Option<Bound>; 2])>,
+    /// The variables whose values are being looked for.
+    asked: Vec<SymId>,
+    depth: usize,
+}
+
+impl Counter<'_> {
+    fn unit(&self) -> &Unit {
+        &self.make.unit
+    }
+
+    fn block(&mut self, block: &[Stmt], out: &mut Vec<Term>) -> Option<()> {
+        for s in block {
+            self.stmt(s, out)?;
+            if out.len() > MOST_TERMS {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn stmt(&mut self, s: &Stmt, out: &mut Vec<Term>) -> Option<()> {
+        match &s.kind {
+            StmtKind::Assign(target, _)
+                if target.base().is_some() && target.base() == self.values =>
+            {
+                add(out, 1);
+            }
+            StmtKind::Do(d) => {
+                let mut inner = Vec::new();
+                let around = match &d.control {
+                    DoControl::Count {
+                        var,
+                        from,
+                        to,
+                        step,
+                    } => Some((*var, self.around(from, to, step.as_ref()))),
+                    _ => None,
+                };
+                if let Some((var, (ends, _))) = &around {
+                    self.loops.push((*var, ends.clone()));
+                }
+                let counted = self.block(&d.body, &mut inner);
+                if around.is_some() {
+                    self.loops.pop();
+                }
+                counted?;
+                if inner.is_empty() {
+                    return Some(());
+                }
+                let (_, (_, trips)) = around?;
+                let trips = trips?;
+                for mut t in inner {
+                    t.trips.push(trips.clone());
+                    out.push(t);
+                }
+            }
+            StmtKind::LogicalIf(_, inner) => self.stmt(inner, out)?,
+            StmtKind::If(_) | StmtKind::Select(_) => {
+                // One of them is carried out; of numbers, the greatest counts.
+                let mut most = 0;
+                for b in s.blocks() {
+                    let mut arm = Vec::new();
+                    self.block(b, &mut arm)?;
+                    for t in arm {
+                        match t.trips.is_empty() {
+                            true => most = most.max(t.number),
+                            false => out.push(t),
+                        }
+                    }
+                }
+                if most > 0 {
+                    add(out, most);
+                }
+            }
+            StmtKind::Call(callee, args) => self.call(*callee, args, out)?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn call(&mut self, callee: SymId, args: &[Expr], out: &mut Vec<Term>) -> Option<()> {
+        let name = &self.unit().symbols[callee].name;
+        let parts = &self.world.parts;
+        let Some(part) = parts.iter().position(|p| p.forward_name == *name) else {
+            let tape = |a: &Expr| a.base().is_some() && a.base() == self.values;
+            return (!args.iter().any(tape)).then_some(());
+        };
+        let dummies: Vec<SymId> = parts[part]
+            .make
+            .unit
+            .args
+            .iter()
+            .zip(&parts[part].derivative_args)
+            .filter(|(_, derivative)| !**derivative)
+            .filter_map(|(a, _)| a.sym())
+            .collect();
+        let terms = room(self.world, self.sweeps, part, self.kind, self.depth + 1)?;
+        for t in terms {
+            let trips = t
+                .trips
+                .iter()
+                .map(|b| self.translated(b, &dummies, args))
+                .collect::<Option<Vec<Bound>>>()?;
+            match trips.is_empty() {
+                true => add(out, t.number),
+                false => out.push(Term {
+                    number: t.number,
+                    trips,
+                }),
+            }
+        }
+        Some(())
+    }
+
+    /// What a callee knows, in the variables of the caller.
+    fn translated(&self, b: &Bound, dummies: &[SymId], args: &[Expr]) -> Option<Bound> {
+        let one = |b: &Bound| self.translated(b, dummies, args).map(Box::new);
+        let all = |l: &[Bound]| {
+            l.iter()
+                .map(|b| self.translated(b, dummies, args))
+                .collect::<Option<Vec<Bound>>>()
+        };
+        Some(match b {
+            Bound::Number(n) => Bound::Number(*n),
+            Bound::Argument(s) => {
+                let actual = args.get(dummies.iter().position(|d| d == s)?)?;
+                match (constant::integer(self.unit(), actual), &actual.kind) {
+                    (Some(n), _) => Bound::Number(n),
+                    (None, ExprKind::Var(s)) if self.is_fixed(*s) => Bound::Argument(*s),
+                    _ => return None,
+                }
+            }
+            Bound::Sum(a, b) => Bound::Sum(one(a)?, one(b)?),
+            Bound::Difference(a, b) => Bound::Difference(one(a)?, one(b)?),
+            Bound::Multiple(k, a) => Bound::Multiple(*k, one(a)?),
+            Bound::Quotient(a, k) => Bound::Quotient(one(a)?, *k),
+            Bound::Most(l) => Bound::Most(all(l)?),
+            Bound::Least(l) => Bound::Least(all(l)?),
+        })
+    }
+
+    /// An argument that has the value that it had in the beginning.
+    fn is_fixed(&self, s: SymId) -> bool {
+        let symbol = &self.unit().symbols[s];
+        symbol.is_variable()
+            && !symbol.is_array()
+            && symbol.place == Place::Dummy
+            && matches!(symbol.ty, Some(Type::Integer(_)))
+            && !self
+                .assigned
+                .contains(self.world.parts[self.part].space.loc(s))
+    }
+
+    /// The least and the greatest value of a loop's variable, and how often it is carried out
+    /// at most.
+    fn around(
+        &mut self,
+        from: &Expr,
+        to: &Expr,
+        step: Option<&Expr>,
+    ) -> ([Option<Bound>; 2], Option<Bound>) {
+        let step = match step {
+            None => Some(1),
+            Some(e) => match constant::integer(self.unit(), e) {
+                Some(0) => return ([None, None], None),
+                Some(n) => Some(n),
+                None => {
+                    return ([None, None], self.strided(from, to, e));
+                }
+            },
+        };
+        let Some(step) = step else {
+            return ([None, None], None);
+        };
+        let (first, last) = match step > 0 {
+            true => (from, to),
+            false => (to, from),
+        };
+        let ends = [self.end(first, false), self.end(last, true)];
+        let trips = match &ends {
+            [Some(low), Some(high)] => {
+                let length = Bound::Difference(Box::new(high.clone()), Box::new(low.clone()));
+                let length = match step.abs() {
+                    1 => length,
+                    k => Bound::Quotient(Box::new(length), k),
+                };
+                Some(Bound::Sum(Box::new(length), Box::new(Bound::Number(1))))
+            }
+            _ => None,
+        };
+        (ends, trips)
+    }
+
+    /// The trips of a loop from a number to a variable that is `n*step`, by `step`.
+    fn strided(&mut self, from: &Expr, to: &Expr, step: &Expr) -> Option<Bound> {
+        let from = constant::integer(self.unit(), from)?;
+        let ExprKind::Var(step) = step.kind else {
+            return None;
+        };
+        let ExprKind::Var(last) = to.kind else {
+            return None;
+        };
+        if !self.is_fixed(step) {
+            return None;
+        }
+        let is_step = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if s == step);
+        let mut most = Vec::new();
+        for value in self.values_of(last)? {
+            let ExprKind::Binary(BinOp::Mul, a, b) = &value.kind else {
+                return None;
+            };
+            let times = match (is_step(a), is_step(b)) {
+                (_, true) => a,
+                (true, _) => b,
+                _ => return None,
+            };
+            most.push(self.end(times, true)?);
+        }
+        let more = Bound::Number(from.saturating_abs().saturating_add(1));
+        Some(Bound::Sum(Box::new(Bound::Most(most)), Box::new(more)))
+    }
+
+    /// All values that the unit gives a local variable, if it gives it some, and only by
+    /// assignments.
+    fn values_of(&self, s: SymId) -> Option<Vec<Expr>> {
+        let symbol = &self.unit().symbols[s];
+        if symbol.is_array() || symbol.place != Place::Local || symbol.saved {
+            return None;
+        }
+        let space = &self.world.parts[self.part].space;
+        if space.tangled.contains(space.loc(s)) {
+            return None;
+        }
+        let mut values = Vec::new();
+        let mut only = true;
+        for stmt in self.body {
+            stmt.walk(&mut |x| {
+                match &x.kind {
+                    StmtKind::Assign(t, value) if matches!(t.kind, ExprKind::Var(v) if v == s) => {
+                        values.push(value.clone());
+                    }
+                    StmtKind::Do(d) => {
+                        if let DoControl::Count { var, .. } = &d.control {
+                            only &= *var != s;
+                        }
+                    }
+                    StmtKind::Call(_, args) => {
+                        only &= !args.iter().any(|a| a.base() == Some(s));
+                    }
+                    StmtKind::Assign(..)
+                    | StmtKind::If(_)
+                    | StmtKind::LogicalIf(..)
+                    | StmtKind::Select(_)
+                    | StmtKind::Comment(_)
+                    | StmtKind::Continue
+                    | StmtKind::Stop(_) => {}
+                    _ => x.for_each_own_expr(&mut |e| {
+                        e.for_each_symbol(&mut |v| only &= v != s);
+                    }),
+                }
+                x.for_each_own_expr(&mut |e| {
+                    e.walk(&mut |c| {
+                        if let ExprKind::Call(f, args) = &c.kind {
+                            let intrinsic =
+                                matches!(self.unit().symbols[*f].class, Class::Intrinsic(_));
+                            only &= intrinsic || !args.iter().any(|a| a.base() == Some(s));
+                        }
+                    });
+                });
+            });
+        }
+        (only && !values.is_empty()).then_some(values)
+    }
+
+    /// The greatest value that an expression can have, or the least.
+    fn end(&mut self, e: &Expr, up: bool) -> Option<Bound> {
+        if let Some(n) = constant::integer(self.unit(), e) {
+            return Some(Bound::Number(n));
+        }
+        Some(match &e.kind {
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.end(a, up)?,
+            ExprKind::Unary(UnOp::Minus, a) => Bound::Multiple(-1, Box::new(self.end(a, !up)?)),
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                Bound::Sum(Box::new(self.end(a, up)?), Box::new(self.end(b, up)?))
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) => {
+                Bound::Difference(Box::new(self.end(a, up)?), Box::new(self.end(b, !up)?))
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                let number = |e| constant::integer(self.unit(), e);
+                let (k, other) = match (number(a), number(b)) {
+                    (Some(k), _) => (k, b),
+                    (_, Some(k)) => (k, a),
+                    _ => return None,
+                };
+                Bound::Multiple(k, Box::new(self.end(other, up == (k >= 0))?))
+            }
+            ExprKind::Binary(BinOp::Div, a, b) => {
+                let k = constant::integer(self.unit(), b).filter(|k| *k > 0)?;
+                Bound::Quotient(Box::new(self.end(a, up)?), k)
+            }
+            ExprKind::Call(f, args) => {
+                let symbol = &self.unit().symbols[*f];
+                if !matches!(symbol.class, Class::Intrinsic(_)) {
+                    return None;
+                }
+                let name = symbol.name.clone();
+                match (name.as_str(), args.as_slice()) {
+                    ("MOD", [_, b]) => {
+                        let k = constant::integer(self.unit(), b).filter(|k| *k > 0)?;
+                        Bound::Number(if up { k - 1 } else { 1 - k })
+                    }
+                    ("MAX" | "MAX0" | "MIN" | "MIN0", args) => {
+                        let list = args
+                            .iter()
+                            .map(|a| self.end(a, up))
+                            .collect::<Option<Vec<Bound>>>()?;
+                        match name.starts_with("MAX") {
+                            true => Bound::Most(list),
+                            false => Bound::Least(list),
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+            ExprKind::Var(s) => {
+                if let Some((_, ends)) = self.loops.iter().rev().find(|(v, _)| v == s) {
+                    return ends[usize::from(up)].clone();
+                }
+                if self.is_fixed(*s) {
+                    return Some(Bound::Argument(*s));
+                }
+                if !matches!(self.unit().symbols[*s].ty, Some(Type::Integer(_)))
+                    || self.asked.contains(s)
+                {
+                    return None;
+                }
+                let values = self.values_of(*s)?;
+                self.asked.push(*s);
+                // The loops around are not those around the assignments.
+                let loops = std::mem::take(&mut self.loops);
+                let list = values
+                    .iter()
+                    .map(|v| self.end(v, up))
+                    .collect::<Option<Vec<Bound>>>();
+                self.loops = loops;
+                self.asked.pop();
+                let mut list = list?;
+                match (list.len(), up) {
+                    (1, _) => list.remove(0),
+                    (_, true) => Bound::Most(list),
+                    (_, false) => Bound::Least(list),
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn add(out: &mut Vec<Term>, number: i64) {
+    match out.iter_mut().find(|t| t.trips.is_empty()) {
+        Some(t) => t.number = t.number.saturating_add(number),
+        None => out.push(Term {
+            number,
+            trips: Vec::new(),
+        }),
+    }
+}
+
+/// The number alone, where there are no loops.
+pub(super) fn number(terms: &[Term]) -> Option<i64> {
+    match terms {
+        [] => Some(0),
+        [t] if t.trips.is_empty() => Some(t.number),
+        _ => None,
+    }
+}
+
+/// Statements that set `most` to the sum, or to `limit` if that is less.
+pub(super) fn compute(make: &mut Maker, most: SymId, terms: &[Term], limit: i64) -> Block {
+    let span = Span::NONE;
+    let var = |s| Expr::var(s, span);
+    let fixed = terms.iter().find(|t| t.trips.is_empty());
+    let mut out = vec![Stmt::assign(
+        var(most),
+        Expr::int(fixed.map_or(0, |t| t.number), span),
+        span,
+    )];
+    let room = make.variable("ROOM", Type::Integer(8));
+    for t in terms.iter().filter(|t| !t.trips.is_empty()) {
+        out.push(Stmt::assign(var(room), Expr::int(t.number, span), span));
+        for trips in &t.trips {
+            let trips = expr(make, trips);
+            let trips = make.call("MAX", vec![trips, Expr::int(0, span)], span);
+            let product = Expr::binary(BinOp::Mul, var(room), trips);
+            out.push(Stmt::assign(var(room), product, span));
+        }
+        let sum = Expr::binary(BinOp::Add, var(most), var(room));
+        out.push(Stmt::assign(var(most), sum, span));
+    }
+    let more = Expr::binary(BinOp::Gt, var(most), Expr::int(limit, span));
+    let set = Stmt::assign(var(most), Expr::int(limit, span), span);
+    out.push(Stmt::new(StmtKind::LogicalIf(more, Box::new(set)), span));
+    out
+}
+
+fn expr(make: &mut Maker, b: &Bound) -> Expr {
+    let span = Span::NONE;
+    let paren = |e: Expr| match e.kind {
+        ExprKind::Binary(..) | ExprKind::Unary(..) => Expr::new(ExprKind::Paren(Box::new(e)), span),
+        _ => e,
+    };
+    match b {
+        Bound::Number(n) => Expr::int(*n, span),
+        Bound::Argument(s) => Expr::var(*s, span),
+        Bound::Sum(a, b) => {
+            let (a, b) = (expr(make, a), expr(make, b));
+            Expr::binary(BinOp::Add, a, paren(b))
+        }
+        Bound::Difference(a, b) => {
+            let (a, b) = (expr(make, a), expr(make, b));
+            Expr::binary(BinOp::Sub, a, paren(b))
+        }
+        Bound::Multiple(k, a) => {
+            let a = expr(make, a);
+            Expr::binary(BinOp::Mul, paren(Expr::int(*k, span)), paren(a))
+        }
+        Bound::Quotient(a, k) => {
+            let a = expr(make, a);
+            Expr::binary(BinOp::Div, paren(a), Expr::int(*k, span))
+        }
+        Bound::Most(list) | Bound::Least(list) => {
+            let name = match b {
+                Bound::Most(_) => "MAX",
+                _ => "MIN",
+            };
+            let mut args: Vec<Expr> = list.iter().map(|b| expr(make, b)).collect();
+            match args.len() {
+                1 => args.remove(0),
+                _ => make.call(name, args, span),
+            }
+        }
+    }
+}

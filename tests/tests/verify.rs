@@ -1,0 +1,186 @@
+//! `farfel verify`, from outside.
+
+use farfel_tests::{farfel, fixed, sandbox, write};
+use snapbox::cmd::OutputAssert;
+
+/// Blocks of all kinds: a right one with output and COMMON, one with a wrong derivative (an IF on
+/// the value of the variable, the derivative of whose branch is not that of the function), kinks,
+/// an end, a jump, input, and one that is never reached.
+const BLOCKS: &str = "\
+PROGRAM MAIN
+DOUBLE PRECISION X, Y, D, P(3), Z(3), G(3)
+COMPLEX*16 C, CD
+COMMON /COUNT/ N
+N = 0
+P(1) = 1
+P(2) = 2
+P(3) = -1
+ADF(TANGENT(P) = 1D0)
+CALL CURVE(P, Z)
+END ADF((G(I) = TANGENT(Z(I)), I = 1, 3))
+DO I = 1, 3
+X = I
+ADF(X)
+IF (X .EQ. 2D0) THEN
+Y = 4D0
+ELSE
+Y = X**2
+END IF
+END ADF(D = TANGENT(Y))
+END DO
+X = 0
+ADF(X)
+Y = ABS(X)
+END ADF(D = TANGENT(Y))
+ADF(X)
+Y = SQRT(X)
+END ADF(D = TANGENT(Y))
+ADF(X)
+Y = 1
+IF (X .GT. 0) Y = 2 + X
+END ADF(D = TANGENT(Y))
+ADF(X)
+READ *, Z(1)
+Y = X*Z(1)
+END ADF(D = TANGENT(Y))
+C = (1D0, 2D0)
+ADF(TANGENT(C) = (1D0, 0D0))
+C = C*C + EXP(C)
+END ADF(CD = TANGENT(C))
+IF (Y .GT. 1D9) THEN
+ADF(X)
+Y = X
+END ADF(D = TANGENT(Y))
+END IF
+PRINT *, 'CURVE RAN', N, ' TIMES'
+END
+SUBROUTINE CURVE(P, Z)
+DOUBLE PRECISION P(3), Z(3)
+COMMON /COUNT/ N
+N = N + 1
+WRITE (*, *) 'IN CURVE'
+WRITE (9, *) 'IN CURVE'
+IF (N .GT. 1) STOP 7
+DO I = 1, 3
+Z(I) = P(I)*P(1 + MOD(I, 3)) + COS(P(I))
+END DO
+END
+";
+
+fn stdout(output: &OutputAssert) -> String {
+    String::from_utf8_lossy(&output.get_output().stdout).into_owned()
+}
+
+fn stderr(output: &OutputAssert) -> String {
+    String::from_utf8_lossy(&output.get_output().stderr).into_owned()
+}
+
+/// The verdict of each block, by its line.
+fn verdicts(table: &str) -> Vec<(String, String)> {
+    let rows = table.lines().skip(1).take_while(|l| !l.is_empty());
+    let row = |l: &str| {
+        let place = l.split_whitespace().next().unwrap_or_default();
+        let line = place.rsplit(':').next().unwrap_or_default();
+        let verdict = l.rsplit("  ").next().unwrap_or_default();
+        (line.to_owned(), verdict.to_owned())
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn right_wrong_and_not_smooth_are_told_apart() {
+    let dir = sandbox();
+    write(dir.path(), "blocks.ff", fixed(BLOCKS));
+    let output = farfel(dir.path())
+        .args(["verify", "blocks.ff"])
+        .stdin("2.0")
+        .assert()
+        .code(1);
+    let table = stdout(&output);
+    let expected = [
+        ("9", "right"),
+        ("14", "WRONG"),
+        ("23", "not smooth"),
+        ("26", "not smooth"),
+        ("29", "not smooth"),
+        ("33", "not checked"),
+        ("38", "right"),
+        ("42", "not run"),
+    ];
+    let expected: Vec<_> = expected.map(|(l, v)| (l.to_owned(), v.to_owned())).into();
+    assert_eq!(verdicts(&table), expected, "{table}");
+    for said in [
+        "point 2 (X = 2), Y along the program's direction: the derivative is 0.000000e0, differences give 4.000000e0",
+        "a kink: -1.000000e0 on one side, 1.000000e0 on the other",
+        "the function ends here",
+        "the function jumps",
+        "it reads input (blocks.ff:34)",
+    ] {
+        assert!(table.contains(said), "no `{said}` in\n{table}");
+    }
+    // The program ran as if nothing had been checked.
+    let said = stderr(&output);
+    assert_eq!(said.matches("IN CURVE").count(), 1, "{said}");
+    assert!(said.contains("CURVE RAN           1  TIMES"), "{said}");
+    let unit = std::fs::read_to_string(dir.path().join("fort.9")).unwrap();
+    assert_eq!(unit.matches("IN CURVE").count(), 1, "{unit}");
+}
+
+#[test]
+fn derivatives_in_derivatives_are_checked_where_they_are_made() {
+    let dir = sandbox();
+    let program = "\
+PROGRAM MAIN
+DOUBLE PRECISION SECOND
+PRINT *, SECOND(0.5D0)
+END
+DOUBLE PRECISION FUNCTION SECOND(X)
+DOUBLE PRECISION X, Y, FIRST
+ADF(X)
+Y = FIRST(X)
+END ADF(SECOND = TANGENT(Y))
+END
+DOUBLE PRECISION FUNCTION FIRST(X)
+DOUBLE PRECISION X, Y
+ADF(X)
+Y = EXP(X*X)
+END ADF(FIRST = TANGENT(Y))
+END
+";
+    write(dir.path(), "nested.ff", fixed(program));
+    let output = farfel(dir.path())
+        .args(["verify", "nested.ff", "--points", "2", "--format", "json"])
+        .assert()
+        .success();
+    let json = stdout(&output);
+    assert_eq!(json.matches("\"verdict\": \"right\"").count(), 2, "{json}");
+    // The inner one where the outer one is checked.
+    assert!(json.contains("\"block\": \"nested.ff:13\""), "{json}");
+    assert_eq!(json.matches("\"points\": 0").count(), 0, "{json}");
+}
+
+#[test]
+fn tests_of_a_project_without_rust_are_where_blocks_are_checked() {
+    let dir = sandbox();
+    let manifest = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    write(dir.path(), "Cargo.toml", manifest);
+    let slope = "\
+FUNCTION SLOPE(X)
+ADF(X)
+Y = X**3
+END ADF(SLOPE = TANGENT(Y))
+END
+";
+    write(dir.path(), "src/slope.ff", fixed(slope));
+    for (name, at) in [("one", "1.0"), ("two", "2.0")] {
+        let test = format!("PROGRAM MAIN\nIF (SLOPE({at}) .LT. 0) STOP 1\nEND\n");
+        write(dir.path(), &format!("tests/{name}.ff"), fixed(&test));
+    }
+    let output = farfel(dir.path()).arg("verify").assert().success();
+    let table = stdout(&output);
+    assert_eq!(table.matches("right").count(), 2, "{table}");
+    // Single precision, and differences that know it.
+    let output = farfel(dir.path()).args(["verify", "--double"]).assert();
+    let table = stdout(&output.success());
+    assert_eq!(table.matches("right").count(), 2, "{table}");
+}
