@@ -127,3 +127,85 @@ fn second_derivatives() {
 fn every_form_of_adr() {
     check(include_str!("blocks/adr_forms.ff"), &[], 1e-5);
 }
+
+/// Real code does so, though Fortran does not allow it: AMOS, for one.
+#[test]
+fn variables_that_a_call_reads_and_assigns_by_two_arguments() {
+    let text = "
+      PROGRAM MAIN
+      IMPLICIT DOUBLE PRECISION(A-H, O-Z)
+      DIMENSION X(2), Y(2)
+      X(1) = 1.2D0
+      X(2) = 0.7D0
+      ADR(COTANGENT(Y(1)) = 1, COTANGENT(Y(2)) = 2)
+        CALL S(X, Y)
+      END ADR(G1 = COTANGENT(X(1)), G2 = COTANGENT(X(2)))
+      ADF(TANGENT(X(1)) = 1)
+        CALL S(X, Y)
+      END ADF(D1 = TANGENT(Y(1)), D2 = TANGENT(Y(2)))
+      PRINT *, 'g1', G1, D1 + 2*D2
+      ADF(TANGENT(X(2)) = 1)
+        CALL S(X, Y)
+      END ADF(D1 = TANGENT(Y(1)), D2 = TANGENT(Y(2)))
+      PRINT *, 'g2', G2, D1 + 2*D2
+      END
+      SUBROUTINE S(X, Y)
+      IMPLICIT DOUBLE PRECISION(A-H, O-Z)
+      DIMENSION X(2), Y(2), S1(2)
+      A = X(1)
+      B = X(2)
+      S1(1) = X(1)*X(2)
+      S1(2) = X(2) - 3
+      CALL ROOT(A, B, A, B)
+      CALL PROD(A, B, S1(1), S1(2), A, B)
+      CALL PROD(A, B, S1(1), S1(2), S1(1), S1(2))
+      Y(1) = A + S1(2)
+      Y(2) = B + S1(1)
+      END
+      SUBROUTINE PROD(AR, AI, BR, BI, CR, CI)
+      DOUBLE PRECISION AR, AI, BR, BI, CR, CI, CA, CB
+      CA = AR*BR - AI*BI
+      CB = AR*BI + AI*BR
+      CR = CA
+      CI = CB
+      END
+      SUBROUTINE ROOT(AR, AI, BR, BI)
+      DOUBLE PRECISION AR, AI, BR, BI, ZM, T
+      ZM = SQRT(SQRT(AR**2 + AI**2))
+      T = ATAN(AI/AR)/2
+      BR = ZM*COS(T)
+      BI = ZM*SIN(T)
+      END
+";
+    check(text, &[], 1e-12);
+}
+
+/// A nested function F of S is S_F; its adjoint is not the forward sweep of S.
+#[test]
+fn functions_that_are_called_like_forward_sweeps() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, G
+      X = 2
+      ADR(Y)
+        CALL S(X, Y)
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'g', G, 160D0
+      END
+      SUBROUTINE S(X, Y)
+      DOUBLE PRECISION X, Y
+        DOUBLE PRECISION FUNCTION F(T)
+        DOUBLE PRECISION T
+        F = T*T
+        IF (F .GT. 1) F = F*T*X
+        END
+      Y = F(X)
+      Y = Y*F(1.5D0)/(1.5D0**3*X)
+      IF (Y .GT. 0) Y = Y*Y/8
+      Y = 5*Y*X/Y
+      Y = Y*F(X)/X
+      END
+";
+    // 5*X**4
+    check(text, &[], 1e-12);
+}

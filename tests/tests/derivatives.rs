@@ -100,11 +100,13 @@ fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
     let ran = Command::new(&program).output()?;
     let printed = String::from_utf8_lossy(&ran.stdout);
     let said = String::from_utf8_lossy(&ran.stderr);
-    let wanted = text.matches("CALL VECTOR(").count() + text.matches("CALL SCALAR(").count();
-    // A line of two numbers for each routine, and nothing else.
+    let calls = ["CALL VECTOR(", "CALL SCALAR(", "CALL VECFWD("];
+    let wanted: usize = calls.iter().map(|c| text.matches(c).count()).sum();
+    // A line of three numbers for each routine, and nothing else.
     let right = |line: &str| {
-        let numbers = line.split_whitespace().rev().take(2);
-        numbers.filter(|w| w.parse::<f64>().is_ok()).count() == 2
+        let words = line.split_whitespace().rev().take(3);
+        let numbers = |w: &str| w == "forward" || w.parse::<f64>().is_ok();
+        words.filter(|w| numbers(w)).count() == 3
     };
     let rows = printed.lines().filter(|l| right(l)).count();
     match ran.status.success() && rows == wanted && printed.lines().count() == wanted {

@@ -1,4 +1,4 @@
-//! The test problems of Moré, Garbow and Hillstrom: derivatives of forward mode against formulas
+//! The test problems of Moré, Garbow and Hillstrom: derivatives of both modes against formulas
 //! written by hand. The programs in `tests/more` check themselves; they stop with a number where
 //! an error is above 1e-12, relative to the size of what is added up.
 

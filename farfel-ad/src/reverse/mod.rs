@@ -51,7 +51,7 @@ use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
-    UnitKind, for_each_symbol,
+    UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
 use needed::Needs;
@@ -79,6 +79,15 @@ pub fn differentiate(
     let shipped = shipped::needed(program, &made);
     made.extend(shipped);
     Ok(made)
+}
+
+/// The program that the tangents are made of which become a request's adjoint.
+///
+/// # Errors
+///
+/// What cannot be brought into the form that adjoints need, at its place in the source.
+pub(crate) fn prepared(program: &Program, request: &Request) -> Result<Program, Vec<Diagnostic>> {
+    Ok(prepare::prepare(program, request)?.program)
 }
 
 /// A tangent unit that is going to be transposed.
@@ -119,6 +128,8 @@ struct Facts {
 struct World {
     parts: Vec<Part>,
     index: HashMap<Name, usize>,
+    /// Which arguments of tangents are scalars.
+    scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
     /// The derivatives that are given.
     rules: Rules,
@@ -126,6 +137,13 @@ struct World {
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
     asked_by: Span,
+}
+
+fn scalar_args(unit: &Unit) -> Vec<bool> {
+    unit.args
+        .iter()
+        .map(|a| a.sym().is_some_and(|s| !unit.symbols[s].is_array()))
+        .collect()
 }
 
 impl World {
@@ -161,6 +179,10 @@ impl World {
                 .enumerate()
                 .map(|(i, t)| (t.unit.name.clone(), i))
                 .collect(),
+            scalars: tangents
+                .iter()
+                .map(|t| (t.unit.name.clone(), scalar_args(&t.unit)))
+                .collect(),
             effects,
             rules,
             commons,
@@ -169,8 +191,12 @@ impl World {
         };
         let mut errors = Vec::new();
         let mut parts = Vec::new();
+        let mut taken: HashSet<Name> = names.into_iter().collect();
         for t in tangents {
-            let part = world.part(closure, t, request, &mut errors);
+            let mut part = world.part(closure, t, request, &mut errors);
+            // The adjoint of a function X_F has the name that the forward sweep of X would have.
+            part.forward_name = unused_name(&part.forward_name, &|n| taken.contains(n));
+            taken.insert(part.forward_name.clone());
             parts.push(part);
         }
         world.parts = parts;
@@ -199,11 +225,7 @@ impl World {
             .iter()
             .map(|a| a.sym().is_some_and(|s| t.derivatives.contains(&s)))
             .collect();
-        let scalar_args = unit
-            .args
-            .iter()
-            .map(|a| a.sym().is_some_and(|s| !unit.symbols[s].is_array()))
-            .collect();
+        let scalar_args = scalar_args(&unit);
         let mut make = Maker::new(unit, request.suffix.clone(), t.derivatives);
         let space = Space::of(&make.unit, &self.commons);
         let body = Normalizer {

@@ -7,12 +7,12 @@
 
 use super::World;
 use super::maker::Maker;
-use super::transpose::is_derivative;
+use super::transpose::{is_derivative, same};
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, Type,
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type,
 };
 use farfel_lang::types::{rank, type_of};
 
@@ -263,6 +263,7 @@ impl Normalizer<'_> {
         {
             return args;
         }
+        self.inputs_of_their_own(callee, &mut args, span, out);
         let call = Stmt::new(StmtKind::Call(callee, args.clone()), span);
         let assigned =
             self.world
@@ -279,7 +280,7 @@ impl Normalizer<'_> {
                             continue;
                         }
                         if self.reads_any(s, &assigned) || has_calls(self.make, s) {
-                            let known = kept.iter().find(|(e, _)| super::transpose::same(e, s));
+                            let known = kept.iter().find(|(e, _)| same(e, s));
                             let t = match known {
                                 Some((_, t)) => t.clone(),
                                 None => {
@@ -301,5 +302,57 @@ impl Normalizer<'_> {
             }
         }
         args
+    }
+
+    /// What a call reads by one argument and assigns by another, `CALL ROOT(X, X)`, is read
+    /// from a copy: the adjoint needs the value before the call, and a cotangent for each.
+    fn inputs_of_their_own(
+        &mut self,
+        callee: SymId,
+        args: &mut [Expr],
+        span: Span,
+        out: &mut Block,
+    ) {
+        let name = &self.make.unit.symbols[callee].name;
+        let (Some(scalars), Some(effect)) =
+            (self.world.scalars.get(name), self.world.effects.get(name))
+        else {
+            return;
+        };
+        let scalar = |i: usize| scalars.get(i).copied().unwrap_or(false);
+        for i in 0..args.len() {
+            let differentiable = |t: Type| t.is_differentiable();
+            if !matches!(args[i].kind, ExprKind::Var(_) | ExprKind::Element(..))
+                || effect.assigned.contains(i)
+                || !type_of(&self.make.unit, &args[i]).is_some_and(differentiable)
+            {
+                continue;
+            }
+            let written = |j: usize| effect.assigned.contains(j) && same(&args[i], &args[j]);
+            let Some(j) = (0..args.len()).find(|j| written(*j)) else {
+                continue;
+            };
+            if !scalar(i) || !scalar(j) || rank(&self.make.unit, &args[i]) > 0 {
+                self.errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        args[i].span,
+                        "the call reads this array by one argument and assigns it by another",
+                    )
+                    .help("pass a copy of it to be read"),
+                );
+                return;
+            }
+            let value = args[i].clone();
+            args[i] = match is_derivative(&self.make.derivatives, &value) {
+                true => {
+                    let ty = type_of(&self.make.unit, &value).unwrap_or(Type::REAL);
+                    let t = Expr::var(self.make.derivative_temporary(ty), span);
+                    out.push(Stmt::assign(t.clone(), value, span));
+                    t
+                }
+                false => self.store(value, out),
+            };
+        }
     }
 }
