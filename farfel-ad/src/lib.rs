@@ -12,6 +12,7 @@
 //! | [`calls`] | the calls that a statement makes |
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
 //! | [`activity`] | which derivatives are needed where, for one unit in one context |
+//! | [`analysis`] | what all this finds out, to be looked at |
 //! | [`tangent`] | forward mode |
 //! | [`reverse`] | reverse mode |
 //! | [`structure`] | units without jumps, for reverse mode |
@@ -35,6 +36,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod activity;
 pub mod adifor;
+pub mod analysis;
 pub mod calls;
 pub mod collect;
 pub mod depend;

@@ -9,8 +9,8 @@ mod support;
 use farfel_ad::{AdTool, Builtin, differentiate_all};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{
-    BinOp, Dim, Expr, ExprKind, IfBlock, Place, Program, Request, Stmt, StmtKind, SymId, Symbol,
-    Type, Unit,
+    AdMode, BinOp, Dim, Expr, ExprKind, IfBlock, Place, Program, Request, Stmt, StmtKind, SymId,
+    Symbol, Type, Unit,
 };
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
@@ -50,7 +50,10 @@ fn doubled(source: &str) -> (String, usize, Vec<String>) {
     let (program, requests) = lowered(source);
     let mut program = differentiate_all(&Builtin, program, &requests).unwrap();
     let (mut done, mut refused) = (0, Vec::new());
-    for r in requests.iter().filter(|r| !r.vector) {
+    for r in requests
+        .iter()
+        .filter(|r| !r.vector && r.mode == AdMode::Forward)
+    {
         match Builtin.differentiate(&program, &several(r)) {
             Ok(units) => {
                 let one = program.unit(&r.derivative).unwrap();

@@ -77,6 +77,7 @@
 #![allow(clippy::needless_doctest_main)]
 
 mod ad;
+pub mod analysis;
 mod archive;
 mod assemble;
 mod bind;
@@ -107,6 +108,7 @@ pub mod render;
 mod rustdoc;
 mod script;
 mod shares;
+pub mod side_by_side;
 mod sources;
 mod stage;
 pub mod storage;
@@ -268,13 +270,69 @@ pub fn expand(
         ExpandStage::Prune => Stage::Prune,
         ExpandStage::Outline => Stage::Outline,
         ExpandStage::Stage => Stage::Stage,
-        ExpandStage::Final => return expand_final(read, config),
+        ExpandStage::Final => return expand_final(read, config, false),
     };
     let (program, _, report) = pipeline::lower_to(read, until, None)?;
     Ok((print(&program), report))
 }
 
-fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Report), Error> {
+/// The program as [`ExpandStage::Final`] has it, with the lines of the sources that it comes from.
+///
+/// # Errors
+///
+/// Those of [`expand`].
+pub fn expand_by_lines(
+    files: &[PathBuf],
+    config: &Config,
+) -> Result<(side_by_side::SideBySide, Report), Error> {
+    config.check()?;
+    let read = pipeline::read(files, config, Goal::Program, &mut Vec::new())?;
+    let (text, report) = expand_final(read, config, true)?;
+    let lines = side_by_side::SideBySide::of(&text, &report.sources);
+    Ok((lines, report))
+}
+
+/// What the built-in engine finds out about the AD blocks of files or, without them, of the
+/// project.
+///
+/// # Errors
+///
+/// Those of [`check`].
+pub fn analysis(
+    files: Option<&[PathBuf]>,
+    config: &Config,
+) -> Result<(analysis::Activity, Report), Error> {
+    let (staged, _) = staged(files, config)?;
+    let cache = Arc::new(Cache::open(&config.cache));
+    let ad = ad::choose(config, &cache)?;
+    let derivatives = Derivatives::new(&staged, &*ad.tool);
+    derivatives.make_all(&Workers::from_environment());
+    let mut said = staged.report.diagnostics.clone();
+    let mut blocks = Vec::new();
+    for block in verify::blocks(&staged, config) {
+        let program = derivatives.seen_by(block.request);
+        let request = &staged.requests[block.request];
+        match farfel_ad::analysis::analyse(&program, request, config.real_kind) {
+            Ok(found) => blocks.push((block, found)),
+            Err(faults) => {
+                // What is missing below says more than that it is missing.
+                let below = derivatives.said(derivatives.needs(block.request).iter().copied());
+                let faults = if below.is_empty() { faults } else { below };
+                let new = faults.into_iter().filter(|d| !said.contains(d));
+                let new: Vec<_> = new.collect();
+                said.extend(new);
+            }
+        }
+    }
+    let report = pipeline::settle(staged.report.sources.clone(), said, &staged.lints)?;
+    Ok((analysis::Activity { blocks }, report))
+}
+
+fn expand_final(
+    mut read: pipeline::Read,
+    config: &Config,
+    line_markers: bool,
+) -> Result<(String, Report), Error> {
     let is_library = !has_main(&read.program);
     let exports = config.exports.as_deref().filter(|_| is_library);
     let written = std::mem::take(&mut read.written);
@@ -307,7 +365,7 @@ fn expand_final(mut read: pipeline::Read, config: &Config) -> Result<(String, Re
         .groups()
         .iter()
         .map(|g| {
-            let (text, _) = objects.text(g, &derivatives, false);
+            let (text, _) = objects.text(g, &derivatives, line_markers);
             match g.alone {
                 true => text,
                 false => format!("C     Object file {}.o\n{text}", g.name),

@@ -323,7 +323,7 @@ pub(crate) fn differentiate(
 }
 
 /// Warnings go on, errors end the phase.
-fn settle(
+pub(crate) fn settle(
     sources: Sources,
     mut diagnostics: Vec<Diagnostic>,
     lints: &Lints,

@@ -408,14 +408,20 @@ pub struct Expand {
     #[arg(long, value_name = "STAGE", default_value = "final")]
     pub stage: ExpandStage,
     /// Instead of the program: which call made which copy of a subprogram, and why
-    #[arg(long, conflicts_with = "stage")]
+    #[arg(long, conflicts_with = "stage", group = "view")]
     pub explain: bool,
-    /// With --explain, as what: text or json
+    /// Instead of the program: in which contexts subprograms are differentiated, and what is active
+    #[arg(long, conflicts_with = "stage", group = "view")]
+    pub analysis: bool,
+    /// Write a page with the sources and what is compiled side by side
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "view"])]
+    pub html: Option<PathBuf>,
+    /// With --explain or --analysis, as what: text or json
     #[arg(
         long,
         value_name = "FORMAT",
         default_value = "text",
-        requires = "explain"
+        requires = "view"
     )]
     #[arg(hide_possible_values = true)]
     pub format: TextFormat,

@@ -19,6 +19,7 @@ mod cargo;
 mod commands;
 mod compiler;
 mod dependency;
+mod derivatives;
 mod drawing;
 mod error;
 mod files;

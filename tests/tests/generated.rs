@@ -276,6 +276,16 @@ fn closure_variables_as_arguments() {
     );
 }
 
+/// Adjoints, nested with tangents and with each other in any order.
+#[test]
+fn reverse_mode() {
+    let kind = Kind {
+        reverse: true,
+        ..DOUBLE
+    };
+    many(cases(40), kind);
+}
+
 /// A gradient by one variable is a tangent by it.
 #[test]
 fn reverse_mode_is_forward_mode() {

@@ -667,3 +667,111 @@ END
     let settings = "[package.metadata.farfel]\nexports = [\"two\"]\n";
     assert_eq!(count(settings), "No copies");
 }
+
+const CONTEXTS: &str = "\
+PROGRAM MAIN
+COMMON /C/ S, K
+S = 1
+X = 2
+ADF(X)
+CALL STEP(X, T, 3)
+Y = T*S + HALF(1.0)
+END ADF(D = TANGENT(Y))
+PRINT *, D
+END
+SUBROUTINE STEP(A, B, N)
+COMMON /C/ S, K
+B = A
+DO I = 1, N
+U = SIN(B)
+B = U*HALF(A)
+END DO
+S = S + B
+END
+FUNCTION HALF(Q)
+HALF = Q/2
+END
+";
+
+#[test]
+fn activity_of_each_subprogram_in_each_context() {
+    let dir = sandbox();
+    write(dir.path(), "main.ff", fixed(CONTEXTS));
+    let analysis = |more: &[&str]| {
+        let run = farfel(dir.path())
+            .args(["expand", "--analysis", "main.ff"])
+            .args(more)
+            .assert();
+        stdout(&run.success())
+    };
+    snapbox::assert_data_eq!(
+        analysis(&[]),
+        str![[r#"
+main.ff:5 MAIN: ADF, Y by X
+
+  MAIN_ADF1_G1, tangent of MAIN_ADF1
+    X  argument    in      varied: entry, exit  useful: entry
+    T  argument    out     varied: exit
+    Y  argument    out     varied: exit         useful: exit
+    S  COMMON /C/  inout   varied: exit
+    K  COMMON /C/  unused
+
+  STEP_G1, tangent of STEP
+    A  argument    in      varied: entry, exit  useful: entry
+    B  argument    out     varied: exit         useful: exit
+    N  argument    in
+    S  COMMON /C/  inout   varied: exit         useful: exit
+    K  COMMON /C/  unused
+    U  local               active inside
+
+  HALF_G1, tangent of HALF
+    Q     argument  in  varied: entry, exit  useful: entry
+    HALF  result        varied: exit         useful: exit
+
+"#]]
+    );
+    let json = analysis(&["--format", "json"]);
+    for part in ["\"block\": \"main.ff:5\"", "\"derivative\": \"HALF_G1\""] {
+        assert!(json.contains(part), "no {part} in\n{json}");
+    }
+}
+
+/// What has the same key leads to each other.
+#[test]
+fn source_and_derivatives_side_by_side() {
+    let dir = sandbox();
+    write(dir.path(), "main.ff", fixed(CONTEXTS));
+    farfel(dir.path())
+        .args(["expand", "--html", "page.html", "main.ff"])
+        .assert()
+        .success()
+        .stdout_eq("");
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    let of = |key: &str| -> Vec<&str> {
+        let key = format!("data-k=\"{key}\"");
+        let lines = page.lines().filter(|l| l.contains(&key));
+        lines
+            .map(|l| {
+                l.split_once('>')
+                    .unwrap()
+                    .1
+                    .trim_end_matches("</li>")
+                    .trim()
+            })
+            .collect()
+    };
+    let sine = [
+        "U = SIN(B)",
+        "U = SIN(B)",
+        "U_G1 = COS(B)*B_G1",
+        "U = SIN(B)",
+    ];
+    assert_eq!(of("0-15"), sine);
+    // A comment comes from nowhere.
+    assert!(
+        page.contains("<li data-n=\"41\">C Tangent of STEP"),
+        "{page}"
+    );
+    assert!(page.contains("<option value="), "{page}");
+    assert!(!page.contains("http"), "{page}");
+}

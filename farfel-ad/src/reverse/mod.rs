@@ -81,6 +81,15 @@ pub fn differentiate(
     Ok(made)
 }
 
+/// The program that the tangents are made of which become a request's adjoint.
+///
+/// # Errors
+///
+/// What cannot be brought into the form that adjoints need, at its place in the source.
+pub(crate) fn prepared(program: &Program, request: &Request) -> Result<Program, Vec<Diagnostic>> {
+    Ok(prepare::prepare(program, request)?.program)
+}
+
 /// A tangent unit that is going to be transposed.
 struct Part {
     /// The name of the tangent, and of the backward sweep.

@@ -4,7 +4,7 @@
 use crate::given::functions::written_out;
 use crate::structure::structure;
 use crate::tapenade::silence::silence;
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Place, Program, Request, SymId, Unit, UnitKind, for_each_symbol};
 use std::collections::{BTreeSet, HashSet};
@@ -20,10 +20,15 @@ pub(super) struct Closure {
 
 /// Copies what the head of a request reaches.
 pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, Vec<Diagnostic>> {
-    let graph = Below::of(program, [request.head.as_str()]);
+    // With the units that are called by their ENTRY points.
+    let graph = CallGraph::of(program);
+    let below = graph.callees_first(graph.index(&request.head)).into_iter();
     let mut closure = Closure {
         program: Program {
-            units: graph.units.iter().map(|u| (*u).clone()).collect(),
+            units: below
+                .filter_map(|u| program.units.get(u))
+                .cloned()
+                .collect(),
         },
         changed: HashSet::new(),
         added: HashSet::new(),

@@ -291,7 +291,12 @@ impl<'w> Sweeper<'w> {
     }
 
     /// Keeps whatever a statement overwrites besides its own target.
-    pub(super) fn overwrite_all(&mut self, locs: &Set, needs: &mut Needs, span: Span) -> (Block, Block) {
+    pub(super) fn overwrite_all(
+        &mut self,
+        locs: &Set,
+        needs: &mut Needs,
+        span: Span,
+    ) -> (Block, Block) {
         let (mut push, mut pops) = (Vec::new(), Vec::new());
         for loc in locs.ones() {
             if !needs.has(loc) {

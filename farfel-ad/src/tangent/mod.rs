@@ -41,7 +41,7 @@ use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Program, Request, SymId, Unit};
+use farfel_lang::ir::{AdMode, Name, Program, Request, SymId, Unit};
 use names::Names;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -56,18 +56,33 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let made = run(program, request, false, warnings)?;
+    let made = run(program, request, false, warnings, &mut |_, _| ())?;
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
     Ok(units)
 }
 
+/// Lets `look` see what the engine knows when all tangents of a request, or those that its adjoint
+/// is made from, are made.
+pub(crate) fn look_into(
+    program: &Program,
+    request: &Request,
+    look: Look,
+) -> Result<(), Vec<Diagnostic>> {
+    let linear = request.mode == AdMode::Reverse;
+    run(program, request, linear, &mut Vec::new(), look).map(|_| ())
+}
+
+/// Looks at a run and what it has made.
+type Look<'l> = &'l mut dyn FnMut(&Engine, &[Tangent]);
+
 fn run(
     program: &Program,
     request: &Request,
     linear: bool,
     warnings: &mut Vec<Diagnostic>,
+    look: Look,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
     // A pattern does not ask which element is the largest.
@@ -97,7 +112,9 @@ fn run(
     made.add(&root, engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
-    made.tangents()
+    let tangents = made.tangents()?;
+    look(&engine, &tangents);
+    Ok(tangents)
 }
 
 /// The tangents of a request's head and of what is active below it, in the form that
@@ -107,7 +124,7 @@ pub(crate) fn linear(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
-    run(program, request, true, warnings)
+    run(program, request, true, warnings, &mut |_, _| ())
 }
 
 /// A subprogram to differentiate, and what by what.

@@ -173,6 +173,12 @@ impl Names {
         context
     }
 
+    /// Does a context serve all calls of a unit that would need one more than there may be?
+    pub fn is_shared(&self, unit: &Name, context: &Context) -> bool {
+        let count = self.count.get(unit).copied().unwrap_or_default();
+        count > MOST_CONTEXTS && self.largest.get(unit) == Some(context)
+    }
+
     /// The name of a unit's derivative in a context; it will be generated.
     pub fn request(&mut self, unit: &Name, args: usize, context: &Context) -> Name {
         if let Some(i) = self.by_unit.get(unit) {

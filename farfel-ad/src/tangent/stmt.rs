@@ -194,7 +194,7 @@ pub(super) fn generate(
     g.drop_unused_procedures();
     let refused = crate::refuse::refuse_allocations(source, &|s| {
         g.derivatives.contains_key(&s)
-            && (g.engine.layout.vector || !is_allocated_here(&source.symbols[s]))
+            && !is_allocated_here(&source.symbols[s])
     });
     for d in refused {
         g.errors.push(engine.asked_by(d));

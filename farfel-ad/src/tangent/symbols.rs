@@ -60,7 +60,7 @@ impl Gen<'_> {
             names.request_argument(&self.source.name, slot);
         }
         let open = |u: &Option<Expr>| !u.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
-        let allocated = is_allocated_here(&of) && !self.engine.layout.vector;
+        let allocated = is_allocated_here(&of);
         if !elsewhere && !allocated && of.dims.iter().any(|d| open(&d.upper)) {
             // Only an argument of the head that the request does not pair with a derivative.
             self.errors.push(

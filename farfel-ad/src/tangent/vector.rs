@@ -12,8 +12,8 @@ use super::pattern::Patterns;
 use super::stmt::Gen;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, BinOp, Block, Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, IfBlock,
-    Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
+    Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr,
+    ExprKind, IfBlock, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
 use std::collections::HashSet;
 
@@ -209,11 +209,14 @@ impl Gen<'_> {
             }
         }
         for t in tangents {
-            self.unit.symbols[*t].dims.insert(
+            let symbol = &mut self.unit.symbols[*t];
+            // ALLOCATE gives it.
+            let given = !symbol.has(Attribute::Allocatable);
+            symbol.dims.insert(
                 0,
                 Dim {
                     lower: None,
-                    upper: Some(extent.clone()),
+                    upper: given.then(|| extent.clone()),
                 },
             );
         }
@@ -333,6 +336,15 @@ impl Directions<'_> {
                 StmtKind::Do(d) => {
                     d.body = self.block(std::mem::take(&mut d.body));
                     self.close(d);
+                }
+                StmtKind::Allocation(a) if !a.free => {
+                    for o in &mut a.objects {
+                        if let ExprKind::Element(s, bounds) = &mut o.kind
+                            && self.is_tangent(*s)
+                        {
+                            bounds.insert(0, self.last.clone());
+                        }
+                    }
                 }
                 StmtKind::Call(callee, args) => {
                     for a in args.iter_mut() {

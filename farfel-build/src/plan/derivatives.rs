@@ -94,8 +94,7 @@ impl<'a> Derivatives<'a> {
     /// Carries a request out; those that it needs must have been. Returns whether it went
     /// well.
     pub(crate) fn make(&self, request: usize) -> bool {
-        let (units, needs) = &self.below[request];
-        let program = self.program(units, needs);
+        let program = self.seen_by(request);
         let mut warnings = Vec::new();
         let made = Made {
             units: self.tool.differentiate_warning(
@@ -120,6 +119,12 @@ impl<'a> Derivatives<'a> {
             .map(|r| self.needs(r).iter().copied().collect())
             .collect();
         workers.run(&needs, &|request, _| self.make(request));
+    }
+
+    /// What a request sees, once those that it needs have been carried out.
+    pub(crate) fn seen_by(&self, request: usize) -> Program {
+        let (units, needs) = &self.below[request];
+        self.program(units, needs)
     }
 
     /// Some units of the program, and the derivatives that some requests made.

@@ -1,15 +1,23 @@
 //! `farfel expand`.
 
+use std::path::PathBuf;
+
+use farfel_build::Config;
+
+use super::intents::print;
 use crate::args::{Expand, TextFormat};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{files, project};
+use crate::{derivatives, files, project};
 
 /// Prints the program after a stage of the compiler, or what copies it needs, on standard
 /// output.
 pub fn run(args: &Expand, shell: &mut Shell) -> Result {
     if args.explain {
         return explain(args, shell);
+    }
+    if args.analysis {
+        return analysis(args, shell);
     }
     let (sources, config) = if args.files.is_empty() {
         match project::program_or_package(&args.project)? {
@@ -23,28 +31,53 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
             files::config(&args.files, &args.file_options, false)?,
         )
     };
+    if let Some(page) = &args.html {
+        let (both, report) = farfel_build::expand_by_lines(&sources, &config)?;
+        files::show_warnings(&report, shell);
+        let title = match args.files.is_empty() {
+            true => config.name.clone(),
+            false => files::shown(&args.files),
+        };
+        let text = derivatives::page(&title, &both)?;
+        return std::fs::write(page, text).map_err(|e| Error::io("write", page, &e));
+    }
     let (text, report) = farfel_build::expand(&sources, args.stage, &config)?;
     files::show_warnings(&report, shell);
-    shell
-        .out(&text)
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+    print(&text, shell)
+}
+
+/// The files that are named, if any are, and the settings.
+fn chosen<'a>(args: &'a Expand) -> Result<(Option<&'a [PathBuf]>, Config)> {
+    if args.files.is_empty() {
+        return Ok((None, project::config(&args.project)?));
+    }
+    files::readable(&args.files)?;
+    let config = files::config(&args.files, &args.file_options, false)?;
+    Ok((Some(&args.files), config))
 }
 
 fn explain(args: &Expand, shell: &mut Shell) -> Result {
-    let config = if args.files.is_empty() {
-        project::config(&args.project)?
-    } else {
-        files::readable(&args.files)?;
-        files::config(&args.files, &args.file_options, false)?
-    };
-    let named = (!args.files.is_empty()).then_some(args.files.as_slice());
+    let (named, config) = chosen(args)?;
     let (copies, report) = farfel_build::explain_copies(named, &config)?;
     files::show_warnings(&report, shell);
-    let text = match args.format {
-        TextFormat::Text => copies.text(),
-        TextFormat::Json => copies.json(),
-    };
-    shell
-        .out(&text)
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+    print(
+        &match args.format {
+            TextFormat::Text => copies.text(),
+            TextFormat::Json => copies.json(),
+        },
+        shell,
+    )
+}
+
+fn analysis(args: &Expand, shell: &mut Shell) -> Result {
+    let (named, config) = chosen(args)?;
+    let (activity, report) = farfel_build::analysis(named, &config)?;
+    files::show_warnings(&report, shell);
+    print(
+        &match args.format {
+            TextFormat::Text => activity.text(),
+            TextFormat::Json => activity.json(),
+        },
+        shell,
+    )
 }

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Shape;
 use crate::ir::{
-    AdItem, ArrayConstructor, Class, Dim, Expr, ExprKind, IfBlock, ImpliedDo, Select, Stmt,
+    AdItem, ArrayConstructor, Class, Expr, ExprKind, IfBlock, ImpliedDo, Select, Stmt,
     StmtKind, SymId, Type, Unit,
 };
 use crate::source::Span;
@@ -334,27 +334,17 @@ impl<'a, 'd> Shapes<'a, 'd> {
     }
 
     fn of_dims(&self, s: SymId) -> Extents {
-        let symbol = &self.unit.symbols[s];
-        symbol.dims.iter().map(|d| self.extent(d)).collect()
+        let dimensions = 0..self.unit.symbols[s].dims.len();
+        dimensions.map(|i| self.extent(s, i)).collect()
     }
 
-    fn extent(&self, d: &Dim) -> Option<i64> {
-        let (low, high) = self.bounds(d);
+    fn extent(&self, s: SymId, dimension: usize) -> Option<i64> {
+        // Bounds of what comes from around are in the names of the unit there.
+        let (low, high) = self.constants.bounds(s, dimension);
         count_of(low?, high?, 1)
     }
 
-    fn bounds(&self, d: &Dim) -> (Option<i64>, Option<i64>) {
-        let low = match &d.lower {
-            Some(e) => self.constants.integer(e),
-            None => Some(1),
-        };
-        let high = d.upper.as_ref().and_then(|e| self.constants.integer(e));
-        (low, high)
-    }
-
     fn section(&mut self, s: SymId, subscripts: &[Expr]) -> Extents {
-        let unit = self.unit;
-        let dims = &unit.symbols[s].dims;
         let mut out = Vec::new();
         for (i, sub) in subscripts.iter().enumerate() {
             let ExprKind::Range(from, to, step) = &sub.kind else {
@@ -363,7 +353,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
                 out.extend(shape);
                 continue;
             };
-            let (low, high) = dims.get(i).map_or((None, None), |d| self.bounds(d));
+            let (low, high) = self.constants.bounds(s, i);
             let end = |e: &Option<Box<Expr>>, default| match e {
                 Some(e) => self.constants.integer(e),
                 None => default,

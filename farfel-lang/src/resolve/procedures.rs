@@ -22,6 +22,8 @@ struct Facts {
     nested: HashMap<Name, usize>,
     calls: Vec<Call>,
     procedures: Vec<(SymId, Class)>,
+    /// Arrays: whoever passes something else on there, they are none.
+    arrays: Vec<SymId>,
 }
 
 struct Call {
@@ -113,8 +115,15 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
         .filter(|(_, s)| s.class.is_procedure())
         .map(|(id, s)| (id, s.class.clone()))
         .collect();
+    let arrays = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| s.class == Class::Variable && s.is_array())
+        .map(|(id, _)| id)
+        .collect();
     facts.push(Facts {
         parent,
+        arrays,
         args: unit.args.iter().map(|a| a.sym()).collect(),
         host,
         nested: HashMap::new(),
@@ -163,6 +172,10 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, usize>) -> HashMap<Root,
             found.insert(root(facts, (i, *s)), class.clone());
         }
     }
+    let arrays: HashSet<Root> = (0..facts.len())
+        .flat_map(|i| facts[i].arrays.iter().map(move |s| (i, *s)))
+        .map(|at| root(facts, at))
+        .collect();
     loop {
         let before = found.len();
         for (i, f) in facts.iter().enumerate() {
@@ -175,6 +188,10 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, usize>) -> HashMap<Root,
                         continue;
                     };
                     let (a, d) = (root(facts, (i, *actual)), root(facts, (target, *dummy)));
+                    // One wrong argument would make procedures of all that are ever passed along.
+                    if arrays.contains(&a) || arrays.contains(&d) {
+                        continue;
+                    }
                     if let Some(class) = found.get(&d).cloned() {
                         found.entry(a).or_insert(class);
                     } else if let Some(class) = found.get(&a).cloned() {

@@ -25,6 +25,14 @@ pub fn integer(unit: &Unit, e: &Expr) -> Option<i64> {
     Constants::of(unit).integer(e)
 }
 
+/// Whether the bounds have names in them, which for what comes from around are not the unit's.
+pub(crate) fn names_in(d: &Dim) -> bool {
+    let mut any = false;
+    let bounds = d.lower.iter().chain(&d.upper);
+    bounds.for_each(|e| e.for_each_symbol(&mut |_| any = true));
+    any
+}
+
 /// The number of elements in each dimension of an array of a unit, where constants tell;
 /// none for a scalar.
 pub fn extents(unit: &Unit, dims: &[Dim]) -> Option<Vec<i64>> {
@@ -215,12 +223,20 @@ impl<'a> Constants<'a> {
         if let Place::Host(outer) = s.place {
             return match self.around {
                 Some(around) => around.bounds(outer, dimension),
-                None => (None, None),
+                // The bounds are in the names of the unit around.
+                None => match s.dims.get(dimension) {
+                    Some(d) if !names_in(d) => self.bounds_of(d),
+                    _ => (None, None),
+                },
             };
         }
         let Some(d) = s.dims.get(dimension) else {
             return (None, None);
         };
+        self.bounds_of(d)
+    }
+
+    fn bounds_of(&self, d: &Dim) -> (Option<i64>, Option<i64>) {
         let low = match &d.lower {
             Some(e) => self.integer(e),
             None => Some(1),

@@ -338,18 +338,17 @@ impl Line<'_> {
         at == eq
     }
 
-    /// `[RECURSIVE] [type] FUNCTION NAME (names)` or `[RECURSIVE] SUBROUTINE NAME`.
+    /// `[RECURSIVE] [type] FUNCTION NAME (names)` or `[RECURSIVE] SUBROUTINE NAME`; PURE and
+    /// ELEMENTAL may stand where RECURSIVE does.
     fn is_header(&self) -> bool {
         if !matches!(
             self.peek(),
-            b'R' | b'I' | b'D' | b'C' | b'L' | b'B' | b'F' | b'S'
+            b'R' | b'I' | b'D' | b'C' | b'L' | b'B' | b'F' | b'S' | b'P' | b'E'
         ) {
             return false;
         }
         let mut at = self.pos;
-        if let Some(end) = self.keyword_end(at, "RECURSIVE") {
-            at = end;
-        }
+        at = self.prefixes_end(at);
         let mut typed = false;
         if let Some(end) = TYPES.iter().find_map(|t| self.keyword_end(at, t)) {
             typed = true;
@@ -365,9 +364,7 @@ impl Line<'_> {
                 _ => at,
             };
         }
-        if let Some(end) = self.keyword_end(at, "RECURSIVE") {
-            at = end;
-        }
+        at = self.prefixes_end(at);
         if let Some(end) = self.keyword_end(at, "FUNCTION") {
             let name = self.name_end(end);
             // `REAL FUNCTIONS(10)` declares an array; so does `REALFUNCTIONA(10)`.
@@ -376,6 +373,14 @@ impl Line<'_> {
                 || name > end && self.at(name) == b'*';
         }
         !typed && self.keyword_end(at, "SUBROUTINE").is_some()
+    }
+
+    fn prefixes_end(&self, mut at: usize) -> usize {
+        const PREFIXES: [&str; 4] = ["RECURSIVE", "PURE", "IMPURE", "ELEMENTAL"];
+        while let Some(end) = PREFIXES.iter().find_map(|p| self.keyword_end(at, p)) {
+            at = end;
+        }
+        at
     }
 
     /// The parenthesis that opens at `open` holds nothing but names and commas.

@@ -6,7 +6,7 @@ use crate::ir::{
     Arg, Class, Expr, ExprKind, Place, SymId, Symbol, Type, Unit, UnitKind, walk_exprs,
 };
 use crate::source::Span;
-use crate::storage::constant;
+use crate::storage::constant::{self, names_in};
 use crate::types::type_of;
 
 impl<'p> Checker<'_, 'p> {
@@ -144,7 +144,7 @@ impl<'p> Checker<'_, 'p> {
                 &rules::ARGUMENT_MISMATCH,
                 format!("this is {has}, but {} wants {wants} here", callee.name),
             );
-            // Three kinds of name that look like a procedure's and are none.
+            // Four kinds of name that look like a procedure's and are none.
             let named = match actual.kind {
                 ExprKind::Var(v) if !procedure => Some(&unit.symbols[v]),
                 _ => None,
@@ -159,6 +159,12 @@ impl<'p> Checker<'_, 'p> {
                      that another name",
                     unit.name
                 )),
+                (Class::Variable, Place::Local) if self.globals.contains_key(&s.name) => {
+                    Some(format!(
+                        "{0} is a variable here; write EXTERNAL {0} for the subprogram of this name",
+                        s.name
+                    ))
+                }
                 _ => None,
             });
             self.error(match help {
@@ -286,7 +292,8 @@ fn references(unit: &Unit, function: SymId) -> bool {
 
 /// How many elements an array of constant bounds has.
 fn size(unit: &Unit, array: &Symbol) -> Option<i64> {
-    if array.dims.is_empty() {
+    let foreign = matches!(array.place, Place::Host(_)) && array.dims.iter().any(names_in);
+    if array.dims.is_empty() || foreign {
         return None;
     }
     array.dims.iter().try_fold(1i64, |n, d| {

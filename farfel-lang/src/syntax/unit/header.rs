@@ -288,14 +288,14 @@ impl Line<'_> {
     }
 
     fn subprogram_header(&mut self) -> Read<()> {
-        let mut recursive = self.keyword("RECURSIVE");
+        let mut recursive = self.prefixes();
         let mut ty = None;
         if self.keyword_end(self.pos, "FUNCTION").is_none()
             && self.keyword_end(self.pos, "SUBROUTINE").is_none()
         {
             ty = Some(self.type_spec()?);
         }
-        recursive |= self.keyword("RECURSIVE");
+        recursive |= self.prefixes();
         self.frame.unit.recursive = recursive;
         let function = self.keyword("FUNCTION");
         if function {
@@ -350,6 +350,30 @@ impl Line<'_> {
         }
         self.frame.unit.args = read?;
         self.end()
+    }
+
+    /// Reads what may stand before and behind the type of a function, and whether RECURSIVE is
+    /// there. PURE promises what compilers see for themselves, so it is not kept: what is made
+    /// of the subprogram need not be.
+    fn prefixes(&mut self) -> bool {
+        let mut recursive = false;
+        loop {
+            let from = self.pos;
+            if self.keyword("RECURSIVE") {
+                recursive = true;
+            } else if self.keyword("ELEMENTAL") {
+                let fault = Diagnostic::error(
+                    &rules::UNSUPPORTED,
+                    self.since(from),
+                    "Farfel does not know ELEMENTAL subprograms",
+                )
+                .label("calls with whole arrays would be loops over their elements")
+                .help("leave the word out, and call it in a DO loop");
+                self.diagnostics.push(fault);
+            } else if !self.keyword("PURE") && !self.keyword("IMPURE") {
+                return recursive;
+            }
+        }
     }
 
     /// RESULT follows the dummy arguments: the function's name is no variable then.

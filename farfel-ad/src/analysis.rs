@@ -1,0 +1,244 @@
+//! What the engine finds out before it writes derivatives, to be looked at: in which contexts the
+//! subprograms below a request are differentiated, and what is active in each.
+//!
+//! Two calls share a derivative when they ask for the same [`Context`]: the same inputs have a
+//! derivative, and the derivatives of the same outputs are used. A subprogram gets at most
+//! [`MOST_CONTEXTS`](crate::tangent::MOST_CONTEXTS) such derivatives. Calls that would need another
+//! one share a last one, in which everything is active that can be.
+//!
+//! An adjoint has the contexts of the tangent that it is made from.
+
+use crate::activity::{Activity, Context, Problem};
+use crate::flow::Flow;
+use crate::locations::{Space, differentiable};
+use crate::tangent::{Engine, Tangent, look_into};
+use farfel_lang::dataflow::{Procedure, Use, procedures};
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{AdMode, Name, Program, Request, SymId, Unit};
+
+/// What is known of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Analysis {
+    /// The derivatives, that of the head first.
+    pub derivatives: Vec<InContext>,
+    /// Subprograms below the head that no derivative goes through.
+    pub passive: Vec<Name>,
+}
+
+/// A subprogram in a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InContext {
+    /// The subprogram.
+    pub unit: Name,
+    /// Its derivative.
+    pub derivative: Name,
+    /// It serves all calls that would need one context more than there may be.
+    pub shared: bool,
+    /// Its arguments, its result, the COMMON variables that it declares or that have a derivative,
+    /// and what is active inside.
+    pub variables: Vec<Variable>,
+}
+
+/// A variable of a subprogram in a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name in the subprogram; of COMMON that others declare, its name there.
+    pub name: Name,
+    /// Where it is.
+    pub role: Role,
+    /// Its value depends on independent variables.
+    pub varied: Ends,
+    /// Its derivative is read later.
+    pub useful: Ends,
+    /// What the subprogram does with its value; unknown of what is inside.
+    pub used: Option<Use>,
+}
+
+/// Where a variable is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// An argument.
+    Argument,
+    /// The result of a FUNCTION.
+    Result,
+    /// In this COMMON block; empty for blank COMMON.
+    Common(Name),
+    /// Inside: varied and useful at one statement at least.
+    Local,
+}
+
+/// At which end of a subprogram something holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ends {
+    /// Where it is entered.
+    pub entry: bool,
+    /// Where it returns.
+    pub exit: bool,
+}
+
+/// Analyses what a request asks for. `real` is the number of bytes of a default REAL.
+///
+/// # Errors
+///
+/// What cannot be differentiated, at its place in the source.
+pub fn analyse(
+    program: &Program,
+    request: &Request,
+    real: u8,
+) -> Result<Analysis, Vec<Diagnostic>> {
+    let mut found = Analysis::default();
+    let prepared = match request.mode {
+        AdMode::Forward => None,
+        AdMode::Reverse => Some(crate::reverse::prepared(program, request)?),
+    };
+    let program = prepared.as_ref().unwrap_or(program);
+    look_into(program, request, &mut |engine, made| {
+        let known = procedures(engine.program, real);
+        let of = |t: &Tangent| Some(in_context(engine, &known, engine.find(&t.of)?, t));
+        found.derivatives = made.iter().filter_map(of).collect();
+        let is_below = |u: &&Unit| engine.dependence.summary(&u.name).is_some();
+        let below = engine.program.units.iter().filter(is_below);
+        found.passive = below
+            .filter(|u| made.iter().all(|t| t.of != u.name))
+            .map(|u| u.name.clone())
+            .collect();
+    })?;
+    Ok(found)
+}
+
+fn in_context(engine: &Engine, known: &[Procedure], unit: &Unit, made: &Tangent) -> InContext {
+    let commons = &engine.dependence.commons;
+    let space = Space::of(unit, commons);
+    let flow = Flow::of(unit);
+    // All contexts are there by now, so that each call gets the one that it got before.
+    let admit = |name: &str, c: Context| engine.names.borrow().admit(name, c);
+    let problem = Problem {
+        unit,
+        space: &space,
+        flow: &flow,
+        dependence: &engine.dependence,
+        admit: &admit,
+        assume: engine.layout.is_tapenade(),
+    };
+    let Context { inputs, outputs } = &made.context;
+    let activity = problem.solve(&space.locs(inputs), &space.locs(outputs));
+    let procedure = known
+        .iter()
+        .find(|p| p.within.is_none() && p.entry.is_none() && p.unit.name == unit.name);
+    let look = Look {
+        space: &space,
+        flow: &flow,
+        activity: &activity,
+    };
+
+    let mut variables = Vec::new();
+    for s in unit.args.iter().filter_map(|a| a.sym()) {
+        if !unit.symbols[s].is_variable() {
+            continue;
+        }
+        let used = procedure.and_then(|p| p.args.iter().find(|a| a.sym == s));
+        variables.push(look.variable(unit, s, Role::Argument, used.map(|a| a.used)));
+    }
+    if let Some(s) = unit.result {
+        variables.push(look.variable(unit, s, Role::Result, None));
+    }
+    for (k, common) in commons.vars.iter().enumerate() {
+        let declared = crate::locations::common_members(unit);
+        let own = declared.get(&common.block);
+        let loc = space.common(k);
+        let (varied, useful) = look.ends(loc, common.differentiable);
+        if own.is_none() && !look.is_active(loc) {
+            continue;
+        }
+        let owner = engine.find(&common.unit);
+        let name = match own.and_then(|members| members.get(common.position)) {
+            Some(s) => unit.symbols[*s].name.clone(),
+            None => owner.map_or_else(Name::default, |u| u.symbols[common.sym].name.clone()),
+        };
+        let block = procedure.and_then(|p| p.commons.iter().find(|c| c.block == common.block));
+        let used = block.map(|c| match commons.irregular.contains(&common.block) {
+            true => c.variables.iter().fold(Use::default(), |all, (_, u)| Use {
+                reads: all.reads || u.reads,
+                writes: all.writes || u.writes,
+                ..all
+            }),
+            false => c
+                .variables
+                .get(common.position)
+                .map_or_else(Use::default, |v| v.1),
+        });
+        variables.push(Variable {
+            name,
+            role: Role::Common(common.block.clone()),
+            varied,
+            useful,
+            used,
+        });
+    }
+    let outside: Vec<usize> = (0..space.slots).filter_map(|s| space.slot(s)).collect();
+    for (id, s) in unit.symbols.iter() {
+        let loc = space.loc(id);
+        if differentiable(s) && !outside.contains(&loc) && look.is_active(loc) {
+            variables.push(look.variable(unit, id, Role::Local, None));
+        }
+    }
+    InContext {
+        unit: unit.name.clone(),
+        derivative: made.unit.name.clone(),
+        shared: engine.names.borrow().is_shared(&unit.name, &made.context),
+        variables,
+    }
+}
+
+struct Look<'a> {
+    space: &'a Space,
+    flow: &'a Flow<'a>,
+    activity: &'a Activity,
+}
+
+impl Look<'_> {
+    fn variable(&self, unit: &Unit, s: SymId, role: Role, used: Option<Use>) -> Variable {
+        let symbol = &unit.symbols[s];
+        let (varied, useful) = self.ends(self.space.loc(s), differentiable(symbol));
+        Variable {
+            name: symbol.name.clone(),
+            role,
+            varied,
+            useful,
+            used,
+        }
+    }
+
+    fn ends(&self, loc: usize, differentiable: bool) -> (Ends, Ends) {
+        let Activity {
+            varied,
+            live,
+            live_on_entry,
+            ..
+        } = self.activity;
+        let at = |sets: &[crate::locations::Set], node: usize| {
+            differentiable && sets.get(node).is_some_and(|s| s.contains(loc))
+        };
+        (
+            Ends {
+                entry: at(varied, self.flow.entry),
+                exit: at(varied, self.flow.exit),
+            },
+            Ends {
+                entry: differentiable && live_on_entry.contains(loc),
+                exit: at(live, self.flow.exit),
+            },
+        )
+    }
+
+    /// Is there a statement after which it is varied, and its derivative is read?
+    fn is_active(&self, loc: usize) -> bool {
+        let Activity { varied, live, .. } = self.activity;
+        (0..self.flow.len()).any(|i| {
+            live[i].contains(loc)
+                && self.flow.successors[i]
+                    .iter()
+                    .any(|n| varied[*n].contains(loc))
+        })
+    }
+}
