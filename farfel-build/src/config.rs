@@ -741,6 +741,7 @@ mod tests {
                 "FARFEL_CACHE_DIR" => "/c".into(),
                 "FARFEL_CACHE_REMOTE" => "redis://r".into(),
                 "FARFEL_LINTS" => "unknown-procedure=warn, all=deny".into(),
+                crate::verify::ON => String::new(),
                 other => panic!("{other} is not documented"),
             })
         })
