@@ -184,3 +184,41 @@ END
     let table = stdout(&output.success());
     assert_eq!(table.matches("right").count(), 2, "{table}");
 }
+
+#[test]
+fn adjoints_are_checked_by_differences_and_by_their_tangents() {
+    let dir = sandbox();
+    let program = "\
+PROGRAM MAIN
+DOUBLE PRECISION X(3), Y(2), G(3), D
+DO I = 1, 3
+X(I) = I
+END DO
+ADR(COTANGENT(Y(1)) = 1)
+Y(1) = X(1)*X(2) + SIN(X(3))
+Y(2) = X(1)**2
+DO I = 1, 3
+Y(2) = Y(2)*X(I)
+END DO
+END ADR((G(I) = COTANGENT(X(I)), I = 1, 3))
+ADR(Y(1))
+IF (X(2) .EQ. 2D0) THEN
+Y(1) = 4D0
+ELSE
+Y(1) = X(2)**2
+END IF
+END ADR(D = COTANGENT(X(2)))
+PRINT *, G, D
+END
+";
+    write(dir.path(), "adjoints.ff", fixed(program));
+    let output = farfel(dir.path())
+        .args(["verify", "adjoints.ff"])
+        .assert()
+        .code(1);
+    let table = stdout(&output);
+    let expected = [("6", "right"), ("13", "WRONG")];
+    let expected: Vec<_> = expected.map(|(l, v)| (l.to_owned(), v.to_owned())).into();
+    assert_eq!(verdicts(&table), expected, "{table}");
+    assert!(table.contains("differences, dot product"), "{table}");
+}
