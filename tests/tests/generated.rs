@@ -53,6 +53,11 @@ fn examine(case: &Case, kind: Kind) -> Verdict {
         Err(e) if e.contains("not interpreted") || e.contains("too long") => {
             return Verdict::Passed(e);
         }
+        // A dummy procedure that a unit only hands on to itself: nothing says that it is one.
+        Err(e) if e.contains("is no variable") => {
+            let why = e.split_once(' ').map_or("", |(_, why)| why);
+            return Verdict::Passed(format!("a name {why}"));
+        }
         Err(e) => return Verdict::Wrong(e),
     }
     if read(&text).is_ok_and(|r| compiled::shares_arguments(&r)) {

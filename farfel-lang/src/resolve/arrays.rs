@@ -3,8 +3,8 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Shape;
 use crate::ir::{
-    AdItem, ArrayConstructor, Class, Expr, ExprKind, IfBlock, ImpliedDo, Select, Stmt,
-    StmtKind, SymId, Type, Unit,
+    AdItem, ArrayConstructor, Class, Expr, ExprKind, IfBlock, ImpliedDo, Select, Stmt, StmtKind,
+    SymId, Type, Unit,
 };
 use crate::source::Span;
 use crate::storage::constant::Constants;
