@@ -464,32 +464,23 @@ pub(super) fn number(terms: &[Term]) -> Option<i64> {
     }
 }
 
-/// Statements that set `most` to the sum, or to `limit` if that is less.
-pub(super) fn compute(make: &mut Maker, most: SymId, terms: &[Term], limit: i64) -> Block {
+/// The sum, or `limit` if that is less: an expression of arguments alone, since a backward sweep
+/// may allocate the tape again where nothing else is known.
+pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
     let span = Span::NONE;
-    let var = |s| Expr::var(s, span);
+    let long = |n| Expr::new(ExprKind::Kind(Box::new(Expr::int(n, span)), 8), span);
     let fixed = terms.iter().find(|t| t.trips.is_empty());
-    let mut out = vec![Stmt::assign(
-        var(most),
-        Expr::int(fixed.map_or(0, |t| t.number), span),
-        span,
-    )];
-    let room = make.variable("ROOM", Type::Integer(8));
+    let mut sum = long(fixed.map_or(0, |t| t.number));
     for t in terms.iter().filter(|t| !t.trips.is_empty()) {
-        out.push(Stmt::assign(var(room), Expr::int(t.number, span), span));
+        let mut product = long(t.number);
         for trips in &t.trips {
             let trips = expr(make, trips);
             let trips = make.call("MAX", vec![trips, Expr::int(0, span)], span);
-            let product = Expr::binary(BinOp::Mul, var(room), trips);
-            out.push(Stmt::assign(var(room), product, span));
+            product = Expr::binary(BinOp::Mul, product, trips);
         }
-        let sum = Expr::binary(BinOp::Add, var(most), var(room));
-        out.push(Stmt::assign(var(most), sum, span));
+        sum = Expr::binary(BinOp::Add, sum, product);
     }
-    let more = Expr::binary(BinOp::Gt, var(most), Expr::int(limit, span));
-    let set = Stmt::assign(var(most), Expr::int(limit, span), span);
-    out.push(Stmt::new(StmtKind::LogicalIf(more, Box::new(set)), span));
-    out
+    make.call("MIN", vec![sum, long(limit)], span)
 }
 
 fn expr(make: &mut Maker, b: &Bound) -> Expr {

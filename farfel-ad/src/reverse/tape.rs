@@ -163,8 +163,9 @@ impl Tapes {
             };
             let size = match (fixed, terms) {
                 (None, Some(terms)) => {
-                    out.extend(room::compute(make, v.most, &terms, limit));
-                    Expr::var(v.most, span)
+                    let total = room::total(make, &terms, limit);
+                    out.push(Stmt::assign(Expr::var(v.most, span), total.clone(), span));
+                    total
                 }
                 (n, _) => {
                     let n = n.unwrap_or(limit);
