@@ -40,6 +40,9 @@ pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
     }
     // What is larger is shared by all threads, and the bindings know it.
     flags.push(format!("-fmax-stack-var-size={MAX_STACK_ARRAY}"));
+    // gfortran 12 makes wrong code of some adjoints with it: of right ones, as every other set of
+    // flags shows (that of CUMNOR in cdflib, inlined).
+    flags.push("-fno-tree-slp-vectorize".into());
     if config.real_kind == 8 {
         flags.push("-fdefault-real-8".into());
         flags.push("-fdefault-double-8".into());
