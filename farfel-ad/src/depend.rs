@@ -4,9 +4,9 @@
 //! "Depends" always means: with a derivative that may differ from zero. A value that goes
 //! through an INTEGER, a condition or a subscript does not depend on where it came from.
 
-use crate::given::rules::{Rule, Rules};
 use crate::calls::{CallSite, calls, read_targets};
 use crate::flow::Flow;
+use crate::given::rules::{Rule, Rules};
 use crate::locations::{Commons, Set, Space, differentiable};
 use crate::matrix::Matrix;
 use farfel_lang::callgraph::Below;

@@ -58,8 +58,8 @@ pub mod tapenade;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 pub use farfel_lang::flow;
-pub use path::with_way_in;
 use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
+pub use path::with_way_in;
 use std::collections::{BTreeSet, HashMap};
 
 /// Something that differentiates programs.

@@ -20,9 +20,7 @@ pub type Set = FixedBitSet;
 
 /// True for a variable or array that can have a derivative.
 pub fn differentiable(s: &Symbol) -> bool {
-    s.is_variable()
-        && s.ty.is_some_and(Type::is_differentiable)
-        && !s.has(Attribute::Constant)
+    s.is_variable() && s.ty.is_some_and(Type::is_differentiable) && !s.has(Attribute::Constant)
 }
 
 /// A variable in a COMMON block, as the first unit that has the block declares it.

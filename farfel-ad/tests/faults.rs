@@ -283,7 +283,8 @@ fn derivatives_of_no_constant_number() {
       END
 ";
     let call = "CALL F(X, Y)";
-    let closing = "CALL F(X, Y)\n      CALL F(X, Y)\n      END ADF(D = TANGENT(Y(1), 1))\n      ADF(X)";
+    let closing =
+        "CALL F(X, Y)\n      CALL F(X, Y)\n      END ADF(D = TANGENT(Y(1), 1))\n      ADF(X)";
     assert_eq!(
         several("DIRECTIONS = 2, TANGENT(X, 1) = 1", closing, common),
         "no faults"

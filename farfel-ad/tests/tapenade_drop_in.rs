@@ -108,6 +108,10 @@ fn programs_that_check_themselves() {
     let mut bad = String::new();
     for path in &paths {
         let text = std::fs::read_to_string(path).unwrap();
+        if text.contains("DIRECTIONS =") {
+            // Tapenade has one number of directions for all of a program.
+            continue;
+        }
         let mut source = read(&text);
         let requests = source.lowered();
         match source.differentiated(&tool(Version::new(3, 16)), &requests) {

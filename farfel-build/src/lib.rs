@@ -450,7 +450,12 @@ pub fn plan(files: Option<&[PathBuf]>, config: &Config) -> Result<(graph::Graph,
     } else {
         let mut program = staged.program.clone();
         program.units.extend(interfaces(&staged, false));
-        let exports = bind::choose(&program, &written, config, &Assigned::with_closures(&program))?;
+        let exports = bind::choose(
+            &program,
+            &written,
+            config,
+            &Assigned::with_closures(&program),
+        )?;
         plan::view::graph(&staged, Some(&exports.names))
     };
     Ok((graph, staged.report))

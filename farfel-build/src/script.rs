@@ -11,7 +11,9 @@ use crate::plan::shelf::Shelf;
 use crate::plan::workers::Workers;
 use crate::shares::{self, Context, Kept, Lowered, Memo, Notes, Planning, Ready};
 use crate::timings::From;
-use crate::{Config, Error, Report, ad, archive, files, library, render, sources, toolchain, verify};
+use crate::{
+    Config, Error, Report, ad, archive, files, library, render, sources, toolchain, verify,
+};
 use farfel_lang::Severity;
 use farfel_lang::diagnostic::Level;
 use farfel_lang::ir::Name;

@@ -417,12 +417,7 @@ pub struct Expand {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "view"])]
     pub html: Option<PathBuf>,
     /// With --explain or --analysis, as what: text or json
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "text",
-        requires = "view"
-    )]
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "view")]
     #[arg(hide_possible_values = true)]
     pub format: TextFormat,
     #[command(flatten)]

@@ -42,8 +42,8 @@ mod transpose;
 
 use crate::given::rules::Rules;
 use crate::given::shipped;
-use crate::loops::speed_up;
 use crate::locations::{Commons, Set, Space};
+use crate::loops::speed_up;
 use crate::tangent::{self, Tangent};
 use effects::{Effects, Touched};
 use farfel_lang::Span;

@@ -6,10 +6,10 @@ use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::{CallSite, read_targets};
 use crate::collect::collect;
-use crate::loops::speed_up;
 use crate::depend::Move;
 use crate::flow::Flow;
 use crate::locations::{Set, Space, differentiable};
+use crate::loops::speed_up;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -193,8 +193,7 @@ pub(super) fn generate(
     g.unit.body = all;
     g.drop_unused_procedures();
     let refused = crate::refuse::refuse_allocations(source, &|s| {
-        g.derivatives.contains_key(&s)
-            && !is_allocated_here(&source.symbols[s])
+        g.derivatives.contains_key(&s) && !is_allocated_here(&source.symbols[s])
     });
     for d in refused {
         g.errors.push(engine.asked_by(d));

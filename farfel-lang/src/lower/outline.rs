@@ -15,6 +15,7 @@ use super::calls::has_ad_blocks;
 use super::compact::Changed;
 use super::import::{Import, variables_needed};
 use super::naming::{FEW, Families, Tags, taken_names};
+use super::stage::bounds::{bound_variables, changing, keep_bounds, value_on_entry};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdBlock, AdItem, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Place, Program, Spec,
@@ -22,7 +23,7 @@ use crate::ir::{
     unused_name, walk_block,
 };
 use crate::source::Span;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The block that each outlined subroutine comes from.
 pub(super) type Blocks = HashMap<Name, Block>;
@@ -58,6 +59,7 @@ pub(super) fn outline(
     let mut tags = Tags::default();
     let mut blocks = Blocks::new();
     let sharing = Sharing::of(program, &places);
+    let mut changing = changing(program);
     let mut new: Vec<Vec<Unit>> = vec![Vec::new(); program.units.len()];
     for at in places {
         let (before, tag) = match counted {
@@ -73,6 +75,8 @@ pub(super) fn outline(
             sharing: sharing.as_ref(),
             new: Vec::new(),
             counts: HashSet::new(),
+            changing: changing.remove(&program.units[at].name).unwrap_or_default(),
+            kept: BTreeMap::new(),
             diagnostics,
         };
         outline.unit(&mut program.units[at], &mut new[at]);
@@ -120,6 +124,10 @@ struct Outline<'a> {
     new: Vec<Unit>,
     /// The arguments that are numbers of directions, with their subroutines.
     counts: HashSet<(Name, SymId)>,
+    /// Variables that bounds of the unit's arrays depend on, and that may change.
+    changing: HashSet<SymId>,
+    /// Those of them that bounds in blocks depend on, with what keeps their values on entry.
+    kept: BTreeMap<SymId, SymId>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -130,7 +138,10 @@ impl Outline<'_> {
         let mut body = std::mem::take(&mut unit.body);
         self.formats = formats(unit, &body);
         self.blocks(unit, &mut body);
-        unit.body = body;
+        let kept = std::mem::take(&mut self.kept);
+        // What is in the subroutines does not change there.
+        self.changing.clear();
+        unit.body = keep_bounds(unit, &kept, body);
         for mut new in std::mem::take(&mut self.new) {
             self.unit(&mut new, out);
             out.push(new);
@@ -262,6 +273,29 @@ impl Outline<'_> {
             carried.push((*s, dummy));
         }
         let dummy = |s: SymId| carried.iter().find(|(c, _)| *c == s).map_or(s, |(_, d)| *d);
+        // An array has the bounds that it had on entry, whatever their variables are by now.
+        let mut bounds = Vec::new();
+        for s in &order {
+            for s in bound_variables(&unit.symbols[*s]) {
+                if self.changing.contains(&s) && !bounds.iter().any(|(b, _)| *b == s) {
+                    let kept = match self.kept.get(&s) {
+                        Some(kept) => *kept,
+                        None => value_on_entry(unit, s, self.taken),
+                    };
+                    self.kept.insert(s, kept);
+                    bounds.push((s, kept));
+                }
+            }
+        }
+        let mut bound_dummies = Vec::new();
+        for (s, kept) in &bounds {
+            let dummy = outlined.symbols.add(Symbol {
+                place: Place::Dummy,
+                ..unit.symbols[*kept].clone()
+            });
+            outlined.declare(dummy);
+            bound_dummies.push((*s, dummy));
+        }
         let mut import = Import::new(unit);
         // Bounds and lengths may depend on the scalars.
         let mut scalars_first: Vec<SymId> = order.iter().map(|s| dummy(*s)).collect();
@@ -276,6 +310,21 @@ impl Outline<'_> {
             .iter()
             .map(|s| Arg::Dummy(import.symbol(&mut outlined, dummy(*s))))
             .collect();
+        for (s, dummy) in bound_dummies {
+            let by = import.symbol(&mut outlined, s);
+            for array in outlined.symbols.ids() {
+                for d in &mut outlined.symbols[array].dims {
+                    for e in d.lower.iter_mut().chain(&mut d.upper) {
+                        e.for_each_symbol_mut(&mut |x| {
+                            if *x == by {
+                                *x = dummy;
+                            }
+                        });
+                    }
+                }
+            }
+            outlined.args.push(Arg::Dummy(dummy));
+        }
         Self::tie(unit, &mut outlined, &mut import, &tied);
         let mut body = first;
         body.append(&mut block.body);
@@ -290,7 +339,12 @@ impl Outline<'_> {
             ..Symbol::new(name, span)
         };
         let callee = unit.symbols.add(symbol);
-        let args = order.iter().map(|s| Expr::var(*s, span)).collect();
+        let kept = bounds.iter().map(|(_, kept)| kept);
+        let args = order
+            .iter()
+            .chain(kept)
+            .map(|s| Expr::var(*s, span))
+            .collect();
         block.body = vec![Stmt::new(StmtKind::Call(callee, args), span)];
         (outlined, copies.before)
     }

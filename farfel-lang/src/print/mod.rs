@@ -34,8 +34,8 @@ use crate::source::Sources;
 
 pub use crate::syntax::Form;
 pub(crate) use directive::lay_out as lay_out_directive;
-pub(crate) use line::whole_characters;
 use line::Line;
+pub(crate) use line::whole_characters;
 use scope::Scope;
 use writer::Writer;
 

@@ -5,7 +5,7 @@
 //! finds the order in which derivatives can be generated.
 
 mod assign;
-mod bounds;
+pub(in crate::lower) mod bounds;
 mod effects;
 mod entry;
 mod forward;
@@ -27,8 +27,8 @@ use super::state::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Dim, Directions, Expr, ExprKind, Name, Place, Program,
-    Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
+    AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Dim, Directions, Expr, ExprKind, Name,
+    Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
 };
 use crate::source::Span;
 use crate::storage::constant::integer;
