@@ -47,7 +47,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
 }
 
 /// The files that are named, if any are, and the settings.
-fn chosen<'a>(args: &'a Expand) -> Result<(Option<&'a [PathBuf]>, Config)> {
+fn chosen(args: &Expand) -> Result<(Option<&[PathBuf]>, Config)> {
     if args.files.is_empty() {
         return Ok((None, project::config(&args.project)?));
     }
