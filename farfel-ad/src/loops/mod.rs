@@ -8,7 +8,7 @@
 //! * puts the directive `GCC$ VECTOR` before loops that only go through arrays side by side.
 //!   It tells that the loop is worth it, not that it is allowed: compilers still look whether
 //!   iterations depend on each other. Other compilers take it for a comment;
-//! * divides loops with sums of derivatives ([`strip`]) into strips of eight iterations and
+//! * divides loops with sums of derivatives (`strip`) into strips of eight iterations and
 //!   what is left. In a strip each iteration adds to a partial sum of its own:
 //!
 //! ```fortran

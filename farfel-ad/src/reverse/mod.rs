@@ -18,9 +18,9 @@
 //!
 //! # What is kept
 //!
-//! A value is kept only where it is *needed* ([`needed`]) and overwritten. It is not kept if
+//! A value is kept only where it is *needed* (`needed`) and overwritten. It is not kept if
 //! the assignment can be undone (`I = I + K`), or if it is cheap to compute again where it is
-//! needed. What the forward sweep computes for nobody is taken out ([`dead`]).
+//! needed. What the forward sweep computes for nobody is taken out (`dead`).
 //!
 //! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
 //! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic

@@ -1,8 +1,8 @@
 //! `farfel verify`: whether derivatives are those of the functions.
 //!
-//! The program is built with wrappers around the calls of derivatives ([`instrument`]), and run.
+//! The program is built with wrappers around the calls of derivatives (`instrument`), and run.
 //! Where it comes to an AD block for the first few times, the statements of the block run at points
-//! around, and the derivative along some directions; the numbers go to a file. [`read`] judges
+//! around, and the derivative along some directions; the numbers go to a file. `read` judges
 //! them: see `judge`.
 //!
 //! | module | what |
