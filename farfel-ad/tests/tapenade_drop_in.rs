@@ -108,8 +108,9 @@ fn programs_that_check_themselves() {
     let mut bad = String::new();
     for path in &paths {
         let text = std::fs::read_to_string(path).unwrap();
-        if text.contains("DIRECTIONS =") {
-            // Tapenade has one number of directions for all of a program.
+        // Tapenade has one number of directions for all of a program, and its command line has
+        // no reverse mode here yet.
+        if text.contains("DIRECTIONS =") || text.contains(" ADR(") {
             continue;
         }
         let mut source = read(&text);
