@@ -559,6 +559,28 @@ fn calls() {
 
 const STORAGE: &[Case] = &[
     Case {
+        name: "bounds_reused",
+        text: Cow::Borrowed(
+            "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(3, 3)
+      L = 3
+      CALL G@(L, X, A)
+      L = 1
+      Y(1) = A(1, 1)*A(2, 3)
+      Y(2) = A(3, 2)
+      Y(3) = A(1, 3)*L
+      END
+      SUBROUTINE G@(L, X, A)
+      DOUBLE PRECISION X(3), A(L, *)
+      DO 10 J = 1, 3
+      DO 10 I = 1, 3
+   10 A(I, J) = X(I)*X(J)*J
+      END
+",
+        ),
+    },
+    Case {
         name: "common",
         text: Cow::Borrowed(
             "

@@ -250,12 +250,30 @@ impl World {
                 );
             }
         }
+        let root = name == request.derivative;
+        let assigned = self.assigned_in(&make.unit, &space, &body);
+        for s in bound_variables(&make.unit) {
+            if !root && assigned.contains(space.loc(s)) {
+                let s = &make.unit.symbols[s];
+                errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        s.span,
+                        format!(
+                            "bounds of arrays depend on {}, which {} changes: its backward sweep would have other ones",
+                            s.name, t.of
+                        ),
+                    )
+                    .help("change a copy of the variable"),
+                );
+            }
+        }
         Part {
             forward_name: match name.strip_prefix(t.of.as_str()) {
                 Some(rest) => format!("{}_F{rest}", t.of).into(),
                 None => format!("{name}_F{}", request.suffix).into(),
             },
-            root: name == request.derivative,
+            root,
             name,
             of: t.of,
             result,
@@ -369,6 +387,12 @@ impl World {
             }
         }
         let mut made = sweeper.block(&p.body, &mut needs);
+        if !p.root {
+            // Arrays get their bounds anew when the backward sweep begins.
+            for s in bound_variables(&p.make.unit) {
+                needs.add_all(p.space.loc(s));
+            }
+        }
         let mut first = std::mem::take(&mut sweeper.first_backward);
         first.append(&mut made.backward);
         made.backward = first;
@@ -668,6 +692,21 @@ fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec
     make.unit
         .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
     entities
+}
+
+/// The variables that bounds of a unit's arrays depend on.
+fn bound_variables(unit: &Unit) -> BTreeSet<SymId> {
+    let mut found = BTreeSet::new();
+    for (_, s) in unit.symbols.iter() {
+        for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
+            e.for_each_symbol(&mut |s| {
+                if unit.symbols[s].is_variable() {
+                    found.insert(s);
+                }
+            });
+        }
+    }
+    found
 }
 
 /// `Tangent of F: …` as the title of an adjoint.

@@ -530,8 +530,9 @@ impl<'w> Sweeper<'w> {
     }
 
     fn linear(&mut self, target: &Expr, value: &Expr, span: Span, needs: &mut Needs) -> Sweeps {
-        self.read_factors(value, needs);
-        self.read_factors(target, needs);
+        // Not the derivatives, but what they are multiplied by, and their subscripts.
+        self.read(value, needs);
+        self.read(target, needs);
         let space = self.space;
         let same_place = |a: SymId, b: SymId| space.loc(a) == space.loc(b);
         let backward = match transpose(&mut self.make, target, value, span, &same_place) {
@@ -547,12 +548,6 @@ impl<'w> Sweeper<'w> {
             forward: Vec::new(),
             backward,
         }
-    }
-
-    /// What the transpose of a linear expression reads: not the derivatives, but what they
-    /// are multiplied by, and their subscripts. A sum of derivatives reads nothing.
-    fn read_factors(&self, e: &Expr, needs: &mut Needs) {
-        self.read(e, needs);
     }
 
     fn if_block(&mut self, b: &IfBlock, span: Span, needs: &mut Needs) -> Sweeps {

@@ -158,6 +158,16 @@ impl Transposer<'_> {
             }
             ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.expr(a, seed),
             ExprKind::Unary(UnOp::Minus, a) => self.expr(a, negative(seed)),
+            // One number for a whole sum of arrays: a scalar in it counts once an element.
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b)
+                if rank(self.unit(), e) > 0
+                    && rank(self.unit(), &seed) == 0
+                    && [a, b]
+                        .iter()
+                        .any(|c| rank(self.unit(), c) == 0 && self.depends(c)) =>
+            {
+                Err(self.unknown(e))
+            }
             ExprKind::Binary(BinOp::Add, a, b) => {
                 self.part(a, seed.clone())?;
                 self.part(b, seed)

@@ -32,7 +32,7 @@ Usage: farfel tapenade [OPTIONS] FILE...
 
 What to make:
   -d, -tangent, -forward        Tangents; this is the default
-  -b, -reverse, -backward       Adjoints: not in the built-in engine yet
+  -b, -reverse, -backward       Adjoints: not by this command yet
   -multi, -vector               Several directions at once
   -p, -preprocess               Nothing: read and print
   -head, -root 'F(OUT)/(IN)'    Subprograms, dependents and independents; also
@@ -79,8 +79,8 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
     }
     if matches!(options.mode, Mode::Adjoint | Mode::Both) {
         return Err(
-            Error::cannot("reverse mode is not in the built-in engine of Farfel yet")
-                .help("differentiate in forward mode (`-d`), one direction or several (`-multi`)"),
+            Error::cannot("adjoints by Tapenade's command line are not made yet")
+                .help("ADR blocks make them; or differentiate in forward mode (`-d`), one direction or several (`-multi`)"),
         );
     }
     let sources = read_all(&options.files)?;
