@@ -180,6 +180,30 @@ fn faults(f: &str) -> String {
     }
 }
 
+/// A sum over an array to which a scalar was added counts the scalar once an element.
+#[test]
+fn scalars_that_are_spread_over_arrays() {
+    for (opening, closing) in [
+        ("ADF(S)", "END ADF(G = TANGENT(Y))"),
+        ("ADR(Y)", "END ADR(G = COTANGENT(S))"),
+    ] {
+        let text = format!(
+            "      SUBROUTINE H(X, S, Y, G)
+      REAL X(3), S, Y, G
+      {opening}
+      Y = SUM(X + S)
+      {closing}
+      END
+"
+        );
+        let errors = support::expand(&text).unwrap_err();
+        assert_eq!(
+            errors,
+            "F0305 4:11 the derivative of SUM is not known to the built-in engine\n"
+        );
+    }
+}
+
 #[test]
 fn functions_without_a_rule() {
     assert_snapshot!(faults("

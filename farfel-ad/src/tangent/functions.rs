@@ -35,6 +35,19 @@ impl Gen<'_> {
         rebuild: &dyn Fn(Vec<Expr>) -> Expr,
     ) -> Value {
         let primals = |v: &[Value]| v.iter().map(|v| v.p.clone()).collect::<Vec<Expr>>();
+        // SUM(X + S) where only S varies: its derivative would be no array.
+        let spread = |v: &Value| {
+            let d = v.d.as_ref();
+            d.is_some_and(|d| !self.is_array_valued(d)) && self.is_array_valued(&v.p)
+        };
+        if i.op != Op::Merge && values.iter().any(spread) {
+            return self.not_known(
+                e,
+                i,
+                "the derivative of a scalar would be spread over an array",
+                "write a DO loop over the elements",
+            );
+        }
         match i.op {
             Op::Linear => {
                 // SUM(X, MASK=…): what stands behind the array is the same for its derivative.
