@@ -646,8 +646,8 @@ fn faults_end_with_a_message_and_an_exit_code() {
             2,
             "only Fortran 77",
         ),
-        (&["-b", "-head", "s(y)/(x)", "s.f"], 2, "reverse mode"),
-        (&["-d", "-b", "-head", "s(y)/(x)", "s.f"], 2, "reverse mode"),
+        (&["-b", "-head", "s(y)/(x)", "s.f"], 2, "adjoints"),
+        (&["-d", "-b", "-head", "s(y)/(x)", "s.f"], 2, "adjoints"),
         (&["missing.f"], 1, "missing.f"),
         (
             &["-head", "t(y)/(x)", "s.f"],
