@@ -32,6 +32,7 @@ mod dead;
 mod effects;
 mod given;
 mod maker;
+mod merge;
 mod needed;
 mod normal;
 mod prepare;
@@ -501,6 +502,7 @@ impl World {
                 commons,
             });
         }
+        merge::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
@@ -643,6 +645,7 @@ impl World {
 }
 
 /// A generated unit, and what is read after it.
+#[derive(Clone)]
 struct Made {
     unit: Unit,
     /// Symbols that hold cotangents.
