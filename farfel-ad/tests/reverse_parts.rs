@@ -1,8 +1,8 @@
 //! Adjoints of calls that get parts of one array as several arguments.
 
 mod support;
-use support::jacobian::{Case, check_cases};
 use support::check;
+use support::jacobian::{Case, check_cases};
 
 /// Subroutines that read parts of one array by several arguments.
 fn cases() -> Vec<Case> {
@@ -236,9 +236,13 @@ fn parts_of_one_array_as_arguments() {
     check_cases(&cases(), 1e-7);
 }
 
-/// The same, differentiated once more.
+/// One of them, differentiated once more.
 #[test]
 fn parts_of_one_array_in_second_derivatives() {
+    let cases: Vec<Case> = cases()
+        .into_iter()
+        .filter(|c| c.name == "factorisation")
+        .collect();
     let mut text = String::from(
         "
       PROGRAM MAIN
@@ -246,7 +250,7 @@ fn parts_of_one_array_in_second_derivatives() {
       DATA X /0.7D0, 1.3D0, -0.4D0/, V /1D0, -0.5D0, 0.75D0/
 ",
     );
-    for (i, c) in cases().iter().enumerate() {
+    for (i, c) in cases.iter().enumerate() {
         let i = i + 1;
         let name = c.name;
         text += &format!(
@@ -260,7 +264,7 @@ fn parts_of_one_array_in_second_derivatives() {
         );
     }
     text += "      END\n";
-    for (i, c) in cases().iter().enumerate() {
+    for (i, c) in cases.iter().enumerate() {
         let i = i + 1;
         text += &c.text.trim_start_matches('\n').replace('@', &i.to_string());
         text += &format!(

@@ -488,7 +488,10 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
         };
         let Some(w) = places.get(s) else { return };
         let new = match subscripts {
-            None => w.section(&[Expr::new(ExprKind::Range(None, None, None), e.span)], e.span),
+            None => w.section(
+                &[Expr::new(ExprKind::Range(None, None, None), e.span)],
+                e.span,
+            ),
             Some(l) if l.iter().any(|s| matches!(s.kind, ExprKind::Range(..))) => {
                 w.section(l, e.span)
             }

@@ -75,6 +75,7 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
+    warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let world = World::of(&closure.program, tangents, request)?;
     let facts = world.facts();

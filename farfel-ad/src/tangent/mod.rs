@@ -24,6 +24,7 @@ mod expr;
 mod functions;
 mod given;
 mod interface;
+mod io;
 mod names;
 mod pattern;
 mod rules;
@@ -109,9 +110,7 @@ pub(crate) fn look_into(
         return Ok(());
     };
     match without_entries(program, &request.head)? {
-        Some(apart) if !linear => {
-            run(&apart, request, linear, &mut Vec::new(), look).map(|_| ())
-        }
+        Some(apart) if !linear => run(&apart, request, linear, &mut Vec::new(), look).map(|_| ()),
         _ => Err(faults),
     }
 }
@@ -167,6 +166,20 @@ pub(crate) fn linear(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     run(program, request, true, warnings, &mut |_, _| ())
+}
+
+/// The warnings about input and output in what a request reaches. Adjoints are made of a program
+/// without these.
+pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Diagnostic> {
+    let below = Below::of(program, [request.head.as_str()]);
+    if !below.units.iter().any(|u| io::writes_to_files(u)) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let _ = run(program, request, false, &mut found, &mut |_, _| ());
+    let code = farfel_lang::diagnostic::rules::AD_OUTPUT.code;
+    found.retain(|d| d.rule.code == code);
+    found
 }
 
 /// A subprogram to differentiate, and what by what.
