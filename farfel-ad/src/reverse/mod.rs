@@ -27,11 +27,15 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod affine;
+mod branches;
 mod build;
+mod calls;
 mod dead;
 mod effects;
 mod given;
+mod loops;
 mod maker;
+mod merge;
 mod needed;
 mod normal;
 mod prepare;
@@ -71,6 +75,7 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
+    warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let world = World::of(&closure.program, tangents, request)?;
     let facts = world.facts();
@@ -501,6 +506,7 @@ impl World {
                 commons,
             });
         }
+        merge::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
@@ -643,6 +649,7 @@ impl World {
 }
 
 /// A generated unit, and what is read after it.
+#[derive(Clone)]
 struct Made {
     unit: Unit,
     /// Symbols that hold cotangents.
