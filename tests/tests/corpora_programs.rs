@@ -42,8 +42,8 @@ const EIG_OF_TYPE: [&str; 11] = [
     "ec", "ed", "gg", "gd", "sb", "sg", "bal", "bak", "gbal", "gbak", "bb",
 ];
 
-/// Input on which LAPACK's own original crashes, compiled by gfortran 12: it has a segmentation
-/// fault after the tests of the error exits.
+/// Input on which LAPACK's own original crashes: `csyl01.f` has an array `D` of MIN(MAXM, MAXN)
+/// elements and has CLATMR set MAXN of them (in 3.11; `ssyl01.f` has MAX).
 const CRASHES: [&str; 1] = ["cec"];
 
 /// The drivers in `tests/corpora/drivers` and the packages that they drive.
