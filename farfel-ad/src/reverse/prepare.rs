@@ -64,6 +64,38 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     Ok(closure)
 }
 
+/// Copies what some heads reach, with all that it reads and writes.
+pub(super) fn prepare_heads(
+    program: &Program,
+    heads: &[&str],
+) -> Result<Closure, Vec<Diagnostic>> {
+    let graph = CallGraph::of(program);
+    let mut reached: BTreeSet<usize> = BTreeSet::new();
+    for head in heads {
+        reached.extend(graph.callees_first(graph.index(head)));
+    }
+    let mut below = Program {
+        units: reached
+            .into_iter()
+            .filter_map(|u| program.units.get(u))
+            .cloned()
+            .collect(),
+    };
+    if let Some(written) = written_out(&below, heads.iter().copied()) {
+        below = written;
+    }
+    for head in heads {
+        below = structure(&below, head)?;
+    }
+    let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
+    let units = below.units.iter().map(|u| &u.name);
+    Ok(Closure {
+        added: units.filter(|n| !known.contains(n)).cloned().collect(),
+        changed: HashSet::new(),
+        program: below,
+    })
+}
+
 /// The top-level procedures that a unit names.
 fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
     let mut used: BTreeSet<SymId> = BTreeSet::new();
@@ -78,8 +110,8 @@ fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
 
 impl Closure {
     /// Adds copies of changed units that the generated ones call.
-    pub fn finish(&self, made: &mut Vec<Unit>, request: &Request) {
-        let silent = |of: &str| Name::from(format!("{of}_S{}", request.suffix));
+    pub fn finish(&self, made: &mut Vec<Unit>, suffix: &Name) {
+        let silent = |of: &str| Name::from(format!("{of}_S{suffix}"));
         let mut done: HashSet<Name> = HashSet::new();
         let mut i = 0;
         while let Some(unit) = made.get(i) {

@@ -1043,7 +1043,8 @@ impl<'w> Sweeper<'w> {
             })
         };
         for (a, derivative) in args.iter().zip(&callee.derivative_args) {
-            if !derivative {
+            let added = callee.added_args.get(actuals.len()).copied();
+            if !derivative || added.unwrap_or(false) {
                 actuals.push(a.clone());
                 continue;
             }
@@ -1108,7 +1109,7 @@ impl<'w> Sweeper<'w> {
             }
         }
         actuals.extend(tapes);
-        let f = self.make.procedure(&callee.name, Class::Subroutine, None);
+        let f = self.make.procedure(&callee.backward_name, Class::Subroutine, None);
         before.push(Stmt::new(StmtKind::Call(f, actuals), span));
         before.append(&mut after);
         before

@@ -23,7 +23,7 @@ pub(super) fn check(
     found: &mut Vec<Diagnostic>,
 ) {
     for u in &p.units {
-        let refused = crate::refuse::refuse_for_tool(u).into_iter();
+        let refused = crate::refuse::refuse_for_tool(u, options.allocates).into_iter();
         found.extend(refused.map(|d| d.related(request.span, "for this AD block")));
     }
     unknown_procedures(p, request, options, found);

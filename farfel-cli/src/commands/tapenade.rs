@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use farfel_ad::dropin::options::{Ask, Mode, Options, parse};
+use farfel_ad::dropin::options::{Ask, Options, parse};
 use farfel_ad::dropin::{self, File};
 use farfel_build::Report;
 use farfel_build::render::render;
@@ -76,12 +76,6 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
     };
     for note in &options.notes {
         shell.note(note);
-    }
-    if matches!(options.mode, Mode::Adjoint | Mode::Both) {
-        return Err(
-            Error::cannot("adjoints by Tapenade's command line are not made yet")
-                .help("ADR blocks make them; or differentiate in forward mode (`-d`), one direction or several (`-multi`)"),
-        );
     }
     let sources = read_all(&options.files)?;
     let mut includes = Includes {
