@@ -45,7 +45,12 @@ fn is_stack(unit: &Unit, array: SymId) -> bool {
             e.walk(&mut |e| {
                 if let ExprKind::Element(x, subscripts) = &e.kind
                     && *x == array
-                    && let [Expr { kind: ExprKind::Var(top), .. }] = subscripts.as_slice()
+                    && let [
+                        Expr {
+                            kind: ExprKind::Var(top),
+                            ..
+                        },
+                    ] = subscripts.as_slice()
                 {
                     tops.insert(*top);
                     known += 1;

@@ -18,12 +18,12 @@
 pub mod heads;
 pub mod options;
 
+use crate::activity::Context;
 use crate::layout::{Convention, Layout, Pattern, SIZES_FILE};
 use crate::locations::{Set, Space};
-use crate::activity::Context;
 use crate::reverse;
-use crate::tapes;
 use crate::tangent::{Tangent, differentiate_heads};
+use crate::tapes;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::ir::{
     Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Unit, for_each_symbol, walk_block,
@@ -245,12 +245,7 @@ impl Run<'_> {
         let Run {
             options, program, ..
         } = self;
-        let chosen = heads::choose(
-            program,
-            &options.heads,
-            options.fix_interface,
-            self.adjoint,
-        )?;
+        let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
         for m in chosen.messages {
             say(messages, m);
         }
@@ -308,8 +303,7 @@ impl Run<'_> {
         for derived in &mut units {
             let source = program.unit(&derived.of);
             let assigned = dependence.summary(&derived.of).map(|s| &s.assigned);
-            if let (Some(source), Some(context), Some(assigned)) =
-                (source, &derived.head, assigned)
+            if let (Some(source), Some(context), Some(assigned)) = (source, &derived.head, assigned)
             {
                 let space = Space::of(source, &dependence.commons);
                 let status = status(source, &space, context, assigned, self.adjoint);

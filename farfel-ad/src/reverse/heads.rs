@@ -5,7 +5,7 @@
 //! as more arguments. Where the forward sweep keeps nothing, the program's own subprogram is
 //! called, and the backward sweep is FOO_B. A head that others call is both.
 
-use super::{Facts, World, prepare};
+use super::{Facts, Part, World, prepare};
 use crate::activity::Context;
 use crate::given::rules::Rules;
 use crate::layout::{Layout, Pattern};
@@ -13,8 +13,10 @@ use crate::locations::{Set, common_members};
 use crate::tangent::{self, Head, Provide, Tangent};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Name, Place, Program, Request, StmtKind, SymId, Unit, unused_name, walk_block};
-use std::collections::HashSet;
+use farfel_lang::ir::{
+    Name, Place, Program, Request, StmtKind, SymId, Unit, unused_name, walk_block,
+};
+use std::collections::{HashMap, HashSet};
 
 /// What the adjoints of one run are made for.
 pub(super) struct Order {
@@ -198,6 +200,29 @@ pub(super) fn called(tangents: &[Tangent]) -> HashSet<Name> {
                 found.insert(t.unit.symbols[*callee].name.clone());
             }
         });
+    }
+    found
+}
+
+/// The parts that a head reaches, with itself.
+pub(super) fn reached<'p>(
+    parts: &'p [Part],
+    root: &'p Part,
+    index: &HashMap<Name, usize>,
+) -> Vec<&'p Part> {
+    let mut found = vec![root];
+    let mut seen: HashSet<usize> = HashSet::new();
+    let mut at = 0;
+    while let Some(p) = found.get(at).copied() {
+        walk_block(&p.body, &mut |s| {
+            if let StmtKind::Call(callee, _) = &s.kind
+                && let Some(i) = index.get(&p.make.unit.symbols[*callee].name)
+                && seen.insert(*i)
+            {
+                found.extend(parts.get(*i));
+            }
+        });
+        at += 1;
     }
     found
 }

@@ -52,7 +52,7 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
+    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
     UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
@@ -597,7 +597,7 @@ impl World {
         let mut body = tapes.be_local(&mut make, rooms);
         body.extend(made.forward);
         body.extend(p.zero.iter().cloned());
-        body.extend(self.zero_commons(&mut make, &p.given_in_common));
+        body.extend(self.zero_commons(&mut make, p));
         body.extend(self.zeros(&make, &made.backward));
         body.extend(made.backward);
         make.unit.body = body;
@@ -668,10 +668,10 @@ impl World {
     }
 
     /// In the beginning nobody has added to the cotangents of COMMON variables.
-    fn zero_commons(&self, make: &mut Maker, given: &Members) -> Block {
+    fn zero_commons(&self, make: &mut Maker, root: &Part) -> Block {
         let mut out = Vec::new();
         let mut done: HashSet<Name> = HashSet::new();
-        for p in &self.parts {
+        for p in heads::reached(&self.parts, root, &self.index) {
             for (block, members) in crate::locations::common_members(&p.make.unit) {
                 let theirs: Vec<SymId> = members
                     .iter()
@@ -685,7 +685,7 @@ impl World {
                     .remove(&block)
                     .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
                 for (position, s) in own.into_iter().enumerate() {
-                    if given.contains(&(block.clone(), position)) {
+                    if root.given_in_common.contains(&(block.clone(), position)) {
                         continue;
                     }
                     let ty = make.unit.symbols[s].ty.unwrap_or(Type::REAL);
@@ -718,8 +718,16 @@ fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec
     for m in members {
         let of = &from.symbols[*m];
         let constant = |e: &Option<Expr>| {
-            let n = farfel_lang::storage::constant::integer(from, e.as_ref()?)?;
-            Some(Expr::int(n, span))
+            let e = e.as_ref()?;
+            if let Some(n) = farfel_lang::storage::constant::integer(from, e) {
+                return Some(Expr::int(n, span));
+            }
+            // The most directions, which the user defines where it is included.
+            let ExprKind::Var(s) = e.kind else {
+                return None;
+            };
+            let own = make.unit.symbols.find(&from.symbols[s].name)?;
+            Some(Expr::var(own, span))
         };
         let dims = of
             .dims

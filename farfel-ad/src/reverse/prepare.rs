@@ -65,10 +65,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
 }
 
 /// Copies what some heads reach, with all that it reads and writes.
-pub(super) fn prepare_heads(
-    program: &Program,
-    heads: &[&str],
-) -> Result<Closure, Vec<Diagnostic>> {
+pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure, Vec<Diagnostic>> {
     let graph = CallGraph::of(program);
     let mut reached: BTreeSet<usize> = BTreeSet::new();
     for head in heads {

@@ -5,7 +5,7 @@ use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::layout::Layout;
 use crate::locations::{Set, differentiable};
-use farfel_lang::ir::{Name, Place, Program};
+use farfel_lang::ir::{Name, Place, Program, UnitKind};
 use std::collections::{HashMap, HashSet};
 
 /// Names and contexts of one run.
@@ -15,6 +15,9 @@ pub(crate) struct Names {
     globals: HashSet<Name>,
     /// Names of symbols in any unit below the head: a new unit must not hide behind one.
     locals: HashSet<Name>,
+    /// Names of cotangents of results: as by Tapenade, an adjoint of a function leaves them to
+    /// these.
+    results: HashSet<Name>,
     layout: Layout,
     wanted: Vec<Wanted>,
     by_context: HashMap<(Name, Context), usize>,
@@ -79,7 +82,16 @@ impl Names {
             }
         }
         globals.extend(dependence.commons.vars.iter().map(|v| v.block.clone()));
+        let functions = program
+            .units
+            .iter()
+            .filter(|u| u.kind == UnitKind::Function);
+        let results = functions
+            .filter(|_| layout.adjoint)
+            .map(|u| layout.variables.of(&u.name).into())
+            .collect();
         Names {
+            results,
             globals,
             locals,
             layout: layout.clone(),
@@ -110,7 +122,7 @@ impl Names {
 
     fn global(&mut self, wanted: &str) -> Name {
         let name = self.layout.unused(wanted, &|n| {
-            self.globals.contains(n) || self.locals.contains(n)
+            self.globals.contains(n) || self.locals.contains(n) || self.results.contains(n)
         });
         self.globals.insert(name.clone());
         name

@@ -32,8 +32,8 @@ Usage: farfel tapenade [OPTIONS] FILE...
 
 What to make:
   -d, -tangent, -forward        Tangents; this is the default
-  -b, -reverse, -backward       Adjoints: not by this command yet
-  -multi, -vector               Several directions at once
+  -b, -reverse, -backward       Adjoints; with -d, both in one file
+  -multi, -vector               Several directions at once, or several cotangents
   -p, -preprocess               Nothing: read and print
   -head, -root 'F(OUT)/(IN)'    Subprograms, dependents and independents; also
                                 'F(IN)\\(OUT)', 'F(IN)>(OUT)', 'F', and several of them
@@ -43,6 +43,7 @@ What to make:
 Names:
   -tgtfuncname S                Of subprograms: suffix, or pattern with % [default: _d]
   -tgtvarname S                 Of variables [default: d]
+  -adjfuncname, -adjvarname     The same for adjoints [default: _b, b]
   -difffuncname, -diffvarname   The old names of these
 
 Files:
