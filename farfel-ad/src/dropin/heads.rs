@@ -374,11 +374,11 @@ impl<'a> Slots<'a> {
             }
         };
         if spec.independents.is_some() {
-            let gone = independents.difference(&inputs).collect();
+            let gone = independents.difference(inputs).collect();
             say(gone, "without influence, removed from independents");
         }
         if spec.dependents.is_some() {
-            let gone = dependents.difference(&outputs).collect();
+            let gone = dependents.difference(outputs).collect();
             say(gone, "not influenced, removed from dependents");
             let more = outputs.difference(dependents).collect();
             say(more, "independent and assigned, added to dependents");
