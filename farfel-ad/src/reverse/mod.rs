@@ -27,12 +27,16 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod affine;
+mod branches;
 mod build;
+mod calls;
 mod dead;
 mod effects;
 mod given;
 mod heads;
+mod loops;
 mod maker;
+mod merge;
 mod needed;
 mod normal;
 mod prepare;
@@ -73,6 +77,7 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
+    warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let order = Order::of(request, &closure.program);
     let world = World::of(&closure.program, tangents, order)?;
@@ -547,6 +552,7 @@ impl World {
                 commons,
             });
         }
+        merge::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
@@ -699,6 +705,7 @@ impl World {
 }
 
 /// A generated unit, and what is read after it.
+#[derive(Clone)]
 struct Made {
     /// What it is the derivative of.
     of: Name,
