@@ -291,6 +291,7 @@ impl Frame {
                     None => DoEnd::EndDo(end_label),
                 },
                 end_span,
+                mark: None,
             })),
             OpenKind::Ad {
                 mode,
