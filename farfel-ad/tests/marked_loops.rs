@@ -224,7 +224,14 @@ fn loops_that_cannot_be_carried_out_again() {
         let start = "      SUBROUTINE F(X, N, Y)\n      DOUBLE PRECISION X(*), Y\n";
         faults(&format!("{start}{body}      END\n"))
     });
-    assert_snapshot!(faults.concat(), @"");
+    assert_snapshot!(faults.concat(), @r"
+    F0305 10:1 something jumps out of this loop, so that its adjoint cannot be made as the directive says
+    F0305 10:1 the number of iterations of this loop is not known when it begins, so that states cannot be spread over it
+    F0305 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
+    F0305 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
+    F0305 12:1 iterations of this loop cannot be carried out again: C goes from one to the next, and is CHARACTER
+    no faults
+    ");
 }
 
 #[test]
