@@ -401,6 +401,7 @@ impl Directions<'_> {
                 body,
                 end: DoEnd::EndDo(None),
                 end_span: span,
+                mark: None,
             })),
             span,
         )
