@@ -196,25 +196,25 @@ fn derivative(words: &mut Words, span: Span) -> Option<Given> {
 }
 
 /// Names and signs of a text, whose blanks and case do not matter.
-struct Words(Vec<char>);
+pub(crate) struct Words(Vec<char>);
 
 impl Words {
-    fn of(text: &str) -> Words {
+    pub(crate) fn of(text: &str) -> Words {
         Words(text.to_ascii_uppercase().chars().rev().collect())
     }
 
-    fn peek(&mut self) -> Option<char> {
+    pub(crate) fn peek(&mut self) -> Option<char> {
         while self.0.last().is_some_and(|c| c.is_whitespace()) {
             self.0.pop();
         }
         self.0.last().copied()
     }
 
-    fn done(&mut self) -> bool {
+    pub(crate) fn done(&mut self) -> bool {
         self.peek().is_none()
     }
 
-    fn take(&mut self, sign: char) -> Option<()> {
+    pub(crate) fn take(&mut self, sign: char) -> Option<()> {
         if self.peek()? == sign {
             self.0.pop();
             return Some(());
@@ -222,7 +222,7 @@ impl Words {
         None
     }
 
-    fn name(&mut self) -> Option<Name> {
+    pub(crate) fn name(&mut self) -> Option<Name> {
         self.peek().filter(|c| c.is_ascii_alphabetic())?;
         let mut name = String::new();
         while let Some(c) = self.0.last().copied()
@@ -232,6 +232,21 @@ impl Words {
             self.0.pop();
         }
         Some(name.into())
+    }
+
+    /// Digits, with what may stand in a real constant.
+    pub(crate) fn number(&mut self) -> Option<String> {
+        self.peek().filter(|c| c.is_ascii_digit() || *c == '.')?;
+        let mut number = String::new();
+        while let Some(c) = self.0.last().copied()
+            && (c.is_ascii_digit()
+                || matches!(c, '.' | 'E' | 'D')
+                || matches!(c, '+' | '-') && number.ends_with(['E', 'D']))
+        {
+            number.push(c);
+            self.0.pop();
+        }
+        Some(number)
     }
 
     /// `(A, B)`, or one name without parentheses.

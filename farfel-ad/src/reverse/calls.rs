@@ -108,7 +108,7 @@ impl Sweeper<'_> {
     }
 
     /// The call of what a tangent was made from.
-    fn primal_call(&mut self, part: usize, mut primals: Vec<Expr>, span: Span) -> Stmt {
+    pub(super) fn primal_call(&mut self, part: usize, mut primals: Vec<Expr>, span: Span) -> Stmt {
         let callee = &self.world.parts[part];
         match callee.result {
             Some(ty) => {

@@ -141,6 +141,30 @@ impl Sweeper<'_> {
         }
     }
 
+    /// The call of a procedure whose derivative is given, without derivatives.
+    pub(super) fn given_primal(
+        &mut self,
+        callee: SymId,
+        args: &[Expr],
+        span: Span,
+    ) -> Option<Stmt> {
+        let name = self.make.unit.symbols[callee].name.clone();
+        let world = self.world;
+        let (procedure, rule) = world.rules.stood_in(&name)?;
+        let mut primals = Vec::new();
+        let mut rest = args.iter();
+        for i in 0..=rule.args {
+            if i == rule.args && !rule.is_active(i) {
+                break;
+            }
+            primals.extend(rest.next().cloned());
+            if rule.is_active(i) {
+                rest.next();
+            }
+        }
+        Some(self.call_itself(procedure, primals, rule.is_active(rule.args), span))
+    }
+
     /// The call of the procedure as the program has it.
     fn call_itself(
         &mut self,

@@ -30,8 +30,10 @@ mod affine;
 mod branches;
 mod build;
 mod calls;
+mod checkpoint;
 mod dead;
 mod effects;
+mod fixed_point;
 mod given;
 mod loops;
 mod maker;
@@ -39,6 +41,7 @@ mod merge;
 mod needed;
 mod normal;
 mod prepare;
+mod replay;
 mod room;
 mod sweep;
 mod tape;
@@ -459,7 +462,12 @@ impl World {
             if p.root {
                 let sweeps = |i| {
                     let (sweeper, made, _) = self.sweep(facts, i, true);
-                    (sweeper.make, sweeper.tapes, made.forward)
+                    room::Swept {
+                        make: sweeper.make,
+                        tapes: sweeper.tapes,
+                        forward: made.forward,
+                        replays: sweeper.replays,
+                    }
                 };
                 let rooms = tapes.used.keys();
                 let rooms = rooms.map(|k| room::room(self, &sweeps, i, *k, 0)).collect();

@@ -4,9 +4,12 @@
 use crate::given::functions::written_out;
 use crate::structure::structure;
 use crate::tapenade::silence::silence;
+use farfel_lang::Span;
 use farfel_lang::callgraph::CallGraph;
-use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Place, Program, Request, SymId, Unit, UnitKind, for_each_symbol};
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Name, Place, Program, Request, StmtKind, SymId, Unit, UnitKind, for_each_symbol, walk_block,
+};
 use std::collections::{BTreeSet, HashSet};
 
 /// The units below a head, as reverse mode sees them.
@@ -45,7 +48,14 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     if let Some(program) = written_out(&closure.program, [request.head.as_str()]) {
         closure.program = program;
     }
+    let marked = marks(&closure.program);
     closure.program = structure(&closure.program, &request.head)?;
+    let left = marks(&closure.program);
+    let lost = marked.into_iter().filter(|m| !left.contains(m));
+    let lost: Vec<Diagnostic> = lost.map(jumps).collect();
+    if !lost.is_empty() {
+        return Err(lost);
+    }
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
     closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
@@ -62,6 +72,31 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
         }
     }
     Ok(closure)
+}
+
+/// Where comments say something of loops.
+fn marks(program: &Program) -> Vec<Span> {
+    let mut found = Vec::new();
+    for u in &program.units {
+        walk_block(&u.body, &mut |s| {
+            if let StmtKind::Do(d) = &s.kind
+                && let Some(mark) = &d.mark
+            {
+                found.push(mark.span);
+            }
+        });
+    }
+    found
+}
+
+/// A loop that its end alone does not end.
+fn jumps(mark: Span) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_UNSUPPORTED,
+        mark,
+        "something jumps out of this loop, so that its adjoint cannot be made as the directive says",
+    )
+    .help("write the loop as DO WHILE, or take the directive out")
 }
 
 /// The top-level procedures that a unit names.

@@ -503,6 +503,7 @@ impl Gen<'_> {
                     body: vec![made],
                     end: DoEnd::EndDo(None),
                     end_span: Span::NONE,
+                    mark: None,
                 })),
                 span,
             );

@@ -393,6 +393,7 @@ impl Directions<'_> {
                 body,
                 end: DoEnd::EndDo(None),
                 end_span: span,
+                mark: None,
             })),
             span,
         )
