@@ -128,6 +128,10 @@ impl Rules {
     pub fn of(program: &Program) -> Rules {
         let text: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
         let mut rules = HashMap::new();
+        for unit in program.units.iter().filter(|u| u.constant) {
+            let given = Given::constant(unit.name.clone(), unit.span);
+            rules.insert(unit.name.clone(), Rule::of(&given, Some(unit), false));
+        }
         for unit in &program.units {
             for given in &unit.given {
                 if rules.contains_key(&given.procedure) {

@@ -297,6 +297,7 @@ impl Gen<'_> {
         });
         from.intersect_with(&self.varied);
         self.live.union_with(&from);
+        self.refuse_constant_functions(s, node);
         let mut own = self.kind(s);
         let mut out = std::mem::take(&mut self.pre);
         out.append(&mut own);
