@@ -51,7 +51,7 @@ mod transpose;
 use crate::given::shipped;
 use crate::locations::{Commons, Set, Space};
 use crate::loops::speed_up;
-use crate::tangent::{self, Tangent};
+use crate::tangent::{self, DummyProcedure, Tangent};
 use effects::{Effects, Touched};
 pub use heads::{Adjoint, Adjoints, differentiate_heads};
 use heads::{Members, Order};
@@ -124,6 +124,8 @@ struct Part {
     derivative_args: Vec<bool>,
     /// Which of these are no derivatives, but belong to backward sweeps only.
     added_args: Vec<bool>,
+    /// The derivatives of dummy procedures that are called.
+    dummies: HashMap<SymId, DummyProcedure>,
     /// What an adjoint of a head begins with.
     zero: Block,
     /// Derivatives in COMMON that it finds set.
@@ -323,6 +325,7 @@ impl World {
             root,
             is_called_from_outside: root,
             added_args,
+            dummies: t.dummies,
             zero: t.zero,
             given_in_common: Members::new(),
             name,

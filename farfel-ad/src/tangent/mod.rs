@@ -218,6 +218,17 @@ pub struct Provide {
     pub active: Set,
 }
 
+/// A dummy procedure whose derivative is called.
+#[derive(Debug, Clone)]
+pub struct DummyProcedure {
+    /// The dummy procedure.
+    pub procedure: SymId,
+    /// How many arguments it has.
+    pub args: usize,
+    /// Which of them have a derivative; the one behind the last is the result.
+    pub active: Set,
+}
+
 /// The derivative of one subprogram.
 #[derive(Debug, Clone)]
 pub struct Tangent {
@@ -235,6 +246,8 @@ pub struct Tangent {
     pub by_slot: HashMap<usize, SymId>,
     /// Arguments that are no derivatives, and that the source has not got.
     pub added: HashSet<SymId>,
+    /// Those among them that are the derivatives of dummy procedures, and are called.
+    pub dummies: HashMap<SymId, DummyProcedure>,
     /// What sets those of the head's independents to zero that are no dependents: adjoints begin
     /// so, where [`Layout::adjoint`] says that they will.
     pub zero: Block,
@@ -302,6 +315,7 @@ impl Made {
                 derivatives: made.derivatives,
                 by_slot: made.by_slot,
                 added: made.added,
+                dummies: made.dummies,
                 zero: made.zero,
             }),
             Err(e) => self.errors.extend(e),

@@ -354,6 +354,7 @@ impl Gen<'_> {
             self.engine.names.borrow_mut().request_dummy(&key, &active);
             if let Some(s) = self.procedures.get(&callee) {
                 self.called.insert(*s);
+                self.dummy_calls.insert(*s, (callee, args));
                 return *s;
             }
             // Not an argument yet: it will be, in the next round.
