@@ -506,6 +506,47 @@ fn several_cotangents_give_what_single_ones_give() {
     assert!(single.iter().all(|s| *s != 0.0) || single.contains(&0.0));
 }
 
+/// Procedures that are passed come with their adjoints, and what is below a head gets no rubbish
+/// from arrays that only lend their size.
+#[test]
+fn procedures_as_arguments_come_with_their_adjoints() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", CALLBACKS);
+    let heads = "sum2(y)/(x) cube(cube)/(x) wave(wave)/(x)";
+    tapenade(dir, &["-b", "-head", heads, "all.f"]).success();
+    let text = read(dir, "all_b.f");
+    let found = whole(&text);
+    let wanted = [
+        "SUM2_B(X,XB,N,W,WB,Y,YB)",
+        "CUBE_B(X,XB,K,CUBEB)",
+        "WAVE_B(X,XB,K,WAVEB)",
+    ];
+    assert_eq!(found, wanted);
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, XB, W(3), WB(3), Y, YB, YP, YM
+      X = 0.7D0
+      XB = 99
+      DO 10 I = 1, 3
+   10 WB(I) = 99
+      YB = 2
+      CALL SUM2_B(X, XB, 3, W, WB, Y, YB)
+      CALL SUM2(X + 1D-6, 3, W, YP)
+      CALL SUM2(X - 1D-6, 3, W, YM)
+      PRINT *, XB, (YP - YM)/1D-6
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "all.f", "all_b.f"], "");
+    close(&found[..1], &found[1..], 1e-8);
+    assert!(found[0].abs() > 1.0);
+    // Without these heads the list of messages says what is missing.
+    tapenade(dir, &["-b", "-head", "sum2(y)/(x)", "all.f"]).success();
+    assert!(read(dir, "all_b.msg").contains("provide cube_b"));
+}
+
 /// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
 #[test]
 fn a_makefile_for_adjoints_works_unchanged() {
@@ -581,7 +622,14 @@ fn interfaces_are_those_of_the_real_tool() {
         eprintln!("skipped: TAPENADE_HOME is not set, so nothing was compared with Tapenade");
         return;
     };
-    let heads = ["model(y x)/(x s)", "f(f)/(s t)", "sq(w)/(v)", "ff(ff)/(c)"];
+    let heads = [
+        "fill",
+        "apply(y)/(x)",
+        "model(y x)/(x s)",
+        "f(f)/(s t)",
+        "sq(w)/(v)",
+        "ff(ff)/(c)",
+    ];
     let more = heads.iter().map(|h| vec!["-b", "-head", *h]);
     let lines = LINES.iter().map(|(line, _)| line.to_vec()).chain(more);
     let mut compared = 0;

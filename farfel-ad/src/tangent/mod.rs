@@ -268,6 +268,9 @@ pub fn differentiate_heads(
     let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
     let mut engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
     engine.linear = layout.adjoint;
+    if layout.adjoint {
+        engine.adjoint_of = heads.iter().map(|h| h.unit.clone()).collect();
+    }
     let hidden = engine.hidden(&graph);
     if !hidden.is_empty() {
         return Err(hidden);
@@ -354,6 +357,8 @@ pub(crate) struct Engine<'a> {
     pub block: Span,
     /// Its subroutine; empty without one.
     pub head: Name,
+    /// Heads whose tangents will become adjoints in Tapenade's convention.
+    pub adjoint_of: HashSet<Name>,
     /// Keep statements apart, for reverse mode.
     pub linear: bool,
     pub dependence: Dependence,
@@ -369,6 +374,7 @@ impl<'a> Engine<'a> {
             layout,
             block,
             head: Name::default(),
+            adjoint_of: HashSet::new(),
             linear: false,
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,

@@ -211,7 +211,7 @@ pub(super) fn generate(
     g.header(wanted, root);
     let body = g.block(&source.body);
     let mut all = g.zero_on_entry(wanted, root);
-    let mut zero = match engine.layout.adjoint {
+    let mut zero = match engine.adjoint_of.contains(&source.name) {
         true => g.zero_before_adjoint(wanted),
         false => Vec::new(),
     };
