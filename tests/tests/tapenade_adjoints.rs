@@ -62,6 +62,16 @@ const MORE: &str = "      SUBROUTINE ACC(X, Y)
       Y = A*X*X
       Y = Y*Y
       END
+      SUBROUTINE SV(X, Y)
+      DOUBLE PRECISION X, Y, T(3), C
+      SAVE
+      DATA C /4D0/
+      DO 10 I = 1, 3
+   10 T(I) = X**I
+      DO 20 I = 2, 3
+   20 T(I) = T(I)*T(I-1)
+      Y = T(3)*C
+      END
       SUBROUTINE NEWTON(A, X, K)
       DOUBLE PRECISION A, X, D
       X = A
@@ -374,12 +384,19 @@ C     NEWTON: the cubic root
       Y = 0
       CALL NEWTON_B(A, AB, Y, YB, K)
       PRINT *, AB, 1/(3*5D0**(2D0/3))
+C     SV: Y = 4*x**6, twice, since it keeps its variables
+      DO 30 I = 1, 2
+      A = I
+      AB = 99
+      YB = 1
+      CALL SV_B(A, AB, Y, YB)
+   30 PRINT *, AB, 24*A**5
       END
 ";
 
 /// The heads of [`DRIVER`], as one command line.
 const DRIVEN: &str = "model(y)/(x s) acc(y)/(x) top(y)/(x) sq(v)/(v w) lb(y)/(x) \
-    ff(ff a)/(a b c) cpl(r)/(z) io(y)/(x) newton(x)/(a)";
+    ff(ff a)/(a b c) cpl(r)/(z) io(y)/(x) newton(x)/(a) sv(y)/(x)";
 
 /// The numbers and what they must be.
 fn pairs(found: &[f64]) -> (Vec<f64>, Vec<f64>) {

@@ -270,6 +270,11 @@ pub fn differentiate_heads(
     engine.linear = layout.adjoint;
     if layout.adjoint {
         engine.adjoint_of = heads.iter().map(|h| h.unit.clone()).collect();
+        engine.begun_anew.clone_from(&engine.adjoint_of);
+        let called = graph.units.iter().flat_map(|u| references(u));
+        called.for_each(|name| {
+            engine.begun_anew.remove(&name);
+        });
     }
     let hidden = engine.hidden(&graph);
     if !hidden.is_empty() {
@@ -359,6 +364,9 @@ pub(crate) struct Engine<'a> {
     pub head: Name,
     /// Heads whose tangents will become adjoints in Tapenade's convention.
     pub adjoint_of: HashSet<Name>,
+    /// Those among them that are called from outside only: what they keep from call to call has no
+    /// derivative when they begin, as in Tapenade.
+    pub begun_anew: HashSet<Name>,
     /// Keep statements apart, for reverse mode.
     pub linear: bool,
     pub dependence: Dependence,
@@ -375,6 +383,7 @@ impl<'a> Engine<'a> {
             block,
             head: Name::default(),
             adjoint_of: HashSet::new(),
+            begun_anew: HashSet::new(),
             linear: false,
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,

@@ -88,7 +88,9 @@ impl Gen<'_> {
             );
         }
         let loc = self.space.loc(s);
-        let keeps = self.space.saved.contains(loc) && self.activity.live_on_entry.contains(loc);
+        let keeps = self.space.saved.contains(loc)
+            && self.activity.live_on_entry.contains(loc)
+            && !self.engine.begun_anew.contains(&self.source.name);
         let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
             name,
