@@ -166,6 +166,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 let propagated = !changed.is_empty();
                 let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
                 *requests = stage::order(program, &blocks, staged, propagated, diagnostics);
+                naming::main_apart(program);
             }
         }
         for unit in &mut program.units {
