@@ -394,7 +394,11 @@ impl<'a> Problem<'a> {
             .iter()
             .find(|(id, s)| {
                 let loc = self.space.loc(*id);
-                differentiable(s) && self.space.refused.contains(loc) && live(loc)
+                // Tapenade's blocks have what is active only.
+                let common = self.assume && self.space.common_at(loc).is_some();
+                let refused =
+                    self.space.refused.contains(loc) || common && self.space.tangled.contains(loc);
+                differentiable(s) && refused && live(loc)
             })
             .map(|(id, _)| id)
     }

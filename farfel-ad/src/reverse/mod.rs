@@ -50,8 +50,8 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
-    UnitKind, for_each_symbol, unused_name,
+    Arg, Block, Class, Entity, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type,
+    Unit, UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
 use needed::Needs;
@@ -578,13 +578,17 @@ impl World {
             make.unit.symbols[*d].place = Place::Local;
         }
         let derivatives = make.derivatives.clone();
+        let mut fillers = Vec::new();
         for spec in &mut make.unit.specs {
             match &mut spec.kind {
                 SpecKind::Common(blocks) => {
-                    for (_, members) in blocks.iter_mut() {
-                        members.retain(|e| !derivatives.contains(&e.sym));
-                    }
-                    blocks.retain(|(_, members)| !members.is_empty());
+                    // A block of derivatives may have what fills it up.
+                    let (theirs, ours) = std::mem::take(blocks)
+                        .into_iter()
+                        .partition(|(_, m)| m.iter().any(|e| derivatives.contains(&e.sym)));
+                    *blocks = ours;
+                    let theirs: Vec<(Name, Vec<Entity>)> = theirs;
+                    fillers.extend(theirs.iter().flat_map(|(_, m)| m).map(|e| e.sym));
                 }
                 SpecKind::Equivalence(groups) => {
                     groups.retain(|g| {
@@ -601,6 +605,10 @@ impl World {
             SpecKind::Equivalence(groups) => !groups.is_empty(),
             _ => true,
         });
+        for f in fillers {
+            make.unit.undeclare(f);
+            make.unit.symbols[f].place = Place::Local;
+        }
         make.unit
     }
 
@@ -633,6 +641,10 @@ impl World {
                     .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
                 for s in own {
                     let ty = make.unit.symbols[s].ty.unwrap_or(Type::REAL);
+                    // Others fill the block up.
+                    if !ty.is_differentiable() {
+                        continue;
+                    }
                     let to = Expr::var(s, Span::NONE);
                     out.push(Stmt::assign(to, zero(ty, Span::NONE), Span::NONE));
                 }

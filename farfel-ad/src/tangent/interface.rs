@@ -128,7 +128,7 @@ impl Gen<'_> {
                 continue;
             }
             let found: Vec<SymId> = match self.space.common_at(loc) {
-                Some(k) => self.common_derivative(k).into_iter().collect(),
+                Some(k) => self.common_derivatives(k),
                 None => {
                     // More than one where EQUIVALENCE ties them together.
                     let here: Vec<SymId> = self

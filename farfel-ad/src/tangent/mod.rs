@@ -291,6 +291,12 @@ impl<'a> Engine<'a> {
         self.index.unit(self.program, name)
     }
 
+    /// The COMMON block of the variable of a number.
+    pub fn block_of(&self, k: usize) -> Option<Name> {
+        let vars = &self.dependence.commons.vars;
+        vars.get(k).map(|v| v.block.clone())
+    }
+
     /// Adds to a fault for which AD block the derivative is needed.
     pub fn asked_by(&self, fault: Diagnostic) -> Diagnostic {
         if self.block == Span::NONE {

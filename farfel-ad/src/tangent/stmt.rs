@@ -38,6 +38,8 @@ pub(super) struct Gen<'a> {
     pub unit: Unit,
     pub derivatives: HashMap<SymId, SymId>,
     pub imported: HashMap<usize, SymId>,
+    /// Derivatives in COMMON of what a block has behind its end in this unit, by block.
+    pub tails: HashMap<Name, Vec<SymId>>,
     /// Derivatives that are called.
     pub called: HashSet<SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
@@ -114,7 +116,7 @@ pub(super) fn generate(
                 s.name
             ),
         )
-        .label("in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently")
+        .label("in an EQUIVALENCE with SAVE, or in COMMON where values of another type have the same place")
         .help("give the variable storage of its own, or declare the COMMON block alike everywhere");
         return Err(vec![engine.asked_by(fault)]);
     }
@@ -167,6 +169,7 @@ pub(super) fn generate(
         unit,
         derivatives: HashMap::new(),
         imported: HashMap::new(),
+        tails: HashMap::new(),
         called: HashSet::new(),
         procedures: HashMap::new(),
         sizes: HashMap::new(),
@@ -210,6 +213,7 @@ pub(super) fn generate(
             .flat_map(|(_, list)| list)
             .chain(g.derivatives.values())
             .chain(g.imported.values())
+            .chain(g.tails.values().flatten())
             .copied()
             .collect();
         if !engine.linear && !engine.layout.pattern {

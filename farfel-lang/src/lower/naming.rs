@@ -57,7 +57,11 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
 /// Gives the main program another name if a variable in COMMON has it, by the text or because it
 /// keeps its value: gfortran does not compile that, though Fortran allows it.
 pub(super) fn main_apart(program: &mut Program) {
-    let Some(main) = program.units.iter().position(|u| u.kind == UnitKind::Program) else {
+    let Some(main) = program
+        .units
+        .iter()
+        .position(|u| u.kind == UnitKind::Program)
+    else {
         return;
     };
     let name = &program.units[main].name;

@@ -17,9 +17,9 @@ pub(super) struct Sharing {
     commons: Vec<(Name, Vec<Name>)>,
 }
 
-/// Local variables that share storage and that a block uses under several names. Its
-/// subroutine has all of them, tied in the same way; some cover the others and take their
-/// values in and out.
+/// Local variables that share storage and that a block uses under several names, or a COMMON block
+/// of which it uses what EQUIVALENCE puts there. Its subroutine has all of them, tied in the same
+/// way; of local ones some cover the others and take their values in and out.
 pub(super) struct Tied {
     /// All of them.
     pub members: Vec<SymId>,
@@ -63,7 +63,8 @@ impl Sharing {
     }
 
     /// The groups of local variables that share storage, of which the block names several
-    /// and changes some, or is differentiated by some.
+    /// and changes some, or is differentiated by some; and COMMON blocks that it uses under names
+    /// from an EQUIVALENCE.
     pub fn tied(&self, unit: &Unit, block: &AdBlock, named: &Named) -> Vec<Tied> {
         if !has_equivalence(unit) {
             return Vec::new();
@@ -77,9 +78,16 @@ impl Sharing {
                 active(&a) && used.contains(&a) && used.iter().any(|b| storage.overlap(a, *b))
             })
         };
-        let local = storage.areas().iter().filter(|a| a.block.is_none());
-        local
-            .filter(|area| concerned(area))
+        let in_common = |area: &Area| {
+            let mut tied = area.members.iter().filter(|m| !m.named);
+            tied.any(|m| used.contains(&m.sym))
+        };
+        let areas = storage.areas().iter();
+        areas
+            .filter(|area| match area.block {
+                None => concerned(area),
+                Some(_) => in_common(area),
+            })
             .filter_map(|area| {
                 // Two names for one place would be differentiated by apart.
                 let several = named
@@ -91,7 +99,10 @@ impl Sharing {
                 }
                 Some(Tied {
                     members: area.members.iter().map(|m| m.sym).collect(),
-                    carriers: carriers(unit, area)?,
+                    carriers: match area.block {
+                        None => carriers(unit, area)?,
+                        Some(_) => Vec::new(),
+                    },
                 })
             })
             .collect()
