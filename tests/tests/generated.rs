@@ -241,6 +241,7 @@ fn many(count: usize, kind: Kind) {
 const DOUBLE: Kind = Kind {
     real: false,
     reverse: false,
+    gradients: false,
     aliases: false,
 };
 
@@ -280,6 +281,7 @@ fn closure_variables_as_arguments() {
 fn reverse_mode() {
     let kind = Kind {
         reverse: true,
+        gradients: true,
         ..DOUBLE
     };
     many(cases(40), kind);
@@ -362,6 +364,8 @@ impl<'a, I: Iterator<Item = &'a str>> Words<'a> for I {}
 fn show() {
     let kind = Kind {
         aliases: std::env::var("FARFEL_ALIASES").is_ok(),
+        reverse: std::env::var("FARFEL_REVERSE").is_ok(),
+        gradients: std::env::var("FARFEL_REVERSE").is_ok(),
         ..DOUBLE
     };
     let number = setting("FARFEL_CASE", 0) as usize;
