@@ -23,15 +23,6 @@ pub fn differentiable(s: &Symbol) -> bool {
     s.is_variable() && s.ty.is_some_and(Type::is_differentiable) && !s.has(Attribute::Constant)
 }
 
-/// The bytes of a value of a type; one for CHARACTER.
-pub fn bytes(ty: Type) -> i64 {
-    match ty {
-        Type::Integer(n) | Type::Real(n) | Type::Logical(n) => n.into(),
-        Type::Complex(n) => 2 * i64::from(n),
-        Type::Character => 1,
-    }
-}
-
 /// A variable in a COMMON block, as the first unit that has the block declares it.
 #[derive(Debug, Clone)]
 pub struct CommonVar {
@@ -57,11 +48,9 @@ pub struct Commons {
     by_place: HashMap<(Name, usize), usize>,
     /// Blocks that not all units divide into the same variables.
     pub irregular: HashSet<Name>,
-    /// Blocks with several names for a place, by their division or EQUIVALENCE, that can have no
-    /// block of derivatives laid out like them.
-    pub unstorable: HashSet<Name>,
-    /// Those that have unused bytes in some unit.
-    pub padded: HashSet<Name>,
+    /// Blocks of which no unit's COMMON statement tells all, or that have not one size: a block of
+    /// derivatives beside them could not be set to zero as a whole.
+    pub unfit: HashSet<Name>,
 }
 
 /// The members of a unit's COMMON blocks, in order.
@@ -86,19 +75,24 @@ impl Commons {
         type Shape = (Option<Type>, Option<Vec<i64>>);
         let mut shapes: BTreeMap<Name, Vec<Shape>> = BTreeMap::new();
         let mut owner: BTreeMap<Name, (Name, Vec<SymId>)> = BTreeMap::new();
-        let mut areas: BTreeMap<Name, Vec<(&Unit, Area)>> = BTreeMap::new();
         let mut commons = Commons::default();
+        let mut sizes: HashMap<Name, i64> = HashMap::new();
         for unit in units {
             let storage = UnitStorage::of(unit);
+            for area in storage.areas() {
+                let Some(block) = &area.block else { continue };
+                let size = *sizes.entry(block.clone()).or_insert(area.size);
+                let named = area.members.iter().filter(|m| m.named);
+                let end = named.map(|m| m.start.saturating_add(m.size)).max();
+                let text = |m: &Member| unit.symbols[m.sym].ty == Some(Type::Character);
+                let odd = area.members.iter().any(text);
+                if size != area.size || end != Some(area.size) || odd || !area.exact {
+                    commons.unfit.insert(block.clone());
+                }
+            }
             let tangled = storage.areas().iter().filter(|a| ties_several(a));
             let names = tangled.filter_map(|a| a.block.clone());
             commons.irregular.extend(names);
-            for area in storage.areas() {
-                if let Some(block) = &area.block {
-                    let same = areas.entry(block.clone()).or_default();
-                    same.push((unit, area.clone()));
-                }
-            }
             for (block, members) in common_members(unit) {
                 let shape: Vec<Shape> = members
                     .iter()
@@ -117,29 +111,6 @@ impl Commons {
                     }
                     Some(_) => {}
                 }
-            }
-        }
-        for (block, same) in &areas {
-            let irregular = commons.irregular.contains(block);
-            if !irregular && !same.iter().any(|(_, a)| a.tangled) {
-                continue;
-            }
-            if same
-                .iter()
-                .any(|(_, a)| a.members.iter().any(|m| m.padding > 0))
-            {
-                commons.padded.insert(block.clone());
-            }
-            // The longest is zero where any of them is.
-            let longest = same.iter().rev().max_by_key(|(_, a)| a.size);
-            let Some((unit, longest)) = longest else {
-                continue;
-            };
-            if !storable(unit, longest, same) {
-                commons.unstorable.insert(block.clone());
-            }
-            if irregular && let Some(members) = common_members(unit).remove(block) {
-                owner.insert(block.clone(), (unit.name.clone(), members));
             }
         }
         for (block, (unit_name, members)) in owner {
@@ -193,8 +164,8 @@ pub struct Space {
     pub weak: Set,
     /// Several variables in one location: EQUIVALENCE, irregular COMMON.
     pub tangled: Set,
-    /// Tangled ones whose derivatives would have no storage of the same layout: those in
-    /// unstorable COMMON, and those that keep their value between calls.
+    /// Tangled ones whose derivatives would have no storage of the same layout: in COMMON blocks
+    /// that are [unfit](Commons::unfit), and those that keep their value between calls.
     pub refused: Set,
     /// Local variables that keep their value between calls.
     pub saved: Set,
@@ -263,10 +234,9 @@ impl Space {
         saved.remove_range_from(symbols);
         let mut refused = tangled.clone();
         refused.intersect_with(&saved);
-        let unstorable = |v: &CommonVar| commons.unstorable.contains(&v.block);
         refused.extend(tangled.ones().filter(|l| {
-            let k = l.checked_sub(symbols).and_then(|k| commons.vars.get(k));
-            k.is_some_and(unstorable)
+            let var = l.checked_sub(symbols).and_then(|k| commons.vars.get(k));
+            var.is_some_and(|v| commons.unfit.contains(&v.block))
         }));
         let args = unit.args.len();
         let mut slot_locs: Vec<Option<usize>> = unit
@@ -342,43 +312,6 @@ impl RemoveFrom for Set {
             self.set_range(from.., false);
         }
     }
-}
-
-/// Can derivatives of a block be laid out like the block itself, by all its divisions? Whatever
-/// can have a derivative overlaps only what has one of the same type, element on element, and
-/// the longest division names all of it.
-fn storable(unit: &Unit, longest: &Area, same: &[(&Unit, Area)]) -> bool {
-    if same.iter().any(|(_, a)| !a.exact) {
-        return false;
-    }
-    let kind = |u: &Unit, m: &Member| {
-        let s = &u.symbols[m.sym];
-        s.ty.filter(|_| differentiable(s)).map(|ty| (ty, bytes(ty)))
-    };
-    let over = |a: &Member, b: &Member| {
-        let end = |m: &Member| m.start.saturating_add(m.size);
-        a.start.max(b.start)..end(a).min(end(b))
-    };
-    let all = || {
-        same.iter()
-            .flat_map(|(u, a)| a.members.iter().map(|m| (*u, m)))
-    };
-    all().all(|(u, m)| {
-        let Some((ty, bytes)) = kind(u, m) else {
-            return true;
-        };
-        let fits = all().all(|(v, other)| {
-            over(m, other).is_empty()
-                || kind(v, other).is_some_and(|(t, _)| t == ty)
-                    && (m.start - other.start) % bytes == 0
-        });
-        let named = longest.members.iter().filter(|l| l.named);
-        let covered = named
-            .filter(|l| kind(unit, l).is_some())
-            .map(|l| over(m, l));
-        let covered: i64 = covered.map(|r| (r.end - r.start).max(0)).sum();
-        fits && covered == m.size
-    })
 }
 
 /// Does a variable that EQUIVALENCE puts into a COMMON block lie over several of its

@@ -27,11 +27,15 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod affine;
+mod branches;
 mod build;
+mod calls;
 mod dead;
 mod effects;
 mod given;
+mod loops;
 mod maker;
+mod merge;
 mod needed;
 mod normal;
 mod prepare;
@@ -50,8 +54,8 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Entity, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type,
-    Unit, UnitKind, for_each_symbol, unused_name,
+    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
+    UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
 use needed::Needs;
@@ -71,6 +75,7 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
+    warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let world = World::of(&closure.program, tangents, request)?;
     let facts = world.facts();
@@ -501,6 +506,7 @@ impl World {
                 commons,
             });
         }
+        merge::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
@@ -578,17 +584,13 @@ impl World {
             make.unit.symbols[*d].place = Place::Local;
         }
         let derivatives = make.derivatives.clone();
-        let mut fillers = Vec::new();
         for spec in &mut make.unit.specs {
             match &mut spec.kind {
                 SpecKind::Common(blocks) => {
-                    // A block of derivatives may have what fills it up.
-                    let (theirs, ours) = std::mem::take(blocks)
-                        .into_iter()
-                        .partition(|(_, m)| m.iter().any(|e| derivatives.contains(&e.sym)));
-                    *blocks = ours;
-                    let theirs: Vec<(Name, Vec<Entity>)> = theirs;
-                    fillers.extend(theirs.iter().flat_map(|(_, m)| m).map(|e| e.sym));
+                    for (_, members) in blocks.iter_mut() {
+                        members.retain(|e| !derivatives.contains(&e.sym));
+                    }
+                    blocks.retain(|(_, members)| !members.is_empty());
                 }
                 SpecKind::Equivalence(groups) => {
                     groups.retain(|g| {
@@ -605,10 +607,6 @@ impl World {
             SpecKind::Equivalence(groups) => !groups.is_empty(),
             _ => true,
         });
-        for f in fillers {
-            make.unit.undeclare(f);
-            make.unit.symbols[f].place = Place::Local;
-        }
         make.unit
     }
 
@@ -641,10 +639,6 @@ impl World {
                     .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
                 for s in own {
                     let ty = make.unit.symbols[s].ty.unwrap_or(Type::REAL);
-                    // Others fill the block up.
-                    if !ty.is_differentiable() {
-                        continue;
-                    }
                     let to = Expr::var(s, Span::NONE);
                     out.push(Stmt::assign(to, zero(ty, Span::NONE), Span::NONE));
                 }
@@ -655,6 +649,7 @@ impl World {
 }
 
 /// A generated unit, and what is read after it.
+#[derive(Clone)]
 struct Made {
     unit: Unit,
     /// Symbols that hold cotangents.

@@ -4,7 +4,7 @@ use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use crate::activity::{Context, dummy_key};
 use crate::layout::SIZES_FILE;
-use crate::locations::{bytes, common_members, differentiable};
+use crate::locations::{common_members, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
@@ -12,7 +12,7 @@ use farfel_lang::ir::{
     Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
-use farfel_lang::storage::{Area, UnitStorage, constant};
+use farfel_lang::storage::constant;
 
 impl Gen<'_> {
     /// Adds a symbol and writes its declaration, whatever the implicit rules say.
@@ -44,12 +44,19 @@ impl Gen<'_> {
             return *d;
         }
         let loc = self.space.loc(s);
-        let common = self.space.common_at(loc).filter(|_| self.shares(loc));
-        if let Some(block) = common.and_then(|k| self.engine.block_of(k)) {
-            self.derivative_block(&block);
-            if self.space.tangled.contains(loc) {
-                self.derivative_equivalence(loc);
+        if self.space.tangled.contains(loc)
+            && self.space.common_at(loc).is_some()
+            && self.shares(loc)
+        {
+            self.tangled_blocks(loc);
+            if let Some(d) = self.derivatives.get(&s) {
+                return *d;
             }
+        }
+        if let Place::Common(block) = self.unit.symbols[s].place.clone()
+            && self.shares(self.space.loc(s))
+        {
+            self.derivative_block(&block);
             if let Some(d) = self.derivatives.get(&s) {
                 return *d;
             }
@@ -79,6 +86,7 @@ impl Gen<'_> {
                 .help(format!("declare its bounds, for instance {}(N)", of.name)),
             );
         }
+        let loc = self.space.loc(s);
         let keeps = self.space.saved.contains(loc) && self.activity.live_on_entry.contains(loc);
         let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
@@ -100,7 +108,7 @@ impl Gen<'_> {
     }
 
     /// Ties the derivatives of the variables at a location together as they are tied.
-    fn derivative_equivalence(&mut self, loc: usize) {
+    pub(super) fn derivative_equivalence(&mut self, loc: usize) {
         let groups: Vec<Vec<Expr>> = self
             .source
             .specs
@@ -118,15 +126,18 @@ impl Gen<'_> {
             .cloned()
             .collect();
         // All at once: the symbol that was asked for is known already.
-        let members: Vec<SymId> = groups
-            .iter()
-            .flatten()
-            .filter_map(Expr::base)
-            .filter(|s| differentiable(&self.unit.symbols[*s]))
-            .collect();
+        let members: Vec<SymId> = groups.iter().flatten().filter_map(Expr::base).collect();
         for s in members {
+            let of = self.unit.symbols[s].clone();
+            if !differentiable(&of) {
+                // Others are tied to each other by it.
+                let names = |g: &&Vec<Expr>| g.iter().any(|e| e.base() == Some(s));
+                if groups.iter().filter(names).count() > 1 {
+                    self.placeholder(s, Place::Local);
+                }
+                continue;
+            }
             if !self.derivatives.contains_key(&s) {
-                let of = self.unit.symbols[s].clone();
                 let name = self.derivative_name(&of.name);
                 let d = self.declare_new(Symbol {
                     name,
@@ -142,7 +153,7 @@ impl Gen<'_> {
             let mut of_group = Vec::new();
             for mut e in group {
                 if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut e.kind
-                    && let Some(d) = self.derivatives.get(s)
+                    && let Some(d) = self.derivatives.get(s).or(self.placeholders.get(s))
                 {
                     *s = *d;
                     of_group.push(e);
@@ -210,21 +221,22 @@ impl Gen<'_> {
         k.is_none_or(|k| self.engine.names.borrow().shares(k))
     }
 
-    /// Declares the COMMON block of derivatives beside a block of this unit, if that has not been
-    /// done. Where units divide the block differently, its derivatives lie as it does itself.
-    fn derivative_block(&mut self, block: &Name) {
+    /// Declares the COMMON block of derivatives beside a block of this unit.
+    pub(super) fn derivative_block(&mut self, block: &Name) {
         let members: Vec<SymId> = common_members(&self.unit).remove(block).unwrap_or_default();
-        let known = |m: &SymId| self.derivatives.contains_key(m);
-        if members.iter().any(known) || self.tails.contains_key(block) {
-            return;
-        }
-        let irregular = self.engine.dependence.commons.irregular.contains(block);
         let name = self.engine.names.borrow_mut().block(block);
         let mut entities = Vec::new();
         for m in members {
             let of = self.unit.symbols[m].clone();
-            let active = differentiable(&of);
-            if !irregular && !active || !self.shares(self.space.loc(m)) {
+            let loc = self.space.loc(m);
+            if !self.shares(loc) {
+                continue;
+            }
+            if !differentiable(&of) {
+                if self.space.tangled.contains(loc) {
+                    let sym = self.placeholder(m, Place::Common(name.clone()));
+                    entities.push(Entity { sym, dims: false });
+                }
                 continue;
             }
             let d = self.derivative_name(&of.name);
@@ -235,68 +247,16 @@ impl Gen<'_> {
                 init: None,
                 ..of
             });
-            if active {
-                self.derivatives.insert(m, d);
-            }
+            self.derivatives.insert(m, d);
             entities.push(Entity {
                 sym: d,
                 dims: false,
             });
-        }
-        if irregular {
-            let tail = self.tail(block, &name, &mut entities);
-            self.tails.insert(block.clone(), tail);
         }
         self.common_spec(name, entities);
     }
 
-    /// What the longest division of a block has behind the end of this unit's: derivatives of that.
-    fn tail(&mut self, block: &Name, place: &Name, entities: &mut Vec<Entity>) -> Vec<SymId> {
-        let engine = self.engine;
-        let end = |a: &Area| {
-            let named = a.members.iter().filter(|m| m.named);
-            named.map(|m| m.start + m.size).max().unwrap_or(0)
-        };
-        let own = UnitStorage::of(self.source).block(block).map_or(0, end);
-        let owner = engine
-            .dependence
-            .commons
-            .vars
-            .iter()
-            .find(|v| v.block == *block);
-        let Some(owner) = owner.and_then(|v| engine.find(&v.unit)) else {
-            return Vec::new();
-        };
-        let longest = UnitStorage::of(owner);
-        let members = longest.block(block).map_or(&[][..], |a| &a.members);
-        let mut tail = Vec::new();
-        for m in members.iter().filter(|m| m.named && m.start + m.size > own) {
-            let of = &owner.symbols[m.sym];
-            let ty = of.ty.unwrap_or(Type::REAL);
-            let from = m.start.max(own);
-            let name = self.derivative_name(&of.name);
-            let d = self.declare_new(Symbol {
-                dims: vec![Dim {
-                    lower: None,
-                    upper: Some(Expr::int((m.start + m.size - from) / bytes(ty), self.span)),
-                }],
-                ty: Some(ty),
-                class: Class::Variable,
-                place: Place::Common(place.clone()),
-                ..Symbol::new(name, self.span)
-            });
-            if differentiable(of) {
-                tail.push(d);
-            }
-            entities.push(Entity {
-                sym: d,
-                dims: false,
-            });
-        }
-        tail
-    }
-
-    fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
+    pub(super) fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
         self.insert_spec(SpecKind::Common(vec![(name, entities)]));
     }
 
@@ -317,27 +277,9 @@ impl Gen<'_> {
         );
     }
 
-    /// The derivatives of what lies at the location of the COMMON variable of a number, also in a
-    /// unit that does not declare its block.
-    pub(super) fn common_derivatives(&mut self, k: usize) -> Vec<SymId> {
-        let commons = &self.engine.dependence.commons;
-        let Some(var) = commons
-            .vars
-            .get(k)
-            .filter(|v| commons.irregular.contains(&v.block))
-        else {
-            return self.common_derivative(k).into_iter().collect();
-        };
-        self.derivative_block(&var.block);
-        let members = common_members(self.source).remove(&var.block);
-        let of = |m: &SymId| self.derivatives.get(m).copied();
-        let mut all: Vec<SymId> = members.iter().flatten().filter_map(of).collect();
-        all.extend(self.tails.get(&var.block).into_iter().flatten());
-        all
-    }
-
-    /// The derivative of the COMMON variable of a number, of a block that all units divide alike.
-    fn common_derivative(&mut self, k: usize) -> Option<SymId> {
+    /// The derivative of the COMMON variable of a number, also in a unit that does not
+    /// declare its block.
+    pub(super) fn common_derivative(&mut self, k: usize) -> Option<SymId> {
         let var = self.engine.dependence.commons.vars.get(k)?.clone();
         let own = common_members(&self.unit);
         if let Some(members) = own.get(&var.block) {

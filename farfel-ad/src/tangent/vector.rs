@@ -155,14 +155,7 @@ impl Gen<'_> {
             Some(first) => types.all(|t| t == first),
             None => true,
         };
-        let commons = &self.engine.dependence.commons;
-        // With a dimension more, bytes that are not used would be elsewhere in other units.
-        let padded = self.derivatives.keys().any(|s| {
-            let k = self.space.common_at(self.space.loc(*s));
-            let var = k.and_then(|k| commons.vars.get(k));
-            var.is_some_and(|v| commons.padded.contains(&v.block))
-        }) || self.tails.keys().any(|b| commons.padded.contains(b));
-        if self.engine.layout.directions.is_some() && one_type && !padded {
+        if self.engine.layout.directions.is_some() && one_type {
             return Ok(());
         }
         let mut stored: Vec<&Symbol> = self

@@ -1,0 +1,379 @@
+//! Constructs of Fortran in both modes: Jacobians by columns, by rows, and by differences.
+
+mod support;
+use insta::assert_snapshot;
+use support::jacobian::{Case, check_cases};
+use support::{check, expand_warning};
+
+const CASES: &[(&str, &str)] = &[
+    (
+        "entries",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), FA@, FB@, C
+      COMMON /K@/ C
+      CALL E1@(X, Y(1))
+      CALL E2@(X(2), Y(2), X(3))
+      Y(3) = FA@(X(1)) + FB@(X(2), X(3))
+      CALL E2@(2D0, C, 3D0)
+      Y(3) = Y(3)*C
+      END
+      SUBROUTINE E1@(A, B)
+      DOUBLE PRECISION A, B, C
+      B = A*A
+      GOTO 10
+      ENTRY E2@(A, B, C)
+      B = A*C
+   10 B = B*A + 1
+      END
+      DOUBLE PRECISION FUNCTION FA@(U)
+      DOUBLE PRECISION U, V, FB@
+      FA@ = SIN(U)
+      RETURN
+      ENTRY FB@(U, V)
+      FB@ = U*V*V
+      END
+",
+    ),
+    (
+        "absolute_values",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B
+      A = X(1)*X(2)
+      B = X(3) - A
+      Y(1) = ABS(DCMPLX(A, B)*DCMPLX(B, 2*A)*X(1))
+      Y(2) = ABS(DCMPLX(A*B, SIN(B)))*CABS(CMPLX(1.0, 2.0))
+      Y(3) = HYPOT(A*B, SIN(A)*B) + ATAN2(A*B + 1, B - A/X(2))
+      END
+",
+    ),
+    (
+        "common_of_two_shapes",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C(2)
+      COMMON /BL@/ A, B, C
+      A = X(1)
+      B = X(2)*A
+      C(1) = X(3)
+      C(2) = A*B
+      CALL G@(Y(2))
+      Y(1) = A*C(1)
+      Y(3) = B + C(2)
+      END
+      SUBROUTINE G@(R)
+      DOUBLE PRECISION V(4), R
+      COMMON /BL@/ V
+      DO I = 2, 4
+        V(I) = V(I)*V(I-1)
+      END DO
+      R = V(4) + V(3)
+      END
+",
+    ),
+    (
+        "common_of_many_types",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      Y(3) = X(1)*X(3)
+      CALL G@(X)
+      CALL H@(Y(1), Y(2))
+      CALL G@(Y)
+      CALL H@(Y(3), Y(2))
+      CALL Q@(Y(1))
+      END
+      SUBROUTINE G@(X)
+      DOUBLE PRECISION X(3), A, B
+      LOGICAL L, M
+      COMPLEX*16 Z
+      COMMON /BL@/ A, K, L, Z, B
+      K = 3
+      L = .TRUE.
+      A = X(1)*X(2)
+      Z = DCMPLX(X(3), A)
+      B = 2
+      END
+      SUBROUTINE H@(R, S)
+      DOUBLE PRECISION A, R, S, P(3)
+      INTEGER KL(2)
+      COMMON /BL@/ A, KL, P
+      R = P(1)*A + P(2)
+      P(3) = P(3)*P(1)
+      A = R
+      S = P(3)**2*KL(1)
+      END
+      SUBROUTINE Q@(R)
+      DOUBLE PRECISION R, W(5)
+      COMMON /BL@/ W
+      R = R*W(1) + W(5)
+      W(2) = R
+      W(2) = W(2)*W(2)
+      R = R + W(2)
+      END
+",
+    ),
+    (
+        "tied_by_an_integer",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(3), B(2)
+      INTEGER K(12)
+      EQUIVALENCE (A(1), K(1)), (K(5), B(1))
+      A(1) = X(1)
+      A(2) = X(2)
+      A(3) = X(3)
+      B(1) = A(1)*A(3)
+      Y(1) = A(3)*B(2)
+      Y(2) = A(2)*B(1)*A(1)
+      Y(3) = B(1)*B(2) + A(2)
+      END
+",
+    ),
+    (
+        "equivalence_and_shapes",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C(2), D, E(3), T(4)
+      COMMON /P@/ A, B
+      COMMON /R@/ C, D
+      EQUIVALENCE (E(1), C(1)), (T(3), U)
+      REAL U
+      A = X(1)
+      B = X(2)
+      E(1) = A*B
+      E(2) = X(3)
+      D = C(1)*E(2)
+      U = 2
+      E(3) = E(3)*E(1)
+      CALL G@
+      Y(1) = A*D
+      Y(2) = B + C(1)
+      Y(3) = C(2)*E(3)
+      END
+      SUBROUTINE G@
+      COMPLEX*16 Z
+      COMMON /P@/ Z
+      DOUBLE PRECISION V(3)
+      COMMON /R@/ V
+      Z = Z*Z + V(1)
+      V(2) = V(2)*DIMAG(Z) + V(3)
+      END
+",
+    ),
+    (
+        "equivalence_over_common",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C(2)
+      COMMON /BL@/ A, B, C
+      DOUBLE PRECISION E(4)
+      EQUIVALENCE (E(1), A)
+      A = X(1)
+      B = X(2)*A
+      E(3) = X(3)
+      C(2) = A*B
+      E(2) = E(2)*E(1)
+      Y(1) = A*C(1)
+      Y(2) = E(4)
+      Y(3) = B + C(2)
+      END
+",
+    ),
+    (
+        "equivalence_and_save",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), T(2), U, V
+      REAL R
+      EQUIVALENCE (T(1), U), (T(2), V)
+      SAVE T
+      U = X(1)
+      V = X(2)*U
+      T(1) = T(2)*X(3)
+      Y(1) = U
+      Y(2) = V*U
+      Y(3) = T(1) + T(2)
+      END
+",
+    ),
+];
+
+#[test]
+fn constructs() {
+    let cases: Vec<Case> = CASES
+        .iter()
+        .map(|(name, text)| Case {
+            name,
+            text: (*text).into(),
+        })
+        .collect();
+    check_cases(&cases, 1e-7);
+}
+
+/// Where functions have no derivative, both modes take what the README says, without NaN.
+#[test]
+fn kinks_and_edges() {
+    // The row of the Jacobian, the column, and what stands there; elsewhere zero.
+    let known = "
+      DATA R /24*0D0, 24*0D0, 24*0D0, 24*0D0, 24*0D0, 24*0D0/
+      R(1, 1) = 1
+      R(2, 1) = 1
+      R(3, 1) = 1
+      R(4, 3) = 1
+      R(5, 1) = -1
+      R(7, 1) = 1
+      R(15, 3) = 1
+      R(18, 1) = 1
+      R(19, 1) = 1
+      R(20, 3) = -2
+      R(20, 5) = 1
+      R(21, 6) = 3
+      R(22, 1) = 1
+      R(24, 1) = 2
+";
+    let functions = "
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(6), Y(24)
+      INTEGER N
+      Y(1) = MAX(X(1), X(2))
+      Y(2) = MIN(X(1), X(2))
+      Y(3) = ABS(X(1))
+      Y(4) = SIGN(X(3), X(1))
+      Y(5) = SIGN(X(1), X(6))
+      N = 0
+      Y(6) = X(1)**N
+      N = 1
+      Y(7) = X(1)**N
+      N = 2
+      Y(8) = X(1)**N
+      Y(9) = X(1)**X(5)
+      Y(10) = X(1)**2
+      Y(11) = SQRT(X(1))
+      Y(12) = X(1)**1.5D0
+      Y(13) = X(3)**X(1)
+      Y(14) = DIM(X(1), X(2))
+      Y(15) = MAX(X(3), X(4), X(5) - 1)
+      Y(16) = HYPOT(X(1), X(2))
+      Y(17) = ABS(DCMPLX(X(1), X(2)))
+      Y(18) = ABS(MAX(X(1), X(2))) + SQRT(X(1)*X(2))
+      Y(19) = X(1)**1
+      Y(20) = MOD(X(5), X(3))
+      N = 3
+      Y(21) = X(6)**N
+      Y(22) = MAX(X(1), 0D0) + MIN(0D0, X(1))
+      Y(23) = SQRT(X(1)**2 + X(2)**2)
+      Y(24) = X(1)**1D0 + X(1)**X(3)
+      END
+";
+    let text = format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(6), Y(24), D(24), G(6), W(24), V(6), R(24, 6)
+{}
+      DATA X /0D0, 0D0, 1D0, 1D0, 2D0, -1D0/
+{}
+      DO J = 1, 6
+        DO I = 1, 6
+          V(I) = 0
+        END DO
+        V(J) = 1
+        ADF(TANGENT(X) = V)
+          CALL F(X, Y)
+        END ADF(D = TANGENT(Y))
+        DO K = 1, 24
+          DO I = 1, 24
+            W(I) = 0
+          END DO
+          W(K) = 1
+          ADR(COTANGENT(Y) = W)
+            CALL F(X, Y)
+          END ADR(G = COTANGENT(X))
+          PRINT *, K*10 + J, D(K), R(K, J)
+          PRINT *, -K*10 - J, G(J), R(K, J)
+        END DO
+      END DO
+      END{functions}",
+        known.lines().nth(1).unwrap(),
+        known.lines().skip(2).collect::<Vec<_>>().join("\n"),
+    );
+    check(text.trim_start_matches('\n'), 1e-15);
+}
+
+/// Values that are read back have derivative zero: what is written is said.
+#[test]
+fn output_of_active_values() {
+    let of = |mode: &str, end: &str| {
+        format!(
+            "      SUBROUTINE MAIN(X, D)
+      DOUBLE PRECISION X, Y, D
+      {mode}
+      CALL F(X, Y)
+      {end}
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y, Z
+      CHARACTER*30 LINE
+      Y = X*X
+      PRINT *, Y
+      WRITE (*, *) Y, X
+      WRITE (6, 10) Y
+   10 FORMAT (E20.10)
+      Z = 3
+      WRITE (9) Z, 4D0
+      WRITE (9) Z, (Y*I, I = 1, 2)
+      WRITE (LINE, 10) Y
+      READ (LINE, 10) Z
+      Y = Y*Z
+      END
+"
+        )
+    };
+    let warnings = |text: &str| expand_warning(text).unwrap_or_else(|e| panic!("{e}")).1;
+    assert_snapshot!(warnings(&of("ADF(X)", "END ADF(D = TANGENT(Y))")), @r"
+    F0311 17:20 this value carries a derivative, and is written without it
+    F0311 18:24 this value carries a derivative, and is written without it
+    ");
+    assert_snapshot!(warnings(&of("ADR(Y)", "END ADR(D = COTANGENT(X))")), @r"
+    F0311 17:20 this value carries a derivative, and is written without it
+    F0311 18:24 this value carries a derivative, and is written without it
+    ");
+}
+
+/// What is read has derivative zero, whatever the variable had before.
+#[test]
+fn input_into_active_variables() {
+    check(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D, G, E
+      X = 2
+      ADF(X)
+      CALL F(X, Y)
+      END ADF(D = TANGENT(Y))
+      ADR(Y)
+      CALL F(X, Y)
+      END ADR(G = COTANGENT(X))
+      E = 3*X**2 + 2*(4 + 3)
+      PRINT *, 'y', Y, X**3 + 2*(X*7 + 3)
+      PRINT *, 'd', D, E
+      PRINT *, 'g', G, E
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y, Z, A(3), B
+      CHARACTER*60 LINE
+      Z = X*X
+      DO I = 1, 3
+        A(I) = X*I
+      END DO
+      B = X
+      WRITE (LINE, '(3F20.10)') 3D0, 4D0, 2D0
+      READ (LINE, '(2F20.10)') Z, (A(I), I = 2, 2)
+C     Two and four are constants now, A(1) and A(3) are not.
+      Y = X*X*X + (A(1)*A(2) + A(3))*2 + (Z - 3)*B*X + 6
+      END
+",
+        1e-12,
+    );
+}
