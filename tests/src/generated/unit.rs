@@ -246,7 +246,7 @@ impl World<'_> {
 
     /// Two functions in a unit that call each other.
     fn pair(&mut self, scope: &Scope) -> (Item, Vec<Callable>) {
-        let mut signature = self.signature(1, Some(true));
+        let mut signature = self.signature(0, Some(true));
         if !signature.params.contains(&Param::Integer) {
             signature.params.push(Param::Integer);
         }
