@@ -90,6 +90,11 @@ impl Vars {
     pub fn values(&self) -> SymId {
         self.values
     }
+
+    /// How many values there are.
+    pub fn top(&self) -> SymId {
+        self.top
+    }
 }
 
 impl Tapes {
@@ -185,15 +190,37 @@ impl Tapes {
         out
     }
 
+    /// Takes room for as many values as `need` says; `base` tells where it begins.
+    pub fn reserve(
+        &mut self,
+        make: &mut Maker,
+        kind: Kind,
+        base: SymId,
+        need: Expr,
+        span: Span,
+    ) -> Block {
+        let v = self.vars(make, kind);
+        let top = || Expr::var(v.top, span);
+        let more = binary(BinOp::Add, top(), need);
+        let full = binary(BinOp::Gt, top(), Expr::var(v.most, span));
+        let mut out = vec![
+            Stmt::assign(Expr::var(base, span), top(), span),
+            Stmt::assign(top(), more, span),
+        ];
+        out.extend(choice(
+            vec![(full, vec![Stmt::new(full_stop(span), span)])],
+            Vec::new(),
+            span,
+        ));
+        out
+    }
+
     /// Keeps a value.
     pub fn push(&mut self, make: &mut Maker, kind: Kind, value: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
         let top = || Expr::var(v.top, span);
         let full = binary(BinOp::Ge, top(), Expr::var(v.most, span));
-        let stop = StmtKind::Stop(Some(Expr::new(
-            ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
-            span,
-        )));
+        let stop = full_stop(span);
         let mut out = Vec::with_capacity(3);
         out.extend(choice(
             vec![(full, vec![Stmt::new(stop, span)])],
@@ -220,6 +247,13 @@ impl Tapes {
             Stmt::assign(top(), binary(BinOp::Sub, top(), Expr::int(1, span)), span),
         ]
     }
+}
+
+fn full_stop(span: Span) -> StmtKind {
+    StmtKind::Stop(Some(Expr::new(
+        ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
+        span,
+    )))
 }
 
 /// What keeps a variable, and what takes it back.
