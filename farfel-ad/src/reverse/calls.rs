@@ -207,7 +207,9 @@ impl Sweeper<'_> {
             }
         }
         actuals.extend(tapes);
-        let f = self.make.procedure(&callee.backward_name, Class::Subroutine, None);
+        let f = self
+            .make
+            .procedure(&callee.backward_name, Class::Subroutine, None);
         before.push(Stmt::new(StmtKind::Call(f, actuals), span));
         before.append(&mut after);
         before

@@ -116,7 +116,9 @@ pub(super) fn merge(
     while let Some((part, positions)) = wanted.get(next).cloned() {
         next += 1;
         let p = &world.parts[part];
-        let of = originals.get(&p.backward_name).and_then(|i| pristine.get(*i));
+        let of = originals
+            .get(&p.backward_name)
+            .and_then(|i| pristine.get(*i));
         let (Some(of), Some(name)) = (of, copies.get(&(part, positions.clone()))) else {
             continue;
         };

@@ -38,6 +38,7 @@ mod given;
 mod heads;
 mod loops;
 mod maker;
+pub mod memory;
 mod merge;
 mod needed;
 mod normal;
@@ -53,15 +54,15 @@ use crate::locations::{Commons, Set, Space};
 use crate::loops::speed_up;
 use crate::tangent::{self, DummyProcedure, Tangent};
 use effects::{Effects, Touched};
-pub use heads::{Adjoint, Adjoints, differentiate_heads};
-use heads::{Members, Order};
 use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
-    UnitKind, for_each_symbol, unused_name,
+    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type,
+    Unit, UnitKind, for_each_symbol, unused_name,
 };
+pub use heads::{Adjoint, Adjoints, differentiate_heads};
+use heads::{Members, Order};
 use maker::{Maker, zero};
 use needed::Needs;
 use normal::Normalizer;
@@ -69,7 +70,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
 use tape::{Kind, Tapes, keep};
 
-/// The adjoint of a request's head and of what is active below it.
+/// The adjoint of a request's head and of what is active below it. A tape has at most
+/// `most_tape` bytes.
 ///
 /// # Errors
 ///
@@ -77,13 +79,15 @@ use tape::{Kind, Tapes, keep};
 pub fn differentiate(
     program: &Program,
     request: &Request,
+    most_tape: u64,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
     warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let order = Order::of(request, &closure.program);
-    let world = World::of(&closure.program, tangents, order)?;
+    let mut world = World::of(&closure.program, tangents, order)?;
+    world.most_tape = most_tape;
     let facts = world.facts();
     let made = world.units(&closure.program, &facts)?;
     let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
@@ -92,6 +96,10 @@ pub fn differentiate(
     made.extend(shipped);
     Ok(made)
 }
+
+/// The most bytes of one tape, where nobody says so. Memory that is not used is never touched, so it
+/// costs nothing.
+pub(crate) const MOST_TAPE: u64 = 1 << 30;
 
 /// The program that the tangents are made of which become a request's adjoint.
 ///
@@ -162,6 +170,8 @@ struct World {
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
+    /// The most bytes of one tape.
+    most_tape: u64,
 }
 
 fn scalar_args(unit: &Unit) -> Vec<bool> {
@@ -210,6 +220,7 @@ impl World {
             order,
             commons,
             derivative_commons,
+            most_tape: MOST_TAPE,
         };
         let mut errors = Vec::new();
         let mut parts = Vec::new();
@@ -506,17 +517,7 @@ impl World {
             let (make, tapes) = (sweeper.make, sweeper.tapes);
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
-                let sweeps = |i| {
-                    let (sweeper, made, _) = self.sweep(facts, i, true);
-                    room::Swept {
-                        make: sweeper.make,
-                        tapes: sweeper.tapes,
-                        forward: made.forward,
-                        replays: sweeper.replays,
-                    }
-                };
-                let rooms = tapes.used.keys();
-                let rooms = rooms.map(|k| room::room(self, &sweeps, i, *k, 0)).collect();
+                let rooms = self.rooms(facts, i, &tapes);
                 out.push(Made {
                     unit: self.root(p, make, tapes, made, rooms),
                     of: p.of.clone(),
@@ -582,6 +583,21 @@ impl World {
         Ok(out)
     }
 
+    /// How many values a unit and what it calls put on each tape, where that is known.
+    fn rooms(&self, facts: &[Facts], i: usize, tapes: &Tapes) -> Vec<Option<Vec<room::Term>>> {
+        let sweeps = |i| {
+            let (sweeper, made, _) = self.sweep(facts, i, true);
+            room::Swept {
+                make: sweeper.make,
+                tapes: sweeper.tapes,
+                forward: made.forward,
+                replays: sweeper.replays,
+            }
+        };
+        let kinds = tapes.used.keys();
+        kinds.map(|k| room::room(self, &sweeps, i, *k, 0)).collect()
+    }
+
     /// Sets the cotangents of local variables to zero.
     fn zeros(&self, make: &Maker, backward: &Block) -> Block {
         let mut used = HashSet::new();
@@ -611,7 +627,7 @@ impl World {
         made: Sweeps,
         rooms: Vec<Option<Vec<room::Term>>>,
     ) -> Unit {
-        let mut body = tapes.be_local(&mut make, rooms);
+        let mut body = tapes.be_local(&mut make, rooms, self.most_tape);
         body.extend(made.forward);
         body.extend(p.zero.iter().cloned());
         body.extend(self.zero_commons(&mut make, p));
@@ -642,7 +658,10 @@ impl World {
         )];
         // Derivatives have no part in it.
         let added = p.added_args.iter().zip(&p.make.unit.args);
-        let added: Vec<SymId> = added.filter(|(a, _)| **a).filter_map(|(_, a)| a.sym()).collect();
+        let added: Vec<SymId> = added
+            .filter(|(a, _)| **a)
+            .filter_map(|(_, a)| a.sym())
+            .collect();
         for d in make.derivatives.iter().chain(&added) {
             make.unit.undeclare(*d);
             make.unit.symbols[*d].place = Place::Local;
