@@ -6,6 +6,7 @@
 
 use super::World;
 use super::maker::Maker;
+use super::replay::Replay;
 use super::tape::{Kind, Tapes};
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -13,6 +14,7 @@ use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
 };
 use farfel_lang::storage::constant;
+use std::collections::HashMap;
 
 /// How deep calls are followed.
 const MOST_CALLS: usize = 12;
@@ -41,10 +43,18 @@ pub(super) struct Term {
     trips: Vec<Bound>,
 }
 
+/// The forward sweep of a unit, and what it does not say.
+pub(super) struct Swept {
+    pub make: Maker,
+    pub tapes: Tapes,
+    pub forward: Block,
+    pub replays: HashMap<SymId, Replay>,
+}
+
 /// The values that a unit keeps on one tape, in its own arguments.
 pub(super) fn room(
     world: &World,
-    sweeps: &dyn Fn(usize) -> (Maker, Tapes, Block),
+    sweeps: &dyn Fn(usize) -> Swept,
     part: usize,
     kind: Kind,
     depth: usize,
@@ -52,7 +62,12 @@ pub(super) fn room(
     if depth > MOST_CALLS {
         return None;
     }
-    let (make, tapes, forward) = sweeps(part);
+    let Swept {
+        make,
+        tapes,
+        forward,
+        replays,
+    } = sweeps(part);
     let p = &world.parts[part];
     let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
     let mut counter = Counter {
@@ -64,6 +79,7 @@ pub(super) fn room(
         assigned,
         part,
         body: &forward,
+        replays: &replays,
         loops: Vec::new(),
         asked: Vec::new(),
         depth,
@@ -73,9 +89,21 @@ pub(super) fn room(
     Some(terms)
 }
 
+impl Term {
+    /// The number.
+    pub fn number(&self) -> i64 {
+        self.number
+    }
+
+    /// How often loops around are carried out.
+    pub fn trips(&self) -> &[Bound] {
+        &self.trips
+    }
+}
+
 struct Counter<'a> {
     world: &'a World,
-    sweeps: &'a dyn Fn(usize) -> (Maker, Tapes, Block),
+    sweeps: &'a dyn Fn(usize) -> Swept,
     make: &'a Maker,
     /// The array of the tape.
     values: Option<SymId>,
@@ -84,6 +112,7 @@ struct Counter<'a> {
     assigned: Set,
     part: usize,
     body: &'a Block,
+    replays: &'a HashMap<SymId, Replay>,
     /// The variables of the loops around, with their least and greatest values.
     loops: Vec<(SymId, [Option<Bound>; 2])>,
     /// The variables whose values are being looked for.
@@ -108,12 +137,20 @@ impl Counter<'_> {
 
     fn stmt(&mut self, s: &Stmt, out: &mut Vec<Term>) -> Option<()> {
         match &s.kind {
-            StmtKind::Assign(target, _)
-                if target.base().is_some() && target.base() == self.values =>
-            {
-                add(out, 1);
-            }
+            StmtKind::Assign(target, _) => match target.base() {
+                Some(s) if Some(s) == self.values => add(out, 1),
+                // It stands where a loop begins whose backward sweep needs the tape.
+                Some(s) if let Some(replay) = self.replays.get(&s) => {
+                    return self.replay(replay, out);
+                }
+                _ => {}
+            },
             StmtKind::Do(d) => {
+                if let DoControl::Count { var, .. } = &d.control
+                    && let Some(replay) = self.replays.get(var)
+                {
+                    return self.replay(replay, out);
+                }
                 let mut inner = Vec::new();
                 let around = match &d.control {
                     DoControl::Count {
@@ -164,6 +201,32 @@ impl Counter<'_> {
             _ => {}
         }
         Some(())
+    }
+
+    /// A loop whose iterations are carried out again: the states, and one iteration.
+    fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
+        let [from, to, step] = &replay.steps;
+        let (_, trips) = self.around(from, to, Some(step));
+        let most = Bound::Number(i64::from(replay.slots));
+        let slots = match trips {
+            Some(trips) => Bound::Least(vec![most, trips]),
+            None => most,
+        };
+        if self.kind == Kind::Integer(4) {
+            out.push(Term {
+                number: 1,
+                trips: vec![slots.clone()],
+            });
+        }
+        let kind = self.kind;
+        for m in replay.state.iter().filter(|m| m.kind == kind) {
+            let mut trips = vec![slots.clone()];
+            for (low, high) in &m.bounds {
+                trips.push(self.around(low, high, None).1?);
+            }
+            out.push(Term { number: 1, trips });
+        }
+        self.block(&replay.body, out)
     }
 
     fn call(&mut self, callee: SymId, args: &[Expr], out: &mut Vec<Term>) -> Option<()> {

@@ -37,7 +37,7 @@ impl Kind {
         })
     }
 
-    fn ty(self) -> Type {
+    pub fn ty(self) -> Type {
         match self {
             Kind::Integer(k) => Type::Integer(k),
             Kind::Real(k) => Type::Real(k),
@@ -56,7 +56,7 @@ impl Kind {
     }
 
     /// How many bytes a value has.
-    fn bytes(self) -> i64 {
+    pub fn bytes(self) -> i64 {
         match self {
             Kind::Integer(k) | Kind::Real(k) | Kind::Logical(k) => i64::from(k),
             Kind::Complex(k) => 2 * i64::from(k),
@@ -81,14 +81,15 @@ pub(super) struct Tapes {
     pub used: BTreeMap<Kind, Vars>,
 }
 
-/// The most bytes of one tape. Memory that is not used is never touched, so it costs
-/// nothing.
-const MOST_BYTES: i64 = 1 << 30;
-
 impl Vars {
     /// The array of the values.
     pub fn values(&self) -> SymId {
         self.values
+    }
+
+    /// How many values there are.
+    pub fn top(&self) -> SymId {
+        self.top
     }
 }
 
@@ -142,8 +143,8 @@ impl Tapes {
     }
 
     /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
-    /// many values each gets, where that is known.
-    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>) -> Block {
+    /// many values each gets, where that is known; none has more than `most` bytes.
+    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>, most: u64) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
@@ -155,7 +156,7 @@ impl Tapes {
             symbol.attributes.insert(Attribute::Allocatable);
             make.unit.declare(v.values);
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            let limit = MOST_BYTES / kind.bytes();
+            let limit = (i64::try_from(most).unwrap_or(i64::MAX) / kind.bytes()).max(1);
             out.push(set(v.top, 0));
             let fixed = match &terms {
                 Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),
@@ -185,15 +186,37 @@ impl Tapes {
         out
     }
 
+    /// Takes room for as many values as `need` says; `base` tells where it begins.
+    pub fn reserve(
+        &mut self,
+        make: &mut Maker,
+        kind: Kind,
+        base: SymId,
+        need: Expr,
+        span: Span,
+    ) -> Block {
+        let v = self.vars(make, kind);
+        let top = || Expr::var(v.top, span);
+        let more = binary(BinOp::Add, top(), need);
+        let full = binary(BinOp::Gt, top(), Expr::var(v.most, span));
+        let mut out = vec![
+            Stmt::assign(Expr::var(base, span), top(), span),
+            Stmt::assign(top(), more, span),
+        ];
+        out.extend(choice(
+            vec![(full, vec![Stmt::new(full_stop(span), span)])],
+            Vec::new(),
+            span,
+        ));
+        out
+    }
+
     /// Keeps a value.
     pub fn push(&mut self, make: &mut Maker, kind: Kind, value: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
         let top = || Expr::var(v.top, span);
         let full = binary(BinOp::Ge, top(), Expr::var(v.most, span));
-        let stop = StmtKind::Stop(Some(Expr::new(
-            ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
-            span,
-        )));
+        let stop = full_stop(span);
         let mut out = Vec::with_capacity(3);
         out.extend(choice(
             vec![(full, vec![Stmt::new(stop, span)])],
@@ -220,6 +243,13 @@ impl Tapes {
             Stmt::assign(top(), binary(BinOp::Sub, top(), Expr::int(1, span)), span),
         ]
     }
+}
+
+fn full_stop(span: Span) -> StmtKind {
+    StmtKind::Stop(Some(Expr::new(
+        ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
+        span,
+    )))
 }
 
 /// What keeps a variable, and what takes it back.

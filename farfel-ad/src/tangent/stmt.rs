@@ -2,7 +2,7 @@
 
 use super::allocate::is_allocated_here;
 use super::interface::title;
-use super::{Engine, Wanted};
+use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::CallSite;
 use crate::collect::collect;
@@ -38,10 +38,16 @@ pub(super) struct Gen<'a> {
     pub unit: Unit,
     pub derivatives: HashMap<SymId, SymId>,
     pub imported: HashMap<usize, SymId>,
+    /// What stands in a block of derivatives for variables that have none, and in EQUIVALENCE.
+    pub placeholders: HashMap<SymId, SymId>,
+    /// The derivatives of blocks that other units declare, by the number of a variable.
+    pub imported_blocks: HashMap<usize, Vec<SymId>>,
     /// Derivatives that are called.
     pub called: HashSet<SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
     pub procedures: HashMap<SymId, SymId>,
+    /// Those that are called: the dummy procedure, and how many arguments that has.
+    pub dummy_calls: HashMap<SymId, (SymId, usize)>,
     /// Constants for the sizes of arrays that the unit does not tell.
     pub sizes: HashMap<Name, SymId>,
     /// Loop variables for setting arrays to zero.
@@ -66,12 +72,19 @@ pub(super) struct Gen<'a> {
     pub(super) jumped_to: HashSet<Label>,
     pub(super) labels: HashSet<Label>,
     pub(super) moved_labels: HashMap<Label, Label>,
+    /// The argument that says how many directions there are.
+    pub(super) count: Option<SymId>,
 }
 
 /// A derivative unit, and which of its variables are derivatives.
 pub(crate) struct Generated {
     pub unit: Unit,
     pub derivatives: HashSet<SymId>,
+    /// See [`super::Tangent`].
+    pub by_slot: HashMap<usize, SymId>,
+    pub added: HashSet<SymId>,
+    pub dummies: HashMap<SymId, DummyProcedure>,
+    pub zero: Block,
 }
 
 /// Generates the derivative of `source` in a context. `root`: it is the head of a request,
@@ -104,7 +117,9 @@ pub(super) fn generate(
         &space.locs(&wanted.context.inputs),
         &space.locs(&wanted.context.outputs),
     );
-    if let Some(s) = problem.refused(&activity) {
+    let layout = engine.layout;
+    let plain = !(layout.vector || layout.pattern || layout.is_tapenade());
+    if let Some(s) = problem.refused(&activity, plain) {
         let s = &source.symbols[s];
         let fault = Diagnostic::error(
             &rules::AD_UNSUPPORTED,
@@ -114,7 +129,10 @@ pub(super) fn generate(
                 s.name
             ),
         )
-        .label("in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently")
+        .label(match plain {
+            true => "in an EQUIVALENCE with SAVE, or in a COMMON block whose size program units do not agree on",
+            false => "in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently",
+        })
         .help("give the variable storage of its own, or declare the COMMON block alike everywhere");
         return Err(vec![engine.asked_by(fault)]);
     }
@@ -167,8 +185,11 @@ pub(super) fn generate(
         unit,
         derivatives: HashMap::new(),
         imported: HashMap::new(),
+        placeholders: HashMap::new(),
+        imported_blocks: HashMap::new(),
         called: HashSet::new(),
         procedures: HashMap::new(),
+        dummy_calls: HashMap::new(),
         sizes: HashMap::new(),
         counters: Vec::new(),
         temporaries: HashMap::new(),
@@ -185,10 +206,15 @@ pub(super) fn generate(
         jumped_to,
         labels,
         moved_labels: HashMap::new(),
+        count: None,
     };
     g.header(wanted, root);
     let body = g.block(&source.body);
     let mut all = g.zero_on_entry(wanted, root);
+    let mut zero = match engine.adjoint_of.contains(&source.name) {
+        true => g.zero_before_adjoint(wanted),
+        false => Vec::new(),
+    };
     all.extend(body);
     g.unit.body = all;
     g.drop_unused_procedures();
@@ -210,6 +236,8 @@ pub(super) fn generate(
             .flat_map(|(_, list)| list)
             .chain(g.derivatives.values())
             .chain(g.imported.values())
+            .chain(g.placeholders.values())
+            .chain(g.imported_blocks.values().flatten())
             .copied()
             .collect();
         if !engine.linear && !engine.layout.pattern {
@@ -217,14 +245,19 @@ pub(super) fn generate(
         }
         if engine.layout.vector {
             let tangents = g.all_derivatives(&tangents);
-            g.vectorize(&tangents)?;
+            g.vectorize(&tangents, &mut zero)?;
         }
         if !engine.linear {
             speed_up(&mut g.unit, &tangents);
         }
+        let procedures = g.procedures.values().copied();
         Ok(Generated {
+            by_slot: g.by_slot(),
+            dummies: g.dummies(),
+            added: procedures.chain(g.count).collect(),
             unit: g.unit,
             derivatives: tangents,
+            zero,
         })
     } else {
         Err(g.errors)
@@ -269,6 +302,7 @@ impl Gen<'_> {
         });
         from.intersect_with(&self.varied);
         self.live.union_with(&from);
+        self.refuse_constant_functions(s, node);
         let mut own = self.kind(s);
         let mut out = std::mem::take(&mut self.pre);
         out.append(&mut own);

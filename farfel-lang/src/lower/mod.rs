@@ -3,14 +3,16 @@
 //! The passes, in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `formulas` makes functions of
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `regions` makes nested subroutines
+//!    of statements that are constant for differentiation, `formulas` makes functions of
 //!    statement functions that call such ones, `entries` takes nested subprograms with ENTRY
 //!    points apart, and `redeclared` and `tied` settle which names of the surroundings' storage
 //!    go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
-//! 4. `outline` — the body of every AD block is one call.
+//! 4. `outline` — the body of every AD block is one call. Before, `sized` gives arrays of assumed
+//!    size a bound where blocks need one.
 //! 5. `propagate` — the dummy procedures that were left are gone (stage `Stage`, as the
 //!    next one).
 //! 6. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
@@ -39,6 +41,8 @@ mod propagate;
 mod prune;
 mod recursion;
 mod redeclared;
+mod regions;
+mod sized;
 mod specialize;
 mod stage;
 mod state;
@@ -137,6 +141,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Parse => {}
             Stage::Lift => {
                 bits::settle(program);
+                regions::to_subroutines(program, diagnostics);
                 formulas::to_functions(program);
                 entries::split(program, diagnostics);
                 redeclared::settle(program, diagnostics);
@@ -161,6 +166,10 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {
+                // Of a part of a program not all calls are known.
+                if !options.part {
+                    sized::size(program, &roots, &mut changed);
+                }
                 blocks = outline::outline(program, &families, &mut changed, diagnostics);
             }
             Stage::Stage => {
@@ -168,6 +177,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 let propagated = !changed.is_empty();
                 let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
                 *requests = stage::order(program, &blocks, staged, propagated, diagnostics);
+                naming::main_apart(program);
             }
         }
         for unit in &mut program.units {
