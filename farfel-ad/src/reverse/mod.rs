@@ -36,6 +36,7 @@ mod effects;
 mod fixed_point;
 mod given;
 mod heads;
+mod independent;
 mod loops;
 mod maker;
 pub mod memory;
