@@ -52,13 +52,13 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
     closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
-    // Whoever calls a changed unit is changed as well.
+    // Whoever calls a changed unit is changed as well, also by a name that it got without jumps.
     let mut again = !closure.changed.is_empty();
     while again {
         again = false;
         for u in &closure.program.units {
-            if !closure.changed.contains(&u.name) && names(u).any(|n| closure.changed.contains(&n))
-            {
+            let silent = |n: Name| closure.changed.contains(&n) || closure.added.contains(&n);
+            if !closure.changed.contains(&u.name) && names(u).any(silent) {
                 closure.changed.insert(u.name.clone());
                 again = true;
             }
