@@ -232,8 +232,8 @@ impl Sweeper<'_> {
         let part = self.world.part_of(&self.make.unit.symbols[callee].name)?;
         let part = &self.world.parts[part];
         part.result?;
-        let primals = args.iter().zip(&part.derivative_args);
-        primals.filter(|(_, d)| !**d).map(|(a, _)| a).last()
+        let mut primals = args.iter().zip(&part.derivative_args).rev();
+        primals.find(|(_, d)| !**d).map(|(a, _)| a)
     }
 
     /// Elements whose subscripts change are others.
