@@ -12,6 +12,7 @@
 //! | [`check`] | what must hold for a file |
 //! | [`layout`] | what must hold for a file that is laid out anew |
 //! | [`build`] | programs made of many files, original or printed |
+//! | [`routines`] | which routines are differentiated |
 
 pub mod assembler;
 pub mod build;
@@ -20,6 +21,7 @@ pub mod compiler;
 pub mod files;
 pub mod layout;
 pub mod obtain;
+pub mod routines;
 
 use std::path::PathBuf;
 use std::sync::Mutex;

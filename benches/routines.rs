@@ -1,0 +1,192 @@
+//! What derivatives of real code cost: the routines of `tests/corpora/derivatives`, unchanged,
+//! from SciPy, LAPACK and CalculiX, with their tangents and adjoints.
+//!
+//! `cargo bench -p farfel-benches --bench routines`; `README.md` says what is measured. The
+//! corpora must be there (`cargo run -p farfel-tests --bin corpora` gets them). Environment
+//! variables: `FARFEL_BENCH_TURNS`, how often each routine takes its turn (15);
+//! `FARFEL_BENCH_ONLY`, a part of a program's name; `FARFEL_BENCH_KEEP`, a folder to leave the
+//! programs in.
+//!
+//! Ends with 1 when the dot products of tangents and adjoints differ, or when the medians
+//! exceed their limits. Without `--bench`, it compiles one program and looks at the products.
+
+// The table is what this program is for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use farfel_benches::exit_code;
+use farfel_build::{Config, build_program};
+use farfel_tests::corpora::obtain;
+use farfel_tests::corpora::routines::{PROGRAMS, files};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// `-O`, other flags, and how many times as long as the routine tangents and adjoints may
+/// take, in the median.
+const FLAGS: [(&str, &[&str], [f64; 2]); 2] = [
+    ("2", &[], [1.6, 3.0]),
+    ("3", &["-march=native"], [1.6, 3.0]),
+];
+
+/// How far the dot products may be off, relative to the terms of their sums.
+const TOLERANCE: f64 = 1e-11;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// What was measured of one routine.
+struct Row {
+    name: String,
+    /// Nanoseconds of a call: of the routine, of its tangent, of its adjoint if there is one.
+    times: [Option<f64>; 3],
+    /// The difference of the dot products.
+    error: f64,
+}
+
+impl Row {
+    fn ratio(&self, which: usize) -> Option<f64> {
+        Some(self.times[which]? / self.times[0]?)
+    }
+}
+
+fn main() -> ExitCode {
+    let bench = std::env::args().any(|a| a == "--bench");
+    if obtain::NAMES.into_iter().any(|n| !obtain::is_there(n)) {
+        println!("The corpora are not there; `cargo run -p farfel-tests --bin corpora` gets them");
+        return ExitCode::SUCCESS;
+    }
+    exit_code(if bench { measure() } else { check() })
+}
+
+/// Times everything and prints the tables. Returns what is not as it should be.
+fn measure() -> Result<Vec<String>, Failure> {
+    let turns: usize = match std::env::var("FARFEL_BENCH_TURNS") {
+        Ok(text) => text.parse()?,
+        Err(_) => 15,
+    };
+    let only = std::env::var("FARFEL_BENCH_ONLY").unwrap_or_default();
+    let dir = tempfile::tempdir()?;
+    let dir = match std::env::var_os("FARFEL_BENCH_KEEP") {
+        Some(kept) => PathBuf::from(kept),
+        None => dir.path().to_owned(),
+    };
+    println!("Nanoseconds of a call, best of {turns} turns; derivatives in multiples of it\n");
+    let mut tables: Vec<Vec<Row>> = FLAGS.iter().map(|_| Vec::new()).collect();
+    let mut faults = Vec::new();
+    for (name, folders) in PROGRAMS.iter().filter(|(n, _)| n.contains(&only)) {
+        for ((level, flags, _), table) in FLAGS.iter().zip(&mut tables) {
+            let program = build(name, folders, level, flags, &dir)?;
+            let rows = run(&program, turns.max(1))?;
+            faults.extend(wrong(&rows));
+            table.extend(rows);
+        }
+    }
+    print!("{:20}", "");
+    for (level, flags, _) in FLAGS {
+        print!("{:^36}", format!("-O{level} {}", flags.join(" ")));
+    }
+    println!();
+    let shown = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
+    for (i, row) in tables[0].iter().enumerate() {
+        print!("{:20}", row.name);
+        for row in tables.iter().filter_map(|t| t.get(i)) {
+            let [tangent, adjoint] = [1, 2].map(|w| shown(row.ratio(w)));
+            print!("{:>12}{tangent:>12}{adjoint:>12}", shown(row.times[0]));
+        }
+        println!();
+    }
+    for ((level, flags, limits), table) in FLAGS.iter().zip(&tables) {
+        for (w, name) in ["tangents", "adjoints"].into_iter().enumerate() {
+            let mut ratios: Vec<f64> = table.iter().filter_map(|r| r.ratio(w + 1)).collect();
+            ratios.sort_by(f64::total_cmp);
+            let at = |part: f64| {
+                let i = ((ratios.len() as f64 - 1.0) * part).round() as usize;
+                ratios.get(i).copied().unwrap_or(0.0)
+            };
+            let flags = format!("-O{level} {}", flags.join(" "));
+            println!(
+                "{flags:20}{} {name}: median {:.2} (limit {}), quartiles {:.2} and {:.2}, worst {:.2}",
+                ratios.len(),
+                at(0.5),
+                limits[w],
+                at(0.25),
+                at(0.75),
+                at(1.0)
+            );
+            if only.is_empty() && at(0.5) > limits[w] {
+                faults.push(format!(
+                    "{flags}: {name} take {:.2} times as long as the routines, more than {}",
+                    at(0.5),
+                    limits[w]
+                ));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Looks at the products of one program.
+fn check() -> Result<Vec<String>, Failure> {
+    let dir = tempfile::tempdir()?;
+    let (name, folders) = PROGRAMS[6];
+    let program = build(name, folders, "1", &[], dir.path())?;
+    Ok(wrong(&run(&program, 1)?))
+}
+
+fn build(
+    name: &str,
+    folders: &[&str],
+    level: &str,
+    flags: &[&str],
+    dir: &Path,
+) -> Result<PathBuf, Failure> {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/routines.ff");
+    let files = files(name, folders, &library)?;
+    let mut config = Config {
+        opt_level: Some(level.to_owned()),
+        flags: flags.iter().map(|f| (*f).to_owned()).collect(),
+        ..Config::default()
+    };
+    config.cache.enabled = false;
+    let program = dir.join(format!("{name}-O{level}"));
+    build_program(&files, &program, &config)?;
+    Ok(program)
+}
+
+/// What a program measures.
+fn run(program: &Path, turns: usize) -> Result<Vec<Row>, Failure> {
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        writeln!(input, "{turns}")?;
+    }
+    let ended = child.wait_with_output()?;
+    if !ended.status.success() {
+        return Err(format!("{} ended with {}", program.display(), ended.status).into());
+    }
+    let mut rows = Vec::new();
+    for line in String::from_utf8(ended.stdout)?.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [name @ .., primal, tangent, adjoint, error] = words.as_slice() else {
+            return Err(format!("{} wrote {line:?}", program.display()).into());
+        };
+        let time = |text: &str| -> Result<Option<f64>, Failure> {
+            Ok(Some(text.parse::<f64>()?).filter(|t| *t >= 0.0))
+        };
+        rows.push(Row {
+            name: name.join(" "),
+            times: [time(primal)?, time(tangent)?, time(adjoint)?],
+            error: error.parse()?,
+        });
+    }
+    Ok(rows)
+}
+
+/// The routines whose dot products differ.
+fn wrong(rows: &[Row]) -> Vec<String> {
+    rows.iter()
+        .filter(|r| r.error.is_nan() || r.error > TOLERANCE)
+        .map(|r| format!("{}: the products differ by {:e}", r.name, r.error))
+        .collect()
+}
