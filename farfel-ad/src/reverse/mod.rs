@@ -27,10 +27,13 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod affine;
+mod branches;
 mod build;
+mod calls;
 mod dead;
 mod effects;
 mod given;
+mod loops;
 mod maker;
 mod needed;
 mod normal;

@@ -1,0 +1,223 @@
+//! IF and SELECT CASE: the backward sweep takes the arm that the forward sweep took.
+
+use super::build::{binary, choice};
+use super::needed::Needs;
+use super::normal::has_calls;
+use super::sweep::{Sweeper, Sweeps};
+use super::tape::Kind;
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::ir::{BinOp, Block, Case, Expr, IfBlock, Select, Stmt, StmtKind, SymId, Type};
+
+impl Sweeper<'_> {
+    pub(super) fn if_block(&mut self, b: &IfBlock, span: Span, needs: &mut Needs) -> Sweeps {
+        // Conditions may call functions.
+        let conditions: Vec<&Expr> = b.arms.iter().map(|(c, _)| c).collect();
+        let (mut forward, restore) = self.conditions(&conditions, span, needs);
+        let before = needs.clone();
+        let mut arms = Vec::new();
+        let none = Vec::new();
+        let bodies: Vec<&Block> = b
+            .arms
+            .iter()
+            .map(|(_, b)| b)
+            .chain([b.otherwise.as_ref().unwrap_or(&none)])
+            .collect();
+        let mut after = Needs::default();
+        for body in &bodies {
+            let mut state = before.clone();
+            arms.push(self.block(body, &mut state));
+            after.union_with(&state);
+        }
+        *needs = after;
+        let last = arms.len() - 1;
+        if arms.iter().all(|a| a.backward.is_empty()) {
+            let otherwise = arms.pop().map_or_else(Vec::new, |a| a.forward);
+            let arms = b
+                .arms
+                .iter()
+                .zip(arms)
+                .map(|((c, _), a)| (c.clone(), a.forward))
+                .collect();
+            forward.push(if_stmt(arms, otherwise, b.otherwise.is_some(), span));
+            return Sweeps {
+                forward,
+                backward: restore,
+            };
+        }
+        let changed = self.world.assigned_in(
+            &self.make.unit,
+            self.space,
+            &bodies.iter().copied().flatten().cloned().collect::<Block>(),
+        );
+        let stable = conditions.iter().all(|c| self.is_stable(c, &changed));
+        let mut backward_arms = Vec::new();
+        let mut forward_arms = Vec::new();
+        let branch = if stable {
+            conditions.iter().for_each(|c| self.read(c, needs));
+            None
+        } else {
+            Some(self.branch())
+        };
+        let mut otherwise = (Vec::new(), Vec::new());
+        for (i, mut a) in arms.into_iter().enumerate() {
+            if branch.is_some() {
+                let number = Expr::int(i as i64 + 1, span);
+                let push = self
+                    .tapes
+                    .push(&mut self.make, Kind::Integer(4), number, span);
+                a.forward.extend(push);
+            }
+            if i == last {
+                otherwise = (a.forward, a.backward);
+                continue;
+            }
+            let condition = match branch {
+                None => conditions[i].clone(),
+                Some(v) => binary(BinOp::Eq, Expr::var(v, span), Expr::int(i as i64 + 1, span)),
+            };
+            forward_arms.push((conditions[i].clone(), a.forward));
+            backward_arms.push((condition, a.backward));
+        }
+        let has_else = b.otherwise.is_some() || !otherwise.0.is_empty();
+        forward.push(if_stmt(forward_arms, otherwise.0, has_else, span));
+        let mut backward = Vec::new();
+        if let Some(v) = branch {
+            let to = Expr::var(v, span);
+            backward.extend(self.tapes.pop(&mut self.make, Kind::Integer(4), to, span));
+        }
+        backward.extend(choice(backward_arms, otherwise.1, span));
+        backward.extend(restore);
+        Sweeps { forward, backward }
+    }
+
+    /// What functions in conditions overwrite.
+    pub(super) fn conditions(
+        &mut self,
+        list: &[&Expr],
+        span: Span,
+        needs: &mut Needs,
+    ) -> (Block, Block) {
+        if !list.iter().any(|c| has_calls(&self.make, c)) {
+            return Default::default();
+        }
+        let arms = list
+            .iter()
+            .map(|c| ((*c).clone(), Vec::new()))
+            .collect::<Vec<_>>();
+        let only = if_stmt(arms, Vec::new(), false, span);
+        let touched =
+            self.world
+                .touched_in(&self.make.unit, self.space, std::slice::from_ref(&only));
+        let made = self.overwrite_all(&touched.assigned, needs, span);
+        self.changed(&touched.assigned, needs);
+        made
+    }
+
+    /// Will a condition have the same value in the backward sweep, without keeping anything?
+    fn is_stable(&self, c: &Expr, changed: &Set) -> bool {
+        if has_calls(&self.make, c) {
+            return false;
+        }
+        let mut stable = true;
+        c.for_each_symbol(&mut |s| {
+            let loc = self.space.loc(s);
+            let variable = self.make.unit.symbols[s].is_variable();
+            let fixed = !self.assigned.contains(loc)
+                || self.loop_vars.contains(&s) && !changed.contains(loc);
+            stable &= !variable || fixed;
+        });
+        stable
+    }
+
+    fn branch(&mut self) -> SymId {
+        match self.branch {
+            Some(b) => b,
+            None => {
+                let b = self.make.variable("BRANCH", Type::INTEGER);
+                self.branch = Some(b);
+                b
+            }
+        }
+    }
+
+    pub(super) fn select(&mut self, b: &Select, span: Span, needs: &mut Needs) -> Sweeps {
+        let (mut forward, restore) = self.conditions(&[&b.selector], span, needs);
+        let before = needs.clone();
+        let mut after = Needs::default();
+        let mut cases = Vec::new();
+        let mut bodies = Block::new();
+        for c in &b.cases {
+            let mut state = before.clone();
+            cases.push(self.block(&c.body, &mut state));
+            after.union_with(&state);
+            bodies.extend(c.body.iter().cloned());
+        }
+        let complete = b.cases.iter().any(|c| c.values.is_none());
+        if !complete {
+            after.union_with(&before);
+        }
+        *needs = after;
+        let mut select = Select {
+            cases: Vec::new(),
+            ..b.clone()
+        };
+        if cases.iter().all(|c| c.backward.is_empty()) {
+            for (c, made) in b.cases.iter().zip(cases) {
+                select.cases.push(Case {
+                    body: made.forward,
+                    ..c.clone()
+                });
+            }
+            forward.push(Stmt::new(StmtKind::Select(Box::new(select)), span));
+            return Sweeps {
+                forward,
+                backward: restore,
+            };
+        }
+        let branch = self.branch();
+        let mut arms = Vec::new();
+        for (i, (c, mut made)) in b.cases.iter().zip(cases).enumerate() {
+            let number = Expr::int(i as i64 + 1, span);
+            made.forward.extend(self.tapes.push(
+                &mut self.make,
+                Kind::Integer(4),
+                number.clone(),
+                span,
+            ));
+            let condition = binary(BinOp::Eq, Expr::var(branch, span), number);
+            arms.push((condition, made.backward));
+            select.cases.push(Case {
+                body: made.forward,
+                ..c.clone()
+            });
+        }
+        if !complete {
+            let push = self
+                .tapes
+                .push(&mut self.make, Kind::Integer(4), Expr::int(0, span), span);
+            select.cases.push(Case {
+                values: None,
+                body: push,
+                mark: farfel_lang::ir::Mark::default(),
+            });
+        }
+        forward.push(Stmt::new(StmtKind::Select(Box::new(select)), span));
+        let to = Expr::var(branch, span);
+        let mut backward = self.tapes.pop(&mut self.make, Kind::Integer(4), to, span);
+        backward.extend(choice(arms, Vec::new(), span));
+        backward.extend(restore);
+        Sweeps { forward, backward }
+    }
+}
+
+fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Block, has_else: bool, span: Span) -> Stmt {
+    Stmt::new(
+        StmtKind::If(IfBlock {
+            arms,
+            otherwise: has_else.then_some(otherwise),
+            ..IfBlock::default()
+        }),
+        span,
+    )
+}

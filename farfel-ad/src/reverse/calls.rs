@@ -1,0 +1,266 @@
+//! Calls of what is differentiated as well: of its forward sweep, and of its adjoint.
+
+use super::build::increment;
+use super::maker::zero;
+use super::needed::{Elements, Needs};
+use super::sweep::{Sweeper, Sweeps};
+use super::tape::Kind;
+use super::transpose::{is_derivative, same};
+use crate::locations::{Set, Space};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtKind, Type};
+use farfel_lang::types::type_of;
+
+impl Sweeper<'_> {
+    pub(super) fn tangent_call(
+        &mut self,
+        part: usize,
+        args: &[Expr],
+        span: Span,
+        needs: &mut Needs,
+    ) -> Sweeps {
+        let callee = &self.world.parts[part];
+        let facts = &self.facts[part];
+        let n = callee.derivative_args.len();
+        let Some(effect) = self.world.effects.get(&callee.name) else {
+            return Sweeps::default();
+        };
+        // What is needed and will be overwritten, the callee keeps.
+        let scalar_dummy = |slot: usize| callee.scalar_args.get(slot).copied().unwrap_or(false);
+        let place = |slot: usize| -> Option<(usize, Option<Elements>)> {
+            if slot < n {
+                let a = args.get(slot)?;
+                let loc = self.space.loc(a.base()?);
+                let exact = scalar_dummy(slot) && !self.space.tangled.contains(loc);
+                let elements = exact.then(|| Elements::of(&self.make.unit, a)).flatten();
+                Some((loc, elements))
+            } else if slot > n {
+                Some((self.space.common(slot - n - 1), None))
+            } else {
+                None
+            }
+        };
+        let is_derivative_slot = |slot: usize| {
+            callee.derivative_args.get(slot).copied().unwrap_or(false)
+                || slot > n && self.world.derivative_commons.contains(slot - n - 1)
+        };
+        let mut entries = Vec::new();
+        let mut assigned = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
+        for slot in effect.assigned.ones().filter(|s| !is_derivative_slot(*s)) {
+            let Some((loc, elements)) = place(slot) else {
+                continue;
+            };
+            assigned.insert(loc);
+            if needs.has_some(loc, elements.as_ref(), &self.around) {
+                entries.push((part, slot));
+            }
+        }
+        self.entries.append(&mut entries);
+        let mut after = Needs::default();
+        for slot in facts.exit.ones().filter(|s| !is_derivative_slot(*s)) {
+            match place(slot) {
+                Some((loc, Some(elements))) => after.add(loc, elements),
+                Some((loc, None)) => {
+                    after.add_all(loc);
+                }
+                None => {}
+            }
+        }
+        self.changed(&assigned, needs);
+        needs.union_with(&after);
+        for (i, a) in args.iter().enumerate() {
+            match &a.kind {
+                ExprKind::Element(_, subscripts) => {
+                    subscripts.iter().for_each(|s| self.read(s, needs));
+                }
+                ExprKind::Var(_) => {}
+                _ if !callee.derivative_args.get(i).copied().unwrap_or(false) => {
+                    self.read(a, needs);
+                }
+                _ => {}
+            }
+        }
+        // The forward sweep.
+        let primals: Vec<Expr> = args
+            .iter()
+            .zip(&callee.derivative_args)
+            .filter(|(_, d)| !**d)
+            .map(|(a, _)| a.clone())
+            .collect();
+        let tape_kinds: Vec<Kind> = facts.tapes.iter().copied().collect();
+        let mut tapes = Vec::new();
+        for kind in &tape_kinds {
+            tapes.extend(self.tapes.actuals(&mut self.make, *kind, span));
+        }
+        let mut forward = Vec::new();
+        if facts.forward {
+            let f = self
+                .make
+                .procedure(&callee.forward_name, Class::Subroutine, None);
+            let actuals = primals.into_iter().chain(tapes.iter().cloned()).collect();
+            forward.push(Stmt::new(StmtKind::Call(f, actuals), span));
+        } else {
+            forward.push(self.primal_call(part, primals, span));
+        }
+        let backward = self.backward_call(part, args, tapes, span);
+        Sweeps { forward, backward }
+    }
+
+    /// The call of what a tangent was made from.
+    fn primal_call(&mut self, part: usize, mut primals: Vec<Expr>, span: Span) -> Stmt {
+        let callee = &self.world.parts[part];
+        match callee.result {
+            Some(ty) => {
+                let f = self.make.procedure(&callee.of, Class::Function, Some(ty));
+                let result = primals.pop();
+                let value = Expr::new(ExprKind::Call(f, primals), span);
+                match result {
+                    Some(r) => Stmt::assign(r, value, span),
+                    None => Stmt::new(StmtKind::Continue, span),
+                }
+            }
+            None => {
+                let f = self.make.procedure(&callee.of, Class::Subroutine, None);
+                Stmt::new(StmtKind::Call(f, primals), span)
+            }
+        }
+    }
+
+    /// The call of an adjoint. Two of its arguments must not be the same cotangent, since it
+    /// adds to both.
+    fn backward_call(&mut self, part: usize, args: &[Expr], tapes: Vec<Expr>, span: Span) -> Block {
+        let callee = &self.world.parts[part];
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut actuals = Vec::with_capacity(args.len());
+        let mut passed: Vec<(usize, &Expr)> = Vec::new();
+        let touches_common = |loc: usize, space: &Space| {
+            space.common_at(loc).is_some_and(|k| {
+                let slot = callee.derivative_args.len() + 1 + k;
+                self.world
+                    .effects
+                    .get(&callee.name)
+                    .is_some_and(|e| e.assigned.contains(slot) || e.read.contains(slot))
+            })
+        };
+        for (a, derivative) in args.iter().zip(&callee.derivative_args) {
+            if !derivative {
+                actuals.push(a.clone());
+                continue;
+            }
+            if !is_derivative(&self.make.derivatives, a) {
+                // A constant zero: nobody wants this cotangent.
+                let ty = type_of(&self.make.unit, a).unwrap_or(Type::REAL);
+                let t = Expr::var(self.make.derivative_temporary(ty), span);
+                before.push(Stmt::assign(t.clone(), zero(ty, span), span));
+                actuals.push(t);
+                continue;
+            }
+            let loc = a.base().map(|s| self.space.loc(s));
+            let scalar = callee
+                .scalar_args
+                .get(actuals.len())
+                .copied()
+                .unwrap_or(false);
+            // Of a scalar and the array that it is an element of, the scalar gets the copy.
+            let others: Vec<(usize, &Expr)> = match scalar {
+                true => args
+                    .iter()
+                    .zip(&callee.derivative_args)
+                    .enumerate()
+                    .filter(|(i, (_, d))| **d && *i != actuals.len())
+                    .map(|(i, (a, _))| (i, a))
+                    .collect(),
+                false => passed.clone(),
+            };
+            // Of two that overlap, Fortran does not allow the callee to assign any.
+            let assigns = |i: usize| {
+                let effect = self.world.effects.get(&callee.name);
+                effect.is_some_and(|e| i > 0 && e.assigned.contains(i - 1))
+            };
+            let meets = others.iter().any(|(i, p)| {
+                p.base().map(|s| self.space.loc(s)) == loc
+                    && (same(p, a) || !assigns(*i) && !assigns(actuals.len()))
+            });
+            if !meets && !loc.is_some_and(|l| touches_common(l, self.space)) {
+                passed.push((actuals.len(), a));
+                actuals.push(a.clone());
+                continue;
+            }
+            match self.own_copy(part, actuals.len(), a, span) {
+                Some((copy, set, add)) => {
+                    before.extend(set);
+                    after.extend(add);
+                    actuals.push(copy);
+                }
+                None => {
+                    if self.trial == 0 {
+                        self.errors.push(
+                            Diagnostic::error(
+                                &rules::AD_UNSUPPORTED,
+                                a.span,
+                                "the same array is passed twice, and both get a cotangent",
+                            )
+                            .help("copy one of them to another array first"),
+                        );
+                    }
+                    actuals.push(a.clone());
+                }
+            }
+        }
+        actuals.extend(tapes);
+        let f = self.make.procedure(&callee.name, Class::Subroutine, None);
+        before.push(Stmt::new(StmtKind::Call(f, actuals), span));
+        before.append(&mut after);
+        before
+    }
+
+    /// A cotangent of its own for an argument: what moves it there, and what adds it back.
+    fn own_copy(
+        &mut self,
+        part: usize,
+        position: usize,
+        a: &Expr,
+        span: Span,
+    ) -> Option<(Expr, Block, Block)> {
+        let callee = &self.world.parts[part];
+        let base = a.base()?;
+        let symbol = self.make.unit.symbols[base].clone();
+        let ty = symbol.ty?;
+        let scalar = callee.scalar_args.get(position).copied().unwrap_or(false);
+        if scalar {
+            let t = Expr::var(self.make.derivative_temporary(ty), span);
+            let set = vec![
+                Stmt::assign(t.clone(), a.clone(), span),
+                Stmt::assign(a.clone(), zero(ty, span), span),
+            ];
+            let add = vec![increment(a.clone(), t.clone(), span)];
+            return Some((t, set, add));
+        }
+        if symbol
+            .dims
+            .iter()
+            .any(|d| !d.upper.as_ref().is_some_and(|u| u.kind != ExprKind::Star))
+        {
+            return None;
+        }
+        let name = self.make.unused("TEMPB");
+        let copy = self.make.declare(farfel_lang::ir::Symbol {
+            dims: symbol.dims.clone(),
+            ..farfel_lang::ir::Symbol::variable(name, ty, span)
+        });
+        self.make.derivatives.insert(copy);
+        let whole = Expr::var(copy, span);
+        let mut passed = a.clone();
+        if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut passed.kind {
+            *s = copy;
+        }
+        let own = Expr::var(base, span);
+        let set = vec![
+            Stmt::assign(whole.clone(), own.clone(), span),
+            Stmt::assign(own.clone(), zero(ty, span), span),
+        ];
+        let add = vec![increment(own, whole, span)];
+        Some((passed, set, add))
+    }
+}

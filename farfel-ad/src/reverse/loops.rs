@@ -1,0 +1,190 @@
+//! DO and DO WHILE: the backward sweep carries out the iterations last first.
+
+use super::affine::{Affine, Span as LoopSpan};
+use super::build::{binary, count, increment};
+use super::needed::Needs;
+use super::sweep::{Sweeper, Sweeps};
+use super::tape::Kind;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
+
+impl Sweeper<'_> {
+    /// Finds what is needed at the start of each iteration.
+    pub(super) fn settle(
+        &mut self,
+        body: &[Stmt],
+        needs: &Needs,
+        next: &dyn Fn(&mut Needs),
+    ) -> Needs {
+        let mut state = needs.clone();
+        for round in 0.. {
+            let mut s = state.clone();
+            self.try_block(body, &mut s);
+            next(&mut s);
+            if s.is_within(&state) {
+                break;
+            }
+            if round >= 3 {
+                s.coarsen();
+            }
+            state.union_with(&s);
+        }
+        state
+    }
+
+    /// The needs after some statements, without making anything.
+    fn try_block(&mut self, body: &[Stmt], needs: &mut Needs) {
+        let saved = (
+            self.make.clone(),
+            self.tapes.clone(),
+            self.branch,
+            self.errors.len(),
+        );
+        self.trial += 1;
+        self.block(body, needs);
+        self.trial -= 1;
+        // Which tapes are used is a fact; their symbols are not there any more.
+        self.errors.truncate(saved.3);
+        self.make = saved.0;
+        self.tapes = saved.1;
+        self.branch = saved.2;
+    }
+
+    pub(super) fn count_loop(
+        &mut self,
+        s: &Stmt,
+        d: &Do,
+        (var, from, to, step): (SymId, &Expr, &Expr, Option<&Expr>),
+        needs: &mut Needs,
+    ) -> Sweeps {
+        let span = s.span;
+        let v = Expr::var(var, span);
+        let (mut forward, restore) = self.overwrite(&v, needs, span);
+        needs.changed(var);
+        let unit = &self.make.unit;
+        let known = step.map_or(Some(1), |s| {
+            farfel_lang::storage::constant::integer(unit, s)
+        });
+        let unit_step = known.filter(|s| s.abs() == 1);
+        // Bounds read nothing that the body changes: `normal` sees to it.
+        let first = Affine::of(unit, from);
+        let end = Affine::of(unit, to);
+        let (low, high) = match known {
+            Some(k) if k > 0 => (first.clone(), end.clone()),
+            Some(k) if k < 0 => (end.clone(), first.clone()),
+            _ => (None, None),
+        };
+        self.around.push(LoopSpan { var, low, high });
+        self.loop_vars.push(var);
+        self.loops += 1;
+        let loc = self.space.loc(var);
+        let next = |n: &mut Needs| {
+            n.remove(loc);
+            n.next_iteration(var, &first, unit_step);
+        };
+        let mut state = self.settle(&d.body, needs, &next);
+        let made = self.block(&d.body, &mut state);
+        self.loops -= 1;
+        self.loop_vars.pop();
+        self.around.pop();
+        state.remove(loc);
+        state.after_loop(var, &first, &end, unit_step);
+        state.changed(var);
+        needs.union_with(&state);
+        forward.push(Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                body: made.forward,
+                ..d.clone()
+            })),
+            span,
+        ));
+        let mut backward = Vec::new();
+        if !made.backward.is_empty() {
+            for e in [from, to].into_iter().chain(step) {
+                self.read(e, needs);
+            }
+            let (last, down) = match known {
+                Some(1) => (to.clone(), Expr::int(-1, span)),
+                Some(-1) => (to.clone(), Expr::int(1, span)),
+                _ => {
+                    // from + (trips - 1)*step: lies before `from` where there are no trips.
+                    let step = step.cloned().unwrap_or_else(|| Expr::int(1, span));
+                    let paren = |e: Expr| Expr::new(ExprKind::Paren(Box::new(e)), span);
+                    let length = binary(BinOp::Sub, to.clone(), paren(from.clone()));
+                    let length = paren(binary(BinOp::Add, length, paren(step.clone())));
+                    let trips = binary(BinOp::Div, length, paren(step.clone()));
+                    let before = paren(binary(BinOp::Sub, trips, Expr::int(1, span)));
+                    let way = binary(BinOp::Mul, before, paren(step.clone()));
+                    let last = binary(BinOp::Add, from.clone(), way);
+                    (last, super::build::negative(paren(step)))
+                }
+            };
+            let down = match down.kind {
+                ExprKind::Int(1) => None,
+                _ => Some(down),
+            };
+            backward.extend(count(var, last, from.clone(), down, made.backward, span));
+        }
+        backward.extend(restore);
+        Sweeps { forward, backward }
+    }
+
+    pub(super) fn while_loop(
+        &mut self,
+        c: &Expr,
+        body: &Block,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Sweeps {
+        // The condition is evaluated before each iteration.
+        let (mut forward, restore) = self.conditions(&[c], span, needs);
+        if !restore.is_empty() && self.trial == 0 {
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    c.span,
+                    "a function in the condition of DO WHILE changes what the backward sweep needs",
+                )
+                .help("assign the function's value to a variable, before the loop and at its end"),
+            );
+        }
+        self.loops += 1;
+        let mut state = self.settle(body, needs, &|_| {});
+        let made = self.block(body, &mut state);
+        self.loops -= 1;
+        needs.union_with(&state);
+        let whole = |body| {
+            Stmt::new(
+                StmtKind::Do(Box::new(Do {
+                    name: None,
+                    control: DoControl::While(c.clone()),
+                    body,
+                    end: farfel_lang::ir::DoEnd::EndDo(None),
+                    end_span: span,
+                })),
+                span,
+            )
+        };
+        if made.backward.is_empty() {
+            forward.push(whole(made.forward));
+            return Sweeps {
+                forward,
+                backward: restore,
+            };
+        }
+        let number = self.make.variable("TRIPS", Type::INTEGER);
+        let counter = self.make.variable("TRIP", Type::INTEGER);
+        let n = || Expr::var(number, span);
+        forward.push(Stmt::assign(n(), Expr::int(0, span), span));
+        let mut inner = vec![increment(n(), Expr::int(1, span), span)];
+        inner.extend(made.forward);
+        forward.push(whole(inner));
+        forward.extend(self.tapes.push(&mut self.make, Kind::Integer(4), n(), span));
+        let mut backward = self.tapes.pop(&mut self.make, Kind::Integer(4), n(), span);
+        let one = Expr::int(1, span);
+        backward.extend(count(counter, one, n(), None, made.backward, span));
+        backward.extend(restore);
+        Sweeps { forward, backward }
+    }
+}
