@@ -2,13 +2,13 @@
 
 use super::build::increment;
 use super::maker::zero;
+use super::merge::{Passed, has_offset, twice};
 use super::needed::{Elements, Needs};
 use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
 use super::transpose::{is_derivative, same};
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
-use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtKind, Type};
 use farfel_lang::types::type_of;
 
@@ -174,13 +174,17 @@ impl Sweeper<'_> {
                 false => passed.clone(),
             };
             // Of two that overlap, Fortran does not allow the callee to assign any.
-            let assigns = |i: usize| {
-                let effect = self.world.effects.get(&callee.name);
-                effect.is_some_and(|e| i > 0 && e.assigned.contains(i - 1))
+            let arguments = Passed {
+                world: self.world,
+                part: callee,
             };
             let meets = others.iter().any(|(i, p)| {
-                p.base().map(|s| self.space.loc(s)) == loc
-                    && (same(p, a) || !assigns(*i) && !assigns(actuals.len()))
+                let added = [*i, actuals.len()].map(|i| arguments.is_only_added_to(i));
+                let added = added == [true, true];
+                // For parts of one array there will be a copy of the callee.
+                let told = |e: &Expr| has_offset(&self.make.unit, e);
+                let merged = added && !scalar && p.base() == a.base() && told(p) && told(a);
+                p.base().map(|s| self.space.loc(s)) == loc && (same(p, a) || added) && !merged
             });
             if !meets && !loc.is_some_and(|l| touches_common(l, self.space)) {
                 passed.push((actuals.len(), a));
@@ -195,14 +199,7 @@ impl Sweeper<'_> {
                 }
                 None => {
                     if self.trial == 0 {
-                        self.errors.push(
-                            Diagnostic::error(
-                                &rules::AD_UNSUPPORTED,
-                                a.span,
-                                "the same array is passed twice, and both get a cotangent",
-                            )
-                            .help("copy one of them to another array first"),
-                        );
+                        self.errors.push(twice(a.span));
                     }
                     actuals.push(a.clone());
                 }

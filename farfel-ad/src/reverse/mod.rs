@@ -35,6 +35,7 @@ mod effects;
 mod given;
 mod loops;
 mod maker;
+mod merge;
 mod needed;
 mod normal;
 mod prepare;
@@ -74,6 +75,7 @@ pub fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
+    warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let world = World::of(&closure.program, tangents, request)?;
     let facts = world.facts();
@@ -504,6 +506,7 @@ impl World {
                 commons,
             });
         }
+        merge::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
@@ -646,6 +649,7 @@ impl World {
 }
 
 /// A generated unit, and what is read after it.
+#[derive(Clone)]
 struct Made {
     unit: Unit,
     /// Symbols that hold cotangents.

@@ -86,6 +86,7 @@ impl Normalizer<'_> {
                 let value = if linear {
                     self.without_calls(value, out)
                 } else {
+                    self.refuse_derivatives(&value, span);
                     value
                 };
                 let target = self.plain_designator(target, out);
@@ -119,6 +120,23 @@ impl Normalizer<'_> {
                 )
                 .help("write it with IF, DO and DO WHILE"),
             ),
+        }
+    }
+
+    /// What is no derivative must not be made of one: it would have no adjoint, and nobody would
+    /// notice.
+    fn refuse_derivatives(&mut self, value: &Expr, span: Span) {
+        let mut found = false;
+        value.for_each_symbol(&mut |s| found |= self.make.derivatives.contains(&s));
+        if found {
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    "the adjoint of this statement is not known to the built-in engine",
+                )
+                .help("write it in several statements"),
+            );
         }
     }
 

@@ -61,6 +61,22 @@ pub fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnosti
     }
 }
 
+/// The program with a subprogram for each ENTRY point of what `head` reaches; `None` where there
+/// are no such points.
+///
+/// # Errors
+///
+/// What keeps its variables from call to call cannot be taken apart.
+pub fn without_entries(program: &Program, head: &str) -> Result<Option<Program>, Vec<Diagnostic>> {
+    let mut split = program.clone();
+    let mut errors = Vec::new();
+    entries::split(&mut split, head, &mut errors);
+    match errors.is_empty() {
+        true => Ok((split.units.len() > program.units.len()).then_some(split)),
+        false => Err(errors),
+    }
+}
+
 /// The names of units and COMMON blocks.
 fn taken_names(program: &Program) -> HashSet<Name> {
     let mut taken = HashSet::new();

@@ -128,9 +128,10 @@ impl Gen<'_> {
         new
     }
 
-    /// Puts a value into a temporary.
+    /// Puts a value into a temporary, or a derivative into one for derivatives.
     pub(super) fn store(&mut self, e: Expr) -> Expr {
-        let t = self.temporary(self.ty(&e), false);
+        let derivative = self.names_derivative(&e);
+        let t = self.temporary(self.ty(&e), derivative);
         let t = Expr::var(t, self.span);
         self.pre.push(Stmt::assign(t.clone(), e, self.span));
         t

@@ -24,6 +24,7 @@ mod expr;
 mod functions;
 mod given;
 mod interface;
+mod io;
 mod names;
 mod pattern;
 mod rules;
@@ -38,8 +39,9 @@ use crate::flow::Flow;
 use crate::given::{functions::written_out, rules::Rules, shipped};
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
+use crate::structure::without_entries;
 use farfel_lang::Span;
-use farfel_lang::callgraph::{Below, UnitIndex};
+use farfel_lang::callgraph::{Below, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{AdMode, Name, Program, Request, SymId, Unit};
 use names::Names;
@@ -56,8 +58,41 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let made = run(program, request, false, warnings, &mut |_, _| ())?;
+    let mut found = Vec::new();
+    let made = match run(program, request, false, &mut found, &mut |_, _| ()) {
+        Ok(made) => made,
+        Err(faults) => return by_entries(program, request, warnings, faults),
+    };
+    warnings.append(&mut found);
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+    let shipped = shipped::needed(program, &units);
+    units.extend(shipped);
+    Ok(units)
+}
+
+/// Derivatives that go through ENTRY points want a subprogram for each of these. Without need,
+/// units stay as they are. `faults`: of the program as it is.
+fn by_entries(
+    program: &Program,
+    request: &Request,
+    warnings: &mut Vec<Diagnostic>,
+    faults: Vec<Diagnostic>,
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    let Some(apart) = without_entries(program, &request.head)? else {
+        return Err(faults);
+    };
+    let made = run(&apart, request, false, warnings, &mut |_, _| ())?;
+    let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+    let mut i = 0;
+    while let Some(unit) = units.get(i) {
+        i += 1;
+        let mut names: Vec<Name> = references(unit).into_iter().collect();
+        names.sort();
+        let new = names.into_iter().filter(|n| program.unit(n).is_none());
+        let new = new.filter(|n| units.iter().all(|u| u.name != *n));
+        let new: Vec<Unit> = new.filter_map(|n| apart.unit(&n)).cloned().collect();
+        units.extend(new);
+    }
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
     Ok(units)
@@ -71,7 +106,13 @@ pub(crate) fn look_into(
     look: Look,
 ) -> Result<(), Vec<Diagnostic>> {
     let linear = request.mode == AdMode::Reverse;
-    run(program, request, linear, &mut Vec::new(), look).map(|_| ())
+    let Err(faults) = run(program, request, linear, &mut Vec::new(), look) else {
+        return Ok(());
+    };
+    match without_entries(program, &request.head)? {
+        Some(apart) if !linear => run(&apart, request, linear, &mut Vec::new(), look).map(|_| ()),
+        _ => Err(faults),
+    }
 }
 
 /// Looks at a run and what it has made.
@@ -125,6 +166,20 @@ pub(crate) fn linear(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     run(program, request, true, warnings, &mut |_, _| ())
+}
+
+/// The warnings about input and output in what a request reaches. Adjoints are made of a program
+/// without these.
+pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Diagnostic> {
+    let below = Below::of(program, [request.head.as_str()]);
+    if !below.units.iter().any(|u| io::writes_to_files(u)) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let _ = run(program, request, false, &mut found, &mut |_, _| ());
+    let code = farfel_lang::diagnostic::rules::AD_OUTPUT.code;
+    found.retain(|d| d.rule.code == code);
+    found
 }
 
 /// A subprogram to differentiate, and what by what.

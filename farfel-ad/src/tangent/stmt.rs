@@ -4,7 +4,7 @@ use super::allocate::is_allocated_here;
 use super::interface::title;
 use super::{Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
-use crate::calls::{CallSite, read_targets};
+use crate::calls::CallSite;
 use crate::collect::collect;
 use crate::depend::Move;
 use crate::flow::Flow;
@@ -13,8 +13,8 @@ use crate::loops::speed_up;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Io, IoKind, Label, Name, Place,
-    Stmt, StmtKind, SymId, Type, Unit, walk_block,
+    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Name, Place, Stmt, StmtKind, SymId, Type,
+    Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -530,96 +530,6 @@ impl Gen<'_> {
         let own = &self.source.name;
         let d = crate::path::with_path(d, &find, &self.engine.head, own, callee);
         self.errors.push(d);
-    }
-
-    fn io(&mut self, io: &farfel_lang::ir::Io, node: usize) -> Block {
-        let mut new = io.clone();
-        if io.kind != IoKind::Read {
-            new.items = io.items.iter().map(|i| self.primal(i)).collect();
-        }
-        let span = self.span;
-        let mut out = vec![Stmt::new(StmtKind::Io(Box::new(new)), span)];
-        if io.kind == IoKind::Read {
-            for item in &io.items {
-                out.extend(self.zero_item(item, node));
-            }
-            self.refuse_namelist(io, node);
-        }
-        out
-    }
-
-    /// Only the input tells which members of a NAMELIST group get values, and with them
-    /// lose their derivatives.
-    fn refuse_namelist(&mut self, io: &Io, node: usize) {
-        for c in &io.control {
-            match &c.kind {
-                ExprKind::Keyword(_, e) => self.refuse_group(e, node),
-                _ => self.refuse_group(c, node),
-            }
-        }
-    }
-
-    fn refuse_group(&mut self, e: &Expr, node: usize) {
-        let ExprKind::Var(group) = e.kind else {
-            return;
-        };
-        let Class::Namelist(members) = &self.source.symbols[group].class else {
-            return;
-        };
-        let active = |s: &&SymId| {
-            let loc = self.space.loc(**s);
-            differentiable(&self.source.symbols[**s])
-                && self.varied.contains(loc)
-                && self.activity.live[node].contains(loc)
-        };
-        let Some(s) = members.iter().find(active) else {
-            return;
-        };
-        let name = &self.source.symbols[*s].name;
-        let fault = Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
-            self.span,
-            format!("{name} keeps its derivative or loses it, as the input decides"),
-        )
-        .label("NAMELIST")
-        .help("read into a variable that is not differentiated, and assign that");
-        self.errors.push(self.engine.asked_by(fault));
-    }
-
-    /// Sets the derivatives of what an item of READ assigns to zero.
-    fn zero_item(&mut self, item: &Expr, node: usize) -> Block {
-        match &item.kind {
-            ExprKind::ImpliedDo(d) => {
-                let body: Block = d
-                    .items
-                    .iter()
-                    .flat_map(|i| self.zero_item(i, node))
-                    .collect();
-                if body.is_empty() {
-                    return body;
-                }
-                vec![Stmt::new(
-                    StmtKind::Do(Box::new(Do {
-                        name: None,
-                        control: DoControl::Count {
-                            var: d.var,
-                            from: d.from.clone(),
-                            to: d.to.clone(),
-                            step: d.step.clone(),
-                        },
-                        body,
-                        end: DoEnd::EndDo(None),
-                        end_span: Span::NONE,
-                    })),
-                    self.span,
-                )]
-            }
-            _ => {
-                let mut whole = false;
-                read_targets(item, &mut |_, w| whole = w);
-                self.zero_after(item, whole, node).into_iter().collect()
-            }
-        }
     }
 
     /// Reports arguments that carry derivatives into storage of another type, where they

@@ -1,0 +1,153 @@
+//! Input and output: without derivatives, whatever is read or written.
+
+use super::stmt::Gen;
+use crate::calls::read_targets;
+use crate::locations::differentiable;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Io, IoKind, Stmt, StmtKind, SymId, Unit,
+    walk_block,
+};
+
+/// Is it output that somebody may read back?
+pub(crate) fn may_come_back(io: &Io) -> bool {
+    let unit = io
+        .control
+        .iter()
+        .enumerate()
+        .find_map(|(i, e)| match &e.kind {
+            ExprKind::Keyword(name, e) if name == "UNIT" => Some(&**e),
+            ExprKind::Keyword(..) => None,
+            _ => (i == 0).then_some(e),
+        });
+    let standard = unit.is_none_or(|u| matches!(u.kind, ExprKind::Star | ExprKind::Int(0 | 6)));
+    io.kind == IoKind::Write && !standard
+}
+
+/// Does a unit write numbers where somebody may read them back?
+pub(crate) fn writes_to_files(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Io(io) = &s.kind {
+            found |= may_come_back(io) && !io.items.is_empty();
+        }
+    });
+    found
+}
+
+impl Gen<'_> {
+    /// Values that carry derivatives and go where they may be read again: without these.
+    fn warn_of_output(&mut self, io: &Io) {
+        if !may_come_back(io) {
+            return;
+        }
+        if let Some(item) = io.items.iter().find(|i| self.is_varied(i)) {
+            let span = if item.span == Span::NONE {
+                self.span
+            } else {
+                item.span
+            };
+            let warning = Diagnostic::warning(
+                &rules::AD_OUTPUT,
+                span,
+                "this value carries a derivative, and is written without it",
+            )
+            .label("has derivative zero when it is read back")
+            .help("keep it in a variable, if it is used again");
+            let warning = self.engine.asked_by(warning);
+            self.engine.warnings.borrow_mut().push(warning);
+        }
+    }
+
+    pub(super) fn io(&mut self, io: &Io, node: usize) -> Block {
+        self.warn_of_output(io);
+        let mut new = io.clone();
+        if io.kind != IoKind::Read {
+            new.items = io.items.iter().map(|i| self.primal(i)).collect();
+        }
+        let span = self.span;
+        let mut out = vec![Stmt::new(StmtKind::Io(Box::new(new)), span)];
+        if io.kind == IoKind::Read {
+            for item in &io.items {
+                out.extend(self.zero_item(item, node));
+            }
+            self.refuse_namelist(io, node);
+        }
+        out
+    }
+
+    /// Only the input tells which members of a NAMELIST group get values, and with them
+    /// lose their derivatives.
+    fn refuse_namelist(&mut self, io: &Io, node: usize) {
+        for c in &io.control {
+            match &c.kind {
+                ExprKind::Keyword(_, e) => self.refuse_group(e, node),
+                _ => self.refuse_group(c, node),
+            }
+        }
+    }
+
+    fn refuse_group(&mut self, e: &Expr, node: usize) {
+        let ExprKind::Var(group) = e.kind else {
+            return;
+        };
+        let Class::Namelist(members) = &self.source.symbols[group].class else {
+            return;
+        };
+        let active = |s: &&SymId| {
+            let loc = self.space.loc(**s);
+            differentiable(&self.source.symbols[**s])
+                && self.varied.contains(loc)
+                && self.activity.live[node].contains(loc)
+        };
+        let Some(s) = members.iter().find(active) else {
+            return;
+        };
+        let name = &self.source.symbols[*s].name;
+        let fault = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            self.span,
+            format!("{name} keeps its derivative or loses it, as the input decides"),
+        )
+        .label("NAMELIST")
+        .help("read into a variable that is not differentiated, and assign that");
+        self.errors.push(self.engine.asked_by(fault));
+    }
+
+    /// Sets the derivatives of what an item of READ assigns to zero.
+    fn zero_item(&mut self, item: &Expr, node: usize) -> Block {
+        match &item.kind {
+            ExprKind::ImpliedDo(d) => {
+                let body: Block = d
+                    .items
+                    .iter()
+                    .flat_map(|i| self.zero_item(i, node))
+                    .collect();
+                if body.is_empty() {
+                    return body;
+                }
+                vec![Stmt::new(
+                    StmtKind::Do(Box::new(Do {
+                        name: None,
+                        control: DoControl::Count {
+                            var: d.var,
+                            from: d.from.clone(),
+                            to: d.to.clone(),
+                            step: d.step.clone(),
+                        },
+                        body,
+                        end: DoEnd::EndDo(None),
+                        end_span: Span::NONE,
+                    })),
+                    self.span,
+                )]
+            }
+            _ => {
+                let mut whole = false;
+                read_targets(item, &mut |_, w| whole = w);
+                self.zero_after(item, whole, node).into_iter().collect()
+            }
+        }
+    }
+}
