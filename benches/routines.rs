@@ -14,7 +14,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::exit_code;
-use farfel_build::{Config, build_program};
+use farfel_build::{Config, ExpandStage, expand, toolchain};
 use farfel_tests::corpora::obtain;
 use farfel_tests::corpora::routines::{PROGRAMS, files};
 use std::io::Write as _;
@@ -26,6 +26,11 @@ use std::process::{Command, ExitCode, Stdio};
 const FLAGS: [(&str, &[&str], [f64; 2]); 2] = [
     ("2", &[], [1.6, 3.0]),
     ("3", &["-march=native"], [1.6, 3.0]),
+];
+
+/// The subroutines of `programs/routines.ff` that measure.
+const MEASURING: [&str; 9] = [
+    "ROUTIN", "VECFWD", "SCALAR", "VECTOR", "POINTS", "COUNTS", "PRIMAL", "FORWRD", "REVERS",
 ];
 
 /// How far the dot products may be off, relative to the terms of their sums.
@@ -73,8 +78,9 @@ fn measure() -> Result<Vec<String>, Failure> {
     let mut tables: Vec<Vec<Row>> = FLAGS.iter().map(|_| Vec::new()).collect();
     let mut faults = Vec::new();
     for (name, folders) in PROGRAMS.iter().filter(|(n, _)| n.contains(&only)) {
+        let texts = texts(name, folders)?;
         for ((level, flags, _), table) in FLAGS.iter().zip(&mut tables) {
-            let program = build(name, folders, level, flags, &dir)?;
+            let program = build(name, &texts, level, flags, &dir)?;
             let rows = run(&program, turns.max(1))?;
             faults.extend(wrong(&rows));
             table.extend(rows);
@@ -128,28 +134,72 @@ fn measure() -> Result<Vec<String>, Failure> {
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
     let (name, folders) = PROGRAMS[6];
-    let program = build(name, folders, "1", &[], dir.path())?;
+    let program = build(name, &texts(name, folders)?, "1", &[], dir.path())?;
     Ok(wrong(&run(&program, 1)?))
 }
 
+/// A program as text, in two files: what measures, and what is measured.
+///
+/// The compiler does not look from one into the other, so that a routine and its derivatives are
+/// called as from any program, however small they are.
+fn texts(name: &str, folders: &[&str]) -> Result<[String; 2], Failure> {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/routines.ff");
+    let files = files(name, folders, &library)?;
+    let mut config = Config::default();
+    config.cache.enabled = false;
+    let (text, _) = expand(&files, ExpandStage::Final, &config)?;
+    let mut parts = [String::new(), String::new()];
+    let mut unit = String::new();
+    let mut measures = false;
+    for line in text.lines() {
+        unit.push_str(line);
+        unit.push('\n');
+        let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).collect();
+        let words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
+        match words.as_slice() {
+            ["PROGRAM", ..] if line.starts_with(' ') => measures = true,
+            ["SUBROUTINE", name, ..] if line.starts_with(' ') => {
+                // Those that the lowering made copies of have more behind an underscore.
+                let ours = MEASURING.contains(name);
+                measures = ours && !line.contains("_ADF") && !line.contains("_ADR");
+            }
+            ["END"] if line.starts_with(' ') => {
+                parts[usize::from(!measures)].push_str(&std::mem::take(&mut unit));
+                measures = false;
+            }
+            _ => {}
+        }
+    }
+    Ok(parts)
+}
+
+/// Compiles and links the texts.
 fn build(
     name: &str,
-    folders: &[&str],
+    texts: &[String; 2],
     level: &str,
     flags: &[&str],
     dir: &Path,
 ) -> Result<PathBuf, Failure> {
-    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/routines.ff");
-    let files = files(name, folders, &library)?;
-    let mut config = Config {
-        opt_level: Some(level.to_owned()),
-        flags: flags.iter().map(|f| (*f).to_owned()).collect(),
-        ..Config::default()
-    };
-    config.cache.enabled = false;
     let program = dir.join(format!("{name}-O{level}"));
-    build_program(&files, &program, &config)?;
-    Ok(program)
+    let mut sources = Vec::new();
+    for (text, part) in texts.iter().zip(["times", "derivatives"]) {
+        let path = dir.join(format!("{name}-{part}.f"));
+        std::fs::write(&path, text)?;
+        sources.push(path);
+    }
+    let compiler = toolchain::find(&Config::default())?.path;
+    let status = Command::new(&compiler)
+        .args([&format!("-O{level}"), "-w", "-std=legacy"])
+        .args(flags)
+        .arg("-o")
+        .arg(&program)
+        .args(&sources)
+        .status()?;
+    match status.success() {
+        true => Ok(program),
+        false => Err(format!("{} refuses {name}: {status}", compiler.display()).into()),
+    }
 }
 
 /// What a program measures.

@@ -122,6 +122,8 @@ impl AdTool for Builtin {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        let simple = reverse::retry::once(program);
+        let program = simple.as_ref().unwrap_or(program);
         match request.mode {
             AdMode::Forward => tangent::differentiate(program, request, warnings),
             AdMode::Reverse => reverse::differentiate(program, request, warnings),

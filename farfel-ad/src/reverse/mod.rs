@@ -39,6 +39,7 @@ mod merge;
 mod needed;
 mod normal;
 mod prepare;
+pub(crate) mod retry;
 mod room;
 mod sweep;
 mod tape;
@@ -60,9 +61,10 @@ use farfel_lang::ir::{
 use maker::{Maker, zero};
 use needed::Needs;
 use normal::Normalizer;
+use room::Swept;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
-use tape::{Kind, Tapes, keep};
+use tape::{Kind, Tapes, Vars, keep};
 
 /// The adjoint of a request's head and of what is active below it.
 ///
@@ -141,6 +143,8 @@ struct World {
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
+    /// Some unit assigns local variables that keep their values.
+    keeps_state: bool,
     asked_by: Span,
 }
 
@@ -192,8 +196,10 @@ impl World {
             rules,
             commons,
             derivative_commons,
+            keeps_state: false,
             asked_by: request.span,
         };
+        world.keeps_state = retry::keeps_state(&world, &graph.units);
         let mut errors = Vec::new();
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();
@@ -446,25 +452,63 @@ impl World {
     fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
         let mut errors = Vec::new();
-        for (i, p) in self.parts.iter().enumerate() {
+        let mut swept = Vec::with_capacity(self.parts.len());
+        for i in 0..self.parts.len() {
             let (mut sweeper, made, _) = self.sweep(facts, i, true);
             errors.append(&mut sweeper.errors);
-            // Tapes that only what it calls uses.
-            for kind in &facts[i].tapes {
-                sweeper.tapes.vars(&mut sweeper.make, *kind);
+            swept.push(Swept {
+                make: sweeper.make,
+                tapes: sweeper.tapes,
+                made,
+            });
+        }
+        let root = self.parts.iter().position(|p| p.root);
+        let mut kinds = BTreeSet::new();
+        if let Some(r) = root {
+            kinds.extend(facts[r].tapes.iter().chain(swept[r].tapes.used.keys()));
+        }
+        let rooms: Vec<_> = kinds
+            .iter()
+            .map(|k| room::room(self, &swept, root?, *k, 0))
+            .collect();
+        // Which tapes count on where they are full, since the head tries again.
+        let open: Vec<Kind> = kinds
+            .iter()
+            .zip(&rooms)
+            .filter(|(_, r)| r.is_none())
+            .map(|(k, _)| *k)
+            .collect();
+        let state = match root {
+            Some(r) if !open.is_empty() => {
+                let kept_in_backward = swept
+                    .iter()
+                    .any(|s| retry::pushes(&s.made.backward, &s.tapes));
+                retry::state(self, &self.parts[r]).filter(|_| !kept_in_backward)
             }
-            let derivatives = sweeper.make.derivatives.clone();
-            let (make, tapes) = (sweeper.make, sweeper.tapes);
+            _ => None,
+        };
+        let mut rooms = Some(rooms);
+        for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
+            let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
+            // Tapes that only what it calls uses.
+            let used = if p.root { &kinds } else { &facts[i].tapes };
+            for kind in used {
+                tapes.vars(&mut make, *kind);
+            }
+            if state.is_some() {
+                let vars: Vec<Vars> = open
+                    .iter()
+                    .filter_map(|k| tapes.used.get(k))
+                    .copied()
+                    .collect();
+                retry::count_on(&mut made.forward, &vars);
+            }
+            let derivatives = make.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
-                let sweeps = |i| {
-                    let (sweeper, made, _) = self.sweep(facts, i, true);
-                    (sweeper.make, sweeper.tapes, made.forward)
-                };
-                let rooms = tapes.used.keys();
-                let rooms = rooms.map(|k| room::room(self, &sweeps, i, *k, 0)).collect();
+                let rooms = rooms.take().unwrap_or_default();
                 out.push(Made {
-                    unit: self.root(make, tapes, made, rooms),
+                    unit: self.root(make, tapes, made, rooms, state.as_deref()),
                     derivatives: derivatives.clone(),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
@@ -552,9 +596,17 @@ impl World {
         tapes: Tapes,
         made: Sweeps,
         rooms: Vec<Option<Vec<room::Term>>>,
+        state: Option<&[SymId]>,
     ) -> Unit {
-        let mut body = tapes.be_local(&mut make, rooms);
-        body.extend(made.forward);
+        let mut open = Vec::new();
+        let mut body = tapes.be_local(&mut make, rooms, state.is_some().then_some(&mut open));
+        match state {
+            Some(state) => {
+                let all: Vec<Vars> = tapes.used.values().copied().collect();
+                body.extend(retry::repeated(&mut make, made.forward, &open, &all, state));
+            }
+            None => body.extend(made.forward),
+        }
         body.extend(self.zero_commons(&mut make));
         body.extend(self.zeros(&make, &made.backward));
         body.extend(made.backward);

@@ -6,6 +6,7 @@
 
 use super::World;
 use super::maker::Maker;
+use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes};
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -41,10 +42,17 @@ pub(super) struct Term {
     trips: Vec<Bound>,
 }
 
+/// A unit that was swept.
+pub(super) struct Swept {
+    pub make: Maker,
+    pub tapes: Tapes,
+    pub made: Sweeps,
+}
+
 /// The values that a unit keeps on one tape, in its own arguments.
 pub(super) fn room(
     world: &World,
-    sweeps: &dyn Fn(usize) -> (Maker, Tapes, Block),
+    sweeps: &[Swept],
     part: usize,
     kind: Kind,
     depth: usize,
@@ -52,30 +60,30 @@ pub(super) fn room(
     if depth > MOST_CALLS {
         return None;
     }
-    let (make, tapes, forward) = sweeps(part);
+    let Swept { make, tapes, made } = sweeps.get(part)?;
     let p = &world.parts[part];
     let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
     let mut counter = Counter {
         world,
         sweeps,
-        make: &make,
+        make,
         values: tapes.used.get(&kind).map(|v| v.values()),
         kind,
         assigned,
         part,
-        body: &forward,
+        body: &made.forward,
         loops: Vec::new(),
         asked: Vec::new(),
         depth,
     };
     let mut terms = Vec::new();
-    counter.block(&forward, &mut terms)?;
+    counter.block(&made.forward, &mut terms)?;
     Some(terms)
 }
 
 struct Counter<'a> {
     world: &'a World,
-    sweeps: &'a dyn Fn(usize) -> (Maker, Tapes, Block),
+    sweeps: &'a [Swept],
     make: &'a Maker,
     /// The array of the tape.
     values: Option<SymId>,

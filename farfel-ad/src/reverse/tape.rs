@@ -55,6 +55,11 @@ impl Kind {
         }
     }
 
+    /// How many values a tape has at most.
+    pub fn limit(self) -> i64 {
+        MOST_BYTES / self.bytes()
+    }
+
     /// How many bytes a value has.
     fn bytes(self) -> i64 {
         match self {
@@ -85,10 +90,24 @@ pub(super) struct Tapes {
 /// nothing.
 const MOST_BYTES: i64 = 1 << 30;
 
+/// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
+/// longer than a small subprogram.
+const SMALL_BYTES: i64 = 4096;
+
 impl Vars {
     /// The array of the values.
     pub fn values(&self) -> SymId {
         self.values
+    }
+
+    /// How many values there are.
+    pub fn top(&self) -> SymId {
+        self.top
+    }
+
+    /// How many there can be.
+    pub fn most(&self) -> SymId {
+        self.most
     }
 }
 
@@ -142,25 +161,38 @@ impl Tapes {
     }
 
     /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
-    /// many values each gets, where that is known.
-    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>) -> Block {
+    /// many values each gets, where that is known. `open` says who sees to those of which it is
+    /// not known; where nobody does, they get the largest size.
+    pub fn be_local(
+        &self,
+        make: &mut Maker,
+        rooms: Vec<Option<Vec<Term>>>,
+        mut open: Option<&mut Vec<(Kind, Vars)>>,
+    ) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
-            let symbol = &mut make.unit.symbols[v.values];
-            symbol.dims = vec![Dim {
-                lower: None,
-                upper: None,
-            }];
-            symbol.attributes.insert(Attribute::Allocatable);
-            make.unit.declare(v.values);
+            let limit = kind.limit();
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            let limit = MOST_BYTES / kind.bytes();
-            out.push(set(v.top, 0));
             let fixed = match &terms {
                 Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),
                 None => Some(limit),
             };
+            let small = fixed.filter(|n| n.saturating_mul(kind.bytes()) <= SMALL_BYTES);
+            let symbol = &mut make.unit.symbols[v.values];
+            symbol.dims = vec![Dim {
+                lower: None,
+                upper: small.map(|n| Expr::int(n, span)),
+            }];
+            if small.is_none() {
+                symbol.attributes.insert(Attribute::Allocatable);
+            }
+            make.unit.declare(v.values);
+            if let (None, Some(open)) = (&terms, &mut open) {
+                open.push((*kind, *v));
+                continue;
+            }
+            out.push(set(v.top, 0));
             let size = match (fixed, terms) {
                 (None, Some(terms)) => {
                     let total = room::total(make, &terms, limit);
@@ -173,6 +205,9 @@ impl Tapes {
                     Expr::int(n, span)
                 }
             };
+            if small.is_some() {
+                continue;
+            }
             out.push(Stmt::new(
                 StmtKind::Allocation(Box::new(Allocation {
                     free: false,
@@ -190,10 +225,7 @@ impl Tapes {
         let v = self.vars(make, kind);
         let top = || Expr::var(v.top, span);
         let full = binary(BinOp::Ge, top(), Expr::var(v.most, span));
-        let stop = StmtKind::Stop(Some(Expr::new(
-            ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
-            span,
-        )));
+        let stop = full_stop(span);
         let mut out = Vec::with_capacity(3);
         out.extend(choice(
             vec![(full, vec![Stmt::new(stop, span)])],
@@ -220,6 +252,14 @@ impl Tapes {
             Stmt::assign(top(), binary(BinOp::Sub, top(), Expr::int(1, span)), span),
         ]
     }
+}
+
+/// What a program ends with when a tape is full.
+pub(super) fn full_stop(span: Span) -> StmtKind {
+    StmtKind::Stop(Some(Expr::new(
+        ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
+        span,
+    )))
 }
 
 /// What keeps a variable, and what takes it back.
