@@ -11,9 +11,18 @@ use super::effects::{Effects, Touched};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{
-    Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit,
+    Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Unit,
 };
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// What is read after the calls of a unit, wherever it is called.
+#[derive(Debug, Clone, Default)]
+pub(super) struct After {
+    /// Positions of arguments.
+    pub args: HashSet<usize>,
+    /// COMMON variables.
+    pub commons: HashSet<usize>,
+}
 
 /// Removes dead statements. `wanted` says which arguments and COMMON variables somebody
 /// reads after the unit; `commons_wanted`, which COMMON variables it does not declare.
@@ -23,7 +32,7 @@ pub(super) fn remove(
     effects: &Effects,
     wanted: &dyn Fn(SymId) -> bool,
     commons_wanted: &Set,
-) {
+) -> HashMap<Name, After> {
     loop {
         let space = Space::of(unit, commons);
         let mut exit = Set::with_capacity(space.len);
@@ -34,13 +43,14 @@ pub(super) fn remove(
             }
         }
         exit.extend(commons_wanted.ones().map(|k| space.common(k)));
-        let dead = dead(unit, &space, effects, exit);
+        let mut calls = HashMap::new();
+        let dead = dead(unit, &space, effects, exit, &mut calls);
         let mut body = std::mem::take(&mut unit.body);
         let mut number = 0;
         let changed = prune(&mut body, &mut number, &dead, unit, effects);
         unit.body = body;
         if !changed {
-            return;
+            return calls;
         }
     }
 }
@@ -79,7 +89,13 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
 }
 
 /// The numbers of the statements (in preorder) whose results nobody reads.
-fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usize> {
+fn dead(
+    unit: &Unit,
+    space: &Space,
+    effects: &Effects,
+    exit: Set,
+    calls: &mut HashMap<Name, After>,
+) -> HashSet<usize> {
     let flow = Flow::of(unit);
     let n = flow.len();
     let reads = |e: &Expr, live: &mut Set| {
@@ -135,7 +151,8 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
                     other: false,
                 };
                 effects.own(unit, space, s, &mut touched);
-                live.union_with(&touched.read);
+                effects.reads(unit, space, s, &mut live);
+                // It may assign a part, or nothing.
                 live.union_with(&touched.assigned);
             }
             _ => {
@@ -176,6 +193,15 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
     }
     let mut found = HashSet::new();
     for (i, s) in flow.stmts.iter().enumerate() {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            let name = &unit.symbols[*callee].name;
+            let after = calls.entry(name.clone()).or_default();
+            let read = |a: &Expr| a.base().is_some_and(|s| live[i].contains(space.loc(s)));
+            let args = args.iter().enumerate().filter(|(_, a)| read(a));
+            after.args.extend(args.map(|(n, _)| n));
+            let commons = live[i].ones().filter_map(|l| space.common_at(l));
+            after.commons.extend(commons);
+        }
         let gone = match &s.kind {
             StmtKind::Assign(target, value) => {
                 // What is kept on a tape is taken back, wanted or not.

@@ -55,7 +55,7 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
+    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, StmtKind, SymId, Type, Unit,
     UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
@@ -345,30 +345,71 @@ impl World {
                 ..Facts::default()
             })
             .collect();
-        loop {
-            let mut new = facts.clone();
-            for (i, p) in self.parts.iter().enumerate() {
-                let (sweeper, _, exit) = self.sweep(&facts, i, false);
-                for (part, slot) in &sweeper.entries {
-                    new[*part].entry.insert(*slot);
-                }
-                for slot in 0..p.space.slots {
-                    if p.space.slot(slot).is_some_and(|l| exit.has(l)) {
-                        new[i].exit.insert(slot);
+        let callees: Vec<BTreeSet<usize>> = self.parts.iter().map(|p| self.called_by(p)).collect();
+        let n = self.parts.len();
+        // What is to be looked at again: without what callers need, and with it. What the head
+        // calls comes last, so that callees are often ready before their callers.
+        let mut again = vec![[true, true]; n];
+        let mut at = n;
+        let mut quiet = 0;
+        while quiet < n {
+            at = if at == 0 { n - 1 } else { at - 1 };
+            let [alone, called] = std::mem::take(&mut again[at]);
+            quiet = if alone || called { 0 } else { quiet + 1 };
+            let mut entries = Vec::new();
+            let mut exits = Vec::new();
+            let mut tapes = Vec::new();
+            if alone {
+                let (sweeper, _, exit) = self.sweep(&facts, at, false);
+                entries.extend(sweeper.entries);
+                let space = &self.parts[at].space;
+                exits.extend(
+                    (0..space.slots).filter(|s| space.slot(*s).is_some_and(|l| exit.has(l))),
+                );
+            }
+            if called {
+                let (sweeper, _, _) = self.sweep(&facts, at, true);
+                entries.extend(sweeper.entries);
+                tapes.extend(sweeper.tapes.used.into_keys());
+            }
+            let own = &mut facts[at];
+            let mut changed = false;
+            for slot in exits {
+                changed |= !own.exit.contains(slot);
+                own.exit.insert(slot);
+            }
+            for kind in tapes {
+                changed |= own.tapes.insert(kind);
+                own.forward = true;
+            }
+            if changed {
+                for (caller, callees) in callees.iter().enumerate() {
+                    if callees.contains(&at) {
+                        again[caller] = [true, true];
                     }
                 }
-                let (sweeper, _, _) = self.sweep(&facts, i, true);
-                for (part, slot) in &sweeper.entries {
-                    new[*part].entry.insert(*slot);
+            }
+            for (part, slot) in entries {
+                if !facts[part].entry.contains(slot) {
+                    facts[part].entry.insert(slot);
+                    again[part][1] = true;
                 }
-                new[i].tapes.extend(sweeper.tapes.used.keys());
-                new[i].forward |= !sweeper.tapes.used.is_empty();
             }
-            if new == facts {
-                return facts;
-            }
-            facts = new;
         }
+        facts
+    }
+
+    /// The parts that a part calls.
+    fn called_by(&self, p: &Part) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        for s in &p.body {
+            s.walk(&mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind {
+                    found.extend(self.part_of(&p.make.unit.symbols[*callee].name));
+                }
+            });
+        }
+        found
     }
 
     /// Sweeps a unit. `called`: with what callers need, and with its own variables kept at
@@ -512,6 +553,8 @@ impl World {
                     derivatives: derivatives.clone(),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
+                    forward: false,
+                    tapes: HashSet::new(),
                 });
                 continue;
             }
@@ -522,6 +565,8 @@ impl World {
                     unit: self.forward(p, make.clone(), &tapes, made.forward),
                     wanted: make.unit.symbols.ids().collect(),
                     commons: all,
+                    forward: true,
+                    tapes: tapes.symbols().collect(),
                 });
             }
             // Callers find again what they need; the other primal values are nobody's.
@@ -548,6 +593,8 @@ impl World {
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
                 commons,
+                forward: false,
+                tapes: HashSet::new(),
             });
         }
         merge::merge(self, closure, &mut out, &mut errors);
@@ -560,13 +607,65 @@ impl World {
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
+        self.remove_dead(&mut out, &effects);
         for m in &mut out {
-            let wanted = |s: SymId| m.wanted.contains(&s);
-            dead::remove(&mut m.unit, &self.commons, &effects, &wanted, &m.commons);
             tidy(&mut m.unit);
             speed_up(&mut m.unit, &m.derivatives);
         }
         Ok(out.into_iter().map(|m| m.unit).collect())
+    }
+
+    /// Takes out what is computed for nobody. Callers come before forward sweeps that they call:
+    /// what no caller reads afterwards, these need not compute.
+    fn remove_dead(&self, made: &mut [Made], effects: &Effects) {
+        let index: HashMap<Name, usize> = made
+            .iter()
+            .enumerate()
+            .map(|(i, m)| (m.unit.name.clone(), i))
+            .collect();
+        let mut waits = vec![0; made.len()];
+        let mut callees: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
+        for (i, m) in made.iter().enumerate() {
+            let mut called: BTreeSet<usize> = BTreeSet::new();
+            for s in &m.unit.body {
+                s.walk(&mut |s| {
+                    if let StmtKind::Call(callee, _) = &s.kind {
+                        called.extend(index.get(&m.unit.symbols[*callee].name));
+                    }
+                });
+            }
+            called.iter().for_each(|c| waits[*c] += 1);
+            callees[i].extend(called);
+        }
+        let mut after: HashMap<Name, dead::After> = HashMap::new();
+        let mut left: Vec<usize> = (0..made.len()).rev().collect();
+        while !left.is_empty() {
+            // Of units that call each other, nobody is the first.
+            let ready = left.iter().rposition(|i| waits[*i] == 0);
+            let i = left.remove(ready.unwrap_or(left.len() - 1));
+            let m = &mut made[i];
+            if let Some(after) = after
+                .get(&m.unit.name)
+                .filter(|_| m.forward && ready.is_some())
+            {
+                let args = after.args.iter().filter_map(|a| m.unit.args.get(*a)?.sym());
+                let read: HashSet<SymId> = args.collect();
+                let tape = |s: &SymId| m.tapes.contains(s);
+                m.wanted.retain(|s| read.contains(s) || tape(s));
+                m.commons = Set::with_capacity(self.commons.vars.len());
+                m.commons.extend(after.commons.iter().copied());
+            }
+            let wanted = |s: SymId| m.wanted.contains(&s);
+            let calls = dead::remove(&mut m.unit, &self.commons, effects, &wanted, &m.commons);
+            for (name, more) in calls {
+                let all = after.entry(name).or_default();
+                all.args.extend(more.args);
+                all.commons.extend(more.commons);
+            }
+            for c in &callees[i] {
+                waits[*c] -= 1;
+            }
+        }
     }
 
     /// Sets the cotangents of local variables to zero.
@@ -710,6 +809,10 @@ struct Made {
     wanted: HashSet<SymId>,
     /// COMMON variables, by number.
     commons: Set,
+    /// It is a forward sweep below the head.
+    forward: bool,
+    /// The variables of its tapes.
+    tapes: HashSet<SymId>,
 }
 
 /// Declares a COMMON block of another unit.

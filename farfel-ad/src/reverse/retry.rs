@@ -12,7 +12,7 @@
 //!       DO WHILE (AGAIN .GE. 0)
 //!         TOP = 0
 //!         MOST = 134217728
-//!         IF (AGAIN .EQ. 1 .AND. LAST .GT. 0) MOST = MIN(LAST + LAST/4 + 64, 134217728)
+//!         IF (AGAIN .EQ. 1 .AND. LAST .GE. 0) MOST = MIN(LAST + LAST/4 + 64, 134217728)
 //!         ALLOCATE (TAPE(MOST))
 //!         ... the forward sweep ...
 //!         IF (TOP .LE. MOST) THEN
@@ -195,7 +195,7 @@ pub(super) fn repeated(
         let known = binary(
             BinOp::And,
             compare(BinOp::Eq, again, 1),
-            compare(BinOp::Gt, last, 0),
+            compare(BinOp::Ge, last, 0),
         );
         body.push(if_stmt(
             vec![(known, vec![set(t.most(), size)])],
@@ -250,7 +250,7 @@ fn mark(make: &mut Maker, name: &str, ty: Type, saved: bool) -> SymId {
     make.declare(Symbol {
         tape: true,
         saved,
-        init: saved.then(|| Box::new(Expr::int(0, Span::NONE))),
+        init: saved.then(|| Box::new(Expr::int(-1, Span::NONE))),
         ..Symbol::variable(name, ty, Span::NONE)
     })
 }
@@ -311,10 +311,26 @@ fn simplify(unit: &Unit, block: &mut Block) {
         e.for_each_symbol(&mut |s| found |= is_mark(&unit.symbols[s]));
         found
     };
-    let mut out = Vec::with_capacity(block.len());
+    let mut out: Block = Vec::with_capacity(block.len());
     for mut s in std::mem::take(block) {
         for b in s.blocks_mut() {
             simplify(unit, b);
+        }
+        // A backward sweep that allocates the tape again knows no variable.
+        if let StmtKind::Allocation(a) = &mut s.kind {
+            let sizes = a.objects.iter_mut().flat_map(|o| match &mut o.kind {
+                ExprKind::Element(t, sizes) if unit.symbols[*t].tape => sizes.as_mut_slice(),
+                _ => &mut [],
+            });
+            for size in sizes {
+                let given = |x: &Stmt| match &x.kind {
+                    StmtKind::Assign(target, n) if target == size => Some(n.clone()),
+                    _ => None,
+                };
+                if let Some(n) = out.iter().rev().find_map(given) {
+                    *size = n;
+                }
+            }
         }
         match s.kind {
             StmtKind::Assign(ref target, _) if marked(target) => {}
