@@ -385,7 +385,10 @@ impl<'a> Problem<'a> {
 
     /// A variable at a location that others share in a way for which derivatives have no
     /// storage, if a derivative is both varied and live there.
-    pub fn refused(&self, activity: &Activity) -> Option<SymId> {
+    ///
+    /// `plain`: derivatives are variables like those that they are the derivatives of, so that they
+    /// can share storage alike.
+    pub fn refused(&self, activity: &Activity, plain: bool) -> Option<SymId> {
         let live = |loc: usize| {
             activity.live.iter().any(|l| l.contains(loc)) && activity.ever_varied.contains(loc)
         };
@@ -394,7 +397,9 @@ impl<'a> Problem<'a> {
             .iter()
             .find(|(id, s)| {
                 let loc = self.space.loc(*id);
-                differentiable(s) && self.space.refused.contains(loc) && live(loc)
+                let shared = self.space.common_at(loc).is_some();
+                let odd = !plain && shared && self.space.tangled.contains(loc);
+                differentiable(s) && (odd || self.space.refused.contains(loc)) && live(loc)
             })
             .map(|(id, _)| id)
     }

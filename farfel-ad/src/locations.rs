@@ -48,6 +48,9 @@ pub struct Commons {
     by_place: HashMap<(Name, usize), usize>,
     /// Blocks that not all units divide into the same variables.
     pub irregular: HashSet<Name>,
+    /// Blocks of which no unit's COMMON statement tells all, or that have not one size: a block of
+    /// derivatives beside them could not be set to zero as a whole.
+    pub unfit: HashSet<Name>,
 }
 
 /// The members of a unit's COMMON blocks, in order.
@@ -73,8 +76,20 @@ impl Commons {
         let mut shapes: BTreeMap<Name, Vec<Shape>> = BTreeMap::new();
         let mut owner: BTreeMap<Name, (Name, Vec<SymId>)> = BTreeMap::new();
         let mut commons = Commons::default();
+        let mut sizes: HashMap<Name, i64> = HashMap::new();
         for unit in units {
             let storage = UnitStorage::of(unit);
+            for area in storage.areas() {
+                let Some(block) = &area.block else { continue };
+                let size = *sizes.entry(block.clone()).or_insert(area.size);
+                let named = area.members.iter().filter(|m| m.named);
+                let end = named.map(|m| m.start.saturating_add(m.size)).max();
+                let text = |m: &Member| unit.symbols[m.sym].ty == Some(Type::Character);
+                let odd = area.members.iter().any(text);
+                if size != area.size || end != Some(area.size) || odd || !area.exact {
+                    commons.unfit.insert(block.clone());
+                }
+            }
             let tangled = storage.areas().iter().filter(|a| ties_several(a));
             let names = tangled.filter_map(|a| a.block.clone());
             commons.irregular.extend(names);
@@ -149,8 +164,8 @@ pub struct Space {
     pub weak: Set,
     /// Several variables in one location: EQUIVALENCE, irregular COMMON.
     pub tangled: Set,
-    /// Tangled ones whose derivatives would have no storage of the same layout: those in
-    /// COMMON, and those that keep their value between calls.
+    /// Tangled ones whose derivatives would have no storage of the same layout: in COMMON blocks
+    /// that are [unfit](Commons::unfit), and those that keep their value between calls.
     pub refused: Set,
     /// Local variables that keep their value between calls.
     pub saved: Set,
@@ -223,7 +238,10 @@ impl Space {
         saved.remove_range_from(symbols);
         let mut refused = tangled.clone();
         refused.intersect_with(&saved);
-        refused.extend(tangled.ones().filter(|l| *l >= symbols));
+        refused.extend(tangled.ones().filter(|l| {
+            let var = l.checked_sub(symbols).and_then(|k| commons.vars.get(k));
+            var.is_some_and(|v| commons.unfit.contains(&v.block))
+        }));
         let args = unit.args.len();
         let mut slot_locs: Vec<Option<usize>> = unit
             .args

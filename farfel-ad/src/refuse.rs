@@ -3,12 +3,15 @@
 
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::effects::Assigned;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Attribute, Class, Expr, ExprKind, Place, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
-    walk_exprs,
+    Attribute, Class, Expr, ExprKind, Place, SpecKind, StmtKind, SymId, Type, Unit,
+    for_each_symbol, walk_block, walk_exprs,
 };
+use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
+use std::collections::HashSet;
 
 /// Everything in a unit through which derivatives could get lost without a trace, be it
 /// active or not.
@@ -181,6 +184,41 @@ pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
         }
     });
     found
+}
+
+/// What a unit assigns that lies in COMMON, has derivatives, and is used under two names: adjoints of
+/// other tools lose what is added to one of them.
+pub(crate) fn refuse_two_names(unit: &Unit, assigned: &Assigned) -> Vec<Diagnostic> {
+    let storage = UnitStorage::of(unit);
+    let mut changed = assigned.in_unit(unit);
+    let shared: Vec<SymId> = changed
+        .iter()
+        .flat_map(|s| storage.overlapping(*s))
+        .collect();
+    changed.extend(shared);
+    let mut used: HashSet<SymId> = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    let counts = |s: &SymId| used.contains(s) && differentiable(&unit.symbols[*s]);
+    let tied = storage.areas().iter().filter(|a| a.block.is_some());
+    let members = tied.flat_map(|a| &a.members).map(|m| m.sym);
+    let found = members
+        .filter(|s| changed.contains(s) && counts(s))
+        .filter_map(|s| Some((s, storage.overlapping(s).find(counts)?)));
+    let fault = |(a, b): (SymId, SymId)| {
+        let (a, b) = (&unit.symbols[a], &unit.symbols[b]);
+        Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            a.span,
+            format!(
+                "{} is assigned, lies in COMMON and has the name {}, too, so that the AD tool cannot follow it",
+                a.name, b.name
+            ),
+        )
+        .help("use one name for it in each program unit, or take the built-in engine")
+    };
+    found.map(fault).collect()
 }
 
 /// ALLOCATE and DEALLOCATE of arrays that have a derivative.

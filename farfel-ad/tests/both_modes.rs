@@ -48,6 +48,156 @@ const CASES: &[(&str, &str)] = &[
       END
 ",
     ),
+    (
+        "common_of_two_shapes",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C(2)
+      COMMON /BL@/ A, B, C
+      A = X(1)
+      B = X(2)*A
+      C(1) = X(3)
+      C(2) = A*B
+      CALL G@(Y(2))
+      Y(1) = A*C(1)
+      Y(3) = B + C(2)
+      END
+      SUBROUTINE G@(R)
+      DOUBLE PRECISION V(4), R
+      COMMON /BL@/ V
+      DO I = 2, 4
+        V(I) = V(I)*V(I-1)
+      END DO
+      R = V(4) + V(3)
+      END
+",
+    ),
+    (
+        "common_of_many_types",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3)
+      Y(3) = X(1)*X(3)
+      CALL G@(X)
+      CALL H@(Y(1), Y(2))
+      CALL G@(Y)
+      CALL H@(Y(3), Y(2))
+      CALL Q@(Y(1))
+      END
+      SUBROUTINE G@(X)
+      DOUBLE PRECISION X(3), A, B
+      LOGICAL L, M
+      COMPLEX*16 Z
+      COMMON /BL@/ A, K, L, Z, B
+      K = 3
+      L = .TRUE.
+      A = X(1)*X(2)
+      Z = DCMPLX(X(3), A)
+      B = 2
+      END
+      SUBROUTINE H@(R, S)
+      DOUBLE PRECISION A, R, S, P(3)
+      INTEGER KL(2)
+      COMMON /BL@/ A, KL, P
+      R = P(1)*A + P(2)
+      P(3) = P(3)*P(1)
+      A = R
+      S = P(3)**2*KL(1)
+      END
+      SUBROUTINE Q@(R)
+      DOUBLE PRECISION R, W(5)
+      COMMON /BL@/ W
+      R = R*W(1) + W(5)
+      W(2) = R
+      W(2) = W(2)*W(2)
+      R = R + W(2)
+      END
+",
+    ),
+    (
+        "tied_by_an_integer",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(3), B(2)
+      INTEGER K(12)
+      EQUIVALENCE (A(1), K(1)), (K(5), B(1))
+      A(1) = X(1)
+      A(2) = X(2)
+      A(3) = X(3)
+      B(1) = A(1)*A(3)
+      Y(1) = A(3)*B(2)
+      Y(2) = A(2)*B(1)*A(1)
+      Y(3) = B(1)*B(2) + A(2)
+      END
+",
+    ),
+    (
+        "equivalence_and_shapes",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C(2), D, E(3), T(4)
+      COMMON /P@/ A, B
+      COMMON /R@/ C, D
+      EQUIVALENCE (E(1), C(1)), (T(3), U)
+      REAL U
+      A = X(1)
+      B = X(2)
+      E(1) = A*B
+      E(2) = X(3)
+      D = C(1)*E(2)
+      U = 2
+      E(3) = E(3)*E(1)
+      CALL G@
+      Y(1) = A*D
+      Y(2) = B + C(1)
+      Y(3) = C(2)*E(3)
+      END
+      SUBROUTINE G@
+      COMPLEX*16 Z
+      COMMON /P@/ Z
+      DOUBLE PRECISION V(3)
+      COMMON /R@/ V
+      Z = Z*Z + V(1)
+      V(2) = V(2)*DIMAG(Z) + V(3)
+      END
+",
+    ),
+    (
+        "equivalence_over_common",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, C(2)
+      COMMON /BL@/ A, B, C
+      DOUBLE PRECISION E(4)
+      EQUIVALENCE (E(1), A)
+      A = X(1)
+      B = X(2)*A
+      E(3) = X(3)
+      C(2) = A*B
+      E(2) = E(2)*E(1)
+      Y(1) = A*C(1)
+      Y(2) = E(4)
+      Y(3) = B + C(2)
+      END
+",
+    ),
+    (
+        "equivalence_and_save",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), T(2), U, V
+      REAL R
+      EQUIVALENCE (T(1), U), (T(2), V)
+      SAVE T
+      U = X(1)
+      V = X(2)*U
+      T(1) = T(2)*X(3)
+      Y(1) = U
+      Y(2) = V*U
+      Y(3) = T(1) + T(2)
+      END
+",
+    ),
 ];
 
 #[test]

@@ -75,16 +75,6 @@ fn functions_without_a_rule() {
 fn shared_storage() {
     assert_snapshot!(faults("
       SUBROUTINE F(X, Y)
-      DOUBLE PRECISION X(3), Y, A, B(2)
-      EQUIVALENCE (A, B(2))
-      SAVE B
-      B(1) = X(1)
-      B(2) = X(2)
-      Y = A
-      END
-"), @"F0305 8:33 derivatives would go through A, which shares its storage with other variables");
-    assert_snapshot!(faults("
-      SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y, A, B
       COMMON /C/ A, B
       A = X(1)
@@ -92,7 +82,7 @@ fn shared_storage() {
       CALL G(Y)
       END
       SUBROUTINE G(Y)
-      DOUBLE PRECISION Y, A(2)
+      DOUBLE PRECISION Y, A(3)
       COMMON /C/ A
       Y = A(1)*A(2)
       END
@@ -216,35 +206,6 @@ fn namelist_input() {
 ";
     let errors = support::expand(text.trim_start_matches('\n')).unwrap_err();
     assert_snapshot!(errors, @"F0305 4:7 X keeps its derivative or loses it, as the input decides");
-}
-
-/// An array over two variables of a block: what goes in by the one name comes out by the
-/// other.
-#[test]
-fn equivalence_over_several_common_variables() {
-    assert_snapshot!(faults("
-      SUBROUTINE F(X, Y)
-      DOUBLE PRECISION X(3), Y, P, Q, Z(2)
-      COMMON /C/ P, Q
-      EQUIVALENCE (P, Z(1))
-      Q = X(1)
-      Y = Z(2)
-      END
-"), @"F0305 8:33 derivatives would go through P, which shares its storage with other variables");
-    assert_snapshot!(faults("
-      SUBROUTINE F(X, Y)
-      DOUBLE PRECISION X(3), Y, P, Q, Z(2)
-      COMMON /C/ P, Q
-      EQUIVALENCE (P, Z(1))
-      Z(2) = X(1)
-      CALL G(Y)
-      END
-      SUBROUTINE G(Y)
-      DOUBLE PRECISION Y, P, Q
-      COMMON /C/ P, Q
-      Y = Q
-      END
-"), @"F0305 8:33 derivatives would go through P, which shares its storage with other variables");
 }
 
 /// The faults of a block with several directions.

@@ -81,7 +81,10 @@ fn main() -> ExitCode {
         ];
         for (step, mut files, depth) in steps {
             if depth == Depth::SameCode {
-                files.retain(|f| OTHER_CODE.iter().all(|(name, _)| *name != f.name));
+                files.retain(|f| !has_other_code(f));
+            } else if depth == Depth::Compiles && long_run() {
+                // What has the same code compiles.
+                files.retain(has_other_code);
             }
             let refused = refused.clone();
             let name = format!("{}::{step}", part.trim_end_matches('/').replace('/', "::"));
@@ -90,6 +93,10 @@ fn main() -> ExitCode {
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn has_other_code(file: &File) -> bool {
+    OTHER_CODE.iter().any(|(name, _)| *name == file.name)
 }
 
 /// What Farfel is known to refuse: the file, the code and the reason.

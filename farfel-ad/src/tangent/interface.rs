@@ -128,6 +128,7 @@ impl Gen<'_> {
                 continue;
             }
             let found: Vec<SymId> = match self.space.common_at(loc) {
+                Some(k) if self.space.tangled.contains(loc) => self.whole_block(k),
                 Some(k) => self.common_derivative(k).into_iter().collect(),
                 None => {
                     // More than one where EQUIVALENCE ties them together.

@@ -20,6 +20,7 @@
 mod allocate;
 mod arrays;
 mod blocks;
+mod commons;
 mod expr;
 mod functions;
 mod given;

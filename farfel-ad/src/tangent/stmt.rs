@@ -38,6 +38,10 @@ pub(super) struct Gen<'a> {
     pub unit: Unit,
     pub derivatives: HashMap<SymId, SymId>,
     pub imported: HashMap<usize, SymId>,
+    /// What stands in a block of derivatives for variables that have none, and in EQUIVALENCE.
+    pub placeholders: HashMap<SymId, SymId>,
+    /// The derivatives of blocks that other units declare, by the number of a variable.
+    pub imported_blocks: HashMap<usize, Vec<SymId>>,
     /// Derivatives that are called.
     pub called: HashSet<SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
@@ -104,7 +108,9 @@ pub(super) fn generate(
         &space.locs(&wanted.context.inputs),
         &space.locs(&wanted.context.outputs),
     );
-    if let Some(s) = problem.refused(&activity) {
+    let layout = engine.layout;
+    let plain = !(layout.vector || layout.pattern || layout.is_tapenade());
+    if let Some(s) = problem.refused(&activity, plain) {
         let s = &source.symbols[s];
         let fault = Diagnostic::error(
             &rules::AD_UNSUPPORTED,
@@ -114,7 +120,10 @@ pub(super) fn generate(
                 s.name
             ),
         )
-        .label("in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently")
+        .label(match plain {
+            true => "in an EQUIVALENCE with SAVE, or in a COMMON block whose size program units do not agree on",
+            false => "in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently",
+        })
         .help("give the variable storage of its own, or declare the COMMON block alike everywhere");
         return Err(vec![engine.asked_by(fault)]);
     }
@@ -167,6 +176,8 @@ pub(super) fn generate(
         unit,
         derivatives: HashMap::new(),
         imported: HashMap::new(),
+        placeholders: HashMap::new(),
+        imported_blocks: HashMap::new(),
         called: HashSet::new(),
         procedures: HashMap::new(),
         sizes: HashMap::new(),
@@ -210,6 +221,8 @@ pub(super) fn generate(
             .flat_map(|(_, list)| list)
             .chain(g.derivatives.values())
             .chain(g.imported.values())
+            .chain(g.placeholders.values())
+            .chain(g.imported_blocks.values().flatten())
             .copied()
             .collect();
         if !engine.linear && !engine.layout.pattern {

@@ -43,6 +43,16 @@ impl Gen<'_> {
         if let Some(d) = self.derivatives.get(&s) {
             return *d;
         }
+        let loc = self.space.loc(s);
+        if self.space.tangled.contains(loc)
+            && self.space.common_at(loc).is_some()
+            && self.shares(loc)
+        {
+            self.tangled_blocks(loc);
+            if let Some(d) = self.derivatives.get(&s) {
+                return *d;
+            }
+        }
         if let Place::Common(block) = self.unit.symbols[s].place.clone()
             && self.shares(self.space.loc(s))
         {
@@ -98,7 +108,7 @@ impl Gen<'_> {
     }
 
     /// Ties the derivatives of the variables at a location together as they are tied.
-    fn derivative_equivalence(&mut self, loc: usize) {
+    pub(super) fn derivative_equivalence(&mut self, loc: usize) {
         let groups: Vec<Vec<Expr>> = self
             .source
             .specs
@@ -116,15 +126,18 @@ impl Gen<'_> {
             .cloned()
             .collect();
         // All at once: the symbol that was asked for is known already.
-        let members: Vec<SymId> = groups
-            .iter()
-            .flatten()
-            .filter_map(Expr::base)
-            .filter(|s| differentiable(&self.unit.symbols[*s]))
-            .collect();
+        let members: Vec<SymId> = groups.iter().flatten().filter_map(Expr::base).collect();
         for s in members {
+            let of = self.unit.symbols[s].clone();
+            if !differentiable(&of) {
+                // Others are tied to each other by it.
+                let names = |g: &&Vec<Expr>| g.iter().any(|e| e.base() == Some(s));
+                if groups.iter().filter(names).count() > 1 {
+                    self.placeholder(s, Place::Local);
+                }
+                continue;
+            }
             if !self.derivatives.contains_key(&s) {
-                let of = self.unit.symbols[s].clone();
                 let name = self.derivative_name(&of.name);
                 let d = self.declare_new(Symbol {
                     name,
@@ -140,7 +153,7 @@ impl Gen<'_> {
             let mut of_group = Vec::new();
             for mut e in group {
                 if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut e.kind
-                    && let Some(d) = self.derivatives.get(s)
+                    && let Some(d) = self.derivatives.get(s).or(self.placeholders.get(s))
                 {
                     *s = *d;
                     of_group.push(e);
@@ -209,13 +222,21 @@ impl Gen<'_> {
     }
 
     /// Declares the COMMON block of derivatives beside a block of this unit.
-    fn derivative_block(&mut self, block: &Name) {
+    pub(super) fn derivative_block(&mut self, block: &Name) {
         let members: Vec<SymId> = common_members(&self.unit).remove(block).unwrap_or_default();
         let name = self.engine.names.borrow_mut().block(block);
         let mut entities = Vec::new();
         for m in members {
             let of = self.unit.symbols[m].clone();
-            if !differentiable(&of) || !self.shares(self.space.loc(m)) {
+            let loc = self.space.loc(m);
+            if !self.shares(loc) {
+                continue;
+            }
+            if !differentiable(&of) {
+                if self.space.tangled.contains(loc) {
+                    let sym = self.placeholder(m, Place::Common(name.clone()));
+                    entities.push(Entity { sym, dims: false });
+                }
                 continue;
             }
             let d = self.derivative_name(&of.name);
@@ -235,7 +256,7 @@ impl Gen<'_> {
         self.common_spec(name, entities);
     }
 
-    fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
+    pub(super) fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
         self.insert_spec(SpecKind::Common(vec![(name, entities)]));
     }
 

@@ -22,8 +22,16 @@ pub(super) fn check(
     options: &Options,
     found: &mut Vec<Diagnostic>,
 ) {
+    let program = Program {
+        units: p.units.clone(),
+    };
+    let assigned = Assigned::of(&program);
     for u in &p.units {
-        let refused = crate::refuse::refuse_for_tool(u).into_iter();
+        let mut refused = crate::refuse::refuse_for_tool(u);
+        if request.mode == AdMode::Reverse {
+            refused.extend(crate::refuse::refuse_two_names(u, &assigned));
+        }
+        let refused = refused.into_iter();
         found.extend(refused.map(|d| d.related(request.span, "for this AD block")));
     }
     unknown_procedures(p, request, options, found);

@@ -1,6 +1,7 @@
 //! The calls of a unit, seen alike whether they are CALL statements or function
 //! references.
 
+use super::specialize::Seen;
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Intrinsic;
@@ -79,21 +80,28 @@ impl Constant {
         }
     }
 
-    /// The symbol of `unit` for it. `known` are class and type of a unit of the program;
-    /// `seen` is the dummy procedure, which tells as much of one that is not.
-    pub fn symbol(
-        &self,
-        unit: &mut Unit,
-        known: Option<(Class, Option<Type>)>,
-        seen: (SymId, &Symbol),
-    ) -> SymId {
+    /// The symbol of `unit` for it. `known` is what is seen of a unit of the program; `seen` is
+    /// the dummy procedure, which tells as much of one that is not, and how long a result is
+    /// whose length the caller says.
+    pub fn symbol(&self, unit: &mut Unit, known: Option<Seen>, seen: (SymId, &Symbol)) -> SymId {
         let (dummy, seen) = seen;
         match self {
             Constant::Outside => dummy,
             Constant::Global(name) => {
                 let external = known.is_none();
-                let (class, ty) = known.unwrap_or((seen.class.clone(), seen.ty));
-                procedure_symbol(unit, name, &class, ty, external, seen.span)
+                let length = seen.length.clone();
+                let known = match known {
+                    Some(known) => Seen {
+                        length: known.length.or(length),
+                        ..known
+                    },
+                    None => Seen {
+                        class: seen.class.clone(),
+                        ty: seen.ty,
+                        length,
+                    },
+                };
+                procedure_symbol(unit, name, known, external, seen.span)
             }
             Constant::Intrinsic(name) => intrinsic_symbol(unit, name, seen.span),
         }
@@ -135,14 +143,7 @@ pub(super) fn intrinsic_symbol(unit: &mut Unit, name: &str, span: Span) -> SymId
 
 /// The symbol of `unit` for a top-level or external procedure. A local name in its way
 /// gets another one.
-fn procedure_symbol(
-    unit: &mut Unit,
-    name: &Name,
-    class: &Class,
-    ty: Option<Type>,
-    external: bool,
-    span: Span,
-) -> SymId {
+fn procedure_symbol(unit: &mut Unit, name: &Name, seen: Seen, external: bool, span: Span) -> SymId {
     if let Some(s) = unit.symbols.find(name) {
         if global(&unit.symbols, s).is_some() {
             return s;
@@ -152,15 +153,18 @@ fn procedure_symbol(
         // Its type may have come from the first letter, which stays; its own declaration
         // follows the symbol.
     }
+    let Seen { class, ty, length } = seen;
+    let declared = class == Class::Function || external;
     let symbol = Symbol {
-        class: class.clone(),
+        class,
         ty,
+        length: length.filter(|_| ty == Some(Type::Character)),
         external,
         place: Place::Global,
         ..Symbol::new(name.clone(), span)
     };
     let id = unit.symbols.add(symbol);
-    if *class == Class::Function || external {
+    if declared {
         unit.declare(id);
     }
     id

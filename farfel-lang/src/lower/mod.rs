@@ -21,6 +21,7 @@
 //! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
 //! Implementation via Preprocessor" (2012), section 3.
 
+mod bits;
 mod calls;
 mod compact;
 mod copies;
@@ -135,6 +136,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         match pass {
             Stage::Parse => {}
             Stage::Lift => {
+                bits::settle(program);
                 formulas::to_functions(program);
                 entries::split(program, diagnostics);
                 redeclared::settle(program, diagnostics);

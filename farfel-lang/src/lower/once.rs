@@ -171,10 +171,12 @@ pub(super) fn once(
             });
             let symbol = &caller.symbols[*callee];
             let (class, ty, span) = (symbol.class.clone(), symbol.ty, symbol.span);
+            let length = symbol.length.clone();
             *callee = caller.symbols.find(&copy).unwrap_or_else(|| {
                 let id = caller.symbols.add(Symbol {
                     class: class.clone(),
                     ty,
+                    length,
                     place: Place::Global,
                     ..Symbol::new(copy, span)
                 });

@@ -6,11 +6,11 @@
 use super::calls::{Constant, check_calls, check_intrinsic, for_each_call_mut, global};
 use super::compact::Changed;
 use super::passed::Passed;
-use super::specialize::class_and_type;
+use super::specialize::{Seen, seen_of};
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;
-use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit};
+use crate::ir::{Expr, ExprKind, Name, Program, SymId, Unit};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,14 +26,14 @@ pub(super) fn propagate(
         return;
     }
     // Substitute inside the units that have the dummy procedures.
-    let mut kinds: HashMap<Name, (Class, Option<Type>)> = HashMap::new();
+    let mut kinds: HashMap<Name, Seen> = HashMap::new();
     let index = UnitIndex::of(program);
     for unit in &program.units {
         for (position, dummy) in procedure_dummies(unit) {
             match constants.get(&(unit.name.clone(), position)) {
                 Some(Constant::Global(name)) => {
                     if let Some(target) = index.unit(program, name) {
-                        kinds.insert(name.clone(), class_and_type(target));
+                        kinds.insert(name.clone(), seen_of(target));
                         check_calls(unit, dummy, target, 0, diagnostics);
                     }
                 }
@@ -94,12 +94,7 @@ fn constants(program: &Program, roots: &HashSet<Name>) -> BTreeMap<(Name, usize)
         .collect()
 }
 
-fn substitute(
-    unit: &mut Unit,
-    dummy: SymId,
-    constant: &Constant,
-    kinds: &HashMap<Name, (Class, Option<Type>)>,
-) {
+fn substitute(unit: &mut Unit, dummy: SymId, constant: &Constant, kinds: &HashMap<Name, Seen>) {
     let seen = unit.symbols[dummy].clone();
     let known = match constant {
         Constant::Global(name) => kinds.get(name).cloned(),

@@ -509,12 +509,29 @@ impl Specializer<'_> {
 }
 
 /// What callers see of a subprogram.
-pub(super) fn class_and_type(unit: &Unit) -> (Class, Option<Type>) {
-    match unit.kind {
-        UnitKind::Function => (
-            Class::Function,
-            unit.result.and_then(|r| unit.symbols[r].ty),
-        ),
-        _ => (Class::Subroutine, None),
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub class: Class,
+    pub ty: Option<Type>,
+    /// The length of its result, where that is a number: other lengths are the caller's.
+    pub length: Option<Expr>,
+}
+
+pub(super) fn seen_of(unit: &Unit) -> Seen {
+    let result = match unit.kind {
+        UnitKind::Function => unit.result.map(|r| &unit.symbols[r]),
+        _ => {
+            return Seen {
+                class: Class::Subroutine,
+                ty: None,
+                length: None,
+            };
+        }
+    };
+    let length = result.and_then(|r| r.length.clone());
+    Seen {
+        class: Class::Function,
+        ty: result.and_then(|r| r.ty),
+        length: length.filter(|e| matches!(e.kind, ExprKind::Int(_))),
     }
 }

@@ -122,10 +122,12 @@ impl Line<'_> {
                 } else {
                     self.format_or_unit(false)?
                 };
-                list.push(Expr::new(
-                    ExprKind::Keyword(word.into(), Box::new(value)),
-                    self.since(from),
-                ));
+                if !(kind == IoKind::Open && is_usual(word, &value)) {
+                    list.push(Expr::new(
+                        ExprKind::Keyword(word.into(), Box::new(value)),
+                        self.since(from),
+                    ));
+                }
             } else if let Some(words) = self.lone_word(kind, end) {
                 self.pos = end;
                 let span = self.since(from);
@@ -265,10 +267,29 @@ impl Line<'_> {
     }
 }
 
+/// What old compilers want to be told of a file, and what it is for gfortran without being told:
+/// lines without characters for a printer, shared with others, one record after the other. How
+/// much room it gets in memory and on disk changes nothing.
+fn is_usual(word: &str, value: &Expr) -> bool {
+    let is = |words: &[&str]| matches!(&value.kind, ExprKind::Char(c) if words.iter().any(|w| c.trim_end().eq_ignore_ascii_case(w)));
+    match word {
+        "CARRIAGECONTROL" => is(&["LIST"]),
+        "SHARE" => is(&["DENYNONE"]),
+        "ORGANIZATION" => is(&["SEQUENTIAL"]),
+        "BUFFERED" => is(&["YES", "NO"]),
+        "BLOCKSIZE" | "BUFFERCOUNT" | "INITIALSIZE" | "EXTENDSIZE" => {
+            matches!(value.kind, ExprKind::Int(_))
+        }
+        _ => false,
+    }
+}
+
 /// The standard word for one that only old compilers know.
 fn standard(kind: IoKind, word: &str) -> &str {
     match (kind, word) {
         (IoKind::Open, "NAME") => "FILE",
+        (IoKind::Open, "RECORDSIZE") => "RECL",
+        (IoKind::Open, "CC") => "CARRIAGECONTROL",
         (IoKind::Open, "TYPE") | (IoKind::Close, "DISPOSE" | "DISP") => "STATUS",
         _ => word,
     }

@@ -4,7 +4,7 @@ use super::classify::Kind;
 use super::descriptors;
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
-use super::unit::Purpose;
+use super::unit::{Purpose, RenamedResult};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
 use std::collections::HashSet;
@@ -124,11 +124,29 @@ impl Line<'_> {
     }
 
     fn entry(&mut self) -> Read<StmtKind> {
-        let (name, _) = self.expect_sym("the name of the entry")?;
-        if self.frame.unit.result.is_some() {
+        let (name, span) = self.expect_name("the name of the entry")?;
+        let function = self.frame.unit.result.is_some();
+        let own = match function && self.has_result_clause() {
+            true => None,
+            false => Some(self.intern(name, span)),
+        };
+        let args = self.dummies()?;
+        let name = match own {
+            Some(sym) => sym,
+            None => {
+                let (sym, span) = self.result_clause()?;
+                let renamed = RenamedResult {
+                    result: sym,
+                    entry: name.into(),
+                    span,
+                };
+                self.frame.entry_results.push(renamed);
+                sym
+            }
+        };
+        if function {
             self.frame.unit.symbols[name].place = Place::Result;
         }
-        let args = self.dummies()?;
         Ok(StmtKind::Entry(Box::new(Entry { name, args })))
     }
 

@@ -7,6 +7,7 @@ C     RECURSIVE and RESULT in every position.
       PRINT *, FACT(5), FIB(10), HALF(3.0D0), TRI(4), PLAIN(2.0)
       PRINT *, NAMED('ab'), EVAL(2.5)
       CALL DOWN(3)
+      CALL WAYS
       END
       RECURSIVE FUNCTION FACT(N) RESULT(M)
       INTEGER M
@@ -42,4 +43,43 @@ C     RECURSIVE and RESULT in every position.
       RECURSIVE SUBROUTINE DOWN(N)
       PRINT *, N
       IF (N .GT. 0) CALL DOWN(N - 1)
+      END
+C     RESULT of ENTRY statements: one type, others, and with a RESULT for the function or none.
+      SUBROUTINE WAYS
+      REAL ONEF, TENF
+      INTEGER HUNF
+      DOUBLE PRECISION THOUF, PLAINF, OTHER
+      CHARACTER*4 TEXTF, TEXTG
+      PRINT *, ONEF(2.0), TENF(2.0), HUNF(2.0), THOUF(2.0D0)
+      PRINT *, PLAINF(1.5D0), OTHER(1.5D0), TEXTF('a'), TEXTG('b')
+      END
+      FUNCTION ONEF(X) RESULT(R)
+      REAL R, S
+      INTEGER T
+      DOUBLE PRECISION D, U
+      R = X + 1
+      RETURN
+      ENTRY TENF(X) RESULT(S)
+      S = X*10
+      RETURN
+      ENTRY HUNF(X) RESULT(T)
+      T = X*100
+      RETURN
+      ENTRY THOUF(D) RESULT(U)
+      U = D*1000
+      END
+      DOUBLE PRECISION FUNCTION PLAINF(X)
+      DOUBLE PRECISION X, OTH
+      PLAINF = X/2
+      RETURN
+      ENTRY OTHER(X) RESULT(OTH)
+      OTH = -X
+      END
+      FUNCTION TEXTF(C) RESULT(D)
+      CHARACTER*4 D, E
+      CHARACTER*(*) C
+      D = C // 'f'
+      RETURN
+      ENTRY TEXTG(C) RESULT(E)
+      E = C // 'g'
       END

@@ -11,7 +11,6 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, Loader, parse};
 use farfel_lang::{Diagnostic, Sources};
 
-use super::assembler::unordered;
 use super::compiler::{self, Text};
 use super::files::{File, decoded};
 
@@ -115,12 +114,13 @@ pub fn check(file: &File, depth: Depth) -> Outcome {
 
 fn original_is_fine(file: &File) -> bool {
     let Ok(text) = file.text() else { return false };
-    compiler::accepts_original(&Text {
+    compiler::accepts(&Text {
         text: &text,
         form: file.form(),
         preprocess: file.is_preprocessed(),
         folder: &file.folder(),
     })
+    .is_ok()
 }
 
 /// The text that the parser is given.
@@ -153,7 +153,6 @@ fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
     if let Some(first) = original.faults.first() {
         return Err(("refused", first.clone()));
     }
-    let mut code = None;
     for form in [Form::Fixed, Form::Free] {
         let plain = Options {
             form,
@@ -181,20 +180,12 @@ fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
                 .map_err(|e| ("does not compile when printed", format!("{form:?}: {e}")))?;
         }
         if depth == Depth::SameCode {
-            let theirs = match &code {
-                Some(code) => code,
-                None => code.insert(
-                    compiler::assembler(&Text {
-                        text: &text,
-                        form: file.form(),
-                        ..as_text(&text)
-                    })
-                    .map_err(|e| ("does not compile", e))?,
-                ),
+            let theirs = Text {
+                text: &text,
+                form: file.form(),
+                ..as_text(&text)
             };
-            let ours = compiler::assembler(&as_text(&printed))
-                .map_err(|e| ("does not compile when printed", format!("{form:?}: {e}")))?;
-            same_code(theirs, &ours, form)?;
+            same_code(&theirs, &as_text(&printed))?;
         }
     }
     Ok(())
@@ -203,16 +194,22 @@ fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
 /// Compares the code of a file and of what is printed.
 ///
 /// gfortran computes the bounds of arrays in an order that depends on how it looks up names,
-/// which it does in another way in free form. So where the form has changed, order and places
-/// may be others.
-fn same_code(theirs: &str, ours: &str, form: Form) -> Result<(), Fault> {
-    match first_difference(theirs, ours) {
-        Some((a, b)) if form == Form::Fixed || unordered(theirs) != unordered(ours) => Err((
-            "other code when printed",
-            format!("{form:?}: `{}`, but `{}`", a.trim(), b.trim()),
-        )),
-        _ => Ok(()),
+/// which it does in another way in free form. So there order and places may be others.
+fn same_code(theirs: &Text, ours: &Text) -> Result<(), Fault> {
+    let form = ours.form;
+    let refused = |e| ("does not compile when printed", format!("{form:?}: {e}"));
+    let a = compiler::code(theirs).map_err(|e| ("does not compile", e))?;
+    let b = compiler::code(ours).map_err(refused)?;
+    if a == b || form == Form::Free && a.unordered == b.unordered {
+        return Ok(());
     }
+    let a = compiler::assembler(theirs).map_err(|e| ("does not compile", e))?;
+    let b = compiler::assembler(ours).map_err(refused)?;
+    let (a, b) = first_difference(&a, &b).unwrap_or_default();
+    Err((
+        "other code when printed",
+        format!("{form:?}: `{}`, but `{}`", a.trim(), b.trim()),
+    ))
 }
 
 /// The first lines that differ.

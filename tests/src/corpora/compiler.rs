@@ -1,18 +1,16 @@
-//! What gfortran thinks of a text, remembered beside the corpora where the text is one of
-//! theirs.
+//! What gfortran thinks of a text.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use farfel_lang::encoding::{decode, encode};
 use farfel_lang::syntax::Form;
 
-use super::assembler::comparable;
+use super::assembler::{comparable, unordered};
+use super::known::{Question, answer};
 
 /// A text with what gfortran has to know about it.
 #[derive(Debug, Clone, Copy)]
@@ -78,15 +76,60 @@ fn scratch() -> PathBuf {
 ///
 /// Its first messages, when it does not.
 pub fn accepts(text: &Text) -> Result<(), String> {
-    let output = gfortran(text, &["-fsyntax-only"])?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(first_messages(&String::from_utf8_lossy(&output.stderr))),
+    let mut said = None;
+    let answer = answer(Question::Accepted, text, || {
+        let output = gfortran(text, &["-fsyntax-only"])?;
+        let messages = first_messages(&String::from_utf8_lossy(&output.stderr));
+        let yes = output.status.success();
+        // What killed it says nothing of the text.
+        if !yes && output.status.code() != Some(1) {
+            return Err(format!("{}: {messages}", output.status));
+        }
+        said = Some(messages);
+        Ok(if yes { "yes" } else { "no" }.to_owned())
+    })?;
+    if answer == "yes" {
+        return Ok(());
+    }
+    match said {
+        Some(said) => Err(said),
+        None => {
+            let output = gfortran(text, &["-fsyntax-only"])?;
+            Err(first_messages(&String::from_utf8_lossy(&output.stderr)))
+        }
     }
 }
 
+/// What is compared of the code of two texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// The digest of the assembler text without what [`comparable`] leaves out.
+    pub exact: String,
+    /// The digest of what [`unordered`] keeps of that.
+    pub unordered: String,
+}
+
+/// The code that gfortran makes of a text. Two texts with the same one mean the same.
+///
+/// # Errors
+///
+/// Those of [`assembler`].
+pub fn code(text: &Text) -> Result<Code, String> {
+    let answer = answer(Question::Code, text, || {
+        let code = assembler(text)?;
+        let exact = blake3::hash(code.as_bytes()).to_hex();
+        let unordered = blake3::hash(unordered(&code).join("\n").as_bytes()).to_hex();
+        Ok(format!("{exact}-{unordered}"))
+    })?;
+    let (exact, unordered) = answer.split_once('-').unwrap_or_default();
+    Ok(Code {
+        exact: exact.to_owned(),
+        unordered: unordered.to_owned(),
+    })
+}
+
 /// The assembler text of a program without optimisation, but for what [`comparable`] leaves
-/// out. Two texts with the same one mean the same.
+/// out.
 ///
 /// # Errors
 ///
@@ -118,33 +161,16 @@ fn first_messages(said: &str) -> String {
     lines.take(4).collect::<Vec<_>>().join(" | ")
 }
 
-/// What gfortran said about original files, kept between runs.
-struct Remembered {
-    path: PathBuf,
-    known: BTreeMap<String, bool>,
-}
-
-fn remembered() -> &'static Mutex<Remembered> {
-    static REMEMBERED: OnceLock<Mutex<Remembered>> = OnceLock::new();
-    REMEMBERED.get_or_init(|| {
-        let path = super::directory().join(format!("accepted-by-{}", version()));
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let known = text
-            .lines()
-            .filter_map(|l| l.split_once(' '))
-            .map(|(digest, verdict)| (digest.to_owned(), verdict == "yes"))
-            .collect();
-        Mutex::new(Remembered { path, known })
-    })
-}
-
 /// gfortran's version.
-pub fn version() -> String {
-    let output = Command::new("gfortran").arg("-dumpfullversion").output();
-    output.map_or_else(
-        |_| String::new(),
-        |o| String::from_utf8_lossy(&o.stdout).trim().to_owned(),
-    )
+pub fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let output = Command::new("gfortran").arg("-dumpfullversion").output();
+        output.map_or_else(
+            |_| String::new(),
+            |o| String::from_utf8_lossy(&o.stdout).trim().to_owned(),
+        )
+    })
 }
 
 /// Where gfortran has files such as `omp_lib.h`.
@@ -159,32 +185,4 @@ pub fn own_includes() -> &'static Path {
             |o| String::from_utf8_lossy(&o.stdout).trim().into(),
         )
     })
-}
-
-/// As [`accepts`], for texts that never change: what gfortran says is asked once.
-///
-/// # Panics
-///
-/// Another thread has panicked here.
-pub fn accepts_original(text: &Text) -> bool {
-    let mut digest = blake3::Hasher::new();
-    digest.update(text.text.as_bytes());
-    digest.update(text.folder.as_os_str().as_encoded_bytes());
-    let digest = digest.finalize().to_hex().to_string();
-    let known = |r: &Remembered| r.known.get(&digest).copied();
-    if let Some(verdict) = known(&remembered().lock().expect("no panic")) {
-        return verdict;
-    }
-    let verdict = accepts(text).is_ok();
-    let mut remembered = remembered().lock().expect("no panic");
-    remembered.known.insert(digest.clone(), verdict);
-    let mut line = String::new();
-    let _ = writeln!(line, "{digest} {}", if verdict { "yes" } else { "no" });
-    let file = fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&remembered.path);
-    // Not being remembered costs time only.
-    let _ = file.and_then(|mut f| f.write_all(line.as_bytes()));
-    verdict
 }

@@ -8,6 +8,7 @@
 //! | [`obtain`] | gets and unpacks the packages |
 //! | [`files`] | which files there are, and which belong to the sample of a short run |
 //! | [`compiler`] | what gfortran thinks of a text |
+//! | [`known`] | what it said before |
 //! | [`assembler`] | what two programs that mean the same have in common |
 //! | [`check`] | what must hold for a file |
 //! | [`layout`] | what must hold for a file that is laid out anew |
@@ -19,6 +20,7 @@ pub mod build;
 pub mod check;
 pub mod compiler;
 pub mod files;
+pub mod known;
 pub mod layout;
 pub mod obtain;
 pub mod routines;

@@ -1,7 +1,7 @@
 //! What stands in a copy for its dummy procedures.
 
 use super::slots::Slot;
-use super::{Key, Specializer, class_and_type};
+use super::{Key, Specializer, seen_of};
 use crate::ir::{Arg, Class, Expr, ExprKind, Name, Place, SymId, Symbol, Unit};
 use crate::lower::calls::{Constant, check_calls, check_intrinsic, for_each_call_mut, global};
 use crate::lower::import::Import;
@@ -93,7 +93,7 @@ impl Specializer<'_> {
                 span,
                 ..copy.symbols[dummy].clone()
             };
-            let id = procedure.symbol(copy, known.map(class_and_type), (dummy, &seen));
+            let id = procedure.symbol(copy, known.map(seen_of), (dummy, &seen));
             if let Some(unit) = known {
                 check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
             } else if let Constant::Intrinsic(name) = procedure {
@@ -214,6 +214,7 @@ pub(super) fn procedure_like(unit: &mut Unit, copy: Name, like: SymId) -> SymId 
     let symbol = Symbol {
         class: known.class.clone(),
         ty: known.ty,
+        length: known.length.clone(),
         place: Place::Global,
         ..Symbol::new(copy, known.span)
     };

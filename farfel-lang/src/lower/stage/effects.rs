@@ -112,8 +112,6 @@ struct Changes {
     commons: BTreeMap<Name, BTreeSet<SymId>>,
     /// Saved variables that share their storage, which `state` does not move to COMMON.
     stuck: Vec<SymId>,
-    /// Variables with derivatives in COMMON that have another name in the unit, and that name.
-    two_names: Vec<(SymId, SymId)>,
     /// The statements that get something from outside.
     input: Vec<Span>,
 }
@@ -157,21 +155,6 @@ impl<'p> Search<'p> {
                     .extend(input.map(|at| input::fault(*at, span)));
             }
             changed.extend(changes.commons.keys().cloned());
-            for (a, b) in &changes.two_names {
-                let (a, b) = (&unit.symbols[*a], &unit.symbols[*b]);
-                effects.faults.push(
-                    Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
-                        a.span.or(span),
-                        format!(
-                            "{} is assigned, lies in COMMON and has the name {}, too, so that ADR cannot follow it",
-                            a.name, b.name
-                        ),
-                    )
-                    .related(span, "for the derivative of this block")
-                    .help("use one name for it in each program unit"),
-                );
-            }
             for s in &changes.stuck {
                 let s = &unit.symbols[*s];
                 effects.faults.push(
@@ -332,9 +315,7 @@ fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
         .specs
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
-    let two_names = two_names(unit, &storage, &changed);
     let mut found = Changes {
-        two_names,
         input: input::statements(unit),
         ..Changes::default()
     };
@@ -351,31 +332,6 @@ fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
         }
     }
     found
-}
-
-/// What of `changed` lies in COMMON, has derivatives, and is used under two names.
-fn two_names(unit: &Unit, storage: &UnitStorage, changed: &HashSet<SymId>) -> Vec<(SymId, SymId)> {
-    if storage
-        .areas()
-        .iter()
-        .all(|a| a.block.is_none() || !a.tangled)
-    {
-        return Vec::new();
-    }
-    let mut used: BTreeSet<SymId> = BTreeSet::new();
-    crate::ir::for_each_symbol(&unit.body, &mut |s| {
-        used.insert(s);
-    });
-    let counts = |s: &SymId| {
-        let ty = unit.symbols[*s].ty;
-        used.contains(s) && ty.is_some_and(Type::is_differentiable)
-    };
-    let tied = storage.areas().iter().filter(|a| a.block.is_some());
-    tied.flat_map(|a| &a.members)
-        .map(|m| m.sym)
-        .filter(|s| changed.contains(s) && counts(s))
-        .filter_map(|s| Some((s, storage.overlapping(s).find(counts)?)))
-        .collect()
 }
 
 /// A COMMON block as one unit declares it.

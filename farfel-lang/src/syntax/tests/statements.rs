@@ -63,7 +63,11 @@ fn statements() {
             ),
             (
                 "OPEN(5,CARRIAGECONTROL='LIST',RECORDSIZE=80,NOSPANBLOCKS)",
-                "OPEN (5, CARRIAGECONTROL='LIST', RECORDSIZE=80)",
+                "OPEN (5, RECL=80)",
+            ),
+            (
+                "OPEN(5,CC='FORTRAN',SHARE='DENYNONE',BLOCKSIZE=512,MAXREC=9)",
+                "OPEN (5, CARRIAGECONTROL='FORTRAN', MAXREC=9)",
             ),
             ("CLOSE(5,DISPOSE='DELETE')", "CLOSE (5, STATUS='DELETE')"),
             ("INQUIRE(5,NAME=F)", "INQUIRE (5, NAME=F)"),

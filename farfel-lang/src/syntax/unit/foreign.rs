@@ -105,6 +105,21 @@ const KNOWN: &[Foreign] = &[
         "write READ (variable, format) items",
     ),
     one(
+        "VIRTUAL",
+        "it is older than FORTRAN 77, which has DIMENSION instead",
+        "write DIMENSION",
+    ),
+    one(
+        "OPTIONS",
+        "the settings and the command line have options",
+        "take it out",
+    ),
+    one(
+        "FIND",
+        "it only tells a device to get ready for a record",
+        "take it out",
+    ),
+    one(
         "DEFINE FILE",
         "it is older than FORTRAN 77, which has OPEN instead",
         "write OPEN (unit, ACCESS='DIRECT', RECL=length)",

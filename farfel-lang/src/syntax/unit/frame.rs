@@ -3,7 +3,7 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdBlock, AdItem, AdMode, Block, Case, Do, DoControl, DoEnd, Expr, IfBlock, Label, Mark, Name,
-    Select, Several, Spec, SpecKind, Stmt, StmtKind, Unit, UnitKind, Where,
+    Select, Several, Spec, SpecKind, Stmt, StmtKind, SymId, Unit, UnitKind, Where,
 };
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -31,6 +31,17 @@ pub(in crate::syntax) struct Frame {
     pub(super) references: Vec<(Label, Span, Purpose)>,
     /// Assignments to `DO10I`, before there is a label 10: may be loops without comma.
     pub(super) suspects: Vec<(Label, Span)>,
+    /// What ENTRY statements name by RESULT.
+    pub(in crate::syntax) entry_results: Vec<RenamedResult>,
+}
+
+/// The result of an ENTRY that has another name than the ENTRY.
+#[derive(Debug)]
+pub(in crate::syntax) struct RenamedResult {
+    pub(in crate::syntax) result: SymId,
+    pub(in crate::syntax) entry: Name,
+    /// The result's name in the ENTRY statement.
+    pub(in crate::syntax) span: Span,
 }
 
 /// What a label is named for.
@@ -151,6 +162,7 @@ impl Frame {
             declarations: HashSet::new(),
             references: Vec::new(),
             suspects: Vec::new(),
+            entry_results: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Parser;
 use super::frame::{Frame, OpenKind, unit_word};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Place, Stmt, StmtKind, UnitKind, unused_name};
+use crate::ir::{Place, Stmt, StmtKind, SymId, UnitKind, unused_name};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
@@ -187,7 +187,8 @@ impl Parser<'_> {
             self.frame.close(None, Vec::new(), span);
         }
         let around = self.outer.pop().unwrap_or_else(Frame::none);
-        let frame = std::mem::replace(&mut self.frame, around);
+        let mut frame = std::mem::replace(&mut self.frame, around);
+        self.name_entry_results(&mut frame);
         for (label, span, purpose) in &frame.references {
             if let Some(word) = frame.dead_labels.get(label) {
                 self.report(
@@ -331,11 +332,7 @@ impl Line<'_> {
                 .keyword_end(self.pos, "RESULT")
                 .is_some_and(|e| self.at(e) == b'(')
         {
-            self.keyword("RESULT");
-            self.expect(b'(')?;
-            let (sym, _) = self.expect_sym("the name of the result")?;
-            self.expect(b')')?;
-            result = Some(sym);
+            result = Some(self.result_clause()?.0);
         }
         if let Some(sym) = result {
             let symbol = &mut self.frame.unit.symbols[sym];
@@ -376,8 +373,17 @@ impl Line<'_> {
         }
     }
 
+    /// `RESULT(NAME)`
+    pub(in crate::syntax) fn result_clause(&mut self) -> Read<(SymId, Span)> {
+        self.keyword("RESULT");
+        self.expect(b'(')?;
+        let result = self.expect_sym("the name of the result")?;
+        self.expect(b')')?;
+        Ok(result)
+    }
+
     /// RESULT follows the dummy arguments: the function's name is no variable then.
-    fn has_result_clause(&self) -> bool {
+    pub(in crate::syntax) fn has_result_clause(&self) -> bool {
         if self.peek() != b'(' {
             return false;
         }

@@ -15,9 +15,10 @@ mod foreign;
 mod frame;
 mod header;
 mod include;
+mod results;
 
 pub(super) use foreign::words as foreign_words;
-pub(super) use frame::{Frame, Purpose};
+pub(super) use frame::{Frame, Purpose, RenamedResult};
 
 use super::classify::Kind;
 use super::form::{CHAR, Comment, Origins, Reader, Statement, sentinel};

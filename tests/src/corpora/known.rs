@@ -1,0 +1,89 @@
+//! What gfortran said about texts of the corpora and what is made of them, kept beside them
+//! between runs.
+//!
+//! An answer is known by a digest of all that it depends on: the text, how it is compiled,
+//! gfortran's version, and how answers are compared. So one that is kept is the answer that
+//! gfortran would give again, and a long run that was broken off goes on where it was.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::compiler::{Text, version};
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Does gfortran accept it?
+    Accepted,
+    /// Which code does it make of it?
+    Code,
+}
+
+/// How code is compared is part of the question.
+const COMPARISON: &[u8] = include_bytes!("assembler.rs");
+
+struct Known {
+    path: PathBuf,
+    answers: HashMap<String, String>,
+}
+
+fn known() -> &'static Mutex<Known> {
+    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let path = super::directory().join(format!("known-of-{}", version()));
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let answers = text
+            .lines()
+            .filter_map(|l| l.split_once(' '))
+            .map(|(digest, answer)| (digest.to_owned(), answer.to_owned()))
+            .collect();
+        Mutex::new(Known { path, answers })
+    })
+}
+
+fn digest(question: Question, text: &Text) -> String {
+    let mut digest = blake3::Hasher::new();
+    let form = format!("{question:?} {:?} {} ", text.form, text.preprocess);
+    digest.update(form.as_bytes());
+    digest.update(text.folder.as_os_str().as_encoded_bytes());
+    if question == Question::Code {
+        digest.update(COMPARISON);
+    }
+    digest.update(b"\n");
+    digest.update(text.text.as_bytes());
+    digest.finalize().to_hex().to_string()
+}
+
+/// The answer that is known, or else that of `ask`, which is then kept if there is one. An
+/// answer is one word.
+///
+/// # Errors
+///
+/// Those of `ask`.
+pub fn answer(
+    question: Question,
+    text: &Text,
+    ask: impl FnOnce() -> Result<String, String>,
+) -> Result<String, String> {
+    let digest = digest(question, text);
+    {
+        let known = known().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known.answers.get(&digest) {
+            return Ok(answer.clone());
+        }
+    }
+    let answer = ask()?;
+    let mut known = known().lock().unwrap_or_else(PoisonError::into_inner);
+    let file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&known.path);
+    // Not being known again costs time only. One write, as other processes may add lines.
+    let line = format!("{digest} {answer}\n");
+    let _ = file.and_then(|mut f| f.write_all(line.as_bytes()));
+    known.answers.insert(digest, answer.clone());
+    Ok(answer)
+}
