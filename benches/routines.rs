@@ -17,6 +17,7 @@ use farfel_benches::exit_code;
 use farfel_build::{Config, ExpandStage, expand, toolchain};
 use farfel_tests::corpora::obtain;
 use farfel_tests::corpora::routines::{PROGRAMS, files};
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -148,34 +149,113 @@ fn texts(name: &str, folders: &[&str]) -> Result<[String; 2], Failure> {
     let mut config = Config::default();
     config.cache.enabled = false;
     let (text, _) = expand(&files, ExpandStage::Final, &config)?;
-    let mut parts = [String::new(), String::new()];
-    let mut unit = String::new();
-    let mut measures = false;
-    for line in text.lines() {
-        // The adjoint is a subroutine with both sweeps. That a block carries out its statements
-        // first is no part of it, no more than the routine's own call.
-        if line.starts_with("      CALL ADJOIN") && line.contains("_ADR1(") {
-            continue;
+    let mut units = vec![Vec::new()];
+    for line in statements(&text) {
+        let ends = line.trim() == "END" && line.starts_with(' ');
+        if let Some(unit) = units.last_mut() {
+            unit.push(line);
         }
-        unit.push_str(line);
-        unit.push('\n');
-        let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).collect();
-        let words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
-        match words.as_slice() {
-            ["PROGRAM", ..] if line.starts_with(' ') => measures = true,
-            ["SUBROUTINE", name, ..] if line.starts_with(' ') => {
-                // Those that the lowering made copies of have more behind an underscore.
-                let ours = MEASURING.contains(name);
-                measures = ours && !line.contains("_ADF") && !line.contains("_ADR");
+        if ends {
+            units.push(Vec::new());
+        }
+    }
+    // What TANGEN and ADJOIN call.
+    let mut generated = HashMap::new();
+    for unit in &units {
+        let Some(name) = unit.iter().find_map(|s| subroutine(s)) else {
+            continue;
+        };
+        for s in unit {
+            if let Some((callee, args)) = call(s)
+                && ["TANGEN", "ADJOIN"].iter().any(|n| callee.starts_with(n))
+                && callee
+                    .rsplit('_')
+                    .next()
+                    .is_some_and(|s| s.starts_with('G'))
+            {
+                generated.insert(name.to_owned(), (callee.to_owned(), args));
             }
-            ["END"] if line.starts_with(' ') => {
-                parts[usize::from(!measures)].push_str(&std::mem::take(&mut unit));
-                measures = false;
+        }
+    }
+    let mut parts = [String::new(), String::new()];
+    for unit in units {
+        let first = unit
+            .iter()
+            .find(|s| !s.starts_with(['C', '!']) && !s.trim().is_empty());
+        let name = unit
+            .iter()
+            .find_map(|s| subroutine(s))
+            .unwrap_or_default()
+            .to_owned();
+        // Those that the lowering made copies of have more behind an underscore.
+        let original = name.split('_').next().unwrap_or_default();
+        let measures = MEASURING.contains(&original)
+            || first.is_some_and(|s| s.trim_start().starts_with("PROGRAM"));
+        for mut s in unit {
+            if measures
+                && ["FORWRD", "REVERS"].contains(&original)
+                && let Some(at) = s.find("CALL TANGEN").or_else(|| s.find("CALL ADJOIN"))
+                && let Some((callee, _)) = call(&s)
+            {
+                let (callee, args) = generated.get(callee).ok_or("a derivative is missing")?;
+                let args: Option<Vec<&str>> = args.iter().map(|a| actual(a, original)).collect();
+                let args = args.ok_or_else(|| format!("{callee} has arguments of its own"))?;
+                s.replace_range(at.., &format!("CALL {callee}({})", args.join(", ")));
             }
-            _ => {}
+            let part = &mut parts[usize::from(!measures)];
+            part.push_str(&s);
+            part.push('\n');
         }
     }
     Ok(parts)
+}
+
+/// What the subroutines that measure pass for an argument of a generated one.
+fn actual(dummy: &str, which: &str) -> Option<&'static str> {
+    let derivative = dummy.contains("_G");
+    Some(match (dummy.split('_').next()?, derivative, which) {
+        ("N", false, _) => "N",
+        ("M", false, _) => "M",
+        ("X", false, _) => "W(1, J)",
+        ("Y", false, _) => "Y(1, J)",
+        ("X", true, "FORWRD") => "V",
+        ("Y", true, "FORWRD") => "D(1, J)",
+        ("X", true, _) => "G(1, J)",
+        ("Y", true, _) => "U",
+        _ => return None,
+    })
+}
+
+/// The lines of a text in fixed form, each with its continuation lines.
+fn statements(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix("     +"), out.last_mut()) {
+            (Some(rest), Some(last)) => {
+                last.push(' ');
+                last.push_str(rest.trim_start());
+            }
+            _ => out.push(line.to_owned()),
+        }
+    }
+    out
+}
+
+/// The name of a subroutine that begins here.
+fn subroutine(statement: &str) -> Option<&str> {
+    let rest = statement.strip_prefix("      SUBROUTINE ")?;
+    rest.split('(').next()
+}
+
+/// The name and the arguments of a call.
+fn call(statement: &str) -> Option<(&str, Vec<String>)> {
+    if statement.starts_with('C') {
+        return None;
+    }
+    let (_, rest) = statement.split_once("CALL ")?;
+    let (name, args) = rest.split_once('(')?;
+    let args = args.strip_suffix(')')?;
+    Some((name, args.split(", ").map(str::to_owned).collect()))
 }
 
 /// Compiles and links the texts.
@@ -195,7 +275,12 @@ fn build(
     }
     let compiler = toolchain::find(&Config::default())?.path;
     let status = Command::new(&compiler)
-        .args([&format!("-O{level}"), "-w", "-std=legacy"])
+        .args([
+            &format!("-O{level}"),
+            "-w",
+            "-std=legacy",
+            "-ffixed-line-length-none",
+        ])
         .args(flags)
         .arg("-o")
         .arg(&program)

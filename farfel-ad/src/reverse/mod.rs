@@ -55,8 +55,8 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, StmtKind, SymId, Type, Unit,
-    UnitKind, for_each_symbol, unused_name,
+    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, StmtKind, SymId, Type,
+    Unit, UnitKind, for_each_symbol, unused_name,
 };
 use maker::{Maker, zero};
 use needed::Needs;
