@@ -54,6 +54,7 @@ pub mod spans;
 pub mod structure;
 pub mod tangent;
 pub mod tapenade;
+mod tapes;
 
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;

@@ -118,6 +118,11 @@ pub(crate) fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
 
 /// What other tools are not told: derivatives that are given, and what is constant.
 fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
+    if unit.constant {
+        let message = "the AD tool does not know of statements that are constant";
+        let d = Diagnostic::error(&rules::AD_UNSUPPORTED, unit.span, message);
+        return vec![d.help("use the built-in engine, or take the directive out")];
+    }
     let given = unit.given.iter().map(|g| (g.span, &g.procedure));
     let constants = unit.symbols.iter().map(|(_, s)| s);
     let constants = constants.filter(|s| s.has(Attribute::Constant));
@@ -130,13 +135,13 @@ fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
     .collect()
 }
 
-/// Like [`refuse`], for tools that read FORTRAN 77 only.
-pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
+/// Like [`refuse`], for tools that read FORTRAN 77 only; `tapes`: and the tapes of adjoints.
+pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
     let mut found = refuse(unit);
     found.extend(refuse_given(unit));
     found.extend(refuse_arguments(unit));
     found.extend(refuse_allocations(unit, &|s| {
-        differentiable(&unit.symbols[s])
+        differentiable(&unit.symbols[s]) && !(tapes && unit.symbols[s].tape)
     }));
     walk_exprs(&unit.body, &mut |e| {
         if let ExprKind::Call(s, _) = &e.kind

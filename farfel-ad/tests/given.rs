@@ -123,6 +123,120 @@ C     farfel: constant(SCALE1)
     );
 }
 
+/// Regions that are constant: in units below a block, in the block itself, in derivatives of
+/// derivatives.
+#[test]
+fn constant_regions() {
+    check(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D, G, A(3), E, H
+      X = 3
+      ADF(X)
+      CALL F(X, Y, 1)
+      END ADF(D = TANGENT(Y))
+      ADR(Y)
+      CALL F(X, Y, 1)
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'd', D, 23D0
+      PRINT *, 'g', G, 23D0
+      ADF(X)
+      CALL DF(X, H)
+      END ADF(E = TANGENT(H))
+      ADR(H)
+      CALL DR(X, H)
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'df', E, 18D0
+      PRINT *, 'dr', G, 18D0
+C     The block itself
+      ADF(X)
+      Y = X*X
+      A(1) = X
+C     farfel: constant begin
+      DO I = 1, 3
+        A(I) = SIN(Y)
+      END DO
+      E = X
+C     farfel: constant end
+      Y = Y + A(1)*X + E
+      END ADF(D = TANGENT(Y))
+      PRINT *, 'in', D, 2*X + SIN(X*X)
+      END
+      SUBROUTINE DF(X, D)
+      DOUBLE PRECISION X, D, Y
+      ADF(X)
+      CALL F(X, Y, 1)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE DR(X, D)
+      DOUBLE PRECISION X, D, Y
+      ADR(Y)
+      CALL F(X, Y, 1)
+      END ADR(D = COTANGENT(X))
+      END
+      SUBROUTINE F(X, Y, K)
+      DOUBLE PRECISION X, Y, C, E, V, Z, SQ, T
+      CHARACTER*3 L
+      COMMON /CM/ C
+      SQ(T) = T*T
+C     farfel: constant begin
+      E = X + 1
+C     farfel: constant end
+      C = X
+      V = X
+      Z = V*V*V
+      IF (K .EQ. 1) THEN
+C       farfel: constant begin
+        IF (X .GT. 100) GOTO 10
+        C = SQ(X)
+        V = 1
+        WRITE (L, 20) 1
+   10   CONTINUE
+C       farfel: constant end
+      END IF
+   20 FORMAT (I3)
+      Y = C + X*E*1.5D0 + Z*V - X*3
+      Y = Y*1 + V*X - 12*X - 1*X + 5*X/1
+      END
+",
+        1e-14,
+    );
+}
+
+/// What a constant procedure puts into COMMON has derivative zero, too.
+#[test]
+fn constants_in_common() {
+    check(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D, G
+      X = 3
+      ADF(X)
+      CALL F(X, Y, 1)
+      END ADF(D = TANGENT(Y))
+      ADR(Y)
+      CALL F(X, Y, 1)
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'd', D, 6D0
+      PRINT *, 'g', G, 6D0
+      END
+      SUBROUTINE F(X, Y, K)
+      DOUBLE PRECISION X, Y, C, E
+      COMMON /CM/ C
+      C = X
+      E = 1
+      IF (K .EQ. 1) CALL SETC
+      Y = C*E + X*X
+      END
+C     farfel: constant
+      SUBROUTINE SETC
+      DOUBLE PRECISION C
+      COMMON /CM/ C
+      C = 5
+      END
+",
+        1e-14,
+    );
+}
+
 fn faults(text: &str) -> String {
     match expand(text.trim_start_matches('\n')) {
         Ok(t) => format!("no faults\n{t}"),

@@ -7,69 +7,14 @@ mod support;
 #[path = "tapenade/mod.rs"]
 mod tapenade;
 
-use farfel_ad::dropin::options::{Ask, parse};
-use farfel_ad::dropin::run;
-use farfel_ad::external::{Job, Ran, RunError, Runner};
 use farfel_ad::tapenade::{Options, Tapenade, Version};
-use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::AdMode;
-use farfel_lang::syntax::NoIncludes;
-use std::sync::Arc;
 use support::{CHECKED, FAST, compare};
 use tapenade::program::read;
-
-/// Carries jobs out by the drop-in.
-struct DropIn;
-
-impl Runner for DropIn {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
-        let failed = |said: String| RunError::Failed {
-            status: "exit status: 1".to_owned(),
-            said,
-        };
-        let options = match parse(&job.args) {
-            Ok(Ask::Differentiate(options)) => options,
-            Ok(other) => return Err(failed(format!("{other:?}"))),
-            Err(e) => return Err(failed(e.to_string())),
-        };
-        let files: Vec<(String, Arc<str>)> = options
-            .files
-            .iter()
-            .map(|path| {
-                let name = path.to_string_lossy().into_owned();
-                let text = job.inputs.iter().find(|(n, _)| *n == name);
-                let text = text.unwrap_or_else(|| panic!("{name} is no input"));
-                (name, text.1.as_str().into())
-            })
-            .collect();
-        let outcome = run(&options, &files, &mut NoIncludes);
-        let said = outcome.said.join("\n");
-        if any_errors(&outcome.diagnostics) {
-            return Err(failed(outcome.messages.text));
-        }
-        let mut ran = Ran {
-            said,
-            ..Ran::default()
-        };
-        for file in outcome.files.into_iter().chain([outcome.messages]) {
-            ran.files.insert(file.name, file.text);
-        }
-        match job.outputs.iter().find(|o| !ran.files.contains_key(*o)) {
-            Some(file) => Err(RunError::Missing {
-                file: file.clone(),
-                said: ran.said,
-            }),
-            None => Ok(ran),
-        }
-    }
-}
+use tapenade::tool::drop_in;
 
 fn tool(version: Version) -> Tapenade {
-    Tapenade {
-        version,
-        options: Options::default(),
-        runner: Arc::new(DropIn),
-    }
+    drop_in(version, Options::default())
 }
 
 #[test]
@@ -108,9 +53,8 @@ fn programs_that_check_themselves() {
     let mut bad = String::new();
     for path in &paths {
         let text = std::fs::read_to_string(path).unwrap();
-        // Tapenade has one number of directions for all of a program, and its command line has
-        // no reverse mode here yet.
-        if text.contains("DIRECTIONS =") || text.contains(" ADR(") {
+        // Tapenade has one number of directions for all of a program.
+        if text.contains("DIRECTIONS =") {
             continue;
         }
         let mut source = read(&text);

@@ -56,6 +56,8 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
                 extra: config.tapenade.options.clone(),
                 java: config.tapenade.java_options.clone(),
                 allow_unknown: config.tapenade.allow_unknown.clone(),
+                // What our drop-in says of itself.
+                allocates: found.version.contains("compatible: farfel"),
             };
             if config.real_kind == 8 {
                 options.extra.push("-r8".into());

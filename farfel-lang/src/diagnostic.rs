@@ -238,6 +238,8 @@ pub mod rules {
             "A comment `!farfel: derivative(…)` or a setting names the subprograms that compute the derivatives of a procedure, and something in it is wrong: the procedure is not there, an argument is none, or the argument list of a derivative does not fit. The derivative of P(A, N, X) with derivatives of A and X is P_D(A, AD, N, X, XD): each argument that has a derivative is followed by it, and a function becomes a subroutine with the result and its derivative as its last arguments.";
         AD_OUTPUT = "F0311", "active-output", Warn,
             "A value that carries a derivative is written to a file or to a CHARACTER variable. What is read back from there has derivative zero. Values that are written to the standard output (PRINT, WRITE to * or 6) are no cause for a warning.";
+        LOOP_MARK = "F0312", "loop-mark",
+            "A comment `!farfel: checkpoint(n)` or `!farfel: fixed-point` says how the adjoint of the DO loop on the next line is made. It stands before a loop, once, and for a loop that is left at its end only.";
         COMPILER = "F0401", "compiler", Warn,
             "The Fortran compiler refused the program, or warns of it.";
         UNKNOWN_LINT = "F0500", "unknown-lint",

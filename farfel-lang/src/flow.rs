@@ -357,6 +357,7 @@ mod tests {
                     body: vec![st(None, StmtKind::Goto(20)), st(None, StmtKind::Exit(None))],
                     end: DoEnd::EndDo(Some(20)),
                     end_span: Span::NONE,
+                    mark: None,
                 })),
             ),
             st(None, StmtKind::Return(None)),

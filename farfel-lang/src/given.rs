@@ -4,6 +4,7 @@
 //! ```fortran
 //! !farfel: derivative(SOLVE(N, A, B, X), tangent = SOLVE_D, adjoint = SOLVE_B, in = (A, B), out = (X))
 //! !farfel: constant(TABLE)
+//! !farfel: constant begin
 //! ```
 //!
 //! A directive about a procedure may stand in any program unit, or before one; without the name
@@ -56,7 +57,8 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
                     constants.extend(names.into_iter().map(|n| (n, span)));
                 }
                 Some(Err(d)) => faults.push(*d),
-                None => {}
+                // Lowering looks at them.
+                Some(Ok(Directive::Region(_))) | None => {}
             }
         }
     };
@@ -90,6 +92,29 @@ enum Directive {
     Library(Vec<Name>),
     /// Without names: the unit itself.
     Constant(Vec<Name>),
+    /// Here begins or ends a region that is constant.
+    Region(Border),
+}
+
+/// Where a region of statements that are constant begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Border {
+    /// Behind this comment.
+    Begin,
+    /// Before it.
+    End,
+}
+
+/// Does a comment begin or end a region?
+pub(crate) fn border(text: &str) -> Option<Border> {
+    let word = text.trim_start_matches(['!', ' ', '\t']);
+    if !word.starts_with(['F', 'f']) {
+        return None;
+    }
+    match directive(word, Span::NONE) {
+        Some(Ok(Directive::Region(border))) => Some(border),
+        _ => None,
+    }
 }
 
 /// What a comment says; `None` where it is none of ours.
@@ -117,6 +142,14 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
             }))
         }
         "CONSTANT" => {
+            let border = match words.0.iter().rev().collect::<String>().trim() {
+                "BEGIN" => Some(Border::Begin),
+                "END" => Some(Border::End),
+                _ => None,
+            };
+            if let Some(border) = border {
+                return Some(Ok(Directive::Region(border)));
+            }
             let names = match words.done() {
                 true => Some(Vec::new()),
                 false => words.names().filter(|l| !l.is_empty() && words.done()),
@@ -124,7 +157,7 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
             Some(names.map(Directive::Constant).ok_or_else(|| {
                 Box::new(
                     fault(span, "this directive is not understood")
-                        .help("the form is `constant(NAME, NAME)`, or `constant` for the subprogram in which it stands"),
+                        .help("the form is `constant(NAME, NAME)`, `constant` for the subprogram in which it stands, or `constant begin` and `constant end` around statements"),
                 )
             }))
         }
@@ -163,25 +196,25 @@ fn derivative(words: &mut Words, span: Span) -> Option<Given> {
 }
 
 /// Names and signs of a text, whose blanks and case do not matter.
-struct Words(Vec<char>);
+pub(crate) struct Words(Vec<char>);
 
 impl Words {
-    fn of(text: &str) -> Words {
+    pub(crate) fn of(text: &str) -> Words {
         Words(text.to_ascii_uppercase().chars().rev().collect())
     }
 
-    fn peek(&mut self) -> Option<char> {
+    pub(crate) fn peek(&mut self) -> Option<char> {
         while self.0.last().is_some_and(|c| c.is_whitespace()) {
             self.0.pop();
         }
         self.0.last().copied()
     }
 
-    fn done(&mut self) -> bool {
+    pub(crate) fn done(&mut self) -> bool {
         self.peek().is_none()
     }
 
-    fn take(&mut self, sign: char) -> Option<()> {
+    pub(crate) fn take(&mut self, sign: char) -> Option<()> {
         if self.peek()? == sign {
             self.0.pop();
             return Some(());
@@ -189,7 +222,7 @@ impl Words {
         None
     }
 
-    fn name(&mut self) -> Option<Name> {
+    pub(crate) fn name(&mut self) -> Option<Name> {
         self.peek().filter(|c| c.is_ascii_alphabetic())?;
         let mut name = String::new();
         while let Some(c) = self.0.last().copied()
@@ -199,6 +232,21 @@ impl Words {
             self.0.pop();
         }
         Some(name.into())
+    }
+
+    /// Digits, with what may stand in a real constant.
+    pub(crate) fn number(&mut self) -> Option<String> {
+        self.peek().filter(|c| c.is_ascii_digit() || *c == '.')?;
+        let mut number = String::new();
+        while let Some(c) = self.0.last().copied()
+            && (c.is_ascii_digit()
+                || matches!(c, '.' | 'E' | 'D')
+                || matches!(c, '+' | '-') && number.ends_with(['E', 'D']))
+        {
+            number.push(c);
+            self.0.pop();
+        }
+        Some(number)
     }
 
     /// `(A, B)`, or one name without parentheses.

@@ -37,6 +37,7 @@ pub mod intrinsics;
 pub mod ir;
 pub mod lints;
 pub mod lower;
+mod marks;
 pub mod packages;
 pub mod print;
 pub mod resolve;

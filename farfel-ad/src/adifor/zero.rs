@@ -44,6 +44,7 @@ pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stm
                 body: vec![stmt],
                 end: DoEnd::EndDo(None),
                 end_span: Span::NONE,
+                mark: None,
             })),
             span,
         );

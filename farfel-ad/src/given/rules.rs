@@ -3,6 +3,7 @@
 use super::shipped;
 use crate::activity::Context;
 use crate::locations::{Set, differentiable};
+use crate::tangent::Provide;
 use farfel_lang::Span;
 use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind};
 use std::collections::{HashMap, HashSet};
@@ -25,6 +26,9 @@ pub struct Rule {
     pub sets: Vec<usize>,
     /// No derivatives go through the procedure.
     pub constant: bool,
+    /// Nobody tells: whatever the procedure can read and assign, it may. Its adjoint does not
+    /// get the value of a function.
+    pub assumed: bool,
     /// Outputs that are not assigned as a whole, or of which that is not known.
     partial: Vec<usize>,
     /// Where the user says so; [`Span::NONE`] for a rule that comes along.
@@ -60,6 +64,7 @@ impl Rule {
             outputs,
             sets: positions(&Some(given.sets.clone())),
             constant: given.is_constant(),
+            assumed: false,
             partial,
             span: given.span,
         }
@@ -123,6 +128,10 @@ impl Rules {
     pub fn of(program: &Program) -> Rules {
         let text: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
         let mut rules = HashMap::new();
+        for unit in program.units.iter().filter(|u| u.constant) {
+            let given = Given::constant(unit.name.clone(), unit.span);
+            rules.insert(unit.name.clone(), Rule::of(&given, Some(unit), false));
+        }
         for unit in &program.units {
             for given in &unit.given {
                 if rules.contains_key(&given.procedure) {
@@ -151,6 +160,24 @@ impl Rules {
             }
         }
         Rules(rules)
+    }
+
+    /// Rules for procedures without text, by the adjoints that somebody provides.
+    pub(crate) fn assumed(provide: &[Provide]) -> Rules {
+        let rule = |p: &Provide| Rule {
+            tangent: None,
+            adjoint: Some(p.derivative.clone()),
+            args: p.args,
+            inputs: p.active.ones().filter(|i| *i < p.args).collect(),
+            outputs: p.active.ones().filter(|i| *i <= p.args).collect(),
+            sets: (0..p.args).filter(|i| !p.active.contains(*i)).collect(),
+            constant: false,
+            assumed: true,
+            partial: Vec::new(),
+            span: Span::NONE,
+        };
+        let rules = provide.iter().map(|p| (p.procedure.clone(), rule(p)));
+        Rules(rules.collect())
     }
 
     /// The rule of a procedure.

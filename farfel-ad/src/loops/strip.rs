@@ -190,6 +190,7 @@ fn counting(
         body,
         end: DoEnd::EndDo(None),
         end_span: span,
+        mark: None,
     };
     Stmt::new(StmtKind::Do(Box::new(d)), span)
 }

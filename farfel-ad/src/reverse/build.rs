@@ -53,6 +53,7 @@ pub(super) fn count(
                 body,
                 end: DoEnd::EndDo(None),
                 end_span: span,
+                mark: None,
             })),
             span,
         )

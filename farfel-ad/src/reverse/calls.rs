@@ -108,7 +108,7 @@ impl Sweeper<'_> {
     }
 
     /// The call of what a tangent was made from.
-    fn primal_call(&mut self, part: usize, mut primals: Vec<Expr>, span: Span) -> Stmt {
+    pub(super) fn primal_call(&mut self, part: usize, mut primals: Vec<Expr>, span: Span) -> Stmt {
         let callee = &self.world.parts[part];
         match callee.result {
             Some(ty) => {
@@ -144,7 +144,8 @@ impl Sweeper<'_> {
             })
         };
         for (a, derivative) in args.iter().zip(&callee.derivative_args) {
-            if !derivative {
+            let added = callee.added_args.get(actuals.len()).copied();
+            if !derivative || added.unwrap_or(false) {
                 actuals.push(a.clone());
                 continue;
             }
@@ -206,7 +207,9 @@ impl Sweeper<'_> {
             }
         }
         actuals.extend(tapes);
-        let f = self.make.procedure(&callee.name, Class::Subroutine, None);
+        let f = self
+            .make
+            .procedure(&callee.backward_name, Class::Subroutine, None);
         before.push(Stmt::new(StmtKind::Call(f, actuals), span));
         before.append(&mut after);
         before

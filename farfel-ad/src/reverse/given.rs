@@ -23,13 +23,15 @@ struct Argument {
     input: bool,
     /// The procedure gives it a value.
     assigned: bool,
+    /// The adjoint does not get it, but its cotangent only.
+    hidden: bool,
 }
 
 impl Sweeper<'_> {
     /// Is it a call of a given derivative?
     pub(super) fn is_given(&self, callee: SymId) -> bool {
         let name = &self.make.unit.symbols[callee].name;
-        self.world.rules.stood_in(name).is_some()
+        self.world.order.rules.stood_in(name).is_some()
     }
 
     pub(super) fn given_call(
@@ -41,7 +43,7 @@ impl Sweeper<'_> {
     ) -> Sweeps {
         let name = self.make.unit.symbols[callee].name.clone();
         let world = self.world;
-        let Some((procedure, rule)) = world.rules.stood_in(&name) else {
+        let Some((procedure, rule)) = world.order.rules.stood_in(&name) else {
             return Sweeps::default();
         };
         let effect = world.effects.get(procedure);
@@ -61,6 +63,7 @@ impl Sweeper<'_> {
             given.push(Argument {
                 primal,
                 derivative,
+                hidden: false,
                 input: !result && (rule.inputs.contains(&i) || !rule.outputs.contains(&i)),
                 assigned: result
                     || match effect {
@@ -93,7 +96,8 @@ impl Sweeper<'_> {
             }
             match base {
                 Some(s) if a.assigned => {
-                    if a.input && a.derivative.is_some() && !kept.contains(&s) {
+                    let reads = a.derivative.is_some() || rule.assumed;
+                    if a.input && reads && !kept.contains(&s) {
                         kept.push(s);
                         let (push, pop) = self.keep(&Expr::var(s, span), span);
                         forward.extend(push);
@@ -113,7 +117,13 @@ impl Sweeper<'_> {
         if let Some(adjoint) = &rule.adjoint {
             let f = self.make.procedure(adjoint, Class::Subroutine, None);
             let ours = adjoint.starts_with(shipped::PREFIX);
-            backward.extend(self.adjoint_call(f, ours, &given, span));
+            if rule.assumed
+                && rule.is_active(rule.args)
+                && let Some(value) = given.last_mut()
+            {
+                value.hidden = true;
+            }
+            backward.extend(self.adjoint_call(f, ours, &given, rest, span));
         }
         backward.extend(restored);
         Sweeps { forward, backward }
@@ -141,6 +151,30 @@ impl Sweeper<'_> {
         }
     }
 
+    /// The call of a procedure whose derivative is given, without derivatives.
+    pub(super) fn given_primal(
+        &mut self,
+        callee: SymId,
+        args: &[Expr],
+        span: Span,
+    ) -> Option<Stmt> {
+        let name = self.make.unit.symbols[callee].name.clone();
+        let world = self.world;
+        let (procedure, rule) = world.order.rules.stood_in(&name)?;
+        let mut primals = Vec::new();
+        let mut rest = args.iter();
+        for i in 0..=rule.args {
+            if i == rule.args && !rule.is_active(i) {
+                break;
+            }
+            primals.extend(rest.next().cloned());
+            if rule.is_active(i) {
+                rest.next();
+            }
+        }
+        Some(self.call_itself(procedure, primals, rule.is_active(rule.args), span))
+    }
+
     /// The call of the procedure as the program has it.
     fn call_itself(
         &mut self,
@@ -163,13 +197,22 @@ impl Sweeper<'_> {
     }
 
     /// The call of the adjoint. No two of its cotangents may be one variable, since it adds to
-    /// both; `ours`: that adjoint adds by calls, one after the other.
-    fn adjoint_call(&mut self, f: SymId, ours: bool, given: &[Argument], span: Span) -> Block {
+    /// both; `ours`: that adjoint adds by calls, one after the other. `more`: what else it gets.
+    fn adjoint_call(
+        &mut self,
+        f: SymId,
+        ours: bool,
+        given: &[Argument],
+        more: impl Iterator<Item = Expr>,
+        span: Span,
+    ) -> Block {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut actuals = Vec::new();
         let mut passed: Vec<SymId> = Vec::new();
         for a in given {
-            actuals.push(a.primal.clone());
+            if !a.hidden {
+                actuals.push(a.primal.clone());
+            }
             let Some(d) = &a.derivative else { continue };
             let ty = type_of(&self.make.unit, d).unwrap_or(Type::REAL);
             let base = d
@@ -219,6 +262,8 @@ impl Sweeper<'_> {
             }
             actuals.push(part);
         }
+        // The number of directions.
+        actuals.extend(more);
         before.push(Stmt::new(StmtKind::Call(f, actuals), span));
         before.append(&mut after);
         before

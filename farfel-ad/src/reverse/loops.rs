@@ -59,6 +59,9 @@ impl Sweeper<'_> {
         needs: &mut Needs,
     ) -> Sweeps {
         let span = s.span;
+        if let Some(made) = self.marked(d, Some((var, from, to, step)), span, needs) {
+            return made;
+        }
         let v = Expr::var(var, span);
         let (mut forward, restore) = self.overwrite(&v, needs, span);
         needs.changed(var);
@@ -95,6 +98,7 @@ impl Sweeper<'_> {
         forward.push(Stmt::new(
             StmtKind::Do(Box::new(Do {
                 body: made.forward,
+                mark: None,
                 ..d.clone()
             })),
             span,
@@ -162,6 +166,7 @@ impl Sweeper<'_> {
                     body,
                     end: farfel_lang::ir::DoEnd::EndDo(None),
                     end_span: span,
+                    mark: None,
                 })),
                 span,
             )

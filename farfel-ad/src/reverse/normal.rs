@@ -260,6 +260,7 @@ impl Normalizer<'_> {
                 body: first,
                 end: DoEnd::EndDo(None),
                 end_span: d.end_span,
+                mark: d.mark,
             })),
             span,
         ));

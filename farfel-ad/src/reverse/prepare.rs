@@ -4,9 +4,12 @@
 use crate::given::functions::written_out;
 use crate::structure::structure;
 use crate::tapenade::silence::silence;
+use farfel_lang::Span;
 use farfel_lang::callgraph::CallGraph;
-use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Place, Program, Request, SymId, Unit, UnitKind, for_each_symbol};
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Name, Place, Program, Request, StmtKind, SymId, Unit, UnitKind, for_each_symbol, walk_block,
+};
 use std::collections::{BTreeSet, HashSet};
 
 /// The units below a head, as reverse mode sees them.
@@ -45,7 +48,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     if let Some(program) = written_out(&closure.program, [request.head.as_str()]) {
         closure.program = program;
     }
-    closure.program = structure(&closure.program, &request.head)?;
+    closure.program = without_jumps(&closure.program, &request.head)?;
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
     closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
@@ -64,6 +67,72 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     Ok(closure)
 }
 
+/// Copies what some heads reach, with all that it reads and writes.
+pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure, Vec<Diagnostic>> {
+    let graph = CallGraph::of(program);
+    let mut reached: BTreeSet<usize> = BTreeSet::new();
+    for head in heads {
+        reached.extend(graph.callees_first(graph.index(head)));
+    }
+    let mut below = Program {
+        units: reached
+            .into_iter()
+            .filter_map(|u| program.units.get(u))
+            .cloned()
+            .collect(),
+    };
+    if let Some(written) = written_out(&below, heads.iter().copied()) {
+        below = written;
+    }
+    for head in heads {
+        below = without_jumps(&below, head)?;
+    }
+    let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
+    let units = below.units.iter().map(|u| &u.name);
+    Ok(Closure {
+        added: units.filter(|n| !known.contains(n)).cloned().collect(),
+        changed: HashSet::new(),
+        program: below,
+    })
+}
+
+/// The program without jumps below a head. No loop of which a comment says something gets lost.
+fn without_jumps(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
+    let structured = structure(program, head)?;
+    let left = marks(&structured);
+    let lost = marks(program).into_iter().filter(|m| !left.contains(m));
+    let lost: Vec<Diagnostic> = lost.map(jumps).collect();
+    match lost.is_empty() {
+        true => Ok(structured),
+        false => Err(lost),
+    }
+}
+
+/// Where comments say something of loops.
+fn marks(program: &Program) -> Vec<Span> {
+    let mut found = Vec::new();
+    for u in &program.units {
+        walk_block(&u.body, &mut |s| {
+            if let StmtKind::Do(d) = &s.kind
+                && let Some(mark) = &d.mark
+            {
+                found.push(mark.span);
+            }
+        });
+    }
+    found
+}
+
+/// A loop that its end alone does not end.
+fn jumps(mark: Span) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_UNSUPPORTED,
+        mark,
+        "something jumps out of this loop, so that its adjoint cannot be made as the directive says",
+    )
+    .help("write the loop as DO WHILE, or take the directive out")
+}
+
 /// The top-level procedures that a unit names.
 fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
     let mut used: BTreeSet<SymId> = BTreeSet::new();
@@ -78,8 +147,8 @@ fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
 
 impl Closure {
     /// Adds copies of changed units that the generated ones call.
-    pub fn finish(&self, made: &mut Vec<Unit>, request: &Request) {
-        let silent = |of: &str| Name::from(format!("{of}_S{}", request.suffix));
+    pub fn finish(&self, made: &mut Vec<Unit>, suffix: &Name) {
+        let silent = |of: &str| Name::from(format!("{of}_S{suffix}"));
         let mut done: HashSet<Name> = HashSet::new();
         let mut i = 0;
         while let Some(unit) = made.get(i) {

@@ -226,6 +226,7 @@ pub(super) fn repeated(
     out.push(Stmt::new(
         StmtKind::Do(Box::new(Do {
             name: None,
+            mark: None,
             control: DoControl::While(compare(BinOp::Ge, again, 0)),
             body,
             end: DoEnd::EndDo(None),

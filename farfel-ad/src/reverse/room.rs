@@ -6,6 +6,7 @@
 
 use super::World;
 use super::maker::Maker;
+use super::replay::Replay;
 use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes};
 use crate::locations::Set;
@@ -14,6 +15,7 @@ use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
 };
 use farfel_lang::storage::constant;
+use std::collections::HashMap;
 
 /// How deep calls are followed.
 const MOST_CALLS: usize = 12;
@@ -42,11 +44,12 @@ pub(super) struct Term {
     trips: Vec<Bound>,
 }
 
-/// A unit that was swept.
+/// A unit that was swept, and what its forward sweep does not say.
 pub(super) struct Swept {
     pub make: Maker,
     pub tapes: Tapes,
     pub made: Sweeps,
+    pub replays: HashMap<SymId, Replay>,
 }
 
 /// The values that a unit keeps on one tape, in its own arguments.
@@ -60,7 +63,12 @@ pub(super) fn room(
     if depth > MOST_CALLS {
         return None;
     }
-    let Swept { make, tapes, made } = sweeps.get(part)?;
+    let Swept {
+        make,
+        tapes,
+        made,
+        replays,
+    } = sweeps.get(part)?;
     let p = &world.parts[part];
     let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
     let mut counter = Counter {
@@ -72,6 +80,7 @@ pub(super) fn room(
         assigned,
         part,
         body: &made.forward,
+        replays,
         loops: Vec::new(),
         asked: Vec::new(),
         depth,
@@ -92,6 +101,7 @@ struct Counter<'a> {
     assigned: Set,
     part: usize,
     body: &'a Block,
+    replays: &'a HashMap<SymId, Replay>,
     /// The variables of the loops around, with their least and greatest values.
     loops: Vec<(SymId, [Option<Bound>; 2])>,
     /// The variables whose values are being looked for.
@@ -116,12 +126,20 @@ impl Counter<'_> {
 
     fn stmt(&mut self, s: &Stmt, out: &mut Vec<Term>) -> Option<()> {
         match &s.kind {
-            StmtKind::Assign(target, _)
-                if target.base().is_some() && target.base() == self.values =>
-            {
-                add(out, 1);
-            }
+            StmtKind::Assign(target, _) => match target.base() {
+                Some(s) if Some(s) == self.values => add(out, 1),
+                // It stands where a loop begins whose backward sweep needs the tape.
+                Some(s) if let Some(replay) = self.replays.get(&s) => {
+                    return self.replay(replay, out);
+                }
+                _ => {}
+            },
             StmtKind::Do(d) => {
+                if let DoControl::Count { var, .. } = &d.control
+                    && let Some(replay) = self.replays.get(var)
+                {
+                    return self.replay(replay, out);
+                }
                 let mut inner = Vec::new();
                 let around = match &d.control {
                     DoControl::Count {
@@ -172,6 +190,32 @@ impl Counter<'_> {
             _ => {}
         }
         Some(())
+    }
+
+    /// A loop whose iterations are carried out again: the states, and one iteration.
+    fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
+        let [from, to, step] = &replay.steps;
+        let (_, trips) = self.around(from, to, Some(step));
+        let most = Bound::Number(i64::from(replay.slots));
+        let slots = match trips {
+            Some(trips) => Bound::Least(vec![most, trips]),
+            None => most,
+        };
+        if self.kind == Kind::Integer(4) {
+            out.push(Term {
+                number: 1,
+                trips: vec![slots.clone()],
+            });
+        }
+        let kind = self.kind;
+        for m in replay.state.iter().filter(|m| m.kind == kind) {
+            let mut trips = vec![slots.clone()];
+            for (low, high) in &m.bounds {
+                trips.push(self.around(low, high, None).1?);
+            }
+            out.push(Term { number: 1, trips });
+        }
+        self.block(&replay.body, out)
     }
 
     fn call(&mut self, callee: SymId, args: &[Expr], out: &mut Vec<Term>) -> Option<()> {

@@ -11,6 +11,7 @@ use super::effects::Touched;
 use super::maker::Maker;
 use super::needed::{Elements, Needs};
 use super::normal::has_calls;
+use super::replay::Replay;
 use super::tape::{Tapes, keep};
 use super::transpose::{is_derivative, transpose};
 use super::{Facts, World};
@@ -22,6 +23,7 @@ use farfel_lang::ir::{
     Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type,
 };
 use farfel_lang::types::{rank, type_of};
+use std::collections::HashMap;
 
 /// The two sweeps of some statements.
 #[derive(Debug, Default)]
@@ -55,6 +57,8 @@ pub(super) struct Sweeper<'w> {
     pub trial: usize,
     /// What the backward sweep begins with.
     pub first_backward: Block,
+    /// Loops whose iterations are carried out again, by a variable of their own.
+    pub replays: HashMap<SymId, Replay>,
 }
 
 /// A variable that the backward sweep computes again instead of keeping it.
@@ -84,6 +88,7 @@ impl<'w> Sweeper<'w> {
             branch: None,
             trial: 0,
             first_backward: Vec::new(),
+            replays: HashMap::new(),
         }
     }
 
@@ -365,7 +370,10 @@ impl<'w> Sweeper<'w> {
                     to,
                     step,
                 } => self.count_loop(s, d, (*var, from, to, step.as_ref()), needs),
-                DoControl::While(c) => self.while_loop(c, &d.body, span, needs),
+                DoControl::While(c) => match self.marked(d, None, span, needs) {
+                    Some(made) => made,
+                    None => self.while_loop(c, &d.body, span, needs),
+                },
                 DoControl::Forever => Sweeps::default(),
             },
             StmtKind::Call(callee, args) => {

@@ -220,6 +220,31 @@ impl Tapes {
         out
     }
 
+    /// Takes room for as many values as `need` says; `base` tells where it begins.
+    pub fn reserve(
+        &mut self,
+        make: &mut Maker,
+        kind: Kind,
+        base: SymId,
+        need: Expr,
+        span: Span,
+    ) -> Block {
+        let v = self.vars(make, kind);
+        let top = || Expr::var(v.top, span);
+        let more = binary(BinOp::Add, top(), need);
+        let full = binary(BinOp::Gt, top(), Expr::var(v.most, span));
+        let mut out = vec![
+            Stmt::assign(Expr::var(base, span), top(), span),
+            Stmt::assign(top(), more, span),
+        ];
+        out.extend(choice(
+            vec![(full, vec![Stmt::new(full_stop(span), span)])],
+            Vec::new(),
+            span,
+        ));
+        out
+    }
+
     /// Keeps a value.
     pub fn push(&mut self, make: &mut Maker, kind: Kind, value: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);

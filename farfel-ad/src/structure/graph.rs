@@ -210,7 +210,7 @@ impl Maker<'_, '_> {
                     .end(at, Term::Switch(selector, cases, default), span);
                 self.behind(r, id, after, span)
             }
-            Kind::Do(control, body) => {
+            Kind::Do(control, body, mark) => {
                 let out = Target::EndBody(id);
                 // The tangent of a function in a condition needs statements before it.
                 let asks = matches!(&control, DoControl::While(c) if self.names.calls(c));
@@ -222,7 +222,10 @@ impl Maker<'_, '_> {
                         other => other,
                     };
                     let body = self.body(body, &[out]);
-                    let made = do_loop(control, body, span);
+                    let mut made = do_loop(control, body, span);
+                    if let StmtKind::Do(d) = &mut made.kind {
+                        d.mark = mark;
+                    }
                     r.graph.push(at, made);
                 } else {
                     let after = self.open_loop(r, id, control, body, at, exit, span);
@@ -439,6 +442,7 @@ pub(super) fn do_loop(control: DoControl, body: Block, span: Span) -> Stmt {
         body,
         end: DoEnd::EndDo(None),
         end_span: span,
+        mark: None,
     };
     Stmt::new(StmtKind::Do(Box::new(made)), span)
 }

@@ -5,7 +5,7 @@ use super::emit::Names;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, Name, Select, Stmt, StmtKind,
+    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMark, Name, Select, Stmt, StmtKind,
     SymId, walk_block,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -58,8 +58,8 @@ pub(super) enum Kind {
     If(Vec<(Expr, Vec<Node>)>, Option<Vec<Node>>),
     /// SELECT CASE: the statement without the bodies of its cases, and these.
     Select(Box<Select>, Vec<Vec<Node>>),
-    /// A loop.
-    Do(DoControl, Vec<Node>),
+    /// A loop, and what a comment says of its adjoint.
+    Do(DoControl, Vec<Node>, Option<Box<LoopMark>>),
 }
 
 /// The statements of a unit, and where its jumps lead.
@@ -266,6 +266,7 @@ impl<'u> Grower<'_, 'u> {
                     body,
                     end,
                     end_span: _,
+                    mark,
                 } = *d;
                 self.constructs.push((name, id, true));
                 let body = self.block(body);
@@ -273,7 +274,7 @@ impl<'u> Grower<'_, 'u> {
                 if let DoEnd::EndDo(Some(l)) = end {
                     self.labels.insert(l, Target::EndBody(id));
                 }
-                Kind::Do(control, body)
+                Kind::Do(control, body, mark)
             }
             StmtKind::Where(mut w) => {
                 w.block.name = None;
@@ -375,7 +376,7 @@ impl Node {
                 arms.filter_map(|b| last(b)).max()
             }
             Kind::Select(_, cases) => cases.iter().filter_map(|b| last(b)).max(),
-            Kind::Do(_, body) => last(body),
+            Kind::Do(_, body, _) => last(body),
             _ => None,
         };
         inside.unwrap_or(self.id + 1)
@@ -419,7 +420,7 @@ impl Node {
                     n.resolve(labels, jumps, loops, spans);
                 }
             }
-            Kind::Do(_, body) => {
+            Kind::Do(_, body, _) => {
                 loops.push(id..end);
                 for n in body {
                     n.resolve(labels, jumps, loops, spans);

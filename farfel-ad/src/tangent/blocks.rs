@@ -125,6 +125,7 @@ impl Gen<'_> {
                 body,
                 end,
                 end_span: d.end_span,
+                mark: d.mark.clone(),
             })),
             span,
         )]

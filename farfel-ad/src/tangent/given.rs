@@ -2,11 +2,12 @@
 
 use super::stmt::Gen;
 use crate::activity::Context;
+use crate::calls::calls;
 use crate::given::rules::{carries, stand_in};
 use crate::given::shipped;
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Attribute, Expr, ExprKind, Name, Stmt, SymId, Type};
+use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type};
 use farfel_lang::types::type_of;
 
 impl Gen<'_> {
@@ -180,6 +181,59 @@ impl Gen<'_> {
                 }
             }
         }
+        let (args, shared) = (summary.args, summary.assigned.clone());
+        for k in shared.ones().filter_map(|o| o.checked_sub(args + 1)) {
+            let loc = self.space.common(k);
+            if !self.activity.live[node].contains(loc) || !self.varied.contains(loc) {
+                continue;
+            }
+            let found = match self.space.tangled.contains(loc) {
+                true => self.whole_block(k),
+                false => self.common_derivative(k).into_iter().collect(),
+            };
+            zeros.extend(
+                found
+                    .into_iter()
+                    .map(|d| self.zero_whole(d))
+                    .collect::<Vec<_>>(),
+            );
+        }
         zeros
+    }
+
+    /// Constant functions that give something a value besides their result: where its derivative
+    /// would become zero, there is no place to say so.
+    pub(super) fn refuse_constant_functions(&mut self, s: &Stmt, node: usize) {
+        let called = calls(self.source, s).into_iter().map(|(call, _)| call);
+        for call in called {
+            if self.source.symbols[call.callee].class != Class::Function {
+                continue;
+            }
+            let rule = self.engine.dependence.rule(self.source, call.callee);
+            let summary = self.engine.dependence.callee(self.source, call.callee);
+            let (Some(true), Some(summary)) = (rule.map(|r| r.constant), summary) else {
+                continue;
+            };
+            let lost = summary.assigned.ones().any(|o| {
+                let loc = match o.checked_sub(summary.args + 1) {
+                    Some(k) => Some(self.space.common(k)),
+                    None => call
+                        .args
+                        .get(o)
+                        .and_then(Expr::base)
+                        .map(|s| self.space.loc(s)),
+                };
+                loc.is_some_and(|l| self.activity.live[node].contains(l) && self.varied.contains(l))
+            });
+            if lost {
+                let name = &self.source.symbols[call.callee].name;
+                let message = format!(
+                    "{name}, which is constant, gives a value to a variable with a derivative"
+                );
+                let d = Diagnostic::error(&rules::AD_UNSUPPORTED, self.span, message)
+                    .help("let a subroutine do that, and make it constant");
+                self.errors.push(self.engine.asked_by(d));
+            }
+        }
     }
 }

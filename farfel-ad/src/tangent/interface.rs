@@ -3,10 +3,10 @@
 use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use super::{Engine, Wanted};
-use crate::activity::dummy_key;
+use crate::activity::{Context, dummy_key};
 use crate::locations::{Set, differentiable};
 use farfel_lang::ir::{Arg, Block, Class, Name, Place, SymId, Symbol, Unit, UnitKind};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What a reader of the generated unit wants to know first.
 pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
@@ -156,6 +156,39 @@ impl Gen<'_> {
             }
         }
         out
+    }
+
+    /// Sets the derivatives of those arguments to zero that only come out of an adjoint. Who
+    /// sets those in COMMON knows all units.
+    pub(super) fn zero_before_adjoint(&mut self, wanted: &Wanted) -> Block {
+        self.span = self.source.span;
+        let Context { inputs, outputs } = &wanted.context;
+        let only: Vec<usize> = inputs.difference(outputs).collect();
+        let mut out = Vec::new();
+        for slot in only {
+            let argument = self.source.args.get(slot).and_then(|a| a.sym());
+            if let Some(d) = argument.and_then(|s| self.derivatives.get(&s).copied()) {
+                out.push(self.zero_whole(d));
+            }
+        }
+        out
+    }
+
+    /// The derivatives of arguments and COMMON variables, by the slots of these.
+    pub(super) fn by_slot(&self) -> HashMap<usize, SymId> {
+        let args = self.source.args.len();
+        let mut found: HashMap<usize, SymId> = HashMap::new();
+        for (s, d) in &self.derivatives {
+            if let Some(i) = self.source.arg_position(*s) {
+                found.insert(i, *d);
+            } else if let Some(k) = self.space.common_at(self.space.loc(*s))
+                && matches!(self.unit.symbols[*d].place, Place::Common(_))
+            {
+                found.insert(args + 1 + k, *d);
+            }
+        }
+        found.extend(self.imported.iter().map(|(k, d)| (args + 1 + k, *d)));
+        found
     }
 
     /// Takes back the declarations of functions that are not called any more.

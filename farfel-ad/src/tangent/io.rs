@@ -139,6 +139,7 @@ impl Gen<'_> {
                         body,
                         end: DoEnd::EndDo(None),
                         end_span: Span::NONE,
+                        mark: None,
                     })),
                     self.span,
                 )]

@@ -1,11 +1,11 @@
 //! The names of what one run generates, and which contexts it generates.
 
-use super::{MOST_CONTEXTS, Wanted};
+use super::{MOST_CONTEXTS, Provide, Wanted};
 use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::layout::Layout;
 use crate::locations::{Set, differentiable};
-use farfel_lang::ir::{Name, Place, Program};
+use farfel_lang::ir::{Name, Place, Program, UnitKind};
 use std::collections::{HashMap, HashSet};
 
 /// Names and contexts of one run.
@@ -15,6 +15,9 @@ pub(crate) struct Names {
     globals: HashSet<Name>,
     /// Names of symbols in any unit below the head: a new unit must not hide behind one.
     locals: HashSet<Name>,
+    /// Names of cotangents of results: as by Tapenade, an adjoint of a function leaves them to
+    /// these.
+    results: HashSet<Name>,
     layout: Layout,
     wanted: Vec<Wanted>,
     by_context: HashMap<(Name, Context), usize>,
@@ -29,9 +32,8 @@ pub(crate) struct Names {
     dummies: HashMap<Name, Set>,
     /// Those that are passed as arguments.
     passed: Set,
-    /// The names of the derivatives of procedures without text, and which of their
-    /// arguments have a derivative.
-    unknown: HashMap<Name, (Name, Set)>,
+    /// Procedures without text, and what of their derivatives is called.
+    unknown: HashMap<Name, Provide>,
     count: HashMap<Name, usize>,
     /// Units that get no more contexts of their own, as of the last [`Names::freeze`].
     full: HashSet<Name>,
@@ -80,7 +82,16 @@ impl Names {
             }
         }
         globals.extend(dependence.commons.vars.iter().map(|v| v.block.clone()));
+        let functions = program
+            .units
+            .iter()
+            .filter(|u| u.kind == UnitKind::Function);
+        let results = functions
+            .filter(|_| layout.adjoint)
+            .map(|u| layout.variables.of(&u.name).into())
+            .collect();
         Names {
+            results,
             globals,
             locals,
             layout: layout.clone(),
@@ -111,7 +122,7 @@ impl Names {
 
     fn global(&mut self, wanted: &str) -> Name {
         let name = self.layout.unused(wanted, &|n| {
-            self.globals.contains(n) || self.locals.contains(n)
+            self.globals.contains(n) || self.locals.contains(n) || self.results.contains(n)
         });
         self.globals.insert(name.clone());
         name
@@ -151,7 +162,7 @@ impl Names {
     pub fn admit(&self, unit: &str, mut context: Context) -> Context {
         if self.layout.is_tapenade() {
             let known = self.by_unit.get(unit).map(|i| &self.wanted[*i].context);
-            let unknown = self.unknown.get(unit).map(|(_, set)| set);
+            let unknown = self.unknown.get(unit).map(|p| &p.active);
             let unknown = unknown.or_else(|| self.dummies.get(unit));
             if let Some(Context { inputs, outputs }) = known {
                 context.inputs.union_with(inputs);
@@ -214,31 +225,33 @@ impl Names {
 
     /// The name of the derivative of a procedure without text, which has one for these
     /// arguments (and its result) at least.
-    pub fn request_unknown(&mut self, procedure: &Name, active: &Set) -> Name {
+    pub fn request_unknown(&mut self, procedure: &Name, args: usize, active: &Set) -> Name {
         if !self.unknown.contains_key(procedure) {
-            let name = self.global(&self.layout.units.of(procedure));
-            self.unknown.insert(procedure.clone(), (name, Set::new()));
+            let new = Provide {
+                procedure: procedure.clone(),
+                derivative: self.global(&self.layout.units.of(procedure)),
+                args: 0,
+                active: Set::new(),
+            };
+            self.unknown.insert(procedure.clone(), new);
         }
         match self.unknown.get_mut(procedure) {
-            Some((name, set)) => {
-                if !active.is_subset(set) {
-                    set.union_with(active);
+            Some(p) => {
+                p.args = p.args.max(args);
+                if !active.is_subset(&p.active) {
+                    p.active.union_with(active);
                     self.grown = true;
                 }
-                name.clone()
+                p.derivative.clone()
             }
             None => procedure.clone(),
         }
     }
 
-    /// Procedures without text, and the names of their derivatives.
-    pub fn unknown(self) -> Vec<(Name, Name)> {
-        let mut list: Vec<(Name, Name)> = self
-            .unknown
-            .into_iter()
-            .map(|(procedure, (derivative, _))| (procedure, derivative))
-            .collect();
-        list.sort();
+    /// Procedures without text whose derivatives are called, by their names.
+    pub fn unknown(self) -> Vec<Provide> {
+        let mut list: Vec<Provide> = self.unknown.into_values().collect();
+        list.sort_by(|a, b| a.procedure.cmp(&b.procedure));
         list
     }
 
@@ -284,7 +297,7 @@ impl Names {
     pub fn request_passed(&mut self, procedure: &Name, key: &str) -> Name {
         let active = self.dummies.get(key).cloned().unwrap_or_default();
         let Some(i) = self.by_unit.get(procedure).copied() else {
-            return self.request_unknown(procedure, &active);
+            return self.request_unknown(procedure, 0, &active);
         };
         let args = self.wanted[i].args;
         let context = self.wanted[i].context.clone();

@@ -70,12 +70,18 @@ pub(super) struct Gen<'a> {
     pub(super) jumped_to: HashSet<Label>,
     pub(super) labels: HashSet<Label>,
     pub(super) moved_labels: HashMap<Label, Label>,
+    /// The argument that says how many directions there are.
+    pub(super) count: Option<SymId>,
 }
 
 /// A derivative unit, and which of its variables are derivatives.
 pub(crate) struct Generated {
     pub unit: Unit,
     pub derivatives: HashSet<SymId>,
+    /// See [`super::Tangent`].
+    pub by_slot: HashMap<usize, SymId>,
+    pub added: HashSet<SymId>,
+    pub zero: Block,
 }
 
 /// Generates the derivative of `source` in a context. `root`: it is the head of a request,
@@ -196,10 +202,15 @@ pub(super) fn generate(
         jumped_to,
         labels,
         moved_labels: HashMap::new(),
+        count: None,
     };
     g.header(wanted, root);
     let body = g.block(&source.body);
     let mut all = g.zero_on_entry(wanted, root);
+    let mut zero = match engine.layout.adjoint {
+        true => g.zero_before_adjoint(wanted),
+        false => Vec::new(),
+    };
     all.extend(body);
     g.unit.body = all;
     g.drop_unused_procedures();
@@ -230,14 +241,18 @@ pub(super) fn generate(
         }
         if engine.layout.vector {
             let tangents = g.all_derivatives(&tangents);
-            g.vectorize(&tangents)?;
+            g.vectorize(&tangents, &mut zero)?;
         }
         if !engine.linear {
             speed_up(&mut g.unit, &tangents);
         }
+        let procedures = g.procedures.values().copied();
         Ok(Generated {
+            by_slot: g.by_slot(),
+            added: procedures.chain(g.count).collect(),
             unit: g.unit,
             derivatives: tangents,
+            zero,
         })
     } else {
         Err(g.errors)
@@ -282,6 +297,7 @@ impl Gen<'_> {
         });
         from.intersect_with(&self.varied);
         self.live.union_with(&from);
+        self.refuse_constant_functions(s, node);
         let mut own = self.kind(s);
         let mut out = std::mem::take(&mut self.pre);
         out.append(&mut own);

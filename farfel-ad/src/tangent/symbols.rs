@@ -3,6 +3,7 @@
 use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use crate::activity::{Context, dummy_key};
+use crate::given::rules::stand_in;
 use crate::layout::SIZES_FILE;
 use crate::locations::{common_members, differentiable};
 use farfel_lang::Span;
@@ -368,7 +369,11 @@ impl Gen<'_> {
                 (false, _) => {
                     let mut active = context.inputs.clone();
                     active.union_with(&context.outputs);
-                    names.request_unknown(&of.name, &active)
+                    let name = names.request_unknown(&of.name, args, &active);
+                    match self.engine.linear {
+                        true => stand_in(&of.name),
+                        false => name,
+                    }
                 }
             }
         };
@@ -503,6 +508,7 @@ impl Gen<'_> {
                     body: vec![made],
                     end: DoEnd::EndDo(None),
                     end_span: Span::NONE,
+                    mark: None,
                 })),
                 span,
             );

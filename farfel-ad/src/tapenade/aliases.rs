@@ -208,6 +208,7 @@ impl Pass<'_> {
                     body: vec![stmt],
                     end: DoEnd::EndDo(None),
                     end_span: span,
+                    mark: None,
                 })),
                 span,
             );

@@ -182,6 +182,7 @@ impl Builder {
                     body,
                     end,
                     end_span: Span::NONE,
+                    mark: None,
                 })),
                 AT,
             )];

@@ -127,6 +127,13 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
         };
         let _ = writeln!(text, "{given:?}");
     }
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Do(d) = &s.kind
+            && let Some(mark) = &d.mark
+        {
+            let _ = writeln!(text, "{}", mark.kind);
+        }
+    });
     for (_, s) in unit
         .symbols
         .iter()

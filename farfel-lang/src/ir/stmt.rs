@@ -173,6 +173,57 @@ pub struct Do {
     pub end: DoEnd,
     /// The END DO, where that ends it.
     pub end_span: Span,
+    /// How a comment before the loop wants its adjoint to be made.
+    pub mark: Option<Box<LoopMark>>,
+}
+
+/// What a comment says of the adjoint of the loop behind it, which must have the same result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopMark {
+    /// What it says.
+    pub kind: LoopMarkKind,
+    /// The comment.
+    pub span: Span,
+}
+
+/// See [`LoopMark`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoopMarkKind {
+    /// `checkpoint(n)`: the values before at most `n` iterations are kept, and iterations are
+    /// carried out again from there.
+    Checkpoint(u32),
+    /// `fixed-point(tolerance = t, iterations = n)`: the loop goes on until its variables do not
+    /// change any more.
+    FixedPoint {
+        /// How small changes of derivatives must have become, relatively.
+        tolerance: Option<Name>,
+        /// After how many iterations the adjoint gives up.
+        iterations: Option<u32>,
+    },
+    /// Made by differentiation: the backward sweep of a loop whose iterations it carries out again.
+    Replayed,
+}
+
+impl std::fmt::Display for LoopMarkKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LoopMarkKind::Checkpoint(n) => write!(f, "checkpoint({n})"),
+            LoopMarkKind::Replayed => Ok(()),
+            LoopMarkKind::FixedPoint {
+                tolerance,
+                iterations,
+            } => {
+                let tolerance = tolerance.as_ref().map(|t| format!("tolerance = {t}"));
+                let iterations = iterations.map(|n| format!("iterations = {n}"));
+                let list: Vec<String> = tolerance.into_iter().chain(iterations).collect();
+                f.write_str("fixed-point")?;
+                match list.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, "({})", list.join(", ")),
+                }
+            }
+        }
+    }
 }
 
 /// How a loop repeats.

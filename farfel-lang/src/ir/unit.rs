@@ -63,6 +63,8 @@ pub struct Unit {
     pub typed_header: bool,
     /// RECURSIVE stands in the header.
     pub recursive: bool,
+    /// Made of statements that are constant for differentiation.
+    pub constant: bool,
     /// Names.
     pub symbols: Symbols,
     /// IMPLICIT statements of this unit only; lookups go on in the surroundings.
@@ -698,6 +700,7 @@ impl Unit {
             result: None,
             typed_header: false,
             recursive: false,
+            constant: false,
             symbols: Symbols::default(),
             implicit: Implicit::default(),
             specs: Vec::new(),

@@ -26,6 +26,7 @@ pub(super) fn count(control: DoControl, body: Vec<Stmt>, span: Span) -> Stmt {
         body,
         end: DoEnd::EndDo(None),
         end_span: Span::NONE,
+        mark: None,
     };
     Stmt::new(StmtKind::Do(Box::new(the_loop)), span)
 }

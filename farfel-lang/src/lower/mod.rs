@@ -3,7 +3,8 @@
 //! The passes, in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `formulas` makes functions of
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `regions` makes nested subroutines
+//!    of statements that are constant for differentiation, `formulas` makes functions of
 //!    statement functions that call such ones, `entries` takes nested subprograms with ENTRY
 //!    points apart, and `redeclared` and `tied` settle which names of the surroundings' storage
 //!    go through COMMON.
@@ -39,6 +40,7 @@ mod propagate;
 mod prune;
 mod recursion;
 mod redeclared;
+mod regions;
 mod specialize;
 mod stage;
 mod state;
@@ -137,6 +139,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Parse => {}
             Stage::Lift => {
                 bits::settle(program);
+                regions::to_subroutines(program, diagnostics);
                 formulas::to_functions(program);
                 entries::split(program, diagnostics);
                 redeclared::settle(program, diagnostics);

@@ -366,7 +366,7 @@ pub(super) fn bases(items: &[AdItem]) -> Vec<SymId> {
 }
 
 /// All FORMAT statements of a unit with these statements.
-fn formats(unit: &Unit, body: &[Stmt]) -> Vec<Spec> {
+pub(super) fn formats(unit: &Unit, body: &[Stmt]) -> Vec<Spec> {
     let mut found: Vec<Spec> = unit
         .specs
         .iter()
@@ -386,7 +386,7 @@ fn formats(unit: &Unit, body: &[Stmt]) -> Vec<Spec> {
 
 /// Those among the FORMAT statements that the input and output of a block refers to and
 /// that stand outside of it.
-fn formats_needed(formats: &[Spec], body: &[Stmt]) -> Vec<Spec> {
+pub(super) fn formats_needed(formats: &[Spec], body: &[Stmt]) -> Vec<Spec> {
     let mut wanted: BTreeSet<Label> = BTreeSet::new();
     let mut inside: BTreeSet<Label> = BTreeSet::new();
     walk_block(body, &mut |s| {

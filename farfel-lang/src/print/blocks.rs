@@ -2,7 +2,9 @@
 
 use super::scope::Scope;
 use super::writer::Writer;
-use crate::ir::{Case, Do, DoEnd, IfBlock, Label, Mark, Name, Select, Stmt, StmtKind};
+use crate::ir::{
+    Case, Do, DoEnd, IfBlock, Label, LoopMarkKind, Mark, Name, Select, Stmt, StmtKind,
+};
 use crate::source::Span;
 
 impl Writer<'_> {
@@ -116,7 +118,13 @@ impl Writer<'_> {
             body,
             end,
             end_span,
+            mark,
         } = d;
+        if let Some(mark) = mark
+            && mark.kind != LoopMarkKind::Replayed
+        {
+            self.comment(&format!("farfel: {}", mark.kind));
+        }
         self.statement(label, span, |l| {
             if let Some(name) = name {
                 l.put(format_args!("{name}: "));

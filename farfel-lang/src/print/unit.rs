@@ -26,6 +26,7 @@ impl Writer<'_> {
             body,
             nested,
             given: _,
+            constant: _,
         } = unit;
         let scope = Scope::new(unit);
         for block in before {

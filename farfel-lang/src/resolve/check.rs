@@ -359,7 +359,7 @@ impl<'p> Checker<'_, 'p> {
 }
 
 /// The labels where a statement may go on.
-pub(super) fn jumps(kind: &StmtKind) -> Vec<Label> {
+pub(crate) fn jumps(kind: &StmtKind) -> Vec<Label> {
     match kind {
         StmtKind::Goto(l) => vec![*l],
         StmtKind::ArithmeticIf(_, l) => l.to_vec(),

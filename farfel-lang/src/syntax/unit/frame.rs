@@ -303,6 +303,7 @@ impl Frame {
                     None => DoEnd::EndDo(end_label),
                 },
                 end_span,
+                mark: None,
             })),
             OpenKind::Ad {
                 mode,

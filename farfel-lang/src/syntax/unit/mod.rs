@@ -120,6 +120,7 @@ impl<'a> Parser<'a> {
         let mut diagnostics = self.diagnostics;
         for unit in &mut self.units {
             crate::given::read(unit, &mut diagnostics);
+            crate::marks::read(unit, &mut diagnostics);
         }
         // What is found out at the end of a unit belongs further up.
         diagnostics.sort_by_key(|d| (d.span.file, d.span.start));

@@ -1,0 +1,459 @@
+//! Loops with `!farfel: checkpoint(n)`: time stepping whose states do not all fit into memory.
+//!
+//! The forward sweep keeps the *state*, what an iteration reads of the ones before it, at n
+//! iterations at most, and no tape. The backward sweep goes through the iterations last first:
+//! from the last state that it has, it carries out the iterations up to there, keeping states
+//! on the way where there is room again, and then that one with a tape, and back. Where states are
+//! kept is decided at run time by the binomial rule, which needs the fewest repetitions.
+//!
+//! Source: A. Griewank and A. Walther, *Algorithm 799: revolve*, ACM TOMS 26(1), 2000.
+
+use super::affine::{Affine, Span as LoopSpan};
+use super::build::{binary, count};
+use super::needed::Needs;
+use super::replay::{Control, Replay, Storage, difference, paren, product, sum, when};
+use super::sweep::{Sweeper, Sweeps};
+use super::tape::Kind;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, LoopMark, LoopMarkKind, Stmt, StmtKind,
+    SymId, Type,
+};
+
+/// The variables of a loop that is carried out again.
+struct Vars {
+    /// How many iterations there are.
+    steps: SymId,
+    /// How many states can be kept.
+    slots: SymId,
+    /// How many are.
+    kept: SymId,
+    /// An iteration.
+    step: SymId,
+    /// The one where the next state is kept.
+    next: SymId,
+    /// The one that goes backwards.
+    last: SymId,
+    /// A loop variable for what is carried out again.
+    again: SymId,
+    /// Numbers of the binomial rule.
+    few: SymId,
+    many: SymId,
+    times: SymId,
+    /// Where the numbers of kept iterations are on their tape.
+    base: SymId,
+}
+
+impl Sweeper<'_> {
+    /// Both sweeps of a loop with a mark; `None` where it is like any other.
+    pub(super) fn marked(
+        &mut self,
+        d: &Do,
+        control: Option<Control>,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Option<Sweeps> {
+        let LoopMark { kind, span: at } = d.mark.as_deref()?;
+        if !self.has_derivatives(&d.body) {
+            return None;
+        }
+        match (kind, control) {
+            (LoopMarkKind::Checkpoint(slots), Some(control)) => {
+                self.checkpointed(d, control, *slots, *at, span, needs)
+            }
+            (LoopMarkKind::Checkpoint(_), None) => {
+                if self.trial == 0 {
+                    self.errors.push(
+                        Diagnostic::error(
+                            &rules::AD_UNSUPPORTED,
+                            *at,
+                            "the number of iterations of this loop is not known when it begins, so that states cannot be spread over it",
+                        )
+                        .help("write it as DO with a first and a last value"),
+                    );
+                }
+                None
+            }
+            (
+                LoopMarkKind::FixedPoint {
+                    tolerance,
+                    iterations,
+                },
+                control,
+            ) => {
+                let limits = (tolerance.as_deref(), *iterations);
+                self.fixed_point(d, control, limits, *at, span, needs)
+            }
+            (LoopMarkKind::Replayed, _) => {
+                if self.trial == 0 {
+                    self.errors.push(
+                        Diagnostic::error(
+                            &rules::AD_UNSUPPORTED,
+                            *at,
+                            "the adjoint of the adjoint of a loop with this directive is not known",
+                        )
+                        .help("take the directive out, or let an ADF block stand around the ADR block"),
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn checkpointed(
+        &mut self,
+        d: &Do,
+        (var, from, to, step): Control,
+        most: u32,
+        at: Span,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Option<Sweeps> {
+        // One iteration, with a tape.
+        let known = step.map_or(Some(1), |s| {
+            farfel_lang::storage::constant::integer(&self.make.unit, s)
+        });
+        let ends = (
+            Affine::of(&self.make.unit, from),
+            Affine::of(&self.make.unit, to),
+        );
+        let (low, high) = match known {
+            Some(k) if k > 0 => ends,
+            Some(k) if k < 0 => (ends.1, ends.0),
+            _ => (None, None),
+        };
+        self.around.push(LoopSpan { var, low, high });
+        self.loop_vars.push(var);
+        self.loops += 1;
+        let before = self.errors.len();
+        let mut own = Needs::default();
+        let once = self.block(&d.body, &mut own);
+        self.loops -= 1;
+        self.loop_vars.pop();
+        self.around.pop();
+        if once.backward.is_empty() {
+            self.errors.truncate(before);
+            return None;
+        }
+        self.refuse_other(&d.body, at);
+        let touched = self.world.touched_in(&self.make.unit, self.space, &d.body);
+        let derivatives = self.derivative_locs();
+        let own_loc = self.space.loc(var);
+        let mut assigned = touched.assigned;
+        assigned.difference_with(&derivatives);
+        assigned.set(own_loc, false);
+        let mut state = self.exposed(&d.body);
+        state.intersect_with(&assigned);
+
+        // What is needed before the loop comes back with the first state, or is kept.
+        let v = Expr::var(var, span);
+        let (mut forward, restore) = self.overwrite(&v, needs, span);
+        needs.changed(var);
+        let mut others = assigned.clone();
+        others.difference_with(&state);
+        let (push, pop) = self.overwrite_all(&others, needs, span);
+        forward.extend(push);
+        let wanted: Vec<usize> = state.ones().filter(|l| needs.has(*l)).collect();
+        for loc in &wanted {
+            if !self.space.tangled.contains(*loc) {
+                needs.remove(*loc);
+            }
+        }
+        self.changed(&assigned, needs);
+        // Iterations are carried out again: whatever they read and do not change must be there.
+        for loc in touched.read.ones() {
+            if !assigned.contains(loc) && !derivatives.contains(loc) && loc != own_loc {
+                needs.add_all(loc);
+            }
+        }
+        for e in [from, to].into_iter().chain(step) {
+            self.read(e, needs);
+        }
+
+        let members = self.members(&state, at);
+        let storage = Storage::of(&mut self.make, members);
+        let vars = self.checkpoint_variables();
+        let first = self.setting_out(&vars, (from, to, step), most, span);
+        let go = |s: Expr| -> Stmt {
+            // var = from + (s - 1)*step
+            let one = Expr::int(1, span);
+            let passed = match step {
+                None => difference(s, one),
+                Some(step) => product(difference(s, one), step.clone()),
+            };
+            Stmt::assign(Expr::var(var, span), sum(from.clone(), passed), span)
+        };
+        let x = |s: SymId| Expr::var(s, span);
+        let set = |s: SymId, e: Expr| Stmt::assign(Expr::var(s, span), e, span);
+        let one = || Expr::int(1, span);
+        let all = |_: SymId| true;
+
+        // Forward.
+        let mut out = first.clone();
+        out.extend(storage.sizes(span));
+        out.extend(storage.reserve(&mut self.make, &mut self.tapes, x(vars.slots), span));
+        let places = Kind::Integer(4);
+        out.extend(
+            self.tapes
+                .reserve(&mut self.make, places, vars.base, x(vars.slots), span),
+        );
+        let numbers = self.tapes.vars(&mut self.make, places).values();
+        let number_of = |k: SymId| {
+            let at = sum(Expr::var(vars.base, span), Expr::var(k, span));
+            Expr::new(ExprKind::Element(numbers, vec![at]), span)
+        };
+        out.push(set(vars.kept, Expr::int(0, span)));
+        out.push(set(vars.next, one()));
+        let mut keep = vec![set(vars.kept, sum(x(vars.kept), one()))];
+        keep.extend(storage.copy(
+            &mut self.make,
+            &mut self.tapes,
+            x(vars.kept),
+            false,
+            &all,
+            span,
+        ));
+        keep.push(Stmt::assign(number_of(vars.kept), x(vars.step), span));
+        let mut inner = when(
+            binary(
+                BinOp::And,
+                binary(BinOp::Eq, x(vars.step), x(vars.next)),
+                binary(BinOp::Lt, x(vars.kept), x(vars.slots)),
+            ),
+            {
+                let mut then = keep.clone();
+                then.extend(self.binomial(&vars, x(vars.steps), span));
+                then
+            },
+            Vec::new(),
+            span,
+        );
+        inner.push(go(x(vars.step)));
+        let primal = self.primal(&d.body);
+        inner.extend(primal.iter().cloned());
+        out.extend(count(vars.step, one(), x(vars.steps), None, inner, span));
+        out.push(go(sum(x(vars.steps), one())));
+        out.extend(self.tapes.push(&mut self.make, places, x(vars.kept), span));
+        forward.append(&mut out);
+
+        // Backward.
+        let mut backward = first;
+        backward.extend(storage.sizes(span));
+        backward.extend(self.tapes.pop(&mut self.make, places, x(vars.kept), span));
+        let top = x(self.tapes.vars(&mut self.make, places).top());
+        backward.push(set(vars.base, difference(top, x(vars.slots))));
+        backward.extend(storage.find(
+            &mut self.make,
+            &mut self.tapes,
+            x(vars.slots),
+            (places, vars.base),
+            span,
+        ));
+        let mut body = storage.copy(
+            &mut self.make,
+            &mut self.tapes,
+            x(vars.kept),
+            true,
+            &all,
+            span,
+        );
+        body.push(set(vars.step, number_of(vars.kept)));
+        let mut forth = self.binomial(&vars, x(vars.last), span);
+        let mut steps = vec![go(x(vars.again))];
+        steps.extend(primal);
+        let before_next = difference(x(vars.next), one());
+        forth.extend(count(
+            vars.again,
+            x(vars.step),
+            before_next,
+            None,
+            steps,
+            span,
+        ));
+        forth.push(set(vars.step, x(vars.next)));
+        forth.extend(when(
+            binary(BinOp::Lt, x(vars.step), x(vars.last)),
+            keep,
+            Vec::new(),
+            span,
+        ));
+        let repeat = binary(BinOp::Lt, x(vars.step), x(vars.last));
+        body.push(Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                name: None,
+                control: DoControl::While(repeat),
+                body: forth,
+                end: DoEnd::EndDo(None),
+                end_span: span,
+                mark: None,
+            })),
+            span,
+        ));
+        body.push(go(x(vars.last)));
+        body.extend(once.forward.iter().cloned());
+        body.extend(once.backward);
+        body.extend(when(
+            binary(BinOp::Eq, number_of(vars.kept), x(vars.last)),
+            vec![set(vars.kept, difference(x(vars.kept), one()))],
+            Vec::new(),
+            span,
+        ));
+        let down = Some(Expr::int(-1, span));
+        let mut whole = count(vars.last, x(vars.steps), one(), down, body, span);
+        if let Some(Stmt {
+            kind: StmtKind::Do(made),
+            ..
+        }) = &mut whole
+        {
+            made.mark = Some(Box::new(LoopMark {
+                kind: LoopMarkKind::Replayed,
+                span: at,
+            }));
+        }
+        backward.extend(whole);
+        if !wanted.is_empty() {
+            let which: Vec<SymId> = storage
+                .members
+                .iter()
+                .map(|m| m.var)
+                .filter(|v| wanted.contains(&self.space.loc(*v)))
+                .collect();
+            let again = storage.copy(
+                &mut self.make,
+                &mut self.tapes,
+                one(),
+                true,
+                &|s| which.contains(&s),
+                span,
+            );
+            backward.extend(when(
+                binary(BinOp::Gt, x(vars.steps), Expr::int(0, span)),
+                again,
+                Vec::new(),
+                span,
+            ));
+        }
+        let top = self.tapes.vars(&mut self.make, places).top();
+        backward.push(set(top, x(vars.base)));
+        backward.extend(storage.release(&mut self.make, &mut self.tapes, span));
+        backward.extend(pop);
+        backward.extend(restore);
+        if self.trial == 0 {
+            self.replays.insert(
+                vars.step,
+                Replay {
+                    slots: most,
+                    steps: [from.clone(), to.clone(), step.cloned().unwrap_or_else(one)],
+                    state: storage.members,
+                    body: once.forward,
+                },
+            );
+        }
+        Some(Sweeps { forward, backward })
+    }
+
+    fn checkpoint_variables(&mut self) -> Vars {
+        let mut plain = |name: &str| self.make.variable(name, Type::INTEGER);
+        let (steps, slots, kept) = (plain("STEPS"), plain("SLOTS"), plain("KEPT"));
+        let (step, next, last, again) =
+            (plain("STEP"), plain("NEXT"), plain("LAST"), plain("AGAIN"));
+        let mut long = |name: &str| self.make.variable(name, Type::Integer(8));
+        Vars {
+            steps,
+            slots,
+            kept,
+            step,
+            next,
+            last,
+            again,
+            few: long("FEW"),
+            many: long("MANY"),
+            times: long("TIMES"),
+            base: long("BASE"),
+        }
+    }
+
+    /// How many iterations there are, and how many states are kept.
+    fn setting_out(
+        &mut self,
+        vars: &Vars,
+        (from, to, step): (&Expr, &Expr, Option<&Expr>),
+        most: u32,
+        span: Span,
+    ) -> Block {
+        let trips = self.trips(from, to, step, span);
+        let steps = Expr::var(vars.steps, span);
+        let slots = self.make.call(
+            "MIN",
+            vec![Expr::int(i64::from(most), span), steps.clone()],
+            span,
+        );
+        vec![
+            Stmt::assign(steps, trips, span),
+            Stmt::assign(Expr::var(vars.slots, span), slots, span),
+        ]
+    }
+
+    /// Finds the iteration at which the next state is kept, on the way from `step`, where one
+    /// was kept last, to `to`. With s states, that one included, and r repetitions, C(s + r, r)
+    /// iterations can be reversed.
+    fn binomial(&mut self, vars: &Vars, to: Expr, span: Span) -> Block {
+        let x = |s: SymId| Expr::var(s, span);
+        let set = |s: SymId, e: Expr| Stmt::assign(Expr::var(s, span), e, span);
+        let one = || Expr::int(1, span);
+        // s, the states that are left; this one counts.
+        let left = || sum(difference(x(vars.slots), x(vars.kept)), one());
+        // The iterations from `step` to `to`.
+        let length = || sum(difference(to.clone(), x(vars.step)), one());
+        let grow = vec![
+            set(vars.times, sum(x(vars.times), one())),
+            set(vars.few, x(vars.many)),
+            set(
+                vars.many,
+                binary(
+                    BinOp::Div,
+                    product(x(vars.many), sum(left(), x(vars.times))),
+                    x(vars.times),
+                ),
+            ),
+        ];
+        let repeat = binary(BinOp::Lt, x(vars.many), paren(length()));
+        // C(s + r - 2, r - 1) of C(s + r - 1, r - 1)
+        let less = binary(
+            BinOp::Div,
+            product(x(vars.few), left()),
+            paren(difference(sum(left(), x(vars.times)), one())),
+        );
+        // One of them may be of another kind of INTEGER.
+        let rest = difference(length(), less);
+        let shorter = binary(BinOp::Lt, paren(rest.clone()), x(vars.few));
+        let mut search = vec![
+            set(vars.many, one()),
+            set(vars.few, one()),
+            set(vars.times, Expr::int(0, span)),
+            Stmt::new(
+                StmtKind::Do(Box::new(Do {
+                    name: None,
+                    control: DoControl::While(repeat),
+                    body: grow,
+                    end: DoEnd::EndDo(None),
+                    end_span: span,
+                    mark: None,
+                })),
+                span,
+            ),
+        ];
+        search.extend(when(shorter, vec![set(vars.few, rest)], Vec::new(), span));
+        search.push(set(vars.next, sum(x(vars.step), x(vars.few))));
+        let room = binary(BinOp::Lt, x(vars.kept), x(vars.slots));
+        let way = binary(BinOp::Lt, x(vars.step), to.clone());
+        when(
+            binary(BinOp::And, room, way),
+            search,
+            vec![set(vars.next, to)],
+            span,
+        )
+    }
+}

@@ -1,0 +1,291 @@
+//! Loops with `!farfel: fixed-point`, which go on until z = f(z, x).
+//!
+//! The forward sweep is the loop itself and keeps nothing of its iterations. At its end z is the
+//! fixed point, so that f has there the one Jacobian that matters. The backward sweep carries
+//! out one more iteration with a tape, and goes back over that tape again and again: the
+//! cotangents of z become z̄, Jᵀz̄, (Jᵀ)²z̄, …, while those of x gather what each contributes. That
+//! sum is the solution of w = z̄ + Jᵀw, put into x. It ends when nothing changes any more.
+//!
+//! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
+//! Methods and Software 3(4), 1994.
+
+use super::affine::{Affine, Span as LoopSpan};
+use super::build::{binary, increment};
+use super::maker::literal;
+use super::needed::Needs;
+use super::replay::{Control, Member, Replay, Storage, product, when};
+use super::sweep::{Sweeper, Sweeps};
+use super::tape::Kind;
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    BinOp, Do, DoControl, DoEnd, Expr, ExprKind, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId,
+    Type,
+};
+
+/// When changes count as none, in parts of the largest, where the mark does not say.
+const TOLERANCE: &str = "1D-14";
+
+/// After how many iterations the adjoint gives up, where the mark does not say.
+const ITERATIONS: u32 = 1_000_000;
+
+impl Sweeper<'_> {
+    pub(super) fn fixed_point(
+        &mut self,
+        d: &Do,
+        control: Option<Control>,
+        (tolerance, most): (Option<&str>, Option<u32>),
+        at: Span,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Option<Sweeps> {
+        // One iteration, with a tape.
+        if let Some((var, ..)) = control {
+            self.around.push(LoopSpan {
+                var,
+                low: None::<Affine>,
+                high: None,
+            });
+            self.loop_vars.push(var);
+        }
+        self.loops += 1;
+        let before = self.errors.len();
+        let mut own = Needs::default();
+        let once = self.block(&d.body, &mut own);
+        self.loops -= 1;
+        if control.is_some() {
+            self.loop_vars.pop();
+            self.around.pop();
+        }
+        if once.backward.is_empty() {
+            self.errors.truncate(before);
+            return None;
+        }
+        let whole = Stmt::new(StmtKind::Do(Box::new(d.clone())), span);
+        let whole = std::slice::from_ref(&whole);
+        self.refuse_other(whole, at);
+        let touched = self.world.touched_in(&self.make.unit, self.space, whole);
+        let derivatives = self.derivative_locs();
+        let var_loc = control.map(|(v, ..)| self.space.loc(v));
+        let mut assigned = touched.assigned.clone();
+        assigned.difference_with(&derivatives);
+        var_loc.into_iter().for_each(|l| assigned.set(l, false));
+        let exposed = self.exposed(&d.body);
+        let mut changing = touched.assigned;
+        changing.intersect_with(&derivatives);
+        changing.intersect_with(&exposed);
+
+        // What is needed before the loop.
+        let (mut forward, mut restore) = (Vec::new(), Vec::new());
+        if let Some((var, ..)) = control {
+            (forward, restore) = self.overwrite(&Expr::var(var, span), needs, span);
+            needs.changed(var);
+        }
+        let (push, pop) = self.overwrite_all(&assigned, needs, span);
+        forward.extend(push);
+        self.changed(&assigned, needs);
+        // The backward sweep begins with what is there after the loop.
+        for loc in exposed.ones() {
+            if !derivatives.contains(loc) && Some(loc) != var_loc {
+                needs.add_all(loc);
+            }
+        }
+        if let Some((_, from, to, step)) = control {
+            for e in [from, to].into_iter().chain(step) {
+                self.read(e, needs);
+            }
+        }
+
+        // What the way back over the tape finds at its end, and changes.
+        let mut end = assigned.clone();
+        end = end.ones().filter(|l| own.has(*l)).collect();
+        let values = self.members(&end, at);
+        let cotangents = self.cotangents(&changing, at);
+        let values = Storage::of(&mut self.make, values);
+        let cotangents = Storage::of(&mut self.make, cotangents);
+        let rounds = self.make.variable("ROUNDS", Type::INTEGER);
+        let change = self.make.variable("CHANGE", Type::Real(8));
+        let largest = self.make.variable("LARGEST", Type::Real(8));
+        let x = |s: SymId| Expr::var(s, span);
+        let set = |s: SymId, e: Expr| Stmt::assign(Expr::var(s, span), e, span);
+        let one = || Expr::int(1, span);
+        let all = |_: SymId| true;
+
+        // Forward.
+        forward.push(set(rounds, Expr::int(0, span)));
+        forward.push(Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                body: self.primal(&d.body),
+                mark: None,
+                ..d.clone()
+            })),
+            span,
+        ));
+
+        // Backward.
+        let mut back = Vec::new();
+        if let Some((var, from, to, step)) = control {
+            back.push(set(var, self.last_value(from, to, step, span)));
+        }
+        for storage in [&values, &cotangents] {
+            back.extend(storage.sizes(span));
+            back.extend(storage.reserve(&mut self.make, &mut self.tapes, one(), span));
+        }
+        back.extend(once.forward.iter().cloned());
+        back.extend(values.copy(&mut self.make, &mut self.tapes, one(), false, &all, span));
+        back.extend(cotangents.copy(&mut self.make, &mut self.tapes, one(), false, &all, span));
+        let kinds: Vec<Kind> = self.tapes.used.keys().copied().collect();
+        let mut again = Vec::new();
+        for kind in kinds {
+            let top = self.tapes.vars(&mut self.make, kind).top();
+            let end = self.make.variable("END", Type::Integer(8));
+            back.push(set(end, x(top)));
+            again.push(set(top, x(end)));
+        }
+        again.extend(values.copy(&mut self.make, &mut self.tapes, one(), true, &all, span));
+        again.extend(once.backward);
+        let nothing = || literal("0.0", Type::Real(8), span);
+        again.push(set(change, nothing()));
+        again.extend(cotangents.compare(&mut self.make, &mut self.tapes, change, span));
+        again.push(increment(x(rounds), one(), span));
+        let larger = binary(BinOp::Gt, x(change), x(largest));
+        again.extend(when(
+            larger,
+            vec![set(largest, x(change))],
+            Vec::new(),
+            span,
+        ));
+        let tolerance = Expr::new(
+            ExprKind::Real(double(tolerance.unwrap_or(TOLERANCE)).into()),
+            span,
+        );
+        let going = binary(BinOp::Gt, x(change), product(tolerance, x(largest)));
+        let limit = Expr::int(i64::from(most.unwrap_or(ITERATIONS)), span);
+        let stop = StmtKind::Stop(Some(Expr::new(
+            ExprKind::Char(
+                "Farfel: the adjoint of a fixed-point loop does not come to an end".into(),
+            ),
+            span,
+        )));
+        again.extend(when(
+            binary(
+                BinOp::And,
+                binary(BinOp::Ge, x(rounds), limit),
+                going.clone(),
+            ),
+            vec![Stmt::new(stop, span)],
+            Vec::new(),
+            span,
+        ));
+        back.push(set(rounds, Expr::int(0, span)));
+        back.push(set(largest, nothing()));
+        back.push(set(change, literal("1.0", Type::Real(8), span)));
+        back.push(Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                name: None,
+                control: DoControl::While(going),
+                body: again,
+                end: DoEnd::EndDo(None),
+                end_span: span,
+                mark: Some(Box::new(LoopMark {
+                    kind: LoopMarkKind::Replayed,
+                    span: at,
+                })),
+            })),
+            span,
+        ));
+        back.extend(cotangents.release(&mut self.make, &mut self.tapes, span));
+        back.extend(values.release(&mut self.make, &mut self.tapes, span));
+        let mut backward = match control {
+            None => back,
+            // Without an iteration z is what it was.
+            Some((_, from, to, step)) => {
+                let trips = self.trips(from, to, step, span);
+                when(
+                    binary(BinOp::Gt, trips, Expr::int(0, span)),
+                    back,
+                    Vec::new(),
+                    span,
+                )
+            }
+        };
+        backward.extend(pop);
+        backward.extend(restore);
+        if self.trial == 0 {
+            let mut state = values.members;
+            state.extend(cotangents.members);
+            self.replays.insert(
+                rounds,
+                Replay {
+                    slots: 1,
+                    steps: [one(), one(), one()],
+                    state,
+                    body: once.forward,
+                },
+            );
+        }
+        Some(Sweeps { forward, backward })
+    }
+
+    /// The derivatives at some locations.
+    fn cotangents(&mut self, locs: &Set, at: Span) -> Vec<Member> {
+        let mut found = Vec::new();
+        let mut faults = Vec::new();
+        for loc in locs.ones() {
+            let mut any = false;
+            for (id, s) in self.make.unit.symbols.iter() {
+                if !s.is_variable()
+                    || !self.make.derivatives.contains(&id)
+                    || self.space.loc(id) != loc
+                {
+                    continue;
+                }
+                any = true;
+                let Some(kind) = s.ty.and_then(Kind::of) else {
+                    continue;
+                };
+                match super::replay::bounds(s, at) {
+                    Some(bounds) => found.push(Member {
+                        var: id,
+                        kind,
+                        bounds,
+                    }),
+                    None => faults.push((
+                        format!("{} has {}", s.name, s.openness()),
+                        "declare the bounds of the array",
+                    )),
+                }
+            }
+            if !any {
+                faults.push((
+                    "what it calls changes a COMMON variable that this unit does not declare"
+                        .to_owned(),
+                    "declare the COMMON block in this unit",
+                ));
+            }
+        }
+        if self.trial == 0 {
+            for (why, help) in faults {
+                self.errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        at,
+                        format!("whether the adjoint of this loop has come to its end cannot be seen: {why}"),
+                    )
+                    .help(help),
+                );
+            }
+        }
+        found
+    }
+}
+
+/// A real constant in double precision.
+fn double(text: &str) -> String {
+    let text = text.replace('E', "D");
+    match text.contains('D') {
+        true => text,
+        false => format!("{text}D0"),
+    }
+}

@@ -1,0 +1,255 @@
+//! Loops with `!farfel: checkpoint(n)` and `!farfel: fixed-point`: the derivatives are those
+//! without the mark, and memory is what the mark says.
+
+mod support;
+use insta::assert_snapshot;
+use support::{CHECKED, FAST, expand, run};
+
+const CHECKPOINTS: &str = include_str!("marked_loops.ff");
+
+/// The same text without marks.
+fn plain(text: &str) -> String {
+    let lines = text.lines().filter(|l| !l.contains("farfel:"));
+    lines.map(|l| format!("{l}\n")).collect()
+}
+
+fn expanded(text: &str) -> String {
+    expand(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// Numbers of two outputs, which may differ relatively by so much.
+fn close(a: &str, b: &str, tolerance: f64) {
+    let numbers = |t: &str| -> Vec<String> {
+        t.replace(['(', ')', ','], " ")
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
+    };
+    let (a, b) = (numbers(a), numbers(b));
+    assert_eq!(a.len(), b.len(), "{a:?}\n{b:?}");
+    for (a, b) in a.iter().zip(&b) {
+        match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(x), Ok(y)) => {
+                let most = tolerance * x.abs().max(y.abs()).max(1.0);
+                assert!((x - y).abs() <= most, "{a} {b}");
+            }
+            _ => assert_eq!(a, b),
+        }
+    }
+}
+
+#[test]
+fn checkpointed_loops_have_the_same_derivatives() {
+    let (marked, other) = (expanded(CHECKPOINTS), expanded(&plain(CHECKPOINTS)));
+    assert!(marked.contains("KEPT") && !other.contains("KEPT"));
+    // Without optimisation, bit by bit.
+    assert_eq!(run(&marked, CHECKED), run(&other, CHECKED));
+    close(&run(&marked, FAST), &run(&other, FAST), 1e-12);
+}
+
+/// In `tests/marked_loops.ff` loops stop when nothing changes, so that the plain adjoint is right
+/// as well. Here one that begins at its end: only the implicit function knows the derivative.
+const FIXED: &str = "
+      PROGRAM P
+      DOUBLE PRECISION X, Z, G, W, B(6), Q(6), GB(6), GQ(6), Y
+      INTEGER I, N
+      X = 0.8D0
+      Z = 1
+      DO I = 1, 200
+        Z = COS(X*Z)
+      END DO
+      ADR(Z)
+      W = 1
+!farfel: fixed-point(tolerance = 1E-15, iterations = 200)
+      DO WHILE (W .GT. 1D-14)
+        W = Z
+        Z = COS(X*Z)
+        W = ABS(W - Z)
+      END DO
+      END ADR(G = COTANGENT(X))
+      G = G + Z*SIN(X*Z)/(1 + X*SIN(X*Z))
+      IF (ABS(G) .GT. 1D-13) PRINT *, 'wrong', G
+C     Boundary values are elements of the array that is iterated on.
+      DO I = 1, 6
+        B(I) = 0.3D0*I
+        Q(I) = COS(1D0*I)
+      END DO
+      ADR(Y)
+      CALL LAPLAC(B, Q, 400, Y)
+      END ADR((GB(I) = COTANGENT(B(I)), I = 1, 6),
+     +    (GQ(I) = COTANGENT(Q(I)), I = 1, 6))
+      PRINT *, 'laplace', Y, GB, GQ
+C     None at all.
+      ADR(Y)
+      CALL LAPLAC(B, Q, 0, Y)
+      END ADR((GB(I) = COTANGENT(B(I)), I = 1, 6),
+     +    (GQ(I) = COTANGENT(Q(I)), I = 1, 6))
+      PRINT *, 'none', Y, GB, GQ
+C     Implicit time steps, with a loop for each.
+      ADR(Y)
+      CALL EULER(B, 20, Y)
+      END ADR((GB(I) = COTANGENT(B(I)), I = 1, 6))
+      PRINT *, 'euler', Y, GB
+      ADF((TANGENT(B(I)) = I, I = 1, 6))
+      ADR(Y)
+      CALL EULER(B, 20, Y)
+      END ADR((GB(I) = COTANGENT(B(I)), I = 1, 6))
+      END ADF((GQ(I) = TANGENT(GB(I)), I = 1, 6))
+      PRINT *, 'second', GQ
+      END
+      SUBROUTINE LAPLAC(B, Q, N, Y)
+      INTEGER N, I, K
+      DOUBLE PRECISION B(6), Q(6), Y, U(6), S, T
+      COMMON /C/ S
+      DO I = 1, 6
+        U(I) = B(I)
+      END DO
+      S = 1
+      T = U(3)
+!farfel: fixed-point
+      DO K = 1, N
+        DO I = 2, 5
+          CALL RELAX(U(I-1), U(I), U(I+1), Q(I))
+        END DO
+        T = T*0.5D0 + U(2)*U(3)
+      END DO
+      Y = U(2)*U(3) + U(4)**2 + U(5)*U(1) + S*T
+      END
+      SUBROUTINE RELAX(A, B, C, Q)
+      DOUBLE PRECISION A, B, C, Q, S
+      COMMON /C/ S
+      B = (A + C - 0.1D0*SIN(B)*Q)/2
+      S = 0.9D0*S + B*A
+      END
+      SUBROUTINE EULER(B, N, Y)
+      INTEGER N, I, K
+      DOUBLE PRECISION B(6), Y, U(6), V(6), E, OLD
+      DO I = 1, 6
+        U(I) = B(I)
+      END DO
+!farfel: checkpoint(3)
+      DO K = 1, N
+        DO I = 1, 6
+          V(I) = U(I)
+        END DO
+        E = 1
+!farfel: fixed-point
+        DO WHILE (E .GT. 1D-13)
+          E = 0
+          DO I = 1, 6
+            OLD = V(I)
+            V(I) = U(I) - 0.05D0*V(I)**2*V(MOD(I, 6) + 1)
+            E = MAX(E, ABS(V(I) - OLD))
+          END DO
+        END DO
+        DO I = 1, 6
+          U(I) = V(I)
+        END DO
+      END DO
+      Y = 0
+      DO I = 1, 6
+        Y = Y + I*U(I)**2
+      END DO
+      END
+";
+
+#[test]
+fn fixed_points_have_the_derivative_of_the_implicit_function() {
+    let marked = expanded(FIXED);
+    let other = expanded(&plain(FIXED)).replace("PRINT *, 'wrong', G", "CONTINUE");
+    assert!(marked.contains("ROUNDS") && !other.contains("ROUNDS"));
+    let other = run(&other, FAST);
+    for flags in [CHECKED, FAST] {
+        close(&run(&marked, flags), &other, 1e-10);
+    }
+}
+
+/// Faults of a subroutine F(X, N, Y) whose adjoint is made.
+fn faults(f: &str) -> String {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, N, Y, D)
+      DOUBLE PRECISION X(3), Y, D
+      ADR(Y)
+      CALL F(X, N, Y)
+      END ADR(D = COTANGENT(X(1)))
+      END
+{}",
+        f.trim_start_matches('\n')
+    );
+    match expand(&text) {
+        Ok(_) => "no faults\n".to_owned(),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn loops_that_cannot_be_carried_out_again() {
+    let faults = [
+        "      Y = X(1)
+!farfel: checkpoint(5)
+      DO I = 1, N
+        Y = Y*X(2)
+        IF (Y .LT. 0) GOTO 10
+      END DO
+   10 CONTINUE
+",
+        "      Y = X(1)
+!farfel: checkpoint(5)
+      DO WHILE (Y .GT. 1)
+        Y = Y*0.5
+      END DO
+",
+        "      CHARACTER C
+      Y = X(1)
+      C = 'A'
+!farfel: checkpoint(5)
+      DO I = 1, N
+        CALL TICK(N)
+        IF (C .EQ. 'A') X(1) = X(1)*Y
+        Y = Y*X(1)
+        C = 'B'
+      END DO
+",
+        // Nothing to differentiate, so that marks do not matter.
+        "      Y = X(1)
+      K = N
+!farfel: checkpoint(5)
+      DO WHILE (K .GT. 1)
+        K = K/2
+      END DO
+      Y = Y*K
+",
+    ]
+    .map(|body| {
+        let start = "      SUBROUTINE F(X, N, Y)\n      DOUBLE PRECISION X(*), Y\n";
+        faults(&format!("{start}{body}      END\n"))
+    });
+    assert_snapshot!(faults.concat(), @r"
+    F0305 10:1 something jumps out of this loop, so that its adjoint cannot be made as the directive says
+    F0305 10:1 the number of iterations of this loop is not known when it begins, so that states cannot be spread over it
+    F0305 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
+    F0305 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
+    F0305 12:1 iterations of this loop cannot be carried out again: C goes from one to the next, and is CHARACTER
+    no faults
+    ");
+}
+
+#[test]
+fn adjoints_of_adjoints_of_marked_loops_are_refused() {
+    let text = "      SUBROUTINE MAIN(X, D, E)
+      DOUBLE PRECISION X, Y, D, E
+      ADR(D)
+      ADR(Y)
+      Y = X
+!farfel: checkpoint(3)
+      DO I = 1, 10
+        Y = SIN(Y)
+      END DO
+      END ADR(D = COTANGENT(X))
+      END ADR(E = COTANGENT(X))
+      END
+";
+    assert_snapshot!(expand(text).unwrap_err(), @"F0305 6:1 the adjoint of the adjoint of a loop with this directive is not known");
+    let text = text.replace("checkpoint(3)", "fixed-point");
+    assert_snapshot!(expand(&text).unwrap_err(), @"F0305 6:1 the adjoint of the adjoint of a loop with this directive is not known");
+}

@@ -1,0 +1,171 @@
+//! What comments before loops say of their adjoints.
+//!
+//! ```fortran
+//! !farfel: checkpoint(20)
+//! !farfel: fixed-point(tolerance = 1D-12, iterations = 500)
+//! ```
+//!
+//! `read` finds them where a file is parsed and hangs them on the loops: from there on they are
+//! part of these, and no comments any more.
+
+use crate::diagnostic::{Diagnostic, rules};
+use crate::given::Words;
+use crate::ir::{Block, LoopMark, LoopMarkKind, SpecKind, StmtKind, Unit};
+use crate::source::Span;
+
+/// The most values that can be asked for.
+const MOST: u32 = 1_000_000_000;
+
+fn fault(span: Span, message: &str) -> Diagnostic {
+    Diagnostic::error(&rules::LOOP_MARK, span, message)
+}
+
+/// Hangs the marks of a unit, and of what is nested in it, on its loops.
+pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
+    for text in &unit.comments {
+        if mark(text).is_some() {
+            faults.push(misplaced(unit.name_span));
+        }
+    }
+    // Comments before the first statement count among the declarations.
+    let mut first = None;
+    unit.specs.retain(|spec| {
+        let SpecKind::Comment(text) = &spec.kind else {
+            if let Some(LoopMark { span, .. }) = first.take() {
+                faults.push(misplaced(span));
+            }
+            return true;
+        };
+        match mark(text) {
+            None => true,
+            Some(found) => {
+                take(found, spec.span, text.trailing, &mut first, faults);
+                false
+            }
+        }
+    });
+    block(&mut unit.body, first, faults);
+    for nested in &mut unit.nested {
+        read(nested, faults);
+    }
+}
+
+fn block(stmts: &mut Block, mut open: Option<LoopMark>, faults: &mut Vec<Diagnostic>) {
+    stmts.retain_mut(|s| {
+        if let StmtKind::Comment(text) = &s.kind {
+            let Some(found) = mark(text) else {
+                return true;
+            };
+            take(found, s.span, text.trailing, &mut open, faults);
+            return false;
+        }
+        if let Some(found) = open.take() {
+            match &mut s.kind {
+                StmtKind::Do(d) => d.mark = Some(Box::new(found)),
+                _ => faults.push(misplaced(found.span)),
+            }
+        }
+        if let StmtKind::Select(b) = &mut s.kind {
+            block(&mut b.comments, None, faults);
+        }
+        for inner in s.blocks_mut() {
+            block(inner, None, faults);
+        }
+        true
+    });
+    if let Some(found) = open {
+        faults.push(misplaced(found.span));
+    }
+}
+
+fn take(
+    found: Result<LoopMarkKind, &'static str>,
+    span: Span,
+    trailing: bool,
+    open: &mut Option<LoopMark>,
+    faults: &mut Vec<Diagnostic>,
+) {
+    let kind = match found {
+        Ok(kind) => kind,
+        Err(form) => {
+            return faults.push(fault(span, "this directive is not understood").help(form));
+        }
+    };
+    if trailing {
+        return faults.push(misplaced(span));
+    }
+    if let Some(other) = open.replace(LoopMark { kind, span }) {
+        faults.push(fault(span, "a loop has one directive").related(other.span, "here, too"));
+    }
+}
+
+fn misplaced(span: Span) -> Diagnostic {
+    fault(span, "this directive is about a loop, and none follows")
+        .help("write it on a line of its own right before DO")
+}
+
+/// What a comment says of a loop, or the form that it should have; `None` where it is about
+/// something else.
+fn mark(text: &str) -> Option<Result<LoopMarkKind, &'static str>> {
+    let (word, rest) = text.trim_start_matches(['!', ' ', '\t']).split_once(':')?;
+    if !word.trim().eq_ignore_ascii_case("farfel") {
+        return None;
+    }
+    let mut words = Words::of(rest);
+    match words.name()?.as_str() {
+        "CHECKPOINT" => Some(
+            checkpoint(&mut words)
+                .ok_or("the form is `checkpoint(20)`, with the most iterations to keep values of"),
+        ),
+        "FIXED" if words.peek() == Some('-') => Some(fixed_point(&mut words).ok_or(
+            "the form is `fixed-point` or `fixed-point(tolerance = 1D-12, iterations = 500)`",
+        )),
+        _ => None,
+    }
+}
+
+fn whole(words: &mut Words) -> Option<u32> {
+    let n: u32 = words.number()?.parse().ok()?;
+    (1..=MOST).contains(&n).then_some(n)
+}
+
+fn checkpoint(words: &mut Words) -> Option<LoopMarkKind> {
+    words.take('(')?;
+    let n = whole(words)?;
+    words.take(')')?;
+    words.done().then_some(LoopMarkKind::Checkpoint(n))
+}
+
+fn fixed_point(words: &mut Words) -> Option<LoopMarkKind> {
+    words.take('-')?;
+    if words.name()? != "POINT" {
+        return None;
+    }
+    let (mut tolerance, mut iterations) = (None, None);
+    if words.take('(').is_some() {
+        loop {
+            let word = words.name()?;
+            words.take('=')?;
+            match word.as_str() {
+                "TOLERANCE" => {
+                    let number = words.number()?;
+                    let value: f64 = number.replace('D', "E").parse().ok()?;
+                    if !(value > 0.0 && value < 1.0) {
+                        return None;
+                    }
+                    tolerance = Some(number.into());
+                }
+                "ITERATIONS" => iterations = Some(whole(words)?),
+                _ => return None,
+            }
+            if words.take(',').is_none() {
+                words.take(')')?;
+                break;
+            }
+        }
+    }
+    words.done().then_some(LoopMarkKind::FixedPoint {
+        tolerance,
+        iterations,
+    })
+}
