@@ -2,7 +2,7 @@
 //! [`farfel_ad::analysis`].
 
 use crate::verify::Block;
-use farfel_ad::analysis::{Analysis, Ends, InContext, Role, Variable};
+use farfel_ad::analysis::{Analysis, Ends, InContext, Role, Tape, Variable};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -52,6 +52,9 @@ impl Activity {
                 }
                 table(c, &mut text);
             }
+            for tape in &analysis.tapes {
+                let _ = writeln!(text, "\n  {}", said(tape));
+            }
             if !analysis.passive.is_empty() {
                 let names: Vec<&str> = analysis.passive.iter().map(|n| n.as_str()).collect();
                 let _ = writeln!(text, "\n  without derivatives: {}", names.join(", "));
@@ -62,7 +65,8 @@ impl Activity {
 
     /// As JSON: `[{"block", "unit", "kind", "independents", "dependents", "derivatives": [{"unit",
     /// "derivative", "shared", "variables": [{"name", "role", "common", "varied": ["entry",
-    /// "exit"], "useful", "reads", "writes"}]}], "passive"}]`. `role` is `argument`, `result`,
+    /// "exit"], "useful", "reads", "writes"}]}], "tapes":
+    /// [{"type", "bytes", "values", "most"}], "passive"}]`. `role` is `argument`, `result`,
     /// `common` or `local`; what is active only inside is `local`.
     pub fn json(&self) -> String {
         let variable = |v: &Variable| {
@@ -95,6 +99,12 @@ impl Activity {
                 "independents": b.independents,
                 "dependents": b.dependents,
                 "derivatives": a.derivatives.iter().map(derivative).collect::<Vec<_>>(),
+                "tapes": a.tapes.iter().map(|t| json!({
+                    "type": t.ty.to_string(),
+                    "bytes": t.bytes,
+                    "values": t.values,
+                    "most": t.most,
+                })).collect::<Vec<_>>(),
                 "passive": a.passive.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
             })
         };
@@ -102,6 +112,27 @@ impl Activity {
         let mut text = serde_json::to_string_pretty(&blocks).unwrap_or_default();
         text.push('\n');
         text
+    }
+}
+
+/// `tape of DOUBLE PRECISION: 2*N + 3 values of 8 bytes`
+fn said(tape: &Tape) -> String {
+    let Tape {
+        ty,
+        bytes,
+        values,
+        number,
+        most,
+    } = tape;
+    let room = format!("room for {most}");
+    match (values, number) {
+        (None, _) => format!(
+            "tape of {ty}: {room} values of {bytes} bytes; how many there will be is not known before"
+        ),
+        (Some(_), Some(n)) if n <= most => format!("tape of {ty}: {n} values of {bytes} bytes"),
+        (Some(values), _) => {
+            format!("tape of {ty}: {values} values of {bytes} bytes; {room} at most")
+        }
     }
 }
 

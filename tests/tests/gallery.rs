@@ -16,7 +16,7 @@ const REVERSE: &str = "backprop.ff";
 
 /// For each program a change of one line, in it or in the library, that makes what it finds
 /// wrong. Each takes a derivative away or makes it another one, where there is one.
-const FAULTS: [(&str, &str, &str, &str); 10] = [
+const FAULTS: [(&str, &str, &str, &str); 11] = [
     (
         "root.ff",
         "lib/scalar.ff",
@@ -71,6 +71,7 @@ const FAULTS: [(&str, &str, &str, &str); 10] = [
         "THEOR = -FP/FX",
         "THEOR = FP/FX",
     ),
+    ("heat.ff", "heat.ff", "ADR(Y)", "ADR(COTANGENT(Y) = 2)"),
     (
         "network.ff",
         "lib/layers.ff",

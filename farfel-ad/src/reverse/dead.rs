@@ -8,12 +8,13 @@
 //! transformations*, GI 1981).
 
 use super::effects::{Effects, Touched};
+use super::{Made, World};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{
     Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Unit,
 };
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 /// What is read after the calls of a unit, wherever it is called.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,59 @@ pub(super) struct After {
     pub args: HashSet<usize>,
     /// COMMON variables.
     pub commons: HashSet<usize>,
+}
+
+/// Takes out what is computed for nobody. Callers come before forward sweeps that they call:
+/// what no caller reads afterwards, these need not compute.
+pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
+    let index: HashMap<Name, usize> = made
+        .iter()
+        .enumerate()
+        .map(|(i, m)| (m.unit.name.clone(), i))
+        .collect();
+    let mut waits = vec![0; made.len()];
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
+    for (i, m) in made.iter().enumerate() {
+        let mut called: BTreeSet<usize> = BTreeSet::new();
+        for s in &m.unit.body {
+            s.walk(&mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind {
+                    called.extend(index.get(&m.unit.symbols[*callee].name));
+                }
+            });
+        }
+        called.iter().for_each(|c| waits[*c] += 1);
+        callees[i].extend(called);
+    }
+    let mut after: HashMap<Name, After> = HashMap::new();
+    let mut left: Vec<usize> = (0..made.len()).rev().collect();
+    while !left.is_empty() {
+        // Of units that call each other, nobody is the first.
+        let ready = left.iter().rposition(|i| waits[*i] == 0);
+        let i = left.remove(ready.unwrap_or(left.len() - 1));
+        let m = &mut made[i];
+        if let Some(after) = after
+            .get(&m.unit.name)
+            .filter(|_| m.forward && ready.is_some())
+        {
+            let args = after.args.iter().filter_map(|a| m.unit.args.get(*a)?.sym());
+            let read: HashSet<SymId> = args.collect();
+            let tape = |s: &SymId| m.tapes.contains(s);
+            m.wanted.retain(|s| read.contains(s) || tape(s));
+            m.commons = Set::with_capacity(world.commons.vars.len());
+            m.commons.extend(after.commons.iter().copied());
+        }
+        let wanted = |s: SymId| m.wanted.contains(&s);
+        let calls = remove(&mut m.unit, &world.commons, effects, &wanted, &m.commons);
+        for (name, more) in calls {
+            let all = after.entry(name).or_default();
+            all.args.extend(more.args);
+            all.commons.extend(more.commons);
+        }
+        for c in &callees[i] {
+            waits[*c] -= 1;
+        }
+    }
 }
 
 /// Removes dead statements. `wanted` says which arguments and COMMON variables somebody

@@ -38,6 +38,7 @@ mod given;
 mod heads;
 mod loops;
 mod maker;
+pub mod memory;
 mod merge;
 mod needed;
 mod normal;
@@ -71,7 +72,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
 use tape::{Kind, Tapes, Vars, keep};
 
-/// The adjoint of a request's head and of what is active below it.
+/// The adjoint of a request's head and of what is active below it. A tape has at most
+/// `most_tape` bytes.
 ///
 /// # Errors
 ///
@@ -79,13 +81,15 @@ use tape::{Kind, Tapes, Vars, keep};
 pub fn differentiate(
     program: &Program,
     request: &Request,
+    most_tape: u64,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
     warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
     let order = Order::of(request, &closure.program);
-    let world = World::of(&closure.program, tangents, order)?;
+    let mut world = World::of(&closure.program, tangents, order)?;
+    world.most_tape = most_tape;
     let facts = world.facts();
     let made = world.units(&closure.program, &facts)?;
     let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
@@ -94,6 +98,10 @@ pub fn differentiate(
     made.extend(shipped);
     Ok(made)
 }
+
+/// The most bytes of one tape, where nobody says so. Memory that is not used is never touched, so it
+/// costs nothing.
+pub(crate) const MOST_TAPE: u64 = 1 << 30;
 
 /// The program that the tangents are made of which become a request's adjoint.
 ///
@@ -164,6 +172,8 @@ struct World {
     derivative_commons: Set,
     /// Some unit assigns local variables that keep their values.
     keeps_state: bool,
+    /// The most bytes of one tape.
+    most_tape: u64,
 }
 
 fn scalar_args(unit: &Unit) -> Vec<bool> {
@@ -213,6 +223,7 @@ impl World {
             commons,
             derivative_commons,
             keeps_state: false,
+            most_tape: MOST_TAPE,
         };
         world.keeps_state = retry::keeps_state(&world, &graph.units);
         let mut errors = Vec::new();
@@ -539,28 +550,17 @@ impl World {
     fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Made>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
         let mut errors = Vec::new();
-        let mut swept = Vec::with_capacity(self.parts.len());
-        for i in 0..self.parts.len() {
-            let (mut sweeper, made, _) = self.sweep(facts, i, true);
-            errors.append(&mut sweeper.errors);
-            swept.push(Swept {
-                make: sweeper.make,
-                tapes: sweeper.tapes,
-                made,
-                replays: sweeper.replays,
-            });
-        }
+        let swept = self.all_swept(facts, &mut errors);
         // Of each head, its tapes and how large they have to be.
         let mut all_rooms = BTreeMap::new();
         for (i, _) in self.parts.iter().enumerate().filter(|(_, p)| p.root) {
             let mut kinds = facts[i].tapes.clone();
             kinds.extend(swept[i].tapes.used.keys());
-            let rooms = kinds.iter().map(|k| room::room(self, &swept, i, *k, 0));
-            let rooms: Vec<_> = rooms.collect();
+            let rooms = self.rooms(&swept, &kinds, i);
             all_rooms.insert(i, (kinds, rooms));
         }
         // Which tapes count on where they are full, since the head tries again.
-        let (open, state) = self.open_tapes(&swept, &all_rooms);
+        let (open, state) = retry::open(self, &swept, &all_rooms);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
             // Tapes that only what it calls uses.
@@ -581,7 +581,8 @@ impl World {
             let derivatives = make.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
-                let (_, rooms) = all_rooms.remove(&i).unwrap_or_default();
+                let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
+                let rooms = rooms.unwrap_or_default();
                 let state = state.as_deref();
                 out.push(Made {
                     unit: self.root(p, make, tapes, made, rooms, state),
@@ -645,7 +646,7 @@ impl World {
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
-        self.remove_dead(&mut out, &effects);
+        dead::remove_all(self, &mut out, &effects);
         for m in &mut out {
             tidy(&mut m.unit);
             speed_up(&mut m.unit, &m.derivatives);
@@ -653,74 +654,32 @@ impl World {
         Ok(out)
     }
 
-    /// The tapes of unknown size and, where the head can carry out its forward sweep again, the
-    /// variables that it has to put back.
-    fn open_tapes(&self, swept: &[Swept], rooms: &Rooms) -> (Vec<Kind>, Option<Vec<SymId>>) {
-        // Of several heads, one may be able to and the other not: they share what they call.
-        let Some((root, (kinds, rooms))) = rooms.iter().next().filter(|_| rooms.len() == 1) else {
-            return (Vec::new(), None);
-        };
-        let unknown = kinds.iter().zip(rooms).filter(|(_, r)| r.is_none());
-        let open: Vec<Kind> = unknown.map(|(k, _)| *k).collect();
-        let late = |s: &Swept| retry::pushes(&s.made.backward, &s.tapes);
-        let state = match open.is_empty() || swept.iter().any(late) {
-            true => None,
-            false => retry::state(self, &self.parts[*root]),
-        };
-        (open, state)
+    /// How many values a unit and what it calls put on each tape, where that is known.
+    fn rooms(
+        &self,
+        swept: &[Swept],
+        kinds: &BTreeSet<Kind>,
+        i: usize,
+    ) -> Vec<Option<Vec<room::Term>>> {
+        kinds
+            .iter()
+            .map(|k| room::room(self, swept, i, *k, 0))
+            .collect()
     }
 
-    /// Takes out what is computed for nobody. Callers come before forward sweeps that they call:
-    /// what no caller reads afterwards, these need not compute.
-    fn remove_dead(&self, made: &mut [Made], effects: &Effects) {
-        let index: HashMap<Name, usize> = made
-            .iter()
-            .enumerate()
-            .map(|(i, m)| (m.unit.name.clone(), i))
-            .collect();
-        let mut waits = vec![0; made.len()];
-        let mut callees: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
-        for (i, m) in made.iter().enumerate() {
-            let mut called: BTreeSet<usize> = BTreeSet::new();
-            for s in &m.unit.body {
-                s.walk(&mut |s| {
-                    if let StmtKind::Call(callee, _) = &s.kind {
-                        called.extend(index.get(&m.unit.symbols[*callee].name));
-                    }
-                });
+    /// All units, swept once more.
+    fn all_swept(&self, facts: &[Facts], errors: &mut Vec<Diagnostic>) -> Vec<Swept> {
+        let one = |i| {
+            let (mut sweeper, made, _) = self.sweep(facts, i, true);
+            errors.append(&mut sweeper.errors);
+            Swept {
+                make: sweeper.make,
+                tapes: sweeper.tapes,
+                made,
+                replays: sweeper.replays,
             }
-            called.iter().for_each(|c| waits[*c] += 1);
-            callees[i].extend(called);
-        }
-        let mut after: HashMap<Name, dead::After> = HashMap::new();
-        let mut left: Vec<usize> = (0..made.len()).rev().collect();
-        while !left.is_empty() {
-            // Of units that call each other, nobody is the first.
-            let ready = left.iter().rposition(|i| waits[*i] == 0);
-            let i = left.remove(ready.unwrap_or(left.len() - 1));
-            let m = &mut made[i];
-            if let Some(after) = after
-                .get(&m.unit.name)
-                .filter(|_| m.forward && ready.is_some())
-            {
-                let args = after.args.iter().filter_map(|a| m.unit.args.get(*a)?.sym());
-                let read: HashSet<SymId> = args.collect();
-                let tape = |s: &SymId| m.tapes.contains(s);
-                m.wanted.retain(|s| read.contains(s) || tape(s));
-                m.commons = Set::with_capacity(self.commons.vars.len());
-                m.commons.extend(after.commons.iter().copied());
-            }
-            let wanted = |s: SymId| m.wanted.contains(&s);
-            let calls = dead::remove(&mut m.unit, &self.commons, effects, &wanted, &m.commons);
-            for (name, more) in calls {
-                let all = after.entry(name).or_default();
-                all.args.extend(more.args);
-                all.commons.extend(more.commons);
-            }
-            for c in &callees[i] {
-                waits[*c] -= 1;
-            }
-        }
+        };
+        (0..self.parts.len()).map(one).collect()
     }
 
     /// Sets the cotangents of local variables to zero.
@@ -754,11 +713,16 @@ impl World {
         state: Option<&[SymId]>,
     ) -> Unit {
         let mut open = Vec::new();
-        let mut body = tapes.be_local(&mut make, rooms, state.is_some().then_some(&mut open));
+        let again = state.is_some().then_some(&mut open);
+        let mut body = tapes.be_local(&mut make, rooms, self.most_tape, again);
         match state {
             Some(state) => {
-                let all: Vec<Vars> = tapes.used.values().copied().collect();
-                body.extend(retry::repeated(&mut make, made.forward, &open, &all, state));
+                let sizes = retry::Sizes {
+                    all: tapes.used.values().copied().collect(),
+                    open,
+                    most: self.most_tape,
+                };
+                body.extend(retry::repeated(&mut make, made.forward, &sizes, state));
             }
             None => body.extend(made.forward),
         }

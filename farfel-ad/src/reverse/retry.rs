@@ -35,14 +35,36 @@
 
 use super::build::binary;
 use super::maker::Maker;
+use super::room::Swept;
 use super::tape::{Kind, Tapes, Vars, full_stop};
-use super::{Part, World};
+use super::{Part, Rooms, World};
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Place, Program, Stmt,
     StmtKind, SymId, Symbol, Type, Unit,
 };
+
+/// The tapes of unknown size and, where the head can carry out its forward sweep again, the
+/// variables that it has to put back.
+pub(super) fn open(
+    world: &World,
+    swept: &[Swept],
+    rooms: &Rooms,
+) -> (Vec<Kind>, Option<Vec<SymId>>) {
+    // Of several heads, one may be able to and the other not: they share what they call.
+    let Some((root, (kinds, rooms))) = rooms.iter().next().filter(|_| rooms.len() == 1) else {
+        return (Vec::new(), None);
+    };
+    let unknown = kinds.iter().zip(rooms).filter(|(_, r)| r.is_none());
+    let open: Vec<Kind> = unknown.map(|(k, _)| *k).collect();
+    let late = |s: &Swept| pushes(&s.made.backward, &s.tapes);
+    let state = match open.is_empty() || swept.iter().any(late) {
+        true => None,
+        false => state(world, &world.parts[*root]),
+    };
+    (open, state)
+}
 
 /// The variables that the forward sweep of a head reads and changes: to be put back before it
 /// is carried out again. None where that cannot be done.
@@ -146,15 +168,18 @@ pub(super) fn count_on(block: &mut Block, tapes: &[Vars]) {
     *block = out;
 }
 
-/// A forward sweep that can be carried out again. `tapes` are those of unknown size, `all` all
-/// of them.
-pub(super) fn repeated(
-    make: &mut Maker,
-    forward: Block,
-    tapes: &[(Kind, Vars)],
-    all: &[Vars],
-    state: &[SymId],
-) -> Block {
+/// The tapes of a head.
+pub(super) struct Sizes {
+    /// All of them.
+    pub all: Vec<Vars>,
+    /// Those of unknown size.
+    pub open: Vec<(Kind, Vars)>,
+    /// The most bytes of one.
+    pub most: u64,
+}
+
+/// A forward sweep that can be carried out again.
+pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &[SymId]) -> Block {
     let span = Span::NONE;
     let set = |s: SymId, value: Expr| Stmt::assign(var(s), value, span);
     let int = |n| Expr::int(n, span);
@@ -177,12 +202,12 @@ pub(super) fn repeated(
         restore.push(set(*s, var(copy)));
     }
     let compare = |op, s, n| binary(op, var(s), int(n));
-    let mut body: Block = all.iter().map(|t| set(t.top(), int(0))).collect();
+    let mut body: Block = sizes.all.iter().map(|t| set(t.top(), int(0))).collect();
     let mut fits: Option<Expr> = None;
     let mut last_sizes = Vec::new();
     let mut free = Vec::new();
-    for (kind, t) in tapes {
-        let limit = kind.limit();
+    for (kind, t) in &sizes.open {
+        let limit = kind.limit(sizes.most);
         let long = |n| Expr::new(ExprKind::Kind(Box::new(int(n)), 8), span);
         let name = make.unit.symbols[t.values()]
             .name

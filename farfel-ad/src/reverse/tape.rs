@@ -37,7 +37,7 @@ impl Kind {
         })
     }
 
-    fn ty(self) -> Type {
+    pub fn ty(self) -> Type {
         match self {
             Kind::Integer(k) => Type::Integer(k),
             Kind::Real(k) => Type::Real(k),
@@ -55,13 +55,13 @@ impl Kind {
         }
     }
 
-    /// How many values a tape has at most.
-    pub fn limit(self) -> i64 {
-        MOST_BYTES / self.bytes()
+    /// How many values a tape of so many bytes has.
+    pub fn limit(self, most: u64) -> i64 {
+        (i64::try_from(most).unwrap_or(i64::MAX) / self.bytes()).max(1)
     }
 
     /// How many bytes a value has.
-    fn bytes(self) -> i64 {
+    pub fn bytes(self) -> i64 {
         match self {
             Kind::Integer(k) | Kind::Real(k) | Kind::Logical(k) => i64::from(k),
             Kind::Complex(k) => 2 * i64::from(k),
@@ -85,10 +85,6 @@ pub(super) struct Vars {
 pub(super) struct Tapes {
     pub used: BTreeMap<Kind, Vars>,
 }
-
-/// The most bytes of one tape. Memory that is not used is never touched, so it costs
-/// nothing.
-const MOST_BYTES: i64 = 1 << 30;
 
 /// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
 /// longer than a small subprogram.
@@ -161,18 +157,19 @@ impl Tapes {
     }
 
     /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
-    /// many values each gets, where that is known. `open` says who sees to those of which it is
-    /// not known; where nobody does, they get the largest size.
+    /// many values each gets, where that is known; none has more than `most` bytes. `open` says
+    /// who sees to those of which it is not known; where nobody does, they get that size.
     pub fn be_local(
         &self,
         make: &mut Maker,
         rooms: Vec<Option<Vec<Term>>>,
+        most: u64,
         mut open: Option<&mut Vec<(Kind, Vars)>>,
     ) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
-            let limit = kind.limit();
+            let limit = kind.limit(most);
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
             let fixed = match &terms {
                 Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),
