@@ -53,7 +53,7 @@ mod transpose;
 use crate::given::shipped;
 use crate::locations::{Commons, Set, Space};
 use crate::loops::speed_up;
-use crate::tangent::{self, Tangent};
+use crate::tangent::{self, DummyProcedure, Tangent};
 use effects::{Effects, Touched};
 use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
@@ -134,6 +134,8 @@ struct Part {
     derivative_args: Vec<bool>,
     /// Which of these are no derivatives, but belong to backward sweeps only.
     added_args: Vec<bool>,
+    /// The derivatives of dummy procedures that are called.
+    dummies: HashMap<SymId, DummyProcedure>,
     /// What an adjoint of a head begins with.
     zero: Block,
     /// Derivatives in COMMON that it finds set.
@@ -340,6 +342,7 @@ impl World {
             root,
             is_called_from_outside: root,
             added_args,
+            dummies: t.dummies,
             zero: t.zero,
             given_in_common: Members::new(),
             name,
