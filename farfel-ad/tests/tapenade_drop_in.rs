@@ -8,7 +8,9 @@ mod support;
 mod tapenade;
 
 use farfel_ad::tapenade::{Options, Tapenade, Version};
-use farfel_lang::ir::AdMode;
+use farfel_ad::{AdTool, Builtin};
+use farfel_lang::Diagnostic;
+use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use support::{CHECKED, FAST, compare};
 use tapenade::program::read;
 use tapenade::tool::drop_in;
@@ -69,6 +71,113 @@ fn programs_that_check_themselves() {
         }
     }
     assert!(bad.is_empty(), "{bad}");
+}
+
+/// Carries requests out in turn by two tools.
+struct Turns {
+    tools: [Box<dyn AdTool>; 2],
+    /// Which of them begins.
+    first: usize,
+}
+
+impl AdTool for Turns {
+    fn name(&self) -> &str {
+        "turns"
+    }
+
+    fn differentiate(
+        &self,
+        program: &Program,
+        request: &Request,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        let turn = (request.id as usize + self.first) % 2;
+        self.tools[turn].differentiate(program, request)
+    }
+}
+
+/// Derivatives of the built-in engine's by the adapter, and the other way round: in each nesting
+/// one of the requests is the one tool's, and one the other's.
+#[test]
+fn two_tools_in_one_program() {
+    let block = |mode: &str, inner: bool| {
+        let (d, y, call) = match inner {
+            true => ("E", "Y", "CALL F(X, N, Y)"),
+            false => ("D", "E", "CALL INNER(X, V, N, E)"),
+        };
+        match mode {
+            "ADF" => format!(
+                "      ADF(TANGENT(X) = V)\n      {call}\n      END ADF({d} = TANGENT({y}))\n"
+            ),
+            _ => format!(
+                "      ADR({y})\n      {call}\n      END ADR(G = COTANGENT(X))\n      {d} = 0\n      DO I = 1, N\n        {d} = {d} + G(I)*V(I)\n      END DO\n"
+            ),
+        }
+    };
+    for (outer, inner) in [("ADF", "ADR"), ("ADR", "ADF"), ("ADR", "ADR")] {
+        let text = format!(
+            "
+      PROGRAM P
+      PARAMETER (N = 3)
+      DOUBLE PRECISION X(N), V(N), D, W, S, Q, T
+      S = 0
+      Q = 0
+      T = 0
+      DO I = 1, N
+        X(I) = 0.5D0*I
+        V(I) = 1D0/I
+        S = S + X(I)
+        Q = Q + V(I)
+        T = T + 6*X(I)*V(I)**2
+      END DO
+      CALL OUTER(X, V, N, D)
+C     The function is (sum x)**2*x(1)**2 + sum x**3
+      W = 2*Q*Q*X(1)**2 + 8*S*Q*X(1)*V(1) + 2*S**2*V(1)**2 + T
+      PRINT *, 'd', D, W
+      END
+      SUBROUTINE OUTER(X, V, N, D)
+      DOUBLE PRECISION X(N), V(N), G(N), E, D
+{}      END
+      SUBROUTINE INNER(X, V, N, E)
+      DOUBLE PRECISION X(N), V(N), G(N), E, Y
+{}      END
+      SUBROUTINE F(X, N, Y)
+      DOUBLE PRECISION X(N), Y, S
+      COMMON /SUM/ S
+      S = 0
+      DO I = 1, N
+        S = S + X(I)
+      END DO
+      CALL SQUARE(X(1))
+      Y = 0
+      DO I = 1, N
+        Y = Y + X(I)**3
+      END DO
+      Y = Y + S
+      END
+      SUBROUTINE SQUARE(X)
+      DOUBLE PRECISION X, S
+      COMMON /SUM/ S
+      S = S*X
+      S = S*S
+      END
+",
+            block(outer, false),
+            block(inner, true),
+        );
+        let mut source = read(&text);
+        let requests = source.lowered();
+        assert_eq!(requests.len(), 2);
+        for first in [0, 1] {
+            let tool = Turns {
+                tools: [Box::new(Builtin), Box::new(tool(Version::new(3, 16)))],
+                first,
+            };
+            let (fortran, _) = source
+                .differentiated(&tool, &requests)
+                .unwrap_or_else(|e| panic!("{outer} over {inner}, {first}: {e}"));
+            compare(&support::run(&fortran, CHECKED), 1e-12, &fortran);
+        }
+    }
 }
 
 /// All directions in one sweep, against one at a time.

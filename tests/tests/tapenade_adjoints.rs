@@ -62,6 +62,16 @@ const MORE: &str = "      SUBROUTINE ACC(X, Y)
       Y = A*X*X
       Y = Y*Y
       END
+      SUBROUTINE SV(X, Y)
+      DOUBLE PRECISION X, Y, T(3), C
+      SAVE
+      DATA C /4D0/
+      DO 10 I = 1, 3
+   10 T(I) = X**I
+      DO 20 I = 2, 3
+   20 T(I) = T(I)*T(I-1)
+      Y = T(3)*C
+      END
       SUBROUTINE NEWTON(A, X, K)
       DOUBLE PRECISION A, X, D
       X = A
@@ -374,12 +384,19 @@ C     NEWTON: the cubic root
       Y = 0
       CALL NEWTON_B(A, AB, Y, YB, K)
       PRINT *, AB, 1/(3*5D0**(2D0/3))
+C     SV: Y = 4*x**6, twice, since it keeps its variables
+      DO 30 I = 1, 2
+      A = I
+      AB = 99
+      YB = 1
+      CALL SV_B(A, AB, Y, YB)
+   30 PRINT *, AB, 24*A**5
       END
 ";
 
 /// The heads of [`DRIVER`], as one command line.
 const DRIVEN: &str = "model(y)/(x s) acc(y)/(x) top(y)/(x) sq(v)/(v w) lb(y)/(x) \
-    ff(ff a)/(a b c) cpl(r)/(z) io(y)/(x) newton(x)/(a)";
+    ff(ff a)/(a b c) cpl(r)/(z) io(y)/(x) newton(x)/(a) sv(y)/(x)";
 
 /// The numbers and what they must be.
 fn pairs(found: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -506,6 +523,47 @@ fn several_cotangents_give_what_single_ones_give() {
     assert!(single.iter().all(|s| *s != 0.0) || single.contains(&0.0));
 }
 
+/// Procedures that are passed come with their adjoints, and what is below a head gets no rubbish
+/// from arrays that only lend their size.
+#[test]
+fn procedures_as_arguments_come_with_their_adjoints() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", CALLBACKS);
+    let heads = "sum2(y)/(x) cube(cube)/(x) wave(wave)/(x)";
+    tapenade(dir, &["-b", "-head", heads, "all.f"]).success();
+    let text = read(dir, "all_b.f");
+    let found = whole(&text);
+    let wanted = [
+        "SUM2_B(X,XB,N,W,WB,Y,YB)",
+        "CUBE_B(X,XB,K,CUBEB)",
+        "WAVE_B(X,XB,K,WAVEB)",
+    ];
+    assert_eq!(found, wanted);
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, XB, W(3), WB(3), Y, YB, YP, YM
+      X = 0.7D0
+      XB = 99
+      DO 10 I = 1, 3
+   10 WB(I) = 99
+      YB = 2
+      CALL SUM2_B(X, XB, 3, W, WB, Y, YB)
+      CALL SUM2(X + 1D-6, 3, W, YP)
+      CALL SUM2(X - 1D-6, 3, W, YM)
+      PRINT *, XB, (YP - YM)/1D-6
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "all.f", "all_b.f"], "");
+    close(&found[..1], &found[1..], 1e-8);
+    assert!(found[0].abs() > 1.0);
+    // Without these heads the list of messages says what is missing.
+    tapenade(dir, &["-b", "-head", "sum2(y)/(x)", "all.f"]).success();
+    assert!(read(dir, "all_b.msg").contains("provide cube_b"));
+}
+
 /// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
 #[test]
 fn a_makefile_for_adjoints_works_unchanged() {
@@ -581,7 +639,14 @@ fn interfaces_are_those_of_the_real_tool() {
         eprintln!("skipped: TAPENADE_HOME is not set, so nothing was compared with Tapenade");
         return;
     };
-    let heads = ["model(y x)/(x s)", "f(f)/(s t)", "sq(w)/(v)", "ff(ff)/(c)"];
+    let heads = [
+        "fill",
+        "apply(y)/(x)",
+        "model(y x)/(x s)",
+        "f(f)/(s t)",
+        "sq(w)/(v)",
+        "ff(ff)/(c)",
+    ];
     let more = heads.iter().map(|h| vec!["-b", "-head", *h]);
     let lines = LINES.iter().map(|(line, _)| line.to_vec()).chain(more);
     let mut compared = 0;

@@ -70,6 +70,22 @@ impl Rule {
         }
     }
 
+    /// Of a procedure of which only its arguments are known, and which of them have a derivative.
+    pub(crate) fn assumed(args: usize, active: &Set) -> Rule {
+        Rule {
+            tangent: None,
+            adjoint: None,
+            args,
+            inputs: active.ones().filter(|i| *i < args).collect(),
+            outputs: active.ones().filter(|i| *i <= args).collect(),
+            sets: (0..args).filter(|i| !active.contains(*i)).collect(),
+            constant: false,
+            assumed: true,
+            partial: Vec::new(),
+            span: Span::NONE,
+        }
+    }
+
     /// Is the argument at a position, or the result, followed by its derivative?
     pub fn is_active(&self, position: usize) -> bool {
         self.inputs.contains(&position) || self.outputs.contains(&position)
@@ -165,16 +181,8 @@ impl Rules {
     /// Rules for procedures without text, by the adjoints that somebody provides.
     pub(crate) fn assumed(provide: &[Provide]) -> Rules {
         let rule = |p: &Provide| Rule {
-            tangent: None,
             adjoint: Some(p.derivative.clone()),
-            args: p.args,
-            inputs: p.active.ones().filter(|i| *i < p.args).collect(),
-            outputs: p.active.ones().filter(|i| *i <= p.args).collect(),
-            sets: (0..p.args).filter(|i| !p.active.contains(*i)).collect(),
-            constant: false,
-            assumed: true,
-            partial: Vec::new(),
-            span: Span::NONE,
+            ..Rule::assumed(p.args, &p.active)
         };
         let rules = provide.iter().map(|p| (p.procedure.clone(), rule(p)));
         Rules(rules.collect())

@@ -12,7 +12,7 @@ use crate::layout::{Layout, Pattern};
 use crate::locations::{Set, common_members};
 use crate::tangent::{self, Head, Provide, Tangent};
 use farfel_lang::Span;
-use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     Name, Place, Program, Request, StmtKind, SymId, Unit, unused_name, walk_block,
 };
@@ -103,13 +103,6 @@ pub fn differentiate_heads(
         units: Some(layout.units.clone()),
         rules: Rules::assumed(&made.provide),
     };
-    let mut errors = Vec::new();
-    for t in &made.units {
-        dummies(t, &mut errors);
-    }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
     let contexts: Vec<(Name, Context)> = made
         .units
         .iter()
@@ -225,23 +218,4 @@ pub(super) fn reached<'p>(
         at += 1;
     }
     found
-}
-
-/// Calls of what a caller passes have no adjoint yet.
-fn dummies(t: &Tangent, errors: &mut Vec<Diagnostic>) {
-    walk_block(&t.unit.body, &mut |s| {
-        if let StmtKind::Call(callee, _) = &s.kind
-            && t.added.contains(callee)
-        {
-            let name = &t.unit.symbols[*callee].name;
-            errors.push(
-                Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
-                    s.span,
-                    format!("derivatives would go through a dummy procedure, by {name}"),
-                )
-                .help("call the procedure by its own name"),
-            );
-        }
-    });
 }

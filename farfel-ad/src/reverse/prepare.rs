@@ -2,7 +2,7 @@
 //! run has done, and without jumps.
 
 use crate::given::functions::written_out;
-use crate::structure::structure;
+use crate::structure::{name_saved, structure};
 use crate::tapenade::silence::silence;
 use farfel_lang::Span;
 use farfel_lang::callgraph::CallGraph;
@@ -49,6 +49,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
         closure.program = program;
     }
     closure.program = without_jumps(&closure.program, &request.head)?;
+    name_all_saved(&mut closure.program);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
     closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
@@ -87,6 +88,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     for head in heads {
         below = without_jumps(&below, head)?;
     }
+    name_all_saved(&mut below);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = below.units.iter().map(|u| &u.name);
     Ok(Closure {
@@ -94,6 +96,13 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
         changed: HashSet::new(),
         program: below,
     })
+}
+
+/// Neither cotangents nor tapes are kept from call to call because everything else is.
+fn name_all_saved(program: &mut Program) {
+    for u in &mut program.units {
+        name_saved(u, &[]);
+    }
 }
 
 /// The program without jumps below a head. No loop of which a comment says something gets lost.

@@ -2,11 +2,11 @@
 
 use super::allocate::is_allocated_here;
 use super::stmt::Gen;
-use super::{Engine, Wanted};
+use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Context, dummy_key};
 use crate::locations::{Set, differentiable};
 use farfel_lang::ir::{Arg, Block, Class, Name, Place, SymId, Symbol, Unit, UnitKind};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What a reader of the generated unit wants to know first.
 pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
@@ -124,7 +124,9 @@ impl Gen<'_> {
         let mut out = Vec::new();
         let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
         for loc in locs {
-            if self.space.saved.contains(loc) {
+            if self.space.saved.contains(loc)
+                && !self.engine.begun_anew.contains(&self.source.name)
+            {
                 continue;
             }
             let found: Vec<SymId> = match self.space.common_at(loc) {
@@ -163,7 +165,9 @@ impl Gen<'_> {
     pub(super) fn zero_before_adjoint(&mut self, wanted: &Wanted) -> Block {
         self.span = self.source.span;
         let Context { inputs, outputs } = &wanted.context;
-        let only: Vec<usize> = inputs.difference(outputs).collect();
+        let sized = self.engine.names.borrow().sized(&wanted.unit);
+        let only = inputs.difference(outputs).chain(sized.ones());
+        let only: BTreeSet<usize> = only.collect();
         let mut out = Vec::new();
         for slot in only {
             let argument = self.source.args.get(slot).and_then(|a| a.sym());
@@ -172,6 +176,22 @@ impl Gen<'_> {
             }
         }
         out
+    }
+
+    /// The dummy procedures whose derivatives are called.
+    pub(super) fn dummies(&self) -> HashMap<SymId, DummyProcedure> {
+        let names = self.engine.names.borrow();
+        let calls = self.dummy_calls.iter().map(|(d, (procedure, args))| {
+            let key = dummy_key(&self.source.name, &self.source.symbols[*procedure].name);
+            let active = names.dummy(&key).cloned().unwrap_or_default();
+            let made = DummyProcedure {
+                procedure: *procedure,
+                args: *args,
+                active,
+            };
+            (*d, made)
+        });
+        calls.collect()
     }
 
     /// The derivatives of arguments and COMMON variables, by the slots of these.

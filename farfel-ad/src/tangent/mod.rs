@@ -218,6 +218,17 @@ pub struct Provide {
     pub active: Set,
 }
 
+/// A dummy procedure whose derivative is called.
+#[derive(Debug, Clone)]
+pub struct DummyProcedure {
+    /// The dummy procedure.
+    pub procedure: SymId,
+    /// How many arguments it has.
+    pub args: usize,
+    /// Which of them have a derivative; the one behind the last is the result.
+    pub active: Set,
+}
+
 /// The derivative of one subprogram.
 #[derive(Debug, Clone)]
 pub struct Tangent {
@@ -235,6 +246,8 @@ pub struct Tangent {
     pub by_slot: HashMap<usize, SymId>,
     /// Arguments that are no derivatives, and that the source has not got.
     pub added: HashSet<SymId>,
+    /// Those among them that are the derivatives of dummy procedures, and are called.
+    pub dummies: HashMap<SymId, DummyProcedure>,
     /// What sets those of the head's independents to zero that are no dependents: adjoints begin
     /// so, where [`Layout::adjoint`] says that they will.
     pub zero: Block,
@@ -255,6 +268,14 @@ pub fn differentiate_heads(
     let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
     let mut engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
     engine.linear = layout.adjoint;
+    if layout.adjoint {
+        engine.adjoint_of = heads.iter().map(|h| h.unit.clone()).collect();
+        engine.begun_anew.clone_from(&engine.adjoint_of);
+        let called = graph.units.iter().flat_map(|u| references(u));
+        called.for_each(|name| {
+            engine.begun_anew.remove(&name);
+        });
+    }
     let hidden = engine.hidden(&graph);
     if !hidden.is_empty() {
         return Err(hidden);
@@ -302,6 +323,7 @@ impl Made {
                 derivatives: made.derivatives,
                 by_slot: made.by_slot,
                 added: made.added,
+                dummies: made.dummies,
                 zero: made.zero,
             }),
             Err(e) => self.errors.extend(e),
@@ -340,6 +362,11 @@ pub(crate) struct Engine<'a> {
     pub block: Span,
     /// Its subroutine; empty without one.
     pub head: Name,
+    /// Heads whose tangents will become adjoints in Tapenade's convention.
+    pub adjoint_of: HashSet<Name>,
+    /// Those among them that are called from outside only: what they keep from call to call has no
+    /// derivative when they begin, as in Tapenade.
+    pub begun_anew: HashSet<Name>,
     /// Keep statements apart, for reverse mode.
     pub linear: bool,
     pub dependence: Dependence,
@@ -355,6 +382,8 @@ impl<'a> Engine<'a> {
             layout,
             block,
             head: Name::default(),
+            adjoint_of: HashSet::new(),
+            begun_anew: HashSet::new(),
             linear: false,
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,

@@ -23,6 +23,8 @@ pub(crate) struct Names {
     by_context: HashMap<(Name, Context), usize>,
     /// For each unit its only context, in Tapenade's convention.
     by_unit: HashMap<Name, usize>,
+    /// For each unit the outputs that are there for the sake of their size only.
+    sized: HashMap<Name, Set>,
     /// A context has grown since the last [`Names::settled`].
     grown: bool,
     /// COMMON variables whose derivatives go from one unit to another, as of the last
@@ -98,6 +100,7 @@ impl Names {
             wanted: Vec::new(),
             by_context: HashMap::new(),
             by_unit: HashMap::new(),
+            sized: HashMap::new(),
             grown: false,
             shared: Set::with_capacity(dependence.commons.vars.len()),
             dummies: HashMap::new(),
@@ -192,6 +195,10 @@ impl Names {
 
     /// The name of a unit's derivative in a context; it will be generated.
     pub fn request(&mut self, unit: &Name, args: usize, context: &Context) -> Name {
+        if let Some(sized) = self.sized.get_mut(unit) {
+            // Wanted for itself.
+            sized.difference_with(&context.outputs);
+        }
         if let Some(i) = self.by_unit.get(unit) {
             let wanted = &mut self.wanted[*i];
             let Context { inputs, outputs } = &mut wanted.context;
@@ -265,14 +272,24 @@ impl Names {
         }
     }
 
+    /// The arguments of a unit that have a derivative for the sake of their size only.
+    pub fn sized(&self, unit: &str) -> Set {
+        self.sized.get(unit).cloned().unwrap_or_default()
+    }
+
     /// An argument of a unit needs a derivative as an argument, because its size is known to
     /// the caller only.
     pub fn request_argument(&mut self, unit: &str, slot: usize) {
         if let Some(i) = self.by_unit.get(unit) {
             let outputs = &mut self.wanted[*i].context.outputs;
-            self.grown |= !outputs.contains(slot);
-            outputs.grow(slot + 1);
-            outputs.insert(slot);
+            if !outputs.contains(slot) {
+                self.grown = true;
+                outputs.grow(slot + 1);
+                outputs.insert(slot);
+                let sized = self.sized.entry(unit.into()).or_default();
+                sized.grow(slot + 1);
+                sized.insert(slot);
+            }
         }
     }
 

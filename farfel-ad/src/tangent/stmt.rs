@@ -2,7 +2,7 @@
 
 use super::allocate::is_allocated_here;
 use super::interface::title;
-use super::{Engine, Wanted};
+use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::CallSite;
 use crate::collect::collect;
@@ -46,6 +46,8 @@ pub(super) struct Gen<'a> {
     pub called: HashSet<SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
     pub procedures: HashMap<SymId, SymId>,
+    /// Those that are called: the dummy procedure, and how many arguments that has.
+    pub dummy_calls: HashMap<SymId, (SymId, usize)>,
     /// Constants for the sizes of arrays that the unit does not tell.
     pub sizes: HashMap<Name, SymId>,
     /// Loop variables for setting arrays to zero.
@@ -81,6 +83,7 @@ pub(crate) struct Generated {
     /// See [`super::Tangent`].
     pub by_slot: HashMap<usize, SymId>,
     pub added: HashSet<SymId>,
+    pub dummies: HashMap<SymId, DummyProcedure>,
     pub zero: Block,
 }
 
@@ -186,6 +189,7 @@ pub(super) fn generate(
         imported_blocks: HashMap::new(),
         called: HashSet::new(),
         procedures: HashMap::new(),
+        dummy_calls: HashMap::new(),
         sizes: HashMap::new(),
         counters: Vec::new(),
         temporaries: HashMap::new(),
@@ -207,7 +211,7 @@ pub(super) fn generate(
     g.header(wanted, root);
     let body = g.block(&source.body);
     let mut all = g.zero_on_entry(wanted, root);
-    let mut zero = match engine.layout.adjoint {
+    let mut zero = match engine.adjoint_of.contains(&source.name) {
         true => g.zero_before_adjoint(wanted),
         false => Vec::new(),
     };
@@ -249,6 +253,7 @@ pub(super) fn generate(
         let procedures = g.procedures.values().copied();
         Ok(Generated {
             by_slot: g.by_slot(),
+            dummies: g.dummies(),
             added: procedures.chain(g.count).collect(),
             unit: g.unit,
             derivatives: tangents,

@@ -88,7 +88,9 @@ impl Gen<'_> {
             );
         }
         let loc = self.space.loc(s);
-        let keeps = self.space.saved.contains(loc) && self.activity.live_on_entry.contains(loc);
+        let keeps = self.space.saved.contains(loc)
+            && self.activity.live_on_entry.contains(loc)
+            && !self.engine.begun_anew.contains(&self.source.name);
         let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
             name,
@@ -354,6 +356,7 @@ impl Gen<'_> {
             self.engine.names.borrow_mut().request_dummy(&key, &active);
             if let Some(s) = self.procedures.get(&callee) {
                 self.called.insert(*s);
+                self.dummy_calls.insert(*s, (callee, args));
                 return *s;
             }
             // Not an argument yet: it will be, in the next round.
