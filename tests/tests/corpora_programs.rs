@@ -42,9 +42,9 @@ const EIG_OF_TYPE: [&str; 11] = [
     "ec", "ed", "gg", "gd", "sb", "sg", "bal", "bak", "gbal", "gbak", "bb",
 ];
 
-/// Input on which LAPACK's own original crashes: `csyl01.f` has an array `D` of MIN(MAXM, MAXN)
-/// elements and has CLATMR set MAXN of them (in 3.11; `ssyl01.f` has MAX).
-const CRASHES: [&str; 1] = ["cec"];
+/// Input on which LAPACK's own original crashes: `csyl01.f` and `zsyl01.f` have an array `D` of
+/// MIN(MAXM, MAXN) elements and have MAXN of them set (in 3.11; `ssyl01.f` has MAX).
+const CRASHES: [&str; 2] = ["cec", "zec"];
 
 /// The drivers in `tests/corpora/drivers` and the packages that they drive.
 const DRIVERS: [(&str, &[&str]); 8] = [
