@@ -41,6 +41,7 @@ mod merge;
 mod needed;
 mod normal;
 mod prepare;
+mod recorded;
 mod replay;
 mod room;
 mod sweep;
@@ -63,6 +64,7 @@ use farfel_lang::ir::{
 use maker::{Maker, zero};
 use needed::Needs;
 use normal::Normalizer;
+pub(crate) use recorded::{Recorded, recorded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
 use tape::{Kind, Tapes, keep};
