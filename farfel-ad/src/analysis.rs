@@ -15,6 +15,7 @@ use crate::activity::{Activity, Context, Problem};
 use crate::flow::Flow;
 use crate::locations::{Space, differentiable};
 use crate::reverse::Recorded;
+pub use crate::reverse::memory::Tape;
 use crate::tangent::{Engine, Tangent, look_into};
 use farfel_lang::Span;
 use farfel_lang::dataflow::{Procedure, Use, procedures};
@@ -29,6 +30,8 @@ pub struct Analysis {
     pub derivatives: Vec<InContext>,
     /// Subprograms below the head that no derivative goes through.
     pub passive: Vec<Name>,
+    /// The tapes of an adjoint.
+    pub tapes: Vec<Tape>,
 }
 
 /// A subprogram in a context.
@@ -101,7 +104,8 @@ pub struct Ends {
     pub exit: bool,
 }
 
-/// Analyses what a request asks for. `real` is the number of bytes of a default REAL.
+/// Analyses what a request asks for. `real` is the number of bytes of a default REAL, `most_tape`
+/// that of the longest tape, where somebody has said so.
 ///
 /// # Errors
 ///
@@ -110,8 +114,13 @@ pub fn analyse(
     program: &Program,
     request: &Request,
     real: u8,
+    most_tape: Option<u64>,
 ) -> Result<Analysis, Vec<Diagnostic>> {
     let mut found = Analysis::default();
+    if request.mode == AdMode::Reverse {
+        let most = most_tape.unwrap_or(crate::reverse::MOST_TAPE);
+        found.tapes = crate::reverse::memory::tapes(program, request, most)?;
+    }
     let (prepared, recorded) = match request.mode {
         AdMode::Forward => (None, Vec::new()),
         AdMode::Reverse => (

@@ -96,6 +96,8 @@ pub struct Layout {
     pub avoid_mentioned: bool,
     /// Ask the user for sizes of arrays that the program does not tell.
     pub ask_sizes: bool,
+    /// In Tapenade's convention: what is made will be transposed, for adjoints.
+    pub adjoint: bool,
 }
 
 impl Layout {
@@ -111,6 +113,7 @@ impl Layout {
             pattern: request.directions.pattern,
             avoid_mentioned: false,
             ask_sizes: false,
+            adjoint: false,
         }
     }
 
@@ -143,7 +146,7 @@ impl Layout {
 
     /// Does the derivative of a function return the derivative?
     pub fn keeps_functions(&self) -> bool {
-        self.is_tapenade() && !self.vector
+        self.is_tapenade() && !self.vector && !self.adjoint
     }
 }
 
@@ -180,6 +183,7 @@ mod tests {
             pattern: false,
             avoid_mentioned: true,
             ask_sizes: true,
+            adjoint: false,
         };
         let taken = |n: &str| n == "XD" || n == "XD0";
         assert_eq!(layout.unused("XD", &taken), "XD1");

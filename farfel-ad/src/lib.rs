@@ -54,6 +54,7 @@ pub mod spans;
 pub mod structure;
 pub mod tangent;
 pub mod tapenade;
+mod tapes;
 
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
@@ -124,7 +125,42 @@ impl AdTool for Builtin {
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         match request.mode {
             AdMode::Forward => tangent::differentiate(program, request, warnings),
-            AdMode::Reverse => reverse::differentiate(program, request, warnings),
+            AdMode::Reverse => {
+                reverse::differentiate(program, request, reverse::MOST_TAPE, warnings)
+            }
+        }
+    }
+}
+
+/// [`Builtin`] with a bound for the memory of adjoints.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounded {
+    /// The most bytes of one tape: there is one for each type of values. Without a bound, 1 GB.
+    pub tape: u64,
+}
+
+impl AdTool for Bounded {
+    fn name(&self) -> &str {
+        Builtin.name()
+    }
+
+    fn differentiate(
+        &self,
+        program: &Program,
+        request: &Request,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        self.differentiate_warning(program, request, &mut Vec::new())
+    }
+
+    fn differentiate_warning(
+        &self,
+        program: &Program,
+        request: &Request,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        match request.mode {
+            AdMode::Forward => tangent::differentiate(program, request, warnings),
+            AdMode::Reverse => reverse::differentiate(program, request, self.tape, warnings),
         }
     }
 }

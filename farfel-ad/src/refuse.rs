@@ -135,13 +135,13 @@ fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
     .collect()
 }
 
-/// Like [`refuse`], for tools that read FORTRAN 77 only.
-pub(crate) fn refuse_for_tool(unit: &Unit) -> Vec<Diagnostic> {
+/// Like [`refuse`], for tools that read FORTRAN 77 only; `tapes`: and the tapes of adjoints.
+pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
     let mut found = refuse(unit);
     found.extend(refuse_given(unit));
     found.extend(refuse_arguments(unit));
     found.extend(refuse_allocations(unit, &|s| {
-        differentiable(&unit.symbols[s])
+        differentiable(&unit.symbols[s]) && !(tapes && unit.symbols[s].tape)
     }));
     walk_exprs(&unit.body, &mut |e| {
         if let ExprKind::Call(s, _) = &e.kind

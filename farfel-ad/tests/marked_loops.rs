@@ -2,8 +2,14 @@
 //! without the mark, and memory is what the mark says.
 
 mod support;
+use farfel_ad::analysis::analyse;
+use farfel_ad::{Bounded, Builtin, differentiate_all_warning};
+use farfel_lang::Sources;
+use farfel_lang::lower::{Stage, lower};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
 use insta::assert_snapshot;
-use support::{CHECKED, FAST, expand, run};
+use support::{CHECKED, FAST, expand, expand_with, run};
 
 const CHECKPOINTS: &str = include_str!("marked_loops.ff");
 
@@ -252,4 +258,72 @@ fn adjoints_of_adjoints_of_marked_loops_are_refused() {
     assert_snapshot!(expand(text).unwrap_err(), @"F0305 6:1 the adjoint of the adjoint of a loop with this directive is not known");
     let text = text.replace("checkpoint(3)", "fixed-point");
     assert_snapshot!(expand(&text).unwrap_err(), @"F0305 6:1 the adjoint of the adjoint of a loop with this directive is not known");
+}
+
+/// 100 states of 12 values that depend on each other.
+const STEPS: &str = "
+      PROGRAM P
+      DOUBLE PRECISION X(12), G
+      X = 1
+      ADR(X(5))
+      CALL MANY(X, 12, 100)
+      END ADR(G = COTANGENT(X(7)))
+      PRINT *, G
+      END
+      SUBROUTINE MANY(X, N, NSTEPS)
+      DOUBLE PRECISION X(N)
+!farfel: checkpoint(5)
+      DO K = 2, 2*NSTEPS, 2
+        DO I = 2, N
+          X(I) = SIN(X(I - 1)) + X(I)**2*0.1D0
+        END DO
+      END DO
+      END
+";
+
+/// What the tapes of the first block take, in words.
+fn tapes(text: &str) -> String {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", text);
+    let mut parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
+    assert!(resolve(&mut parsed.program).iter().all(|d| !d.is_error()));
+    let lowered = lower(parsed.program, Stage::Stage);
+    let found = analyse(&lowered.program, &lowered.requests[0], 4, Some(8000)).unwrap();
+    let all = differentiate_all_warning(
+        &Builtin,
+        lowered.program,
+        &lowered.requests,
+        &mut Vec::new(),
+    );
+    assert!(all.is_ok());
+    let tapes = found.tapes.into_iter();
+    let lines = tapes.map(|t| {
+        let values = t.values.unwrap_or_else(|| "unknown".to_owned());
+        format!("{} {values} of {}\n", t.ty, t.most)
+    });
+    lines.collect()
+}
+
+#[test]
+fn memory_is_known_and_bounded() {
+    let heads = STEPS.replace("12, 100", "N, M");
+    let heads = heads.replace("PROGRAM P", "SUBROUTINE P(X, N, M)");
+    let heads = heads.replace("X(12), G", "X(N), G");
+    assert_snapshot!(tapes(&heads), @r"
+    INTEGER MIN(5, (2*M - 2)/2 + 1) + 1 of 2000
+    DOUBLE PRECISION MIN(5, (2*M - 2)/2 + 1)*N + (N - 1) of 1000
+    ");
+    assert_snapshot!(tapes(&plain(&heads)), @"DOUBLE PRECISION ((2*M - 2)/2 + 1)*(N - 1) of 1000");
+    assert_snapshot!(tapes(STEPS), @r"
+    INTEGER 6 of 2000
+    DOUBLE PRECISION 71 of 1000
+    ");
+    // 1,000 values are enough for 5 states and an iteration, and not for 100 iterations.
+    let bounded = |text: &str| {
+        let made = expand_with(text, &Bounded { tape: 8000 });
+        run(&made.unwrap().0, FAST)
+    };
+    close(&bounded(STEPS), &run(&expanded(&plain(STEPS)), FAST), 1e-14);
+    // STOP with its message.
+    assert_eq!(bounded(&plain(STEPS)), "");
 }

@@ -1,5 +1,5 @@
-//! ADR blocks through lowering and a real Tapenade. These tests say on standard error when
-//! they did not run because TAPENADE_HOME is not set.
+//! ADR blocks through lowering and the adapter, with the drop-in and with a real Tapenade. These
+//! tests say on standard error when they did not run with that because TAPENADE_HOME is not set.
 
 #![allow(clippy::print_stderr)] // says what was skipped
 
@@ -7,24 +7,22 @@ mod support;
 #[path = "tapenade/mod.rs"]
 mod tapenade;
 
-use farfel_ad::tapenade::Options;
 use support::{CHECKED, FAST, compare};
 use tapenade::program::read;
-use tapenade::tool::real;
+use tapenade::tool::tools;
 
 /// Differentiates and runs; every line that the program prints is `name value expected`.
 fn check(text: &str, flags: &[&str], tolerance: f64) {
-    let Some(tool) = real(Options::default()) else {
-        return;
-    };
     let mut source = read(text);
     let requests = source.lowered();
-    let (fortran, _) = source
-        .differentiated(&tool, &requests)
-        .unwrap_or_else(|e| panic!("{e}"));
-    for kind in [CHECKED, FAST] {
-        let out = tapenade::support::run(&fortran, &[kind, flags].concat());
-        compare(&out, tolerance, &fortran);
+    for tool in tools() {
+        let (fortran, _) = source
+            .differentiated(&tool, &requests)
+            .unwrap_or_else(|e| panic!("{e}"));
+        for kind in [CHECKED, FAST] {
+            let out = tapenade::support::run(&fortran, &[kind, flags].concat());
+            compare(&out, tolerance, &fortran);
+        }
     }
 }
 

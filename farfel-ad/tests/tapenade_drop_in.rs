@@ -7,69 +7,16 @@ mod support;
 #[path = "tapenade/mod.rs"]
 mod tapenade;
 
-use farfel_ad::dropin::options::{Ask, parse};
-use farfel_ad::dropin::run;
-use farfel_ad::external::{Job, Ran, RunError, Runner};
 use farfel_ad::tapenade::{Options, Tapenade, Version};
-use farfel_lang::diagnostic::any_errors;
-use farfel_lang::ir::AdMode;
-use farfel_lang::syntax::NoIncludes;
-use std::sync::Arc;
+use farfel_ad::{AdTool, Builtin};
+use farfel_lang::Diagnostic;
+use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use support::{CHECKED, FAST, compare};
 use tapenade::program::read;
-
-/// Carries jobs out by the drop-in.
-struct DropIn;
-
-impl Runner for DropIn {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
-        let failed = |said: String| RunError::Failed {
-            status: "exit status: 1".to_owned(),
-            said,
-        };
-        let options = match parse(&job.args) {
-            Ok(Ask::Differentiate(options)) => options,
-            Ok(other) => return Err(failed(format!("{other:?}"))),
-            Err(e) => return Err(failed(e.to_string())),
-        };
-        let files: Vec<(String, Arc<str>)> = options
-            .files
-            .iter()
-            .map(|path| {
-                let name = path.to_string_lossy().into_owned();
-                let text = job.inputs.iter().find(|(n, _)| *n == name);
-                let text = text.unwrap_or_else(|| panic!("{name} is no input"));
-                (name, text.1.as_str().into())
-            })
-            .collect();
-        let outcome = run(&options, &files, &mut NoIncludes);
-        let said = outcome.said.join("\n");
-        if any_errors(&outcome.diagnostics) {
-            return Err(failed(outcome.messages.text));
-        }
-        let mut ran = Ran {
-            said,
-            ..Ran::default()
-        };
-        for file in outcome.files.into_iter().chain([outcome.messages]) {
-            ran.files.insert(file.name, file.text);
-        }
-        match job.outputs.iter().find(|o| !ran.files.contains_key(*o)) {
-            Some(file) => Err(RunError::Missing {
-                file: file.clone(),
-                said: ran.said,
-            }),
-            None => Ok(ran),
-        }
-    }
-}
+use tapenade::tool::drop_in;
 
 fn tool(version: Version) -> Tapenade {
-    Tapenade {
-        version,
-        options: Options::default(),
-        runner: Arc::new(DropIn),
-    }
+    drop_in(version, Options::default())
 }
 
 #[test]
@@ -108,9 +55,8 @@ fn programs_that_check_themselves() {
     let mut bad = String::new();
     for path in &paths {
         let text = std::fs::read_to_string(path).unwrap();
-        // Tapenade has one number of directions for all of a program, and its command line has
-        // no reverse mode here yet.
-        if text.contains("DIRECTIONS =") || text.contains(" ADR(") {
+        // Tapenade has one number of directions for all of a program.
+        if text.contains("DIRECTIONS =") {
             continue;
         }
         let mut source = read(&text);
@@ -125,6 +71,113 @@ fn programs_that_check_themselves() {
         }
     }
     assert!(bad.is_empty(), "{bad}");
+}
+
+/// Carries requests out in turn by two tools.
+struct Turns {
+    tools: [Box<dyn AdTool>; 2],
+    /// Which of them begins.
+    first: usize,
+}
+
+impl AdTool for Turns {
+    fn name(&self) -> &str {
+        "turns"
+    }
+
+    fn differentiate(
+        &self,
+        program: &Program,
+        request: &Request,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        let turn = (request.id as usize + self.first) % 2;
+        self.tools[turn].differentiate(program, request)
+    }
+}
+
+/// Derivatives of the built-in engine's by the adapter, and the other way round: in each nesting
+/// one of the requests is the one tool's, and one the other's.
+#[test]
+fn two_tools_in_one_program() {
+    let block = |mode: &str, inner: bool| {
+        let (d, y, call) = match inner {
+            true => ("E", "Y", "CALL F(X, N, Y)"),
+            false => ("D", "E", "CALL INNER(X, V, N, E)"),
+        };
+        match mode {
+            "ADF" => format!(
+                "      ADF(TANGENT(X) = V)\n      {call}\n      END ADF({d} = TANGENT({y}))\n"
+            ),
+            _ => format!(
+                "      ADR({y})\n      {call}\n      END ADR(G = COTANGENT(X))\n      {d} = 0\n      DO I = 1, N\n        {d} = {d} + G(I)*V(I)\n      END DO\n"
+            ),
+        }
+    };
+    for (outer, inner) in [("ADF", "ADR"), ("ADR", "ADF"), ("ADR", "ADR")] {
+        let text = format!(
+            "
+      PROGRAM P
+      PARAMETER (N = 3)
+      DOUBLE PRECISION X(N), V(N), D, W, S, Q, T
+      S = 0
+      Q = 0
+      T = 0
+      DO I = 1, N
+        X(I) = 0.5D0*I
+        V(I) = 1D0/I
+        S = S + X(I)
+        Q = Q + V(I)
+        T = T + 6*X(I)*V(I)**2
+      END DO
+      CALL OUTER(X, V, N, D)
+C     The function is (sum x)**2*x(1)**2 + sum x**3
+      W = 2*Q*Q*X(1)**2 + 8*S*Q*X(1)*V(1) + 2*S**2*V(1)**2 + T
+      PRINT *, 'd', D, W
+      END
+      SUBROUTINE OUTER(X, V, N, D)
+      DOUBLE PRECISION X(N), V(N), G(N), E, D
+{}      END
+      SUBROUTINE INNER(X, V, N, E)
+      DOUBLE PRECISION X(N), V(N), G(N), E, Y
+{}      END
+      SUBROUTINE F(X, N, Y)
+      DOUBLE PRECISION X(N), Y, S
+      COMMON /SUM/ S
+      S = 0
+      DO I = 1, N
+        S = S + X(I)
+      END DO
+      CALL SQUARE(X(1))
+      Y = 0
+      DO I = 1, N
+        Y = Y + X(I)**3
+      END DO
+      Y = Y + S
+      END
+      SUBROUTINE SQUARE(X)
+      DOUBLE PRECISION X, S
+      COMMON /SUM/ S
+      S = S*X
+      S = S*S
+      END
+",
+            block(outer, false),
+            block(inner, true),
+        );
+        let mut source = read(&text);
+        let requests = source.lowered();
+        assert_eq!(requests.len(), 2);
+        for first in [0, 1] {
+            let tool = Turns {
+                tools: [Box::new(Builtin), Box::new(tool(Version::new(3, 16)))],
+                first,
+            };
+            let (fortran, _) = source
+                .differentiated(&tool, &requests)
+                .unwrap_or_else(|e| panic!("{outer} over {inner}, {first}: {e}"));
+            compare(&support::run(&fortran, CHECKED), 1e-12, &fortran);
+        }
+    }
 }
 
 /// All directions in one sweep, against one at a time.

@@ -93,6 +93,7 @@ fn options_modes_and_files() {
         extra: vec!["-r8".into(), "-nooptim".into(), "tbr".into()],
         java: vec!["-mx1g".into(), "-ea".into()],
         allow_unknown: vec!["G".into()],
+        ..Options::default()
     };
     let j = small(SMALL, AdMode::Reverse, &options).unwrap();
     assert_eq!(

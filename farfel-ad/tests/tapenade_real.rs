@@ -1,5 +1,5 @@
-//! The adapter with a real Tapenade. These tests say on standard error when they did not
-//! run because TAPENADE_HOME is not set.
+//! The adapter with the drop-in, and with a real Tapenade. These tests say on standard error when
+//! they did not run with that because TAPENADE_HOME is not set.
 
 mod support;
 #[path = "tapenade/mod.rs"]
@@ -9,16 +9,13 @@ use farfel_ad::tapenade::Options;
 use farfel_lang::ir::{AdMode, Request};
 use support::{CHECKED, FAST, compare, run};
 use tapenade::program::{Source, read};
-use tapenade::tool::real;
+use tapenade::tool::{real, tools};
 
 const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
 
 /// The paper's example: five chained runs.
 #[test]
 fn the_equilibrium_of_the_paper() {
-    let Some(tool) = real(Options::default()) else {
-        return;
-    };
     let text = PAPER
         .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
         .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
@@ -27,6 +24,9 @@ fn the_equilibrium_of_the_paper() {
             "      PRINT *, ASTAR, BSTAR\n",
             "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
         );
+    let Some(tool) = real(Options::default()) else {
+        return;
+    };
     let mut source = read(&text);
     let requests = source.lowered();
     let (fortran, warnings) = source
@@ -38,19 +38,23 @@ fn the_equilibrium_of_the_paper() {
     compare(&double, 1e-6 / 50.0, &fortran);
 }
 
-/// Differentiates and runs; every line that the program prints is `name value expected`.
+/// Differentiates and runs; every line that the program prints is `name value expected`. What a
+/// real Tapenade has made, where there is one.
 fn check(text: &str, wanted: &dyn Fn(&Source) -> Vec<Request>, tolerance: f64) -> Option<String> {
-    let tool = real(Options::default())?;
     let source = read(text);
     let requests = wanted(&source);
-    let (fortran, _) = source
-        .differentiated(&tool, &requests)
-        .unwrap_or_else(|e| panic!("{e}"));
-    for flags in [CHECKED, FAST] {
-        let out = tapenade::support::run(&fortran, flags);
-        compare(&out, tolerance, &fortran);
+    let mut made = Vec::new();
+    for tool in tools() {
+        let (fortran, _) = source
+            .differentiated(&tool, &requests)
+            .unwrap_or_else(|e| panic!("{e}"));
+        for flags in [CHECKED, FAST] {
+            let out = tapenade::support::run(&fortran, flags);
+            compare(&out, tolerance, &fortran);
+        }
+        made.push(fortran);
     }
-    Some(fortran)
+    made.into_iter().nth(1)
 }
 
 /// Compares the gradient of HEAD(X, N, Y) with differences.
@@ -279,16 +283,16 @@ fn several_directions() {
 }
 
 /// Lowers Farfel text, differentiates and runs it, and compares what it prints.
-fn check_farfel(text: &str, tolerance: f64) -> Option<String> {
-    let tool = real(Options::default())?;
+fn check_farfel(text: &str, tolerance: f64) {
     let mut source = read(text);
     let requests = source.lowered();
-    let (fortran, _) = source
-        .differentiated(&tool, &requests)
-        .unwrap_or_else(|e| panic!("{e}"));
-    let out = tapenade::support::run(&fortran, FAST);
-    compare(&out, tolerance, &fortran);
-    Some(fortran)
+    for tool in tools() {
+        let (fortran, _) = source
+            .differentiated(&tool, &requests)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let out = tapenade::support::run(&fortran, FAST);
+        compare(&out, tolerance, &fortran);
+    }
 }
 
 /// A gradient by ADR, with a cotangent that sees the result; ADF around it and inside it.

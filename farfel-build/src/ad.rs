@@ -8,7 +8,7 @@ use crate::toolchain::Compiler;
 use crate::tools::{self, Found, ToolRunner};
 use crate::{Config, Error, files};
 use farfel_ad::external::{Job, Ran, RunError, Runner};
-use farfel_ad::{Builtin, adifor, tapenade};
+use farfel_ad::{Bounded, Builtin, adifor, tapenade};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,8 +39,14 @@ pub(crate) struct Chosen {
 pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Error> {
     match config.ad_tool.as_str() {
         "builtin" => Ok(Chosen {
-            tool: Box::new(Builtin),
-            identity: "builtin".into(),
+            tool: match config.tape_bytes() {
+                None => Box::new(Builtin),
+                Some(tape) => Box::new(Bounded { tape }),
+            },
+            identity: match config.max_tape {
+                None => "builtin".into(),
+                Some(most) => format!("builtin with {most} MB of tape"),
+            },
             adjoints_share_state: false,
             kit: None,
             checks: config.verify,
@@ -56,6 +62,8 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
                 extra: config.tapenade.options.clone(),
                 java: config.tapenade.java_options.clone(),
                 allow_unknown: config.tapenade.allow_unknown.clone(),
+                // What our drop-in says of itself.
+                allocates: found.version.contains("compatible: farfel"),
             };
             if config.real_kind == 8 {
                 options.extra.push("-r8".into());

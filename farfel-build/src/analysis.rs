@@ -2,7 +2,7 @@
 //! [`farfel_ad::analysis`].
 
 use crate::verify::Block;
-use farfel_ad::analysis::{Analysis, Ends, InContext, Role, Statement, Variable};
+use farfel_ad::analysis::{Analysis, Ends, InContext, Role, Statement, Tape, Variable};
 use farfel_lang::{Sources, Span};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -98,6 +98,9 @@ impl Activity {
                 }
                 self.statements(c, &mut text);
             }
+            for tape in &analysis.tapes {
+                let _ = writeln!(text, "\n  {}", said(tape));
+            }
             if !analysis.passive.is_empty() {
                 let names: Vec<&str> = analysis.passive.iter().map(|n| n.as_str()).collect();
                 let _ = writeln!(text, "\n  without derivatives: {}", names.join(", "));
@@ -109,7 +112,8 @@ impl Activity {
     /// As JSON: `[{"block", "unit", "kind", "independents", "dependents", "derivatives": [{"unit",
     /// "derivative", "shared", "variables": [{"name", "role", "common", "varied": ["entry",
     /// "exit"], "useful", "reads", "writes"}], "keptForCallers", "neededAfter", "statements": [{"file",
-    /// "line", "active", "kept", "leftOut"}]}], "passive"}]`. `role` is `argument`, `result`,
+    /// "line", "active", "kept", "leftOut"}]}], "tapes": [{"type", "bytes", "values", "most"}],
+    /// "passive"}]`. `role` is `argument`, `result`,
     /// `common` or `local`; what is active only inside is `local`.
     pub fn json(&self) -> String {
         let variable = |v: &Variable| {
@@ -145,6 +149,12 @@ impl Activity {
                 "independents": b.independents,
                 "dependents": b.dependents,
                 "derivatives": a.derivatives.iter().map(derivative).collect::<Vec<_>>(),
+                "tapes": a.tapes.iter().map(|t| json!({
+                    "type": t.ty.to_string(),
+                    "bytes": t.bytes,
+                    "values": t.values,
+                    "most": t.most,
+                })).collect::<Vec<_>>(),
                 "passive": a.passive.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
             })
         };
@@ -201,6 +211,27 @@ impl Activity {
                 "    {:>5}  {:<width$}  {said}",
                 line.number, line.text
             );
+        }
+    }
+}
+
+/// `tape of DOUBLE PRECISION: 2*N + 3 values of 8 bytes`
+fn said(tape: &Tape) -> String {
+    let Tape {
+        ty,
+        bytes,
+        values,
+        number,
+        most,
+    } = tape;
+    let room = format!("room for {most}");
+    match (values, number) {
+        (None, _) => format!(
+            "tape of {ty}: {room} values of {bytes} bytes; how many there will be is not known before"
+        ),
+        (Some(_), Some(n)) if n <= most => format!("tape of {ty}: {n} values of {bytes} bytes"),
+        (Some(values), _) => {
+            format!("tape of {ty}: {values} values of {bytes} bytes; {room} at most")
         }
     }
 }

@@ -55,6 +55,9 @@ pub struct Config {
     /// `max-copies`: how many copies of one subprogram there may be for the procedures that it
     /// gets as arguments. Without it [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
     pub max_copies: Option<usize>,
+    /// `max-tape`: how many megabytes the built-in engine allots to a tape of a reverse sweep at
+    /// most. Without it 1024.
+    pub max_tape: Option<u32>,
     /// `flags`: more flags for the Fortran compiler.
     pub flags: Vec<String>,
     /// `include`: directories in which INCLUDE looks after that of the including file. They
@@ -176,6 +179,7 @@ impl Default for Config {
             debug_lines: false,
             exports: None,
             max_copies: None,
+            max_tape: None,
             flags: Vec::new(),
             include: Vec::new(),
             opt_level: None,
@@ -252,6 +256,7 @@ struct Settings {
     debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
     max_copies: Option<usize>,
+    max_tape: Option<u32>,
     flags: Option<Vec<String>>,
     include: Option<Vec<PathBuf>>,
     opt_level: Option<OptLevel>,
@@ -347,6 +352,11 @@ enum OptLevel {
 }
 
 impl Config {
+    /// The most bytes of a tape, where a setting says so.
+    pub(crate) fn tape_bytes(&self) -> Option<u64> {
+        self.max_tape.map(|most| u64::from(most) << 20)
+    }
+
     /// The settings of the project in a directory, with those of the environment. A
     /// directory without `Cargo.toml` has none.
     ///
@@ -411,6 +421,7 @@ impl Config {
             debug_lines,
             exports,
             max_copies,
+            max_tape,
             flags,
             include,
             opt_level,
@@ -436,6 +447,7 @@ impl Config {
         self.defines = defines.unwrap_or_default();
         self.exports = exports;
         self.max_copies = max_copies;
+        self.max_tape = max_tape;
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
         self.opt_level = opt_level.map(|o| match o {
@@ -624,6 +636,7 @@ mod tests {
         let c = load(
             "sources = ['numerics', 'a b.f']\nreal-kind = 8\nform = 'free'\nexports = ['eqlbrm']\n\
              max-copies = 40\n\
+             max-tape = 64\n\
              flags = ['-fcheck=all']\ninclude = ['inc']\nopt-level = 3\nsave-all = true",
         )
         .unwrap();
@@ -631,8 +644,8 @@ mod tests {
         assert_eq!(c.sources.unwrap()[1], PathBuf::from("a b.f"));
         assert_eq!((c.real_kind, c.form), (8, Some(Form::Free)));
         assert_eq!(
-            (c.exports.unwrap(), c.max_copies),
-            (vec!["eqlbrm".to_owned()], Some(40))
+            (c.exports.clone().unwrap(), c.max_copies, c.tape_bytes()),
+            (vec!["eqlbrm".to_owned()], Some(40), Some(64 << 20))
         );
         assert_eq!(c.opt_level.as_deref(), Some("3"));
         assert!(c.save_all && !c.install);

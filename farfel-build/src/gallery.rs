@@ -11,6 +11,7 @@
 //! [saddle.ff]: self::saddle
 //! [growth.ff]: self::growth
 //! [implicit.ff]: self::implicit
+//! [heat.ff]: self::heat
 //! [network.ff]: self::network
 //! [backprop.ff]: self::backprop
 //! [lib/scalar.ff]: self::lib_scalar
@@ -43,6 +44,7 @@ shown! {
     saddle "saddle.ff",
     growth "growth.ff",
     implicit "implicit.ff",
+    heat "heat.ff",
     network "network.ff",
     backprop "backprop.ff",
     lib_scalar "lib/scalar.ff",

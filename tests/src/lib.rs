@@ -5,6 +5,7 @@ pub mod compiled;
 pub mod corpora;
 pub mod generated;
 pub mod interpreter;
+pub mod tapenade;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The gallery: each program does what its README shows, and stops when it is broken.
 //!
-//! `backprop.ff` is in reverse mode, which the built-in engine does not have: it must be refused
-//! with a message that helps, and it is run where `TAPENADE_HOME` names a Tapenade.
+//! `backprop.ff`, which is in reverse mode, is run with Tapenade, too: with the drop-in in its place,
+//! and where `TAPENADE_HOME` names a Tapenade, with that.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ const REVERSE: &str = "backprop.ff";
 
 /// For each program a change of one line, in it or in the library, that makes what it finds
 /// wrong. Each takes a derivative away or makes it another one, where there is one.
-const FAULTS: [(&str, &str, &str, &str); 10] = [
+const FAULTS: [(&str, &str, &str, &str); 11] = [
     (
         "root.ff",
         "lib/scalar.ff",
@@ -71,6 +71,7 @@ const FAULTS: [(&str, &str, &str, &str); 10] = [
         "THEOR = -FP/FX",
         "THEOR = FP/FX",
     ),
+    ("heat.ff", "heat.ff", "ADR(Y)", "ADR(COTANGENT(Y) = 2)"),
     (
         "network.ff",
         "lib/layers.ff",
@@ -115,6 +116,11 @@ fn shown() -> BTreeMap<String, String> {
 /// Compiles a program of the gallery in `root` with the library there, runs it, and returns
 /// whether it ended well, and what it printed.
 fn run(root: &Path, program: &str, ad_tool: &str) -> (bool, String) {
+    run_at(root, program, ad_tool, None)
+}
+
+/// The same with a Tapenade that stands at `home`.
+fn run_at(root: &Path, program: &str, ad_tool: &str, home: Option<&Path>) -> (bool, String) {
     let mut files = vec![root.join(program)];
     files.extend(sources(&root.join("lib")));
     let mut config = Config {
@@ -124,6 +130,7 @@ fn run(root: &Path, program: &str, ad_tool: &str) -> (bool, String) {
         ..Config::default()
     };
     config.cache.enabled = false;
+    config.tapenade.home = home.map(Path::to_owned);
     let folder = tempfile::tempdir().unwrap();
     let executable = folder.path().join("program");
     match build_program(&files, &executable, &config) {
@@ -215,6 +222,25 @@ fn the_readme_s_commands() {
     for verb in ["run", "expand", "graph"] {
         command(verb, "root.ff").assert().success();
     }
+}
+
+/// In processes of its own, as Tapenade runs.
+#[cfg(unix)]
+#[test]
+fn backpropagation_by_the_drop_in() {
+    use farfel_tests::{farfel_path, write};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let home = tempfile::tempdir().unwrap();
+    let text = format!(
+        "#!/bin/sh\nexec '{}' tapenade \"$@\"\n",
+        farfel_path().display()
+    );
+    let script = write(home.path(), "bin/tapenade", text);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let (well, text) = run_at(&gallery(), REVERSE, "tapenade", Some(home.path()));
+    assert!(well, "{text}");
+    assert_eq!(text, shown()[REVERSE]);
 }
 
 #[test]

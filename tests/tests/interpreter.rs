@@ -166,6 +166,15 @@ fn a_block_differentiates_by_a_name() {
          W = 3\nCALL S(W)\nPRINT *, D, E",
         &[3.0, 9.0],
     );
+    // So is one in COMMON beside a dummy argument that holds it, also the one that a procedure sees.
+    check(
+        "SUBROUTINE S(T)\nCOMMON /C/ X\nFUNCTION F(Q)\nF = Q*T\nEND\nADF(X)\nY = T*X
+         END ADF(D = TANGENT(Y))\nPRINT *, D\nCALL SLOPE(F)\nEND
+         SUBROUTINE SLOPE(F)\nEXTERNAL F\nCOMMON /C/ X\nADF(X)\nY = F(X)
+         END ADF(D = TANGENT(Y))\nPRINT *, D\nEND
+         PROGRAM P\nCOMMON /C/ X\nX = 3\nCALL S(X)",
+        &[3.0, 3.0],
+    );
     // In COMMON they stay one.
     check(
         "FUNCTION F(T)\nCOMMON /C/ X\nF = X*T\nEND

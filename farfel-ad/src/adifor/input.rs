@@ -216,7 +216,7 @@ fn strip_block(block: &mut Vec<Stmt>) {
 
 /// Reports what ADIFOR 2 cannot read, or reads and makes something wrong of.
 fn check_language(unit: &Unit, options: &Options, faults: &mut Vec<Diagnostic>) {
-    faults.extend(crate::refuse::refuse_for_tool(unit));
+    faults.extend(crate::refuse::refuse_for_tool(unit, false));
     let mut refuse = |span: Span, message: &str, help: &str| {
         let d = Diagnostic::error(&rules::AD_UNSUPPORTED, span.or(unit.span), message);
         faults.push(d.help(help));

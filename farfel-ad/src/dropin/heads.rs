@@ -107,6 +107,7 @@ pub(super) fn choose(
     program: &Program,
     specs: &[Spec],
     fix_interface: bool,
+    adjoint: bool,
 ) -> Result<Chosen, Vec<Diagnostic>> {
     let top = [Spec::default()];
     let specs = if specs.is_empty() { &top } else { specs };
@@ -149,7 +150,10 @@ pub(super) fn choose(
             outputs: dependents,
         };
         if !fix_interface {
-            context = slots.matters(summary, &context, spec, &mut messages);
+            context = match adjoint {
+                false => slots.matters(summary, &context, spec, &mut messages),
+                true => slots.matters_to_adjoint(summary, &context, spec, &mut messages),
+            };
         }
         if context.outputs.is_clear() {
             messages.push(format!(
@@ -301,6 +305,61 @@ impl<'a> Slots<'a> {
                 break;
             }
         }
+        self.tell(
+            spec,
+            asked,
+            &Context {
+                inputs: inputs.clone(),
+                outputs: outputs.clone(),
+            },
+            messages,
+        );
+        Context { inputs, outputs }
+    }
+
+    /// The same for an adjoint.
+    ///
+    /// The cotangent of a dependent that is assigned is another one afterwards: the dependent is
+    /// an independent, too. One that is an independent and keeps its value adds to what comes in.
+    fn matters_to_adjoint(
+        &self,
+        summary: &Summary,
+        asked: &Context,
+        spec: &Spec,
+        messages: &mut Vec<String>,
+    ) -> Context {
+        let result = summary.args;
+        let assigned = |o: usize| o == result || summary.assigned.contains(o);
+        let Context {
+            inputs: independents,
+            outputs: dependents,
+        } = asked;
+        let mut context = Context {
+            inputs: Set::with_capacity(self.len),
+            outputs: Set::with_capacity(self.len),
+        };
+        context.outputs.extend(dependents.ones().filter(|o| {
+            assigned(*o)
+                && (independents.contains(*o) || !summary.depends[*o].is_disjoint(independents))
+        }));
+        for o in context.outputs.ones() {
+            context.inputs.union_with(&summary.depends[o]);
+        }
+        context.inputs.intersect_with(independents);
+        let kept = context.inputs.intersection(dependents);
+        let kept: Vec<usize> = kept.filter(|i| !assigned(*i)).collect();
+        self.tell(spec, asked, &context, messages);
+        context.outputs.extend(kept);
+        let changed = context.outputs.ones().filter(|o| *o != result);
+        let changed: Vec<usize> = changed.collect();
+        context.inputs.extend(changed);
+        context
+    }
+
+    /// Says what was asked for in vain, and what is there besides.
+    fn tell(&self, spec: &Spec, asked: &Context, found: &Context, messages: &mut Vec<String>) {
+        let Context { inputs, outputs } = found;
+        let (independents, dependents) = (&asked.inputs, &asked.outputs);
         let mut say = |set: Vec<usize>, what: &str| {
             if !set.is_empty() {
                 let list: Vec<String> = set
@@ -315,16 +374,15 @@ impl<'a> Slots<'a> {
             }
         };
         if spec.independents.is_some() {
-            let gone = independents.difference(&inputs).collect();
+            let gone = independents.difference(inputs).collect();
             say(gone, "without influence, removed from independents");
         }
         if spec.dependents.is_some() {
-            let gone = dependents.difference(&outputs).collect();
+            let gone = dependents.difference(outputs).collect();
             say(gone, "not influenced, removed from dependents");
             let more = outputs.difference(dependents).collect();
             say(more, "independent and assigned, added to dependents");
         }
-        Context { inputs, outputs }
     }
 }
 

@@ -18,9 +18,12 @@
 pub mod heads;
 pub mod options;
 
+use crate::activity::Context;
 use crate::layout::{Convention, Layout, Pattern, SIZES_FILE};
 use crate::locations::{Set, Space};
-use crate::tangent::{Tangents, differentiate_heads};
+use crate::reverse;
+use crate::tangent::{Tangent, differentiate_heads};
+use crate::tapes;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::ir::{
     Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Unit, for_each_symbol, walk_block,
@@ -83,6 +86,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     };
     diagnostics.extend(found);
     diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
+    program.units.iter_mut().for_each(tapes::mark);
     for d in &mut diagnostics {
         // Old libraries pass functions without telling their types. The compiler has the last
         // word on that.
@@ -175,93 +179,172 @@ fn units(
         let made = program.units.iter().map(|u| (Some(u.span.file), u.clone()));
         return Ok((made.collect(), Vec::new()));
     }
-    let chosen = heads::choose(program, &options.heads, options.fix_interface)?;
-    let mut messages = chosen.messages;
-    let v = match options.vector {
-        true => "V",
-        false => "",
+    let mut made = Made::new();
+    let mut messages: Vec<String> = Vec::new();
+    let kinds: &[bool] = match options.mode {
+        Mode::Adjoint => &[true],
+        Mode::Both => &[false, true],
+        _ => &[false],
     };
-    let layout = Layout {
-        units: Pattern::new(&options.tangent.units).and(v),
-        variables: Pattern::new(&options.tangent.variables),
-        convention: Convention::Tapenade,
-        vector: options.vector,
-        most_directions: options.most_directions,
-        directions: None,
-        pattern: false,
-        avoid_mentioned: options.avoid_mentioned,
-        ask_sizes: !options.no_isize,
-    };
-    if chosen.heads.is_empty() {
-        return Ok((Vec::new(), messages));
+    for adjoint in kinds {
+        let run = Run {
+            options,
+            program,
+            adjoint: *adjoint,
+        };
+        made.extend(run.derivatives(&mut messages, warnings)?);
     }
-    let mut found = Vec::new();
-    let tangents = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
-    for w in found {
-        if !warnings
-            .iter()
-            .any(|x| x.rule == w.rule && x.span == w.span)
-        {
-            warnings.push(w);
+    Ok((made, messages))
+}
+
+/// Tangents or adjoints of a program.
+struct Run<'a> {
+    options: &'a Options,
+    program: &'a Program,
+    adjoint: bool,
+}
+
+/// A derivative, with what it comes from and, of a head, the context.
+struct Derived {
+    of: Name,
+    head: Option<Context>,
+    unit: Unit,
+}
+
+impl Run<'_> {
+    fn layout(&self) -> Layout {
+        let options = self.options;
+        let names = match self.adjoint {
+            true => &options.adjoint,
+            false => &options.tangent,
+        };
+        let v = match options.vector {
+            true => "V",
+            false => "",
+        };
+        Layout {
+            units: Pattern::new(&names.units).and(v),
+            variables: Pattern::new(&names.variables),
+            convention: Convention::Tapenade,
+            vector: options.vector,
+            most_directions: options.most_directions,
+            directions: None,
+            pattern: false,
+            avoid_mentioned: options.avoid_mentioned,
+            ask_sizes: !options.no_isize,
+            adjoint: self.adjoint,
         }
     }
-    let Tangents {
-        mut units,
-        provide,
-        dependence,
-    } = tangents;
-    for (procedure, derivative) in provide {
-        let what = match program.unit(&procedure) {
-            Some(_) => "is passed as an argument: add it to the heads, or",
-            None => "has no text here:",
-        };
-        messages.push(format!(
-            "(AD09) function {} {what} provide {}",
-            procedure.to_lowercase(),
-            derivative.to_lowercase()
-        ));
-    }
-    for derived in &mut units {
-        let Some(source) = program.unit(&derived.of) else {
-            continue;
-        };
-        let space = Space::of(source, &dependence.commons);
-        let assigned = dependence.summary(&derived.of).map(|s| &s.assigned);
-        let head = chosen.heads.iter().any(|h| h.unit == derived.of);
-        if let (true, Some(assigned)) = (head, assigned) {
-            let status = status(source, &space, &derived.context, assigned);
-            derived.unit.comments.push(status);
+
+    /// The derivatives, in the order of what they come from.
+    fn derivatives(
+        &self,
+        messages: &mut Vec<String>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Made, Vec<Diagnostic>> {
+        let Run {
+            options, program, ..
+        } = self;
+        let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
+        for m in chosen.messages {
+            say(messages, m);
         }
-        declare_external(program, &mut derived.unit);
-        for name in sizes_used(&derived.unit) {
-            let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
-                Some((dimension, array)) => {
-                    format!(
-                        "(AD12) define {name} in {SIZES_FILE}: the extent of {array} in dimension {dimension}"
-                    )
-                }
-                None => format!(
-                    "(AD10) define {} in {SIZES_FILE}: the most directions",
-                    name.to_lowercase()
-                ),
-            };
-            if !messages.contains(&message) {
-                messages.push(message);
+        if chosen.heads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let layout = self.layout();
+        let mut found = Vec::new();
+        let (mut units, provide, dependence) = match self.adjoint {
+            false => {
+                let made = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
+                let head = |t: &Tangent| chosen.heads.iter().any(|h| h.unit == t.of);
+                let units: Vec<Derived> = (made.units.into_iter())
+                    .map(|t| Derived {
+                        head: head(&t).then_some(t.context),
+                        of: t.of,
+                        unit: t.unit,
+                    })
+                    .collect();
+                (units, made.provide, made.dependence)
+            }
+            true => {
+                let heads = &chosen.heads;
+                let made = reverse::differentiate_heads(program, heads, &layout, &mut found)?;
+                let units: Vec<Derived> = (made.units.into_iter())
+                    .map(|a| Derived {
+                        head: a.head,
+                        of: a.of,
+                        unit: a.unit,
+                    })
+                    .collect();
+                (units, made.provide, made.dependence)
+            }
+        };
+        for w in found {
+            if !warnings
+                .iter()
+                .any(|x| x.rule == w.rule && x.span == w.span)
+            {
+                warnings.push(w);
             }
         }
+        for p in provide {
+            let what = match program.unit(&p.procedure) {
+                Some(_) => "is passed as an argument: add it to the heads, or",
+                None => "has no text here:",
+            };
+            let message = format!(
+                "(AD09) function {} {what} provide {}",
+                p.procedure.to_lowercase(),
+                p.derivative.to_lowercase()
+            );
+            say(messages, message);
+        }
+        for derived in &mut units {
+            let source = program.unit(&derived.of);
+            let assigned = dependence.summary(&derived.of).map(|s| &s.assigned);
+            if let (Some(source), Some(context), Some(assigned)) = (source, &derived.head, assigned)
+            {
+                let space = Space::of(source, &dependence.commons);
+                let status = status(source, &space, context, assigned, self.adjoint);
+                derived.unit.comments.push(status);
+            }
+            declare_external(program, &mut derived.unit);
+            for name in sizes_used(&derived.unit) {
+                let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
+                    Some((dimension, array)) => {
+                        format!(
+                            "(AD12) define {name} in {SIZES_FILE}: the extent of {array} in dimension {dimension}"
+                        )
+                    }
+                    None => format!(
+                        "(AD10) define {} in {SIZES_FILE}: the most directions",
+                        name.to_lowercase()
+                    ),
+                };
+                say(messages, message);
+            }
+        }
+        // In the order of the sources, as their readers expect.
+        let order: HashMap<Name, usize> = program
+            .units
+            .iter()
+            .enumerate()
+            .map(|(i, u)| (u.name.clone(), i))
+            .collect();
+        units.sort_by_key(|d| order.get(&d.of).copied());
+        let made = units
+            .into_iter()
+            .map(|d| (program.unit(&d.of).map(|u| u.span.file), d.unit));
+        Ok(made.collect())
     }
-    // In the order of the sources, as their readers expect.
-    let order: HashMap<Name, usize> = program
-        .units
-        .iter()
-        .enumerate()
-        .map(|(i, u)| (u.name.clone(), i))
-        .collect();
-    units.sort_by_key(|d| order.get(&d.of).copied());
-    let made = units
-        .into_iter()
-        .map(|d| (program.unit(&d.of).map(|u| u.span.file), d.unit));
-    Ok((made.collect(), messages))
+}
+
+/// Adds a message that is not there yet.
+fn say(messages: &mut Vec<String>, message: String) {
+    if !messages.contains(&message) {
+        messages.push(message);
+    }
 }
 
 /// Declares procedures without text EXTERNAL, as readers of derivatives expect.
@@ -329,8 +412,9 @@ fn keep_sizes(unit: &mut Unit, sources: &Sources) {
 fn status(
     source: &Unit,
     space: &Space,
-    context: &crate::activity::Context,
+    context: &Context,
     assigned: &Set,
+    adjoint: bool,
 ) -> String {
     let mut words = Vec::new();
     for slot in 0..space.slots {
@@ -353,7 +437,15 @@ fn status(
             }
             None => continue,
         };
-        let word = match (input, output && (result || assigned.contains(slot))) {
+        let set = result || assigned.contains(slot);
+        let word = match (input, output && set) {
+            _ if adjoint => match (input, output) {
+                (true, true) if set => "in-out",
+                (true, true) => "incr",
+                (true, false) => "out",
+                (false, true) => "in-killed",
+                (false, false) => continue,
+            },
             (true, true) => "in-out",
             (true, false) => "in",
             (false, true) => "out",

@@ -3,6 +3,7 @@
 use super::shipped;
 use crate::activity::Context;
 use crate::locations::{Set, differentiable};
+use crate::tangent::Provide;
 use farfel_lang::Span;
 use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind};
 use std::collections::{HashMap, HashSet};
@@ -25,6 +26,9 @@ pub struct Rule {
     pub sets: Vec<usize>,
     /// No derivatives go through the procedure.
     pub constant: bool,
+    /// Nobody tells: whatever the procedure can read and assign, it may. Its adjoint does not
+    /// get the value of a function.
+    pub assumed: bool,
     /// Outputs that are not assigned as a whole, or of which that is not known.
     partial: Vec<usize>,
     /// Where the user says so; [`Span::NONE`] for a rule that comes along.
@@ -60,8 +64,25 @@ impl Rule {
             outputs,
             sets: positions(&Some(given.sets.clone())),
             constant: given.is_constant(),
+            assumed: false,
             partial,
             span: given.span,
+        }
+    }
+
+    /// Of a procedure of which only its arguments are known, and which of them have a derivative.
+    pub(crate) fn assumed(args: usize, active: &Set) -> Rule {
+        Rule {
+            tangent: None,
+            adjoint: None,
+            args,
+            inputs: active.ones().filter(|i| *i < args).collect(),
+            outputs: active.ones().filter(|i| *i <= args).collect(),
+            sets: (0..args).filter(|i| !active.contains(*i)).collect(),
+            constant: false,
+            assumed: true,
+            partial: Vec::new(),
+            span: Span::NONE,
         }
     }
 
@@ -155,6 +176,16 @@ impl Rules {
             }
         }
         Rules(rules)
+    }
+
+    /// Rules for procedures without text, by the adjoints that somebody provides.
+    pub(crate) fn assumed(provide: &[Provide]) -> Rules {
+        let rule = |p: &Provide| Rule {
+            adjoint: Some(p.derivative.clone()),
+            ..Rule::assumed(p.args, &p.active)
+        };
+        let rules = provide.iter().map(|p| (p.procedure.clone(), rule(p)));
+        Rules(rules.collect())
     }
 
     /// The rule of a procedure.

@@ -144,7 +144,8 @@ impl Sweeper<'_> {
             })
         };
         for (a, derivative) in args.iter().zip(&callee.derivative_args) {
-            if !derivative {
+            let added = callee.added_args.get(actuals.len()).copied();
+            if !derivative || added.unwrap_or(false) {
                 actuals.push(a.clone());
                 continue;
             }
@@ -206,7 +207,9 @@ impl Sweeper<'_> {
             }
         }
         actuals.extend(tapes);
-        let f = self.make.procedure(&callee.name, Class::Subroutine, None);
+        let f = self
+            .make
+            .procedure(&callee.backward_name, Class::Subroutine, None);
         before.push(Stmt::new(StmtKind::Call(f, actuals), span));
         before.append(&mut after);
         before

@@ -86,6 +86,9 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
         e.walk(&mut |x| match &x.kind {
             ExprKind::Var(s) | ExprKind::Element(s, _) => live.insert(space.loc(*s)),
             ExprKind::Call(s, _) => {
+                if let Class::StatementFunction(_, value) = &unit.symbols[*s].class {
+                    value.for_each_symbol(&mut |s| live.insert(space.loc(s)));
+                }
                 if let Some(effect) = effects.get(&unit.symbols[*s].name) {
                     for slot in effect.read.ones().filter(|s| *s > effect.args) {
                         live.insert(space.common(slot - effect.args - 1));

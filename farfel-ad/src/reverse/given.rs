@@ -8,12 +8,23 @@ use super::build::increment;
 use super::maker::zero;
 use super::sweep::{Sweeper, Sweeps};
 use super::transpose::is_derivative;
+use crate::given::rules::Rule;
 use crate::given::shipped;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Symbol, Type};
+use farfel_lang::ir::{Block, Class, Expr, ExprKind, Name, Stmt, StmtKind, SymId, Symbol, Type};
 use farfel_lang::types::{rank, type_of};
+use std::borrow::Cow;
+
+/// A procedure whose derivative comes from elsewhere.
+#[derive(Clone, Copy)]
+enum Procedure<'w> {
+    /// Of the program, or without text.
+    Named(&'w Name),
+    /// What the caller passes.
+    Dummy(SymId),
+}
 
 /// One argument of a procedure, and its derivative.
 struct Argument {
@@ -23,13 +34,26 @@ struct Argument {
     input: bool,
     /// The procedure gives it a value.
     assigned: bool,
+    /// The adjoint does not get it, but its cotangent only.
+    hidden: bool,
 }
 
-impl Sweeper<'_> {
+impl<'w> Sweeper<'w> {
     /// Is it a call of a given derivative?
     pub(super) fn is_given(&self, callee: SymId) -> bool {
+        self.provided(callee).is_some()
+    }
+
+    /// The procedure whose derivative a call stands for, and what is known of it.
+    fn provided(&self, callee: SymId) -> Option<(Procedure<'w>, Cow<'w, Rule>)> {
+        let world = self.world;
+        if let Some(dummy) = world.parts[self.part].dummies.get(&callee) {
+            let rule = Rule::assumed(dummy.args, &dummy.active);
+            return Some((Procedure::Dummy(dummy.procedure), Cow::Owned(rule)));
+        }
         let name = &self.make.unit.symbols[callee].name;
-        self.world.rules.stood_in(name).is_some()
+        let (procedure, rule) = world.order.rules.stood_in(name)?;
+        Some((Procedure::Named(procedure), Cow::Borrowed(rule)))
     }
 
     pub(super) fn given_call(
@@ -39,12 +63,13 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut super::Needs,
     ) -> Sweeps {
-        let name = self.make.unit.symbols[callee].name.clone();
-        let world = self.world;
-        let Some((procedure, rule)) = world.rules.stood_in(&name) else {
+        let Some((procedure, rule)) = self.provided(callee) else {
             return Sweeps::default();
         };
-        let effect = world.effects.get(procedure);
+        let effect = match procedure {
+            Procedure::Named(name) => self.world.effects.get(name),
+            Procedure::Dummy(_) => None,
+        };
         let mut given = Vec::new();
         let mut rest = args.iter().cloned();
         for i in 0..=rule.args {
@@ -58,15 +83,20 @@ impl Sweeper<'_> {
             ) else {
                 break;
             };
+            // The variable of a loop around keeps its value in it.
+            let counts = |s| self.loop_vars.contains(&s);
+            let fixed = rule.assumed && primal.base().is_some_and(counts);
             given.push(Argument {
                 primal,
                 derivative,
+                hidden: false,
                 input: !result && (rule.inputs.contains(&i) || !rule.outputs.contains(&i)),
                 assigned: result
-                    || match effect {
-                        Some(effect) => effect.assigned.contains(i),
-                        None => rule.outputs.contains(&i) || rule.sets.contains(&i),
-                    },
+                    || !fixed
+                        && match effect {
+                            Some(effect) => effect.assigned.contains(i),
+                            None => rule.outputs.contains(&i) || rule.sets.contains(&i),
+                        },
             });
         }
         let mut written = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
@@ -93,7 +123,8 @@ impl Sweeper<'_> {
             }
             match base {
                 Some(s) if a.assigned => {
-                    if a.input && a.derivative.is_some() && !kept.contains(&s) {
+                    let reads = a.derivative.is_some() || rule.assumed;
+                    if a.input && reads && !kept.contains(&s) {
                         kept.push(s);
                         let (push, pop) = self.keep(&Expr::var(s, span), span);
                         forward.extend(push);
@@ -110,10 +141,21 @@ impl Sweeper<'_> {
         let primals: Vec<Expr> = given.iter().map(|a| a.primal.clone()).collect();
         forward.push(self.call_itself(procedure, primals, rule.is_active(rule.args), span));
         let mut backward: Block = pops.into_iter().rev().flatten().collect();
-        if let Some(adjoint) = &rule.adjoint {
-            let f = self.make.procedure(adjoint, Class::Subroutine, None);
-            let ours = adjoint.starts_with(shipped::PREFIX);
-            backward.extend(self.adjoint_call(f, ours, &given, span));
+        let f = match (&rule.adjoint, procedure) {
+            (Some(adjoint), _) => Some(self.make.procedure(adjoint, Class::Subroutine, None)),
+            (None, Procedure::Dummy(_)) => Some(callee),
+            _ => None,
+        };
+        if let Some(f) = f {
+            let ours = |a: &Name| a.starts_with(shipped::PREFIX);
+            let ours = rule.adjoint.as_ref().is_some_and(ours);
+            if rule.assumed
+                && rule.is_active(rule.args)
+                && let Some(value) = given.last_mut()
+            {
+                value.hidden = true;
+            }
+            backward.extend(self.adjoint_call(f, ours, &given, rest, span));
         }
         backward.extend(restored);
         Sweeps { forward, backward }
@@ -148,9 +190,7 @@ impl Sweeper<'_> {
         args: &[Expr],
         span: Span,
     ) -> Option<Stmt> {
-        let name = self.make.unit.symbols[callee].name.clone();
-        let world = self.world;
-        let (procedure, rule) = world.rules.stood_in(&name)?;
+        let (procedure, rule) = self.provided(callee)?;
         let mut primals = Vec::new();
         let mut rest = args.iter();
         for i in 0..=rule.args {
@@ -168,32 +208,47 @@ impl Sweeper<'_> {
     /// The call of the procedure as the program has it.
     fn call_itself(
         &mut self,
-        procedure: &farfel_lang::ir::Name,
+        procedure: Procedure,
         mut primals: Vec<Expr>,
         function: bool,
         span: Span,
     ) -> Stmt {
         if !function {
-            let f = self.make.procedure(procedure, Class::Subroutine, None);
+            let f = match procedure {
+                Procedure::Named(name) => self.make.procedure(name, Class::Subroutine, None),
+                Procedure::Dummy(s) => s,
+            };
             return Stmt::new(StmtKind::Call(f, primals), span);
         }
         let Some(result) = primals.pop() else {
             return Stmt::new(StmtKind::Continue, span);
         };
         let ty = type_of(&self.make.unit, &result);
-        let f = self.make.procedure(procedure, Class::Function, ty);
+        let f = match procedure {
+            Procedure::Named(name) => self.make.procedure(name, Class::Function, ty),
+            Procedure::Dummy(s) => s,
+        };
         let value = Expr::new(ExprKind::Call(f, primals), span);
         Stmt::assign(result, value, span)
     }
 
     /// The call of the adjoint. No two of its cotangents may be one variable, since it adds to
-    /// both; `ours`: that adjoint adds by calls, one after the other.
-    fn adjoint_call(&mut self, f: SymId, ours: bool, given: &[Argument], span: Span) -> Block {
+    /// both; `ours`: that adjoint adds by calls, one after the other. `more`: what else it gets.
+    fn adjoint_call(
+        &mut self,
+        f: SymId,
+        ours: bool,
+        given: &[Argument],
+        more: impl Iterator<Item = Expr>,
+        span: Span,
+    ) -> Block {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut actuals = Vec::new();
         let mut passed: Vec<SymId> = Vec::new();
         for a in given {
-            actuals.push(a.primal.clone());
+            if !a.hidden {
+                actuals.push(a.primal.clone());
+            }
             let Some(d) = &a.derivative else { continue };
             let ty = type_of(&self.make.unit, d).unwrap_or(Type::REAL);
             let base = d
@@ -243,6 +298,8 @@ impl Sweeper<'_> {
             }
             actuals.push(part);
         }
+        // The number of directions.
+        actuals.extend(more);
         before.push(Stmt::new(StmtKind::Call(f, actuals), span));
         before.append(&mut after);
         before

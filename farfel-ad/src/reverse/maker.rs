@@ -31,7 +31,9 @@ impl Maker {
     /// A name that nothing here has.
     pub fn unused(&self, wanted: &str) -> Name {
         let wanted = format!("{wanted}{}", self.suffix);
-        unused_name(&wanted, &|n| self.unit.symbols.find(n).is_some())
+        unused_name(&wanted, &|n| {
+            n == self.unit.name || self.unit.symbols.find(n).is_some()
+        })
     }
 
     /// A new local variable.

@@ -43,9 +43,11 @@ impl Passed<'_> {
     /// Is it a cotangent, and of something that gets no value? It is added to, and no more.
     pub fn is_only_added_to(&self, position: usize) -> bool {
         let args = &self.part.derivative_args;
+        let added = self.part.added_args.get(position);
         let effect = self.world.effects.get(&self.part.name);
         let assigned = |i| effect.is_none_or(|e| e.assigned.contains(i));
         args.get(position).copied().unwrap_or(false)
+            && !added.copied().unwrap_or(false)
             && position.checked_sub(1).is_some_and(|i| !assigned(i))
     }
 
@@ -114,7 +116,9 @@ pub(super) fn merge(
     while let Some((part, positions)) = wanted.get(next).cloned() {
         next += 1;
         let p = &world.parts[part];
-        let of = originals.get(&p.name).and_then(|i| pristine.get(*i));
+        let of = originals
+            .get(&p.backward_name)
+            .and_then(|i| pristine.get(*i));
         let (Some(of), Some(name)) = (of, copies.get(&(part, positions.clone()))) else {
             continue;
         };
@@ -179,7 +183,10 @@ impl Pass<'_> {
     ) {
         let symbol = &self.made.unit.symbols[*callee];
         let world = self.world;
-        let part = (symbol.place == Place::Global).then(|| world.part_of(&symbol.name));
+        let part = (symbol.place == Place::Global).then(|| {
+            let called = |p: &Part| !p.root && p.backward_name == symbol.name;
+            world.parts.iter().position(called)
+        });
         let Some(part) = part.flatten() else { return };
         let p = &world.parts[part];
         let passed = Passed { world, part: p };
@@ -239,9 +246,9 @@ impl Pass<'_> {
         let name = match self.copies.get(&(part, key.clone())) {
             Some(name) => name.clone(),
             None => {
-                let wanted = match p.name.strip_prefix(p.of.as_str()) {
+                let wanted = match p.backward_name.strip_prefix(p.of.as_str()) {
                     Some(rest) => format!("{}_M{rest}", p.of),
-                    None => format!("{}_M", p.name),
+                    None => format!("{}_M", p.backward_name),
                 };
                 let name = unused_name(&wanted, &|n| self.taken.contains(n));
                 self.taken.insert(name.clone());

@@ -35,8 +35,10 @@ mod dead;
 mod effects;
 mod fixed_point;
 mod given;
+mod heads;
 mod loops;
 mod maker;
+pub mod memory;
 mod merge;
 mod needed;
 mod normal;
@@ -48,19 +50,20 @@ mod sweep;
 mod tape;
 mod transpose;
 
-use crate::given::rules::Rules;
 use crate::given::shipped;
 use crate::locations::{Commons, Set, Space};
 use crate::loops::speed_up;
-use crate::tangent::{self, Tangent};
+use crate::tangent::{self, DummyProcedure, Tangent};
 use effects::{Effects, Touched};
 use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type, Unit,
-    UnitKind, for_each_symbol, unused_name,
+    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type,
+    Unit, UnitKind, for_each_symbol, unused_name,
 };
+pub use heads::{Adjoint, Adjoints, differentiate_heads};
+use heads::{Members, Order};
 use maker::{Maker, zero};
 use needed::Needs;
 use normal::Normalizer;
@@ -69,7 +72,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
 use tape::{Kind, Tapes, keep};
 
-/// The adjoint of a request's head and of what is active below it.
+/// The adjoint of a request's head and of what is active below it. A tape has at most
+/// `most_tape` bytes.
 ///
 /// # Errors
 ///
@@ -77,19 +81,27 @@ use tape::{Kind, Tapes, keep};
 pub fn differentiate(
     program: &Program,
     request: &Request,
+    most_tape: u64,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
     warnings.extend(tangent::warnings_of_output(program, request));
     let tangents = tangent::linear(&closure.program, request, warnings)?;
-    let world = World::of(&closure.program, tangents, request)?;
+    let order = Order::of(request, &closure.program);
+    let mut world = World::of(&closure.program, tangents, order)?;
+    world.most_tape = most_tape;
     let facts = world.facts();
-    let mut made = world.units(&closure.program, &facts)?;
-    closure.finish(&mut made, request);
+    let made = world.units(&closure.program, &facts)?;
+    let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
+    closure.finish(&mut made, &request.suffix);
     let shipped = shipped::needed(program, &made);
     made.extend(shipped);
     Ok(made)
 }
+
+/// The most bytes of one tape, where nobody says so. Memory that is not used is never touched, so it
+/// costs nothing.
+pub(crate) const MOST_TAPE: u64 = 1 << 30;
 
 /// The program that the tangents are made of which become a request's adjoint.
 ///
@@ -102,23 +114,37 @@ pub(crate) fn prepared(program: &Program, request: &Request) -> Result<Program, 
 
 /// A tangent unit that is going to be transposed.
 struct Part {
-    /// The name of the tangent, and of the backward sweep.
+    /// The name of the tangent.
     name: Name,
+    /// The name of the backward sweep; of the head, that of both.
+    backward_name: Name,
     /// The name of the forward sweep.
     forward_name: Name,
     /// What it is the derivative of.
     of: Name,
     /// The type of its result, if that is a function.
     result: Option<Type>,
+    /// The argument that its value has become.
+    value: Option<SymId>,
     /// The unit without its statements.
     make: Maker,
     body: Block,
     space: Space,
     /// Which arguments are derivatives.
     derivative_args: Vec<bool>,
+    /// Which of these are no derivatives, but belong to backward sweeps only.
+    added_args: Vec<bool>,
+    /// The derivatives of dummy procedures that are called.
+    dummies: HashMap<SymId, DummyProcedure>,
+    /// What an adjoint of a head begins with.
+    zero: Block,
+    /// Derivatives in COMMON that it finds set.
+    given_in_common: Members,
     /// Which arguments are scalars.
     scalar_args: Vec<bool>,
     root: bool,
+    /// Its head is called from outside, whatever it is itself.
+    is_called_from_outside: bool,
 }
 
 /// What the units of one request find out about each other.
@@ -141,12 +167,13 @@ struct World {
     /// Which arguments of tangents are scalars.
     scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
-    /// The derivatives that are given.
-    rules: Rules,
+    /// What the adjoints are for, with the derivatives that are given.
+    order: Order,
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
-    asked_by: Span,
+    /// The most bytes of one tape.
+    most_tape: u64,
 }
 
 fn scalar_args(unit: &Unit) -> Vec<bool> {
@@ -160,7 +187,7 @@ impl World {
     fn of(
         closure: &Program,
         tangents: Vec<Tangent>,
-        request: &Request,
+        order: Order,
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut all = closure.clone();
         all.units.extend(tangents.iter().map(|t| t.unit.clone()));
@@ -168,8 +195,7 @@ impl World {
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let commons = Commons::of(&graph.units);
         let mut effects = Effects::of(&graph, &commons);
-        let rules = Rules::of(closure);
-        effects.add_given(&rules, commons.vars.len());
+        effects.add_given(&order.rules, commons.vars.len());
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {
             for (block, members) in crate::locations::common_members(&t.unit) {
@@ -186,29 +212,50 @@ impl World {
             parts: Vec::new(),
             index: tangents
                 .iter()
-                .enumerate()
-                .map(|(i, t)| (t.unit.name.clone(), i))
+                .map(|t| (t.unit.name.clone(), usize::MAX))
                 .collect(),
             scalars: tangents
                 .iter()
                 .map(|t| (t.unit.name.clone(), scalar_args(&t.unit)))
                 .collect(),
             effects,
-            rules,
+            order,
             commons,
             derivative_commons,
-            asked_by: request.span,
+            most_tape: MOST_TAPE,
         };
         let mut errors = Vec::new();
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();
-        for t in tangents {
-            let mut part = world.part(closure, t, request, &mut errors);
+        let called = heads::called(&tangents);
+        let both = |t: &Tangent| {
+            let name = &t.unit.name;
+            let root = world.order.roots.contains(name);
+            (root, !root || called.contains(name))
+        };
+        let mut places: Vec<(&Tangent, bool)> = Vec::new();
+        for t in &tangents {
+            let (root, below) = both(t);
+            places.extend(root.then_some((t, true)));
+            places.extend(below.then_some((t, false)));
+        }
+        let mut index = HashMap::new();
+        for (t, root) in places {
+            let mut part = world.part(closure, t.clone(), root, &mut errors);
             // The adjoint of a function X_F has the name that the forward sweep of X would have.
-            part.forward_name = unused_name(&part.forward_name, &|n| taken.contains(n));
-            taken.insert(part.forward_name.clone());
+            if !root {
+                part.forward_name = unused_name(&part.forward_name, &|n| taken.contains(n));
+                taken.insert(part.forward_name.clone());
+            }
+            if root {
+                part.forward_name = Name::default();
+                part.given_in_common = heads::given_in_common(&tangents, t);
+            }
+            part.is_called_from_outside = both(t).0;
+            index.insert(part.name.clone(), parts.len());
             parts.push(part);
         }
+        world.index = index;
         world.parts = parts;
         match errors.is_empty() {
             true => Ok(world),
@@ -220,7 +267,7 @@ impl World {
         &self,
         closure: &Program,
         t: Tangent,
-        request: &Request,
+        root: bool,
         errors: &mut Vec<Diagnostic>,
     ) -> Part {
         let mut unit = t.unit;
@@ -233,10 +280,15 @@ impl World {
         let derivative_args = unit
             .args
             .iter()
-            .map(|a| a.sym().is_some_and(|s| t.derivatives.contains(&s)))
+            .map(|a| {
+                a.sym()
+                    .is_some_and(|s| t.derivatives.contains(&s) || t.added.contains(&s))
+            })
             .collect();
+        let added = |a: &Arg| a.sym().is_some_and(|s| t.added.contains(&s));
+        let added_args = unit.args.iter().map(added).collect();
         let scalar_args = scalar_args(&unit);
-        let mut make = Maker::new(unit, request.suffix.clone(), t.derivatives);
+        let mut make = Maker::new(unit, self.order.suffix.clone(), t.derivatives);
         let space = Space::of(&make.unit, &self.commons);
         let body = Normalizer {
             world: self,
@@ -260,7 +312,6 @@ impl World {
                 );
             }
         }
-        let root = name == request.derivative;
         let assigned = self.assigned_in(&make.unit, &space, &body);
         for s in bound_variables(&make.unit) {
             if !root && assigned.contains(space.loc(s)) {
@@ -279,11 +330,17 @@ impl World {
             }
         }
         Part {
-            forward_name: match name.strip_prefix(t.of.as_str()) {
-                Some(rest) => format!("{}_F{rest}", t.of).into(),
-                None => format!("{name}_F{}", request.suffix).into(),
-            },
+            forward_name: self.order.forward_name(&t.of, &name),
+            backward_name: name.clone(),
+            value: source
+                .filter(|u| u.kind == UnitKind::Function)
+                .and_then(|u| u.result),
             root,
+            is_called_from_outside: root,
+            added_args,
+            dummies: t.dummies,
+            zero: t.zero,
+            given_in_common: Members::new(),
             name,
             of: t.of,
             result,
@@ -300,7 +357,7 @@ impl World {
         errors.dedup();
         errors
             .into_iter()
-            .map(|d| match self.asked_by {
+            .map(|d| match self.order.span {
                 Span::NONE => d,
                 span => d.related(span, "for this AD block"),
             })
@@ -448,7 +505,7 @@ impl World {
     }
 
     /// The units of all parts.
-    fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Made>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
         let mut errors = Vec::new();
         for (i, p) in self.parts.iter().enumerate() {
@@ -462,19 +519,10 @@ impl World {
             let (make, tapes) = (sweeper.make, sweeper.tapes);
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
-                let sweeps = |i| {
-                    let (sweeper, made, _) = self.sweep(facts, i, true);
-                    room::Swept {
-                        make: sweeper.make,
-                        tapes: sweeper.tapes,
-                        forward: made.forward,
-                        replays: sweeper.replays,
-                    }
-                };
-                let rooms = tapes.used.keys();
-                let rooms = rooms.map(|k| room::room(self, &sweeps, i, *k, 0)).collect();
+                let rooms = self.rooms(facts, i, &tapes);
                 out.push(Made {
-                    unit: self.root(make, tapes, made, rooms),
+                    unit: self.root(p, make, tapes, made, rooms),
+                    of: p.of.clone(),
                     derivatives: derivatives.clone(),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
@@ -484,6 +532,7 @@ impl World {
             all.insert_range(..);
             if facts[i].forward {
                 out.push(Made {
+                    of: p.of.clone(),
                     derivatives: HashSet::new(),
                     unit: self.forward(p, make.clone(), &tapes, made.forward),
                     wanted: make.unit.symbols.ids().collect(),
@@ -510,6 +559,7 @@ impl World {
                     .filter(|s| locs.contains(&p.space.loc(*s))),
             );
             out.push(Made {
+                of: p.of.clone(),
                 derivatives: make.derivatives.clone(),
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
@@ -532,7 +582,22 @@ impl World {
             tidy(&mut m.unit);
             speed_up(&mut m.unit, &m.derivatives);
         }
-        Ok(out.into_iter().map(|m| m.unit).collect())
+        Ok(out)
+    }
+
+    /// How many values a unit and what it calls put on each tape, where that is known.
+    fn rooms(&self, facts: &[Facts], i: usize, tapes: &Tapes) -> Vec<Option<Vec<room::Term>>> {
+        let sweeps = |i| {
+            let (sweeper, made, _) = self.sweep(facts, i, true);
+            room::Swept {
+                make: sweeper.make,
+                tapes: sweeper.tapes,
+                forward: made.forward,
+                replays: sweeper.replays,
+            }
+        };
+        let kinds = tapes.used.keys();
+        kinds.map(|k| room::room(self, &sweeps, i, *k, 0)).collect()
     }
 
     /// Sets the cotangents of local variables to zero.
@@ -558,18 +623,23 @@ impl World {
 
     fn root(
         &self,
+        p: &Part,
         mut make: Maker,
         tapes: Tapes,
         made: Sweeps,
         rooms: Vec<Option<Vec<room::Term>>>,
     ) -> Unit {
-        let mut body = tapes.be_local(&mut make, rooms);
+        let mut body = tapes.be_local(&mut make, rooms, self.most_tape);
         body.extend(made.forward);
-        body.extend(self.zero_commons(&mut make));
+        body.extend(p.zero.iter().cloned());
+        body.extend(self.zero_commons(&mut make, p));
         body.extend(self.zeros(&make, &made.backward));
         body.extend(made.backward);
         make.unit.body = body;
         make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
+        if self.order.units.is_some() {
+            heads::hide_result(&mut make.unit, p.value);
+        }
         make.unit
     }
 
@@ -589,7 +659,12 @@ impl World {
             p.of
         )];
         // Derivatives have no part in it.
-        for d in &make.derivatives {
+        let added = p.added_args.iter().zip(&p.make.unit.args);
+        let added: Vec<SymId> = added
+            .filter(|(a, _)| **a)
+            .filter_map(|(_, a)| a.sym())
+            .collect();
+        for d in make.derivatives.iter().chain(&added) {
             make.unit.undeclare(*d);
             make.unit.symbols[*d].place = Place::Local;
         }
@@ -624,17 +699,17 @@ impl World {
         tapes.be_arguments(&mut make);
         let mut body = self.zeros(&make, &backward);
         body.extend(backward);
-        make.unit.name = p.name.clone();
+        make.unit.name = p.backward_name.clone();
         make.unit.body = body;
         make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
         make.unit
     }
 
     /// In the beginning nobody has added to the cotangents of COMMON variables.
-    fn zero_commons(&self, make: &mut Maker) -> Block {
+    fn zero_commons(&self, make: &mut Maker, root: &Part) -> Block {
         let mut out = Vec::new();
         let mut done: HashSet<Name> = HashSet::new();
-        for p in &self.parts {
+        for p in heads::reached(&self.parts, root, &self.index) {
             for (block, members) in crate::locations::common_members(&p.make.unit) {
                 let theirs: Vec<SymId> = members
                     .iter()
@@ -647,7 +722,10 @@ impl World {
                 let own = crate::locations::common_members(&make.unit)
                     .remove(&block)
                     .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
-                for s in own {
+                for (position, s) in own.into_iter().enumerate() {
+                    if root.given_in_common.contains(&(block.clone(), position)) {
+                        continue;
+                    }
                     let ty = make.unit.symbols[s].ty.unwrap_or(Type::REAL);
                     let to = Expr::var(s, Span::NONE);
                     out.push(Stmt::assign(to, zero(ty, Span::NONE), Span::NONE));
@@ -661,6 +739,8 @@ impl World {
 /// A generated unit, and what is read after it.
 #[derive(Clone)]
 struct Made {
+    /// What it is the derivative of.
+    of: Name,
     unit: Unit,
     /// Symbols that hold cotangents.
     derivatives: HashSet<SymId>,
@@ -677,8 +757,16 @@ fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec
     for m in members {
         let of = &from.symbols[*m];
         let constant = |e: &Option<Expr>| {
-            let n = farfel_lang::storage::constant::integer(from, e.as_ref()?)?;
-            Some(Expr::int(n, span))
+            let e = e.as_ref()?;
+            if let Some(n) = farfel_lang::storage::constant::integer(from, e) {
+                return Some(Expr::int(n, span));
+            }
+            // The most directions, which the user defines where it is included.
+            let ExprKind::Var(s) = e.kind else {
+                return None;
+            };
+            let own = make.unit.symbols.find(&from.symbols[s].name)?;
+            Some(Expr::var(own, span))
         };
         let dims = of
             .dims

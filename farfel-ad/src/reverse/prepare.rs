@@ -2,7 +2,7 @@
 //! run has done, and without jumps.
 
 use crate::given::functions::written_out;
-use crate::structure::structure;
+use crate::structure::{name_saved, structure};
 use crate::tapenade::silence::silence;
 use farfel_lang::Span;
 use farfel_lang::callgraph::CallGraph;
@@ -48,30 +48,73 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     if let Some(program) = written_out(&closure.program, [request.head.as_str()]) {
         closure.program = program;
     }
-    let marked = marks(&closure.program);
-    closure.program = structure(&closure.program, &request.head)?;
-    let left = marks(&closure.program);
-    let lost = marked.into_iter().filter(|m| !left.contains(m));
-    let lost: Vec<Diagnostic> = lost.map(jumps).collect();
-    if !lost.is_empty() {
-        return Err(lost);
-    }
+    closure.program = without_jumps(&closure.program, &request.head)?;
+    name_all_saved(&mut closure.program);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
     closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
-    // Whoever calls a changed unit is changed as well.
+    // Whoever calls a changed unit is changed as well, also by a name that it got without jumps.
     let mut again = !closure.changed.is_empty();
     while again {
         again = false;
         for u in &closure.program.units {
-            if !closure.changed.contains(&u.name) && names(u).any(|n| closure.changed.contains(&n))
-            {
+            let silent = |n: Name| closure.changed.contains(&n) || closure.added.contains(&n);
+            if !closure.changed.contains(&u.name) && names(u).any(silent) {
                 closure.changed.insert(u.name.clone());
                 again = true;
             }
         }
     }
     Ok(closure)
+}
+
+/// Copies what some heads reach, with all that it reads and writes.
+pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure, Vec<Diagnostic>> {
+    let graph = CallGraph::of(program);
+    let mut reached: BTreeSet<usize> = BTreeSet::new();
+    for head in heads {
+        reached.extend(graph.callees_first(graph.index(head)));
+    }
+    let mut below = Program {
+        units: reached
+            .into_iter()
+            .filter_map(|u| program.units.get(u))
+            .cloned()
+            .collect(),
+    };
+    if let Some(written) = written_out(&below, heads.iter().copied()) {
+        below = written;
+    }
+    for head in heads {
+        below = without_jumps(&below, head)?;
+    }
+    name_all_saved(&mut below);
+    let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
+    let units = below.units.iter().map(|u| &u.name);
+    Ok(Closure {
+        added: units.filter(|n| !known.contains(n)).cloned().collect(),
+        changed: HashSet::new(),
+        program: below,
+    })
+}
+
+/// Neither cotangents nor tapes are kept from call to call because everything else is.
+fn name_all_saved(program: &mut Program) {
+    for u in &mut program.units {
+        name_saved(u, &[]);
+    }
+}
+
+/// The program without jumps below a head. No loop of which a comment says something gets lost.
+fn without_jumps(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
+    let structured = structure(program, head)?;
+    let left = marks(&structured);
+    let lost = marks(program).into_iter().filter(|m| !left.contains(m));
+    let lost: Vec<Diagnostic> = lost.map(jumps).collect();
+    match lost.is_empty() {
+        true => Ok(structured),
+        false => Err(lost),
+    }
 }
 
 /// Where comments say something of loops.
@@ -113,8 +156,8 @@ fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
 
 impl Closure {
     /// Adds copies of changed units that the generated ones call.
-    pub fn finish(&self, made: &mut Vec<Unit>, request: &Request) {
-        let silent = |of: &str| Name::from(format!("{of}_S{}", request.suffix));
+    pub fn finish(&self, made: &mut Vec<Unit>, suffix: &Name) {
+        let silent = |of: &str| Name::from(format!("{of}_S{suffix}"));
         let mut done: HashSet<Name> = HashSet::new();
         let mut i = 0;
         while let Some(unit) = made.get(i) {

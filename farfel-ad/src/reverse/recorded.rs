@@ -1,5 +1,6 @@
 //! What adjoints keep and what they leave out, to be looked at.
 
+use super::heads::Order;
 use super::{World, prepare};
 use crate::tangent;
 use farfel_lang::Span;
@@ -31,7 +32,8 @@ pub(crate) fn recorded(
 ) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
     let closure = prepare::prepare(program, request)?;
     let tangents = tangent::linear(&closure.program, request, &mut Vec::new())?;
-    let world = World::of(&closure.program, tangents, request)?;
+    let order = Order::of(request, &closure.program);
+    let world = World::of(&closure.program, tangents, order)?;
     let facts = world.facts();
     let units = world.units(&closure.program, &facts)?;
     let mut found = Vec::new();
@@ -50,16 +52,16 @@ pub(crate) fn recorded(
             here.map(|(_, s)| s.name.clone()).collect()
         };
         let forward = match p.root {
-            true => Some(&p.name),
+            true => Some(&p.backward_name),
             false => facts[i].forward.then_some(&p.forward_name),
         };
-        let forward = forward.and_then(|name| units.iter().find(|u| u.name == *name));
+        let forward = forward.and_then(|name| units.iter().find(|u| u.unit.name == *name));
         found.push(Recorded {
             derivative: p.name.clone(),
             kept,
             before: named(&facts[i].entry),
             after: named(&facts[i].exit),
-            carried_out: forward.map(|u| spans(u, &p.make.derivatives)),
+            carried_out: forward.map(|u| spans(&u.unit, &p.make.derivatives)),
         });
     }
     Ok(found)

@@ -89,6 +89,18 @@ pub(super) fn room(
     Some(terms)
 }
 
+impl Term {
+    /// The number.
+    pub fn number(&self) -> i64 {
+        self.number
+    }
+
+    /// How often loops around are carried out.
+    pub fn trips(&self) -> &[Bound] {
+        &self.trips
+    }
+}
+
 struct Counter<'a> {
     world: &'a World,
     sweeps: &'a dyn Fn(usize) -> Swept,

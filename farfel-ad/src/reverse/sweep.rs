@@ -34,6 +34,8 @@ pub(super) struct Sweeps {
 
 pub(super) struct Sweeper<'w> {
     pub world: &'w World,
+    /// The number of the unit.
+    pub part: usize,
     pub facts: &'w [Facts],
     /// What calls find needed on entry: for each unit the slots.
     pub entries: Vec<(usize, usize)>,
@@ -74,6 +76,7 @@ impl<'w> Sweeper<'w> {
         let p = &world.parts[part];
         Sweeper {
             world,
+            part,
             facts,
             entries: Vec::new(),
             make: p.make.clone(),

@@ -37,7 +37,7 @@ impl Kind {
         })
     }
 
-    fn ty(self) -> Type {
+    pub fn ty(self) -> Type {
         match self {
             Kind::Integer(k) => Type::Integer(k),
             Kind::Real(k) => Type::Real(k),
@@ -56,7 +56,7 @@ impl Kind {
     }
 
     /// How many bytes a value has.
-    fn bytes(self) -> i64 {
+    pub fn bytes(self) -> i64 {
         match self {
             Kind::Integer(k) | Kind::Real(k) | Kind::Logical(k) => i64::from(k),
             Kind::Complex(k) => 2 * i64::from(k),
@@ -80,10 +80,6 @@ pub(super) struct Vars {
 pub(super) struct Tapes {
     pub used: BTreeMap<Kind, Vars>,
 }
-
-/// The most bytes of one tape. Memory that is not used is never touched, so it costs
-/// nothing.
-const MOST_BYTES: i64 = 1 << 30;
 
 impl Vars {
     /// The array of the values.
@@ -147,8 +143,8 @@ impl Tapes {
     }
 
     /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
-    /// many values each gets, where that is known.
-    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>) -> Block {
+    /// many values each gets, where that is known; none has more than `most` bytes.
+    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>, most: u64) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
@@ -160,7 +156,7 @@ impl Tapes {
             symbol.attributes.insert(Attribute::Allocatable);
             make.unit.declare(v.values);
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            let limit = MOST_BYTES / kind.bytes();
+            let limit = (i64::try_from(most).unwrap_or(i64::MAX) / kind.bytes()).max(1);
             out.push(set(v.top, 0));
             let fixed = match &terms {
                 Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),

@@ -123,11 +123,22 @@ fn declare(unit: &mut Unit, new: &[SymId]) {
     if new.is_empty() {
         return;
     }
+    if unit.recursive {
+        name_saved(unit, new);
+    }
+    for id in new {
+        unit.declare(*id);
+    }
+}
+
+/// Writes SAVE without a list as one that names the variables of a unit, but for `new` ones: what
+/// is added later is not kept from call to call.
+pub(crate) fn name_saved(unit: &mut Unit, new: &[SymId]) {
     let everything = unit
         .specs
         .iter()
         .position(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
-    if let (true, Some(at)) = (unit.recursive, everything) {
+    if let Some(at) = everything {
         let saved = unit.symbols.iter().filter(|(id, s)| {
             s.is_variable()
                 && s.place == Place::Local
@@ -149,8 +160,5 @@ fn declare(unit: &mut Unit, new: &[SymId]) {
             }
             false => unit.specs[at].kind = SpecKind::Save(saved),
         }
-    }
-    for id in new {
-        unit.declare(*id);
     }
 }

@@ -5,8 +5,8 @@ use super::emit::Names;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMark, Name, Select, Stmt, StmtKind,
-    SymId, walk_block,
+    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMark, Name, Select, Stmt,
+    StmtKind, SymId, walk_block,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;

@@ -2,11 +2,11 @@
 
 use super::allocate::is_allocated_here;
 use super::stmt::Gen;
-use super::{Engine, Wanted};
-use crate::activity::dummy_key;
+use super::{DummyProcedure, Engine, Wanted};
+use crate::activity::{Context, dummy_key};
 use crate::locations::{Set, differentiable};
 use farfel_lang::ir::{Arg, Block, Class, Name, Place, SymId, Symbol, Unit, UnitKind};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What a reader of the generated unit wants to know first.
 pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
@@ -124,7 +124,9 @@ impl Gen<'_> {
         let mut out = Vec::new();
         let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
         for loc in locs {
-            if self.space.saved.contains(loc) {
+            if self.space.saved.contains(loc)
+                && !self.engine.begun_anew.contains(&self.source.name)
+            {
                 continue;
             }
             let found: Vec<SymId> = match self.space.common_at(loc) {
@@ -156,6 +158,57 @@ impl Gen<'_> {
             }
         }
         out
+    }
+
+    /// Sets the derivatives of those arguments to zero that only come out of an adjoint. Who
+    /// sets those in COMMON knows all units.
+    pub(super) fn zero_before_adjoint(&mut self, wanted: &Wanted) -> Block {
+        self.span = self.source.span;
+        let Context { inputs, outputs } = &wanted.context;
+        let sized = self.engine.names.borrow().sized(&wanted.unit);
+        let only = inputs.difference(outputs).chain(sized.ones());
+        let only: BTreeSet<usize> = only.collect();
+        let mut out = Vec::new();
+        for slot in only {
+            let argument = self.source.args.get(slot).and_then(|a| a.sym());
+            if let Some(d) = argument.and_then(|s| self.derivatives.get(&s).copied()) {
+                out.push(self.zero_whole(d));
+            }
+        }
+        out
+    }
+
+    /// The dummy procedures whose derivatives are called.
+    pub(super) fn dummies(&self) -> HashMap<SymId, DummyProcedure> {
+        let names = self.engine.names.borrow();
+        let calls = self.dummy_calls.iter().map(|(d, (procedure, args))| {
+            let key = dummy_key(&self.source.name, &self.source.symbols[*procedure].name);
+            let active = names.dummy(&key).cloned().unwrap_or_default();
+            let made = DummyProcedure {
+                procedure: *procedure,
+                args: *args,
+                active,
+            };
+            (*d, made)
+        });
+        calls.collect()
+    }
+
+    /// The derivatives of arguments and COMMON variables, by the slots of these.
+    pub(super) fn by_slot(&self) -> HashMap<usize, SymId> {
+        let args = self.source.args.len();
+        let mut found: HashMap<usize, SymId> = HashMap::new();
+        for (s, d) in &self.derivatives {
+            if let Some(i) = self.source.arg_position(*s) {
+                found.insert(i, *d);
+            } else if let Some(k) = self.space.common_at(self.space.loc(*s))
+                && matches!(self.unit.symbols[*d].place, Place::Common(_))
+            {
+                found.insert(args + 1 + k, *d);
+            }
+        }
+        found.extend(self.imported.iter().map(|(k, d)| (args + 1 + k, *d)));
+        found
     }
 
     /// Takes back the declarations of functions that are not called any more.

@@ -44,10 +44,10 @@ use crate::structure::without_entries;
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{AdMode, Name, Program, Request, SymId, Unit};
+use farfel_lang::ir::{AdMode, Block, Name, Program, Request, SymId, Unit};
 use names::Names;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use stmt::Generated;
 
 /// After how many contexts a unit's later calls share one copy.
@@ -199,23 +199,58 @@ pub struct Head {
 pub struct Tangents {
     /// The derivatives, heads first.
     pub units: Vec<Tangent>,
-    /// Procedures without text, and the derivatives of them that are called.
-    pub provide: Vec<(Name, Name)>,
+    /// Procedures without text whose derivatives are called.
+    pub provide: Vec<Provide>,
     /// By which slots are numbered.
     pub dependence: Dependence,
 }
 
+/// A procedure without text, whose derivative somebody must provide.
+#[derive(Debug, Clone)]
+pub struct Provide {
+    /// Its name.
+    pub procedure: Name,
+    /// The derivative that is called.
+    pub derivative: Name,
+    /// How many arguments the procedure has, where it is called.
+    pub args: usize,
+    /// Which of them have a derivative; the one behind the last is the result.
+    pub active: Set,
+}
+
+/// A dummy procedure whose derivative is called.
+#[derive(Debug, Clone)]
+pub struct DummyProcedure {
+    /// The dummy procedure.
+    pub procedure: SymId,
+    /// How many arguments it has.
+    pub args: usize,
+    /// Which of them have a derivative; the one behind the last is the result.
+    pub active: Set,
+}
+
 /// The derivative of one subprogram.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tangent {
     /// What it is the derivative of.
     pub of: Name,
+    /// How many arguments that has.
+    pub args: usize,
     /// In which context.
     pub context: Context,
     /// The derivative.
     pub unit: Unit,
     /// The variables of the unit that are derivatives.
     pub derivatives: HashSet<SymId>,
+    /// Those of arguments and COMMON variables, by their slots.
+    pub by_slot: HashMap<usize, SymId>,
+    /// Arguments that are no derivatives, and that the source has not got.
+    pub added: HashSet<SymId>,
+    /// Those among them that are the derivatives of dummy procedures, and are called.
+    pub dummies: HashMap<SymId, DummyProcedure>,
+    /// What sets those of the head's independents to zero that are no dependents: adjoints begin
+    /// so, where [`Layout::adjoint`] says that they will.
+    pub zero: Block,
 }
 
 /// The tangents of some heads and of what is active below them, each subprogram in one
@@ -231,7 +266,16 @@ pub fn differentiate_heads(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
     let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
-    let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
+    let mut engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
+    engine.linear = layout.adjoint;
+    if layout.adjoint {
+        engine.adjoint_of = heads.iter().map(|h| h.unit.clone()).collect();
+        engine.begun_anew.clone_from(&engine.adjoint_of);
+        let called = graph.units.iter().flat_map(|u| references(u));
+        called.for_each(|name| {
+            engine.begun_anew.remove(&name);
+        });
+    }
     let hidden = engine.hidden(&graph);
     if !hidden.is_empty() {
         return Err(hidden);
@@ -271,11 +315,16 @@ struct Made {
 impl Made {
     fn add(&mut self, wanted: &Wanted, unit: Result<Generated, Vec<Diagnostic>>) {
         match unit {
-            Ok(Generated { unit, derivatives }) => self.units.push(Tangent {
+            Ok(made) => self.units.push(Tangent {
                 of: wanted.unit.clone(),
+                args: wanted.args,
                 context: wanted.context.clone(),
-                unit,
-                derivatives,
+                unit: made.unit,
+                derivatives: made.derivatives,
+                by_slot: made.by_slot,
+                added: made.added,
+                dummies: made.dummies,
+                zero: made.zero,
             }),
             Err(e) => self.errors.extend(e),
         }
@@ -313,6 +362,11 @@ pub(crate) struct Engine<'a> {
     pub block: Span,
     /// Its subroutine; empty without one.
     pub head: Name,
+    /// Heads whose tangents will become adjoints in Tapenade's convention.
+    pub adjoint_of: HashSet<Name>,
+    /// Those among them that are called from outside only: what they keep from call to call has no
+    /// derivative when they begin, as in Tapenade.
+    pub begun_anew: HashSet<Name>,
     /// Keep statements apart, for reverse mode.
     pub linear: bool,
     pub dependence: Dependence,
@@ -328,6 +382,8 @@ impl<'a> Engine<'a> {
             layout,
             block,
             head: Name::default(),
+            adjoint_of: HashSet::new(),
+            begun_anew: HashSet::new(),
             linear: false,
             names: RefCell::new(Names::new(program, layout, &dependence)),
             dependence,

@@ -1,11 +1,11 @@
 //! The names of what one run generates, and which contexts it generates.
 
-use super::{MOST_CONTEXTS, Wanted};
+use super::{MOST_CONTEXTS, Provide, Wanted};
 use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::layout::Layout;
 use crate::locations::{Set, differentiable};
-use farfel_lang::ir::{Name, Place, Program};
+use farfel_lang::ir::{Name, Place, Program, UnitKind};
 use std::collections::{HashMap, HashSet};
 
 /// Names and contexts of one run.
@@ -15,11 +15,16 @@ pub(crate) struct Names {
     globals: HashSet<Name>,
     /// Names of symbols in any unit below the head: a new unit must not hide behind one.
     locals: HashSet<Name>,
+    /// Names of cotangents of results: as by Tapenade, an adjoint of a function leaves them to
+    /// these.
+    results: HashSet<Name>,
     layout: Layout,
     wanted: Vec<Wanted>,
     by_context: HashMap<(Name, Context), usize>,
     /// For each unit its only context, in Tapenade's convention.
     by_unit: HashMap<Name, usize>,
+    /// For each unit the outputs that are there for the sake of their size only.
+    sized: HashMap<Name, Set>,
     /// A context has grown since the last [`Names::settled`].
     grown: bool,
     /// COMMON variables whose derivatives go from one unit to another, as of the last
@@ -29,9 +34,8 @@ pub(crate) struct Names {
     dummies: HashMap<Name, Set>,
     /// Those that are passed as arguments.
     passed: Set,
-    /// The names of the derivatives of procedures without text, and which of their
-    /// arguments have a derivative.
-    unknown: HashMap<Name, (Name, Set)>,
+    /// Procedures without text, and what of their derivatives is called.
+    unknown: HashMap<Name, Provide>,
     count: HashMap<Name, usize>,
     /// Units that get no more contexts of their own, as of the last [`Names::freeze`].
     full: HashSet<Name>,
@@ -80,13 +84,23 @@ impl Names {
             }
         }
         globals.extend(dependence.commons.vars.iter().map(|v| v.block.clone()));
+        let functions = program
+            .units
+            .iter()
+            .filter(|u| u.kind == UnitKind::Function);
+        let results = functions
+            .filter(|_| layout.adjoint)
+            .map(|u| layout.variables.of(&u.name).into())
+            .collect();
         Names {
+            results,
             globals,
             locals,
             layout: layout.clone(),
             wanted: Vec::new(),
             by_context: HashMap::new(),
             by_unit: HashMap::new(),
+            sized: HashMap::new(),
             grown: false,
             shared: Set::with_capacity(dependence.commons.vars.len()),
             dummies: HashMap::new(),
@@ -111,7 +125,7 @@ impl Names {
 
     fn global(&mut self, wanted: &str) -> Name {
         let name = self.layout.unused(wanted, &|n| {
-            self.globals.contains(n) || self.locals.contains(n)
+            self.globals.contains(n) || self.locals.contains(n) || self.results.contains(n)
         });
         self.globals.insert(name.clone());
         name
@@ -151,7 +165,7 @@ impl Names {
     pub fn admit(&self, unit: &str, mut context: Context) -> Context {
         if self.layout.is_tapenade() {
             let known = self.by_unit.get(unit).map(|i| &self.wanted[*i].context);
-            let unknown = self.unknown.get(unit).map(|(_, set)| set);
+            let unknown = self.unknown.get(unit).map(|p| &p.active);
             let unknown = unknown.or_else(|| self.dummies.get(unit));
             if let Some(Context { inputs, outputs }) = known {
                 context.inputs.union_with(inputs);
@@ -181,6 +195,10 @@ impl Names {
 
     /// The name of a unit's derivative in a context; it will be generated.
     pub fn request(&mut self, unit: &Name, args: usize, context: &Context) -> Name {
+        if let Some(sized) = self.sized.get_mut(unit) {
+            // Wanted for itself.
+            sized.difference_with(&context.outputs);
+        }
         if let Some(i) = self.by_unit.get(unit) {
             let wanted = &mut self.wanted[*i];
             let Context { inputs, outputs } = &mut wanted.context;
@@ -214,31 +232,33 @@ impl Names {
 
     /// The name of the derivative of a procedure without text, which has one for these
     /// arguments (and its result) at least.
-    pub fn request_unknown(&mut self, procedure: &Name, active: &Set) -> Name {
+    pub fn request_unknown(&mut self, procedure: &Name, args: usize, active: &Set) -> Name {
         if !self.unknown.contains_key(procedure) {
-            let name = self.global(&self.layout.units.of(procedure));
-            self.unknown.insert(procedure.clone(), (name, Set::new()));
+            let new = Provide {
+                procedure: procedure.clone(),
+                derivative: self.global(&self.layout.units.of(procedure)),
+                args: 0,
+                active: Set::new(),
+            };
+            self.unknown.insert(procedure.clone(), new);
         }
         match self.unknown.get_mut(procedure) {
-            Some((name, set)) => {
-                if !active.is_subset(set) {
-                    set.union_with(active);
+            Some(p) => {
+                p.args = p.args.max(args);
+                if !active.is_subset(&p.active) {
+                    p.active.union_with(active);
                     self.grown = true;
                 }
-                name.clone()
+                p.derivative.clone()
             }
             None => procedure.clone(),
         }
     }
 
-    /// Procedures without text, and the names of their derivatives.
-    pub fn unknown(self) -> Vec<(Name, Name)> {
-        let mut list: Vec<(Name, Name)> = self
-            .unknown
-            .into_iter()
-            .map(|(procedure, (derivative, _))| (procedure, derivative))
-            .collect();
-        list.sort();
+    /// Procedures without text whose derivatives are called, by their names.
+    pub fn unknown(self) -> Vec<Provide> {
+        let mut list: Vec<Provide> = self.unknown.into_values().collect();
+        list.sort_by(|a, b| a.procedure.cmp(&b.procedure));
         list
     }
 
@@ -252,14 +272,24 @@ impl Names {
         }
     }
 
+    /// The arguments of a unit that have a derivative for the sake of their size only.
+    pub fn sized(&self, unit: &str) -> Set {
+        self.sized.get(unit).cloned().unwrap_or_default()
+    }
+
     /// An argument of a unit needs a derivative as an argument, because its size is known to
     /// the caller only.
     pub fn request_argument(&mut self, unit: &str, slot: usize) {
         if let Some(i) = self.by_unit.get(unit) {
             let outputs = &mut self.wanted[*i].context.outputs;
-            self.grown |= !outputs.contains(slot);
-            outputs.grow(slot + 1);
-            outputs.insert(slot);
+            if !outputs.contains(slot) {
+                self.grown = true;
+                outputs.grow(slot + 1);
+                outputs.insert(slot);
+                let sized = self.sized.entry(unit.into()).or_default();
+                sized.grow(slot + 1);
+                sized.insert(slot);
+            }
         }
     }
 
@@ -284,7 +314,7 @@ impl Names {
     pub fn request_passed(&mut self, procedure: &Name, key: &str) -> Name {
         let active = self.dummies.get(key).cloned().unwrap_or_default();
         let Some(i) = self.by_unit.get(procedure).copied() else {
-            return self.request_unknown(procedure, &active);
+            return self.request_unknown(procedure, 0, &active);
         };
         let args = self.wanted[i].args;
         let context = self.wanted[i].context.clone();

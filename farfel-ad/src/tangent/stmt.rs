@@ -2,7 +2,7 @@
 
 use super::allocate::is_allocated_here;
 use super::interface::title;
-use super::{Engine, Wanted};
+use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::CallSite;
 use crate::collect::collect;
@@ -46,6 +46,8 @@ pub(super) struct Gen<'a> {
     pub called: HashSet<SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
     pub procedures: HashMap<SymId, SymId>,
+    /// Those that are called: the dummy procedure, and how many arguments that has.
+    pub dummy_calls: HashMap<SymId, (SymId, usize)>,
     /// Constants for the sizes of arrays that the unit does not tell.
     pub sizes: HashMap<Name, SymId>,
     /// Loop variables for setting arrays to zero.
@@ -70,12 +72,19 @@ pub(super) struct Gen<'a> {
     pub(super) jumped_to: HashSet<Label>,
     pub(super) labels: HashSet<Label>,
     pub(super) moved_labels: HashMap<Label, Label>,
+    /// The argument that says how many directions there are.
+    pub(super) count: Option<SymId>,
 }
 
 /// A derivative unit, and which of its variables are derivatives.
 pub(crate) struct Generated {
     pub unit: Unit,
     pub derivatives: HashSet<SymId>,
+    /// See [`super::Tangent`].
+    pub by_slot: HashMap<usize, SymId>,
+    pub added: HashSet<SymId>,
+    pub dummies: HashMap<SymId, DummyProcedure>,
+    pub zero: Block,
 }
 
 /// Generates the derivative of `source` in a context. `root`: it is the head of a request,
@@ -180,6 +189,7 @@ pub(super) fn generate(
         imported_blocks: HashMap::new(),
         called: HashSet::new(),
         procedures: HashMap::new(),
+        dummy_calls: HashMap::new(),
         sizes: HashMap::new(),
         counters: Vec::new(),
         temporaries: HashMap::new(),
@@ -196,10 +206,15 @@ pub(super) fn generate(
         jumped_to,
         labels,
         moved_labels: HashMap::new(),
+        count: None,
     };
     g.header(wanted, root);
     let body = g.block(&source.body);
     let mut all = g.zero_on_entry(wanted, root);
+    let mut zero = match engine.adjoint_of.contains(&source.name) {
+        true => g.zero_before_adjoint(wanted),
+        false => Vec::new(),
+    };
     all.extend(body);
     g.unit.body = all;
     g.drop_unused_procedures();
@@ -230,14 +245,19 @@ pub(super) fn generate(
         }
         if engine.layout.vector {
             let tangents = g.all_derivatives(&tangents);
-            g.vectorize(&tangents)?;
+            g.vectorize(&tangents, &mut zero)?;
         }
         if !engine.linear {
             speed_up(&mut g.unit, &tangents);
         }
+        let procedures = g.procedures.values().copied();
         Ok(Generated {
+            by_slot: g.by_slot(),
+            dummies: g.dummies(),
+            added: procedures.chain(g.count).collect(),
             unit: g.unit,
             derivatives: tangents,
+            zero,
         })
     } else {
         Err(g.errors)

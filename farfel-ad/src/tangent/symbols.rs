@@ -3,6 +3,7 @@
 use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use crate::activity::{Context, dummy_key};
+use crate::given::rules::stand_in;
 use crate::layout::SIZES_FILE;
 use crate::locations::{common_members, differentiable};
 use farfel_lang::Span;
@@ -87,7 +88,9 @@ impl Gen<'_> {
             );
         }
         let loc = self.space.loc(s);
-        let keeps = self.space.saved.contains(loc) && self.activity.live_on_entry.contains(loc);
+        let keeps = self.space.saved.contains(loc)
+            && self.activity.live_on_entry.contains(loc)
+            && !self.engine.begun_anew.contains(&self.source.name);
         let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
             name,
@@ -353,6 +356,7 @@ impl Gen<'_> {
             self.engine.names.borrow_mut().request_dummy(&key, &active);
             if let Some(s) = self.procedures.get(&callee) {
                 self.called.insert(*s);
+                self.dummy_calls.insert(*s, (callee, args));
                 return *s;
             }
             // Not an argument yet: it will be, in the next round.
@@ -368,7 +372,11 @@ impl Gen<'_> {
                 (false, _) => {
                     let mut active = context.inputs.clone();
                     active.union_with(&context.outputs);
-                    names.request_unknown(&of.name, &active)
+                    let name = names.request_unknown(&of.name, args, &active);
+                    match self.engine.linear {
+                        true => stand_in(&of.name),
+                        false => name,
+                    }
                 }
             }
         };

@@ -37,8 +37,12 @@ struct Directions<'a> {
 }
 
 impl Gen<'_> {
-    /// Makes the unit compute the tangents of several directions.
-    pub(super) fn vectorize(&mut self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
+    /// Makes the unit compute the tangents of several directions, and `more` as well.
+    pub(super) fn vectorize(
+        &mut self,
+        tangents: &HashSet<SymId>,
+        more: &mut Block,
+    ) -> Result<(), Vec<Diagnostic>> {
         let span = self.source.span;
         let tapenade = self.engine.layout.is_tapenade();
         let mut ranks = vec![None; self.unit.symbols.len()];
@@ -52,6 +56,7 @@ impl Gen<'_> {
             ..Symbol::variable(count, Type::INTEGER, span)
         });
         self.unit.args.push(Arg::Dummy(count));
+        self.count = Some(count);
         let extent = match self.engine.layout.most_directions {
             Some(n) if tapenade => Expr::int(n, span),
             _ if tapenade => {
@@ -109,8 +114,11 @@ impl Gen<'_> {
         };
         let body = std::mem::take(&mut self.unit.body);
         let body = directions.block(body);
+        *more = directions.block(std::mem::take(more));
         let mut looped = false;
-        farfel_lang::ir::for_each_symbol(&body, &mut |s| looped |= s == direction);
+        for made in [&body, &*more] {
+            farfel_lang::ir::for_each_symbol(made, &mut |s| looped |= s == direction);
+        }
         self.unit.body = body;
         if !looped {
             self.unit.undeclare(direction);

@@ -27,7 +27,7 @@ pub(super) fn check(
     };
     let assigned = Assigned::of(&program);
     for u in &p.units {
-        let mut refused = crate::refuse::refuse_for_tool(u);
+        let mut refused = crate::refuse::refuse_for_tool(u, options.allocates);
         if request.mode == AdMode::Reverse {
             refused.extend(crate::refuse::refuse_two_names(u, &assigned));
         }

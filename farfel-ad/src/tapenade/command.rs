@@ -55,6 +55,7 @@ pub(super) fn job(
         extra,
         java,
         allow_unknown: _,
+        allocates: _,
     } = options;
     let files = files(version, request);
     let mut args: Vec<String> = Vec::new();

@@ -66,6 +66,9 @@ pub struct Options {
     /// Procedures that may stay unknown, and subprograms in which a derivative may be lost:
     /// what is an error elsewhere is a warning there.
     pub allow_unknown: Vec<String>,
+    /// The tool knows ALLOCATE in FORTRAN 77, as our drop-in does: so it can differentiate adjoints
+    /// of the built-in engine, which have their tapes in arrays.
+    pub allocates: bool,
 }
 
 /// The tool, in one version, with its options and somebody who runs it.

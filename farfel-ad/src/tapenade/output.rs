@@ -3,6 +3,7 @@
 use super::input::Prepared;
 use super::{stack, vector};
 use crate::external::Ran;
+use crate::tapes;
 use farfel_lang::Sources;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Class, ExprKind, Name, Place, Request, StmtKind, Unit, walk_block};
@@ -92,6 +93,10 @@ pub(super) fn read(
         .units
         .into_iter()
         .filter(|u| u.span.file != file || u.span.start >= start)
+        .map(|mut unit| {
+            tapes::mark(&mut unit);
+            unit
+        })
         .map(|unit| Made {
             of: origin(p, request, &unit),
             unit,

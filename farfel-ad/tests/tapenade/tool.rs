@@ -1,7 +1,11 @@
-//! A real Tapenade, where there is one.
+//! A real Tapenade, where there is one, and the drop-in in its place.
 
+use farfel_ad::dropin;
+use farfel_ad::dropin::options::{Ask, parse};
 use farfel_ad::external::{Job, Ran, RunError, Runner};
 use farfel_ad::tapenade::{Options, Tapenade, Version};
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::syntax::NoIncludes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,6 +48,72 @@ impl Runner for Program {
         }
         Ok(Ran { said, files })
     }
+}
+
+/// Carries jobs out by the drop-in.
+pub struct DropIn;
+
+impl Runner for DropIn {
+    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+        let failed = |said: String| RunError::Failed {
+            status: "exit status: 1".to_owned(),
+            said,
+        };
+        let options = match parse(&job.args) {
+            Ok(Ask::Differentiate(options)) => options,
+            Ok(other) => return Err(failed(format!("{other:?}"))),
+            Err(e) => return Err(failed(e.to_string())),
+        };
+        let files: Vec<(String, Arc<str>)> = options
+            .files
+            .iter()
+            .map(|path| {
+                let name = path.to_string_lossy().into_owned();
+                let text = job.inputs.iter().find(|(n, _)| *n == name);
+                let text = text.unwrap_or_else(|| panic!("{name} is no input"));
+                (name, text.1.as_str().into())
+            })
+            .collect();
+        let outcome = dropin::run(&options, &files, &mut NoIncludes);
+        let said = outcome.said.join("\n");
+        if any_errors(&outcome.diagnostics) {
+            return Err(failed(outcome.messages.text));
+        }
+        let mut ran = Ran {
+            said,
+            ..Ran::default()
+        };
+        for file in outcome.files.into_iter().chain([outcome.messages]) {
+            ran.files.insert(file.name, file.text);
+        }
+        match job.outputs.iter().find(|o| !ran.files.contains_key(*o)) {
+            Some(file) => Err(RunError::Missing {
+                file: file.clone(),
+                said: ran.said,
+            }),
+            None => Ok(ran),
+        }
+    }
+}
+
+/// The drop-in, taken for a version of Tapenade.
+pub fn drop_in(version: Version, options: Options) -> Tapenade {
+    Tapenade {
+        version,
+        options: Options {
+            allocates: true,
+            ..options
+        },
+        runner: Arc::new(DropIn),
+    }
+}
+
+/// What a test runs with: the drop-in always, and the real one where there is one.
+pub fn tools() -> Vec<Tapenade> {
+    let drop_in = drop_in(Version::new(3, 16), Options::default());
+    std::iter::once(drop_in)
+        .chain(real(Options::default()))
+        .collect()
 }
 
 /// Where the real one is installed.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use farfel_ad::dropin::options::{Ask, Mode, Options, parse};
+use farfel_ad::dropin::options::{Ask, Options, parse};
 use farfel_ad::dropin::{self, File};
 use farfel_build::Report;
 use farfel_build::render::render;
@@ -32,8 +32,8 @@ Usage: farfel tapenade [OPTIONS] FILE...
 
 What to make:
   -d, -tangent, -forward        Tangents; this is the default
-  -b, -reverse, -backward       Adjoints: not by this command yet
-  -multi, -vector               Several directions at once
+  -b, -reverse, -backward       Adjoints; with -d, both in one file
+  -multi, -vector               Several directions at once, or several cotangents
   -p, -preprocess               Nothing: read and print
   -head, -root 'F(OUT)/(IN)'    Subprograms, dependents and independents; also
                                 'F(IN)\\(OUT)', 'F(IN)>(OUT)', 'F', and several of them
@@ -43,6 +43,7 @@ What to make:
 Names:
   -tgtfuncname S                Of subprograms: suffix, or pattern with % [default: _d]
   -tgtvarname S                 Of variables [default: d]
+  -adjfuncname, -adjvarname     The same for adjoints [default: _b, b]
   -difffuncname, -diffvarname   The old names of these
 
 Files:
@@ -76,12 +77,6 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
     };
     for note in &options.notes {
         shell.note(note);
-    }
-    if matches!(options.mode, Mode::Adjoint | Mode::Both) {
-        return Err(
-            Error::cannot("adjoints by Tapenade's command line are not made yet")
-                .help("ADR blocks make them; or differentiate in forward mode (`-d`), one direction or several (`-multi`)"),
-        );
     }
     let sources = read_all(&options.files)?;
     let mut includes = Includes {

@@ -11,7 +11,8 @@
 //! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
-//! 4. `outline` — the body of every AD block is one call.
+//! 4. `outline` — the body of every AD block is one call. Before, `sized` gives arrays of assumed
+//!    size a bound where blocks need one.
 //! 5. `propagate` — the dummy procedures that were left are gone (stage `Stage`, as the
 //!    next one).
 //! 6. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
@@ -41,6 +42,7 @@ mod prune;
 mod recursion;
 mod redeclared;
 mod regions;
+mod sized;
 mod specialize;
 mod stage;
 mod state;
@@ -164,6 +166,10 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {
+                // Of a part of a program not all calls are known.
+                if !options.part {
+                    sized::size(program, &roots, &mut changed);
+                }
                 blocks = outline::outline(program, &families, &mut changed, diagnostics);
             }
             Stage::Stage => {
@@ -171,6 +177,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 let propagated = !changed.is_empty();
                 let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
                 *requests = stage::order(program, &blocks, staged, propagated, diagnostics);
+                naming::main_apart(program);
             }
         }
         for unit in &mut program.units {

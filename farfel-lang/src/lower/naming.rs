@@ -30,7 +30,7 @@
 //! everywhere is not copied, and a second procedure makes two copies of it.
 
 use super::calls::Constant;
-use crate::ir::{Name, Place, Program, Unit, short_hash};
+use crate::ir::{Name, Place, Program, Unit, UnitKind, short_hash, unused_name};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// So many things of a kind can be counted through the program.
@@ -52,6 +52,28 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
     let mut taken = HashSet::new();
     program.units.iter().for_each(|u| add(u, &mut taken));
     taken
+}
+
+/// Gives the main program another name if a variable in COMMON has it, by the text or because it
+/// keeps its value: gfortran does not compile that, though Fortran allows it.
+pub(super) fn main_apart(program: &mut Program) {
+    let Some(main) = program
+        .units
+        .iter()
+        .position(|u| u.kind == UnitKind::Program)
+    else {
+        return;
+    };
+    let name = &program.units[main].name;
+    let in_common = |u: &Unit| {
+        let s = u.symbols.find(name).map(|s| &u.symbols[s].place);
+        matches!(s, Some(Place::Common(_)))
+    };
+    if program.units.iter().any(in_common) {
+        let taken = taken_names(program);
+        let name = unused_name(&format!("{name}_MAIN"), &|n| taken.contains(n));
+        program.units[main].name = name;
+    }
 }
 
 /// Which subprogram of the source each unit belongs to: a lifted one to the outermost one

@@ -34,6 +34,9 @@ impl World<'_> {
             && scalar(&independent)
             && scalar(&dependent)
             && self.random.once_in(2);
+        if self.kind.gradients && self.random.once_in(3) {
+            return self.gradient(u, depth, &numbers, &targets);
+        }
         let mut out = Vec::new();
         // A constant, since derivatives may go through COMMON.
         let directions = self.random.once_in(4).then(|| self.random.below(2) + 2);
@@ -79,6 +82,123 @@ impl World<'_> {
             Some(n) => self.in_directions(&end, n),
         };
         out.push(line(&end));
+        let mut out = vec![Item::Group(out)];
+        out.extend(after);
+        out
+    }
+
+    /// An ADR block with arrays, computed cotangents, and several of both.
+    fn gradient(
+        &mut self,
+        u: &mut Unit,
+        depth: usize,
+        numbers: &[Var],
+        targets: &[Var],
+    ) -> Vec<Item> {
+        let mut out = Vec::new();
+        let mut opening = Vec::new();
+        let mut dependents: Vec<Var> = Vec::new();
+        let mut assignments = Vec::new();
+        for _ in 0..self.random.below(2) + 1 {
+            let v = self.random.pick(targets).clone();
+            if dependents.iter().any(|d| d.entity == v.entity) {
+                continue;
+            }
+            u.effects.writes.insert(v.entity);
+            let value = self.value(u, 1);
+            let looped = u.free_loops.last().cloned();
+            opening.push(match (v.shape, self.random.below(3), looped) {
+                (Shape::Array { whole: true, .. }, 0, _) => {
+                    format!("COTANGENT({}) = {value}", v.name)
+                }
+                (Shape::Array { lower, .. }, 1, Some(i)) => {
+                    let range = self.range(lower);
+                    let name = &v.name;
+                    format!("(COTANGENT({name}({i})) = {value} + 0.2D0*{i}, {i} = {range})")
+                }
+                (Shape::Array { .. }, ..) => {
+                    format!("COTANGENT({}) = {value}", self.element(u, &v))
+                }
+                (_, 0, _) => v.name.clone(),
+                // The value that the block computes.
+                (_, 1, _) => format!("COTANGENT({0}) = {0} - 0.3D0", v.name),
+                _ => format!("COTANGENT({}) = {value}", v.name),
+            });
+            dependents.push(v);
+        }
+        out.push(line(&format!("ADR({})", opening.join(", "))));
+        let mut independents: Vec<Var> = Vec::new();
+        for _ in 0..self.random.below(2) + 1 {
+            let v = self.random.pick(numbers).clone();
+            if !independents.iter().any(|d| d.entity == v.entity) {
+                u.effects.reads.insert(v.entity);
+                independents.push(v);
+            }
+        }
+        let count = self.random.below(3);
+        assignments.extend(self.statements(u, depth, count));
+        for v in &dependents {
+            let from = self.random.pick(&independents).clone();
+            let (from, value) = (self.element(u, &from), self.value(u, 2));
+            let factor = self.value(u, 1);
+            let to = self.element(u, v);
+            assignments.push(line(&format!(
+                "{to} = SIN({from})*{factor} + 0.5D0*{value}"
+            )));
+        }
+        out.extend(assignments);
+        let mut closing = Vec::new();
+        let mut after = Vec::new();
+        let mut taken = Vec::new();
+        for v in &independents {
+            let dest = self.random.pick(targets).clone();
+            if taken.contains(&dest.entity) {
+                continue;
+            }
+            taken.push(dest.entity);
+            u.effects.writes.insert(dest.entity);
+            let looped = u.free_loops.last().cloned();
+            match (v.shape, dest.shape, looped) {
+                (
+                    Shape::Array {
+                        lower, extent: n, ..
+                    },
+                    Shape::Array {
+                        lower: to,
+                        extent: m,
+                        whole,
+                    },
+                    Some(i),
+                ) => {
+                    let fits = matches!(v.shape, Shape::Array { whole: true, .. }) && n == m;
+                    if fits && whole && self.random.once_in(2) {
+                        closing.push(format!("{} = COTANGENT({})", dest.name, v.name));
+                    } else {
+                        let (shift, range) = (to - lower, self.range(lower));
+                        closing.push(format!(
+                            "({}({i}+({shift})) = COTANGENT({}({i})), {i} = {range})",
+                            dest.name, v.name
+                        ));
+                    }
+                    for k in to..to + m {
+                        after.push(line(&format!("{0}({k}) = 0.7D0*ATAN({0}({k}))", dest.name)));
+                    }
+                }
+                _ => {
+                    // Its place must be known before the block.
+                    let from = match v.shape {
+                        Shape::Array { lower, .. } => {
+                            format!("{}({})", v.name, lower + self.random.below(3) as i64)
+                        }
+                        _ => v.name.clone(),
+                    };
+                    let to = self.element(u, &dest);
+                    closing.push(format!("{to} = COTANGENT({from})"));
+                    after.push(line(&format!("{to} = 0.7D0*ATAN({to})")));
+                }
+            }
+        }
+        out.push(line(&format!("END ADR({})", closing.join(", "))));
         let mut out = vec![Item::Group(out)];
         out.extend(after);
         out

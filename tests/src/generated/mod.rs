@@ -74,6 +74,8 @@ pub struct Kind {
     pub real: bool,
     /// ADR where a block has one independent and one dependent.
     pub reverse: bool,
+    /// ADR also of arrays, of several variables, and with cotangents that are computed.
+    pub gradients: bool,
     /// Closure variables that are arguments as well.
     pub aliases: bool,
 }

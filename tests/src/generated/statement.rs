@@ -190,10 +190,15 @@ impl World<'_> {
         let range = *self
             .random
             .pick(&["1, 3", "1, 2", "3, 1, -1", "1, 3, 2", "2, 3"]);
-        let form = self.random.below(3);
+        let form = self.random.below(5);
         let label = u.new_label();
         let mut out = Vec::new();
         match form {
+            // Loops made of GOTO.
+            3 | 4 => {
+                out.push(line(&format!("{var} = 1")));
+                out.push(line(&format!("{label} CONTINUE")));
+            }
             0 => out.push(line(&format!("DO {label} {var} = {range}"))),
             1 => out.push(line(&format!("DO {var} = {range}"))),
             _ => {
@@ -204,8 +209,22 @@ impl World<'_> {
         u.loops.push(var.clone());
         let count = self.random.below(2) + 1;
         out.extend(self.statements(u, depth - 1, count));
+        let again = (form == 4).then(|| self.condition(u));
         u.loops.pop();
         match form {
+            3 | 4 => {
+                out.push(line(&format!("{var} = {var} + 1")));
+                // One of two ways out.
+                if let Some(condition) = again {
+                    let end = u.new_label();
+                    out.push(line(&format!("IF ({condition}) GOTO {end}")));
+                    out.extend(self.assignment(u));
+                    out.push(line(&format!("IF ({var} .LT. 3) GOTO {label}")));
+                    out.push(line(&format!("{end} CONTINUE")));
+                } else {
+                    out.push(line(&format!("IF ({var} .LT. 4) GOTO {label}")));
+                }
+            }
             0 => out.push(line(&format!("{label} CONTINUE"))),
             1 => out.push(line("END DO")),
             _ => {

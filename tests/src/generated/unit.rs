@@ -206,7 +206,10 @@ impl World<'_> {
             u.scope.add_procedure(f);
         }
         for _ in 0..self.random.below(4) + 1 {
-            let (item, callables) = self.nested(&u.scope, 1);
+            let (item, callables) = match self.random.once_in(6) {
+                true => self.pair(&u.scope),
+                false => self.nested(&u.scope, 1),
+            };
             out.push(item);
             callables.into_iter().for_each(|c| u.scope.add_procedure(c));
         }
@@ -238,7 +241,29 @@ impl World<'_> {
         let signature = self.signature(2, None);
         let mut scope = scope.clone();
         scope.vars.clear();
-        self.subprogram(name, signature, &scope, common, 0)
+        self.subprogram(name, signature, &scope, common, 0, None)
+    }
+
+    /// Two functions in a unit that call each other.
+    fn pair(&mut self, scope: &Scope) -> (Item, Vec<Callable>) {
+        let mut signature = self.signature(0, Some(true));
+        if !signature.params.contains(&Param::Integer) {
+            signature.params.push(Param::Integer);
+        }
+        let names = [1, 2].map(|i| format!("F{}", self.units + i));
+        self.units += 2;
+        let mut items = Vec::new();
+        let mut both = Vec::new();
+        for (name, other) in [(&names[0], &names[1]), (&names[1], &names[0])] {
+            let (item, callables) =
+                self.subprogram(name, signature.clone(), scope, None, 1, Some(other));
+            items.push(item);
+            both.extend(callables);
+        }
+        let mut effects = Effects::default();
+        both.iter().for_each(|c| effects.add(&c.effects));
+        both.iter_mut().for_each(|c| c.effects = effects.clone());
+        (Item::Group(items), both)
     }
 
     /// A subprogram in a unit.
@@ -260,7 +285,7 @@ impl World<'_> {
         };
         let letter = if signature.function { "F" } else { "S" };
         let name = format!("{letter}{}", self.units);
-        self.subprogram(&name, signature, scope, None, depth)
+        self.subprogram(&name, signature, scope, None, depth, None)
     }
 
     fn signature(&mut self, order: usize, function: Option<bool>) -> Signature {
@@ -294,6 +319,7 @@ impl World<'_> {
         scope: &Scope,
         common: Option<(Entity, Entity)>,
         depth: usize,
+        other: Option<&str>,
     ) -> (Item, Vec<Callable>) {
         let mut u = self.unit(scope.clone(), signature.function);
         let nested = depth > 0;
@@ -457,8 +483,11 @@ impl World<'_> {
         if self.random.once_in(2) {
             out.extend(self.ad_block(&mut u, 1));
         }
-        if nested && signature.params.contains(&Param::Integer) && self.random.once_in(3) {
-            out.extend(self.recursion(&mut u, name, &signature));
+        if nested
+            && signature.params.contains(&Param::Integer)
+            && (other.is_some() || self.random.once_in(3))
+        {
+            out.extend(self.recursion(&mut u, other.unwrap_or(name), &signature));
         }
         if signature.function {
             let value = self.value(&mut u, 2);
@@ -490,7 +519,7 @@ impl World<'_> {
         )
     }
 
-    /// A call of the unit itself, with an INTEGER argument that gets smaller.
+    /// A call of the unit itself, or of one that calls it, with an INTEGER argument that gets smaller.
     fn recursion(&mut self, u: &mut Unit, name: &str, signature: &Signature) -> Option<Item> {
         let at = signature.params.iter().position(|p| *p == Param::Integer)?;
         let own = u.scope.vars.iter().filter(|v| u.own.contains(&v.entity));

@@ -9,7 +9,8 @@
 //! name of a variable that a nested procedure sees, too, only one of them is meant: in
 //! `D = SLOPE(F, X)` an F that reads X reads the value where its derivative is taken, a
 //! constant. So the variable of that name is one of its own while the block runs. What
-//! shares storage by COMMON or EQUIVALENCE goes on doing so.
+//! shares storage by COMMON or EQUIVALENCE goes on doing so; there it is the dummy arguments
+//! that hold such storage already which are variables of their own.
 
 use super::number::{Invocation, Number};
 use super::scope::{Frame, Variable};
@@ -18,7 +19,7 @@ use super::value::Value;
 use super::{Flow, Halt, Machine, Run};
 use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId, Type};
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// Numbers grow with the second power of these, at least.
 const MOST_DIRECTIONS: i64 = 12;
@@ -43,7 +44,11 @@ impl<'p> Machine<'p> {
         names.dedup();
         let mut own = Vec::new();
         for s in names {
-            own.extend(self.isolate(f, s)?);
+            let (frame, s) = f.owner(s)?;
+            match self.shares_storage(&frame, s)? {
+                false => own.push(self.isolate(frame, s)?),
+                true => own.extend(self.other_names(&frame, s)?),
+            }
         }
         match (b.mode, &invocations[..]) {
             (AdMode::Forward, all) => self.forward(f, b, all, own),
@@ -77,12 +82,46 @@ impl<'p> Machine<'p> {
         index.ok_or_else(|| Halt::invalid("a direction that there is not"))
     }
 
-    /// Makes a name one of a variable of its own.
-    fn isolate(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Option<Isolated<'p>>> {
-        let (frame, s) = f.owner(s)?;
-        if self.shares_storage(&frame, s)? {
-            return Ok(None);
+    /// Makes dummy arguments that hold storage of this variable, which shares it with others,
+    /// names of variables of their own. They must not be assigned.
+    fn other_names(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Vec<Isolated<'p>>> {
+        let bytes = |v: &Variable| -> Run<_> {
+            let count = match &v.shape {
+                Some(shape) => shape.count().unwrap_or(usize::MAX),
+                None => 1,
+            };
+            let size = count.saturating_mul(size(v.place.ty, v.place.length));
+            Ok(v.place.byte..v.place.byte.saturating_add(size))
+        };
+        let ours = self.variable(f, s)?;
+        let all = bytes(&ours)?;
+        self.live.borrow_mut().retain(|f| f.strong_count() > 0);
+        let live: Vec<_> = self
+            .live
+            .borrow()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        let mut found = Vec::new();
+        for frame in live {
+            for (dummy, v) in frame.dummies() {
+                let theirs = bytes(&v)?;
+                if Rc::ptr_eq(&v.place.area, &ours.place.area)
+                    && theirs.start < all.end
+                    && all.start < theirs.end
+                {
+                    found.push(Isolated {
+                        other: true,
+                        ..self.isolate(frame.clone(), dummy)?
+                    });
+                }
+            }
         }
+        Ok(found)
+    }
+
+    /// Makes a name one of a variable of its own.
+    fn isolate(&self, frame: Rc<Frame<'p>>, s: SymId) -> Run<Isolated<'p>> {
         let outside = self.variable(&frame, s)?;
         let place = &outside.place;
         let width = size(place.ty, place.length);
@@ -115,12 +154,13 @@ impl<'p> Machine<'p> {
                 shape,
             },
         );
-        Ok(Some(Isolated {
+        Ok(Isolated {
             frame,
             s,
             outside,
             elements,
-        }))
+            other: false,
+        })
     }
 
     fn forward(
@@ -326,17 +366,23 @@ struct Isolated<'p> {
     outside: Variable,
     /// Its elements there and here, and how often they had been written.
     elements: Vec<(Place, Place, (u64, u64))>,
+    /// The block names the variable itself, this is another name of it.
+    other: bool,
 }
 
 impl Isolated<'_> {
     /// Makes it the name again of the variable that it was of, which gets the value.
     fn release(self) -> Run<()> {
         for (old, new, (old_writes, new_writes)) in self.elements {
-            if old.writes()? != old_writes {
+            let not_meant = match self.other {
+                true => new.writes()? != new_writes,
+                false => old.writes()? != old_writes,
+            };
+            if not_meant {
                 let what = "what a block differentiates by is assigned by another name";
                 return Err(Halt::not_interpreted(what));
             }
-            if new.writes()? != new_writes && new.is_set() {
+            if !self.other && new.writes()? != new_writes && new.is_set() {
                 old.write(new.read()?)?;
             }
         }

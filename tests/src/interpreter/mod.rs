@@ -40,7 +40,7 @@ use farfel_lang::ir::{Label, Name, Program, Stmt, SymId, Unit, UnitKind};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// How a program is run.
 #[derive(Debug, Clone)]
@@ -132,6 +132,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
         commons: RefCell::default(),
         statics: RefCell::default(),
         layouts: RefCell::default(),
+        live: RefCell::default(),
         input: RefCell::new(options.input.iter().cloned().collect()),
         output: RefCell::default(),
         tags: Cell::new(0),
@@ -206,6 +207,8 @@ struct Machine<'p> {
     /// What keeps its value between activations, by unit and variable.
     statics: RefCell<HashMap<(*const Unit, SymId), Rc<storage::Area>>>,
     layouts: RefCell<HashMap<*const Unit, Rc<scope::Layout>>>,
+    /// Activations, of which some have ended.
+    live: RefCell<Vec<Weak<scope::Frame<'p>>>>,
     input: RefCell<VecDeque<String>>,
     output: RefCell<Vec<Vec<Printed>>>,
     tags: Cell<u64>,

@@ -118,6 +118,17 @@ impl<'p> Frame<'p> {
         self.bindings.borrow_mut()[s.0 as usize] = Some(Binding::Variable(variable));
     }
 
+    /// The dummy arguments that are variables, and what they stand for.
+    pub fn dummies(&self) -> Vec<(SymId, Variable)> {
+        let bindings = self.bindings.borrow();
+        let all = self.unit.symbols.iter().zip(bindings.iter());
+        let dummy = |((s, symbol), bound): ((SymId, &Symbol), &Option<Binding<'p>>)| match bound {
+            Some(Binding::Variable(v)) if symbol.place == Home::Dummy => Some((s, v.clone())),
+            _ => None,
+        };
+        all.filter_map(dummy).collect()
+    }
+
     /// The activation and the symbol there that a symbol is linked to.
     pub fn owner(self: &Rc<Self>, s: SymId) -> Run<(Rc<Frame<'p>>, SymId)> {
         match self.unit.symbols[s].place {
@@ -141,6 +152,13 @@ impl<'p> Machine<'p> {
         actuals: &[Actual<'p>],
     ) -> Run<Rc<Frame<'p>>> {
         let frame = self.frame(unit, host, actuals);
+        {
+            let mut live = self.live.borrow_mut();
+            if live.len() >= 1024 && live.len().is_power_of_two() {
+                live.retain(|f| f.strong_count() > 0);
+            }
+            live.push(Rc::downgrade(&frame));
+        }
         let args = match entry.map(|s| &s.kind) {
             Some(StmtKind::Entry(e)) => &e.args,
             _ => &unit.args,

@@ -184,7 +184,10 @@ impl Outline<'_> {
     pub(super) fn tie(unit: &Unit, outlined: &mut Unit, import: &mut Import, tied: &[Tied]) {
         for t in tied {
             for m in &t.members {
-                import.add(outlined, *m, Place::Local);
+                match unit.symbols[*m].place {
+                    Place::Common(_) => import.symbol(outlined, *m),
+                    _ => import.add(outlined, *m, Place::Local),
+                };
             }
             let mut groups = Vec::new();
             for spec in &unit.specs {

@@ -1,25 +1,20 @@
 //! Variables of a block that share their storage.
 
-use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
-use crate::ir::{AdBlock, Name, Program, SpecKind, SymId, Type, Unit, for_each_symbol};
-use crate::lower::calls::global;
+use crate::ir::{AdBlock, Program, SpecKind, SymId, Type, Unit};
 use crate::source::Span;
-use crate::storage::{Area, UnitStorage, common_blocks, members};
+use crate::storage::{Area, UnitStorage};
 use std::collections::BTreeSet;
 
 /// What is needed to see whether the arguments of a block's subroutine share storage.
 pub(super) struct Sharing {
     assigned: Assigned,
-    graph: CallGraph,
-    /// For every unit, its name and the COMMON blocks that it declares.
-    commons: Vec<(Name, Vec<Name>)>,
 }
 
-/// Local variables that share storage and that a block uses under several names. Its
-/// subroutine has all of them, tied in the same way; some cover the others and take their
-/// values in and out.
+/// Local variables that share storage and that a block uses under several names, or a COMMON block
+/// of which it uses what EQUIVALENCE puts there. Its subroutine has all of them, tied in the same
+/// way; of local ones some cover the others and take their values in and out.
 pub(super) struct Tied {
     /// All of them.
     pub members: Vec<SymId>,
@@ -53,17 +48,12 @@ impl Sharing {
             .any(|i| has_equivalence(&program.units[*i]));
         concerned.then(|| Sharing {
             assigned: Assigned::of(program),
-            graph: CallGraph::of(program),
-            commons: program
-                .units
-                .iter()
-                .map(|u| (u.name.clone(), common_blocks(u)))
-                .collect(),
         })
     }
 
     /// The groups of local variables that share storage, of which the block names several
-    /// and changes some, or is differentiated by some.
+    /// and changes some, or is differentiated by some; and COMMON blocks that it uses under names
+    /// from an EQUIVALENCE.
     pub fn tied(&self, unit: &Unit, block: &AdBlock, named: &Named) -> Vec<Tied> {
         if !has_equivalence(unit) {
             return Vec::new();
@@ -77,9 +67,16 @@ impl Sharing {
                 active(&a) && used.contains(&a) && used.iter().any(|b| storage.overlap(a, *b))
             })
         };
-        let local = storage.areas().iter().filter(|a| a.block.is_none());
-        local
-            .filter(|area| concerned(area))
+        let in_common = |area: &Area| {
+            let mut tied = area.members.iter().filter(|m| !m.named);
+            tied.any(|m| used.contains(&m.sym))
+        };
+        let areas = storage.areas().iter();
+        areas
+            .filter(|area| match area.block {
+                None => concerned(area),
+                Some(_) => in_common(area),
+            })
             .filter_map(|area| {
                 // Two names for one place would be differentiated by apart.
                 let several = named
@@ -91,15 +88,18 @@ impl Sharing {
                 }
                 Some(Tied {
                     members: area.members.iter().map(|m| m.sym).collect(),
-                    carriers: carriers(unit, area)?,
+                    carriers: match area.block {
+                        None => carriers(unit, area)?,
+                        Some(_) => Vec::new(),
+                    },
                 })
             })
             .collect()
     }
 
-    /// Two names for one storage would be two arguments of the subroutine, or an argument
-    /// and a COMMON variable. Derivatives would not pass from one to the other. `arguments`
-    /// are its arguments, `tied` those variables that share storage there, too.
+    /// Two names for one storage would be two arguments of the subroutine. Derivatives would not pass
+    /// from one to the other. `arguments` are its arguments, `tied` those variables that share
+    /// storage there, too.
     pub fn fault(
         &self,
         unit: &Unit,
@@ -136,37 +136,6 @@ impl Sharing {
                     name(*b),
                     name(*a)
                 )));
-            }
-        }
-        // What the block calls may see the same storage as COMMON.
-        let mut called: BTreeSet<Name> = BTreeSet::new();
-        for_each_symbol(&block.body, &mut |s| {
-            called.extend(global(&unit.symbols, s).cloned())
-        });
-        let called = called.iter().filter_map(|n| self.graph.index(n));
-        let reached = self.graph.reached(called);
-        for common in common_blocks(unit) {
-            let mut seen: Vec<&Name> = reached
-                .iter()
-                .map(|u| &self.commons[*u])
-                .filter(|(_, declared)| declared.contains(&common))
-                .map(|(name, _)| name)
-                .collect();
-            seen.sort();
-            let members = members(unit, &common);
-            for a in arguments {
-                if let Some(by) = seen.first()
-                    && members.iter().any(|m| storage.overlap(*a, *m))
-                {
-                    let common = match common.as_str() {
-                        "" => "blank COMMON".to_owned(),
-                        c => format!("COMMON /{c}/"),
-                    };
-                    return Some(fault(format!(
-                        "{} lies in {common}, which {by} sees, too",
-                        name(*a)
-                    )));
-                }
             }
         }
         None

@@ -1,8 +1,8 @@
 //! Whether the value that an argument has on entry can matter.
 
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Arg, Block, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind,
-    SymId, Unit, walk_block,
+    AdBlock, AdItem, AdMode, Arg, Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt,
+    StmtKind, SymId, Unit, walk_block,
 };
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ impl<'p> Entry<'p> {
             s,
             left_out,
         };
-        look.block(&unit.body) == First::Read
+        in_functions(unit, s) || look.block(&unit.body) == First::Read
     }
 
     fn argument(&mut self, name: &Name, position: usize) -> First {
@@ -86,7 +86,7 @@ impl<'p> Entry<'p> {
                 bound |= names(e, s);
             }
         }
-        if bound {
+        if bound || in_functions(unit, s) {
             return First::Read;
         }
         Look {
@@ -132,6 +132,15 @@ fn names(e: &Expr, s: SymId) -> bool {
     let mut named = false;
     e.for_each_symbol(&mut |x| named |= x == s);
     named
+}
+
+/// Do statement functions of a unit name a variable? They may be evaluated anywhere.
+fn in_functions(unit: &Unit, s: SymId) -> bool {
+    let mut symbols = unit.symbols.iter();
+    symbols.any(|(_, f)| match &f.class {
+        Class::StatementFunction(_, value) => names(value, s),
+        _ => false,
+    })
 }
 
 /// The search for one variable in one unit.

@@ -1,0 +1,221 @@
+//! Adjoints of several heads at once, in Tapenade's convention.
+//!
+//! Each head becomes one subroutine with both sweeps. A subprogram below has its two sweeps
+//! apart, as from Tapenade where it does not checkpoint: FOO_B_FWD and FOO_B_BWD, with the tapes
+//! as more arguments. Where the forward sweep keeps nothing, the program's own subprogram is
+//! called, and the backward sweep is FOO_B. A head that others call is both.
+
+use super::{Facts, Part, World, prepare};
+use crate::activity::Context;
+use crate::given::rules::Rules;
+use crate::layout::{Layout, Pattern};
+use crate::locations::{Set, common_members};
+use crate::tangent::{self, Head, Provide, Tangent};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{
+    Name, Place, Program, Request, StmtKind, SymId, Unit, unused_name, walk_block,
+};
+use std::collections::{HashMap, HashSet};
+
+/// What the adjoints of one run are made for.
+pub(super) struct Order {
+    /// The AD block that asks for them, if one does.
+    pub span: Span,
+    /// The derivatives that are called from outside.
+    pub roots: HashSet<Name>,
+    /// What ends the names of additions.
+    pub suffix: Name,
+    /// How derivatives are named in Tapenade's convention.
+    pub units: Option<Pattern>,
+    /// Derivatives that somebody provides.
+    pub rules: Rules,
+}
+
+impl Order {
+    /// For a request of the compiler.
+    pub fn of(request: &Request, closure: &Program) -> Self {
+        Order {
+            span: request.span,
+            roots: HashSet::from([request.derivative.clone()]),
+            suffix: request.suffix.clone(),
+            units: None,
+            rules: Rules::of(closure),
+        }
+    }
+
+    /// The name of the forward sweep of a subprogram, whose tangent has `name`.
+    pub fn forward_name(&self, of: &Name, name: &Name) -> Name {
+        match (&self.units, name.strip_prefix(of.as_str())) {
+            (Some(_), _) => format!("{name}_FWD").into(),
+            (None, Some(rest)) => format!("{of}_F{rest}").into(),
+            (None, None) => format!("{name}_F{}", self.suffix).into(),
+        }
+    }
+}
+
+/// The adjoint of a subprogram, or a part of it.
+#[derive(Debug)]
+pub struct Adjoint {
+    /// What it is the derivative of.
+    pub of: Name,
+    /// In which context, where it is the adjoint of a head.
+    pub head: Option<Context>,
+    /// The derivative.
+    pub unit: Unit,
+}
+
+/// What was made for some heads.
+#[derive(Debug)]
+pub struct Adjoints {
+    /// The derivatives.
+    pub units: Vec<Adjoint>,
+    /// Procedures without text whose derivatives are called.
+    pub provide: Vec<Provide>,
+    /// By which slots are numbered.
+    pub dependence: crate::depend::Dependence,
+}
+
+/// The adjoints of some heads, and of what is active below them, in Tapenade's convention.
+///
+/// # Errors
+///
+/// What cannot be differentiated, at its place in the source.
+pub fn differentiate_heads(
+    program: &Program,
+    heads: &[Head],
+    layout: &Layout,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Adjoints, Vec<Diagnostic>> {
+    let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
+    let closure = prepare::prepare_heads(program, &names)?;
+    let made = tangent::differentiate_heads(&closure.program, heads, layout, warnings)?;
+    let is_head = |t: &Tangent| heads.iter().any(|h| h.unit == t.of);
+    let order = Order {
+        span: Span::NONE,
+        roots: made
+            .units
+            .iter()
+            .filter(|t| is_head(t))
+            .map(|t| t.unit.name.clone())
+            .collect(),
+        suffix: Name::default(),
+        units: Some(layout.units.clone()),
+        rules: Rules::assumed(&made.provide),
+    };
+    let contexts: Vec<(Name, Context)> = made
+        .units
+        .iter()
+        .map(|t| (t.unit.name.clone(), t.context.clone()))
+        .collect();
+    let mut world = World::of(&closure.program, made.units, order)?;
+    let facts = world.facts();
+    name_backward(&mut world, &facts);
+    let made_units = world.units(&closure.program, &facts)?;
+    let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
+        made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
+    closure.finish(&mut units, &Name::default());
+    // What was added is the derivative of nothing.
+    of.extend(units[of.len()..].iter().map(|u| u.name.clone()));
+    let adjoints = of.into_iter().zip(units).map(|(of, unit)| {
+        let root = world.order.roots.contains(&unit.name);
+        let context = contexts.iter().find(|(n, _)| root && *n == unit.name);
+        Adjoint {
+            of,
+            head: context.map(|(_, c)| c.clone()),
+            unit,
+        }
+    });
+    Ok(Adjoints {
+        units: adjoints.collect(),
+        provide: made.provide,
+        dependence: made.dependence,
+    })
+}
+
+/// The name of a derivative belongs to what has its arguments: no backward sweep that needs a
+/// tape, or that stands beside the whole adjoint.
+fn name_backward(world: &mut World, facts: &[Facts]) {
+    let mut taken: HashSet<Name> = (world.parts.iter())
+        .flat_map(|p| [p.name.clone(), p.forward_name.clone()])
+        .collect();
+    for (p, facts) in world.parts.iter_mut().zip(facts) {
+        let own = !p.is_called_from_outside && !facts.forward && facts.tapes.is_empty();
+        if !p.root && !own {
+            p.backward_name = unused_name(&format!("{}_BWD", p.name), &|n| taken.contains(n));
+            taken.insert(p.backward_name.clone());
+        }
+    }
+}
+
+/// Where members of COMMON blocks stand: the block, and the position in it.
+pub(super) type Members = HashSet<(Name, usize)>;
+
+/// The COMMON derivatives that a head finds set when it is called: those of its dependents.
+pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent) -> Members {
+    let numbers: Set = (root.context.outputs.ones())
+        .filter_map(|slot| slot.checked_sub(root.args + 1))
+        .collect();
+    let mut found = Members::new();
+    for t in tangents {
+        let members = common_members(&t.unit);
+        for (slot, d) in &t.by_slot {
+            let Place::Common(block) = &t.unit.symbols[*d].place else {
+                continue;
+            };
+            let number = slot.checked_sub(t.args + 1);
+            let position = members
+                .get(block)
+                .and_then(|m| m.iter().position(|s| s == d));
+            if let (Some(k), Some(position)) = (number, position)
+                && numbers.contains(k)
+            {
+                found.insert((block.clone(), position));
+            }
+        }
+    }
+    found
+}
+
+/// Takes the value of a function out of the arguments of its adjoint: nobody looks at it.
+pub(super) fn hide_result(unit: &mut Unit, value: Option<SymId>) {
+    let Some(value) = value else { return };
+    unit.args.retain(|a| a.sym() != Some(value));
+    unit.symbols[value].place = Place::Local;
+}
+
+/// The names of what tangents call.
+pub(super) fn called(tangents: &[Tangent]) -> HashSet<Name> {
+    let mut found = HashSet::new();
+    for t in tangents {
+        walk_block(&t.unit.body, &mut |s| {
+            if let StmtKind::Call(callee, _) = &s.kind {
+                found.insert(t.unit.symbols[*callee].name.clone());
+            }
+        });
+    }
+    found
+}
+
+/// The parts that a head reaches, with itself.
+pub(super) fn reached<'p>(
+    parts: &'p [Part],
+    root: &'p Part,
+    index: &HashMap<Name, usize>,
+) -> Vec<&'p Part> {
+    let mut found = vec![root];
+    let mut seen: HashSet<usize> = HashSet::new();
+    let mut at = 0;
+    while let Some(p) = found.get(at).copied() {
+        walk_block(&p.body, &mut |s| {
+            if let StmtKind::Call(callee, _) = &s.kind
+                && let Some(i) = index.get(&p.make.unit.symbols[*callee].name)
+                && seen.insert(*i)
+            {
+                found.extend(parts.get(*i));
+            }
+        });
+        at += 1;
+    }
+    found
+}

@@ -1,0 +1,712 @@
+//! `farfel tapenade -b`: adjoints with the names, the argument lists and the meaning that they have
+//! from Tapenade 3.16, which is asked itself where `TAPENADE_HOME` names it.
+
+#![allow(clippy::print_stderr)] // says what was skipped
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use farfel_tests::tapenade::{
+    CALLBACKS, MODEL, close, headers, numbers, read, real_tapenade, statements, tapenade,
+};
+use farfel_tests::{farfel_path, sandbox, tree, write};
+
+/// What else is differentiated: values that are overwritten, functions with side effects, arrays of
+/// assumed size, complex numbers, procedures without text, input and STOP.
+const MORE: &str = "      SUBROUTINE ACC(X, Y)
+      DOUBLE PRECISION X, Y
+      Y = Y + X*X
+      END
+      SUBROUTINE SQ(V, W)
+      DOUBLE PRECISION V, W
+      V = V*V*W
+      W = SIN(V)
+      V = EXP(W)
+      END
+      SUBROUTINE TOP(X, Y, Z)
+      DOUBLE PRECISION X, Y, Z
+      Z = X
+      CALL SQ(X, Z)
+      Y = X*Z
+      END
+      SUBROUTINE ASZ(X, Y, N)
+      DOUBLE PRECISION X(*), Y
+      Y = 1
+      DO 10 I = 1, N
+   10 Y = Y*X(I)
+      END
+      SUBROUTINE LB(X, Y)
+      DOUBLE PRECISION X, Y, T, U
+      EXTERNAL U
+      N = 3
+      CALL LIB(N, X, T)
+      Y = T*U(X, N)
+      END
+      DOUBLE PRECISION FUNCTION FF(A, B)
+      DOUBLE PRECISION A, B, C
+      COMMON /Q/ C
+      FF = A*A*EXP(B)*C
+      A = FF*2
+      END
+      SUBROUTINE CPL(Z, R)
+      COMPLEX*16 Z(2), W
+      DOUBLE PRECISION R
+      W = Z(1)*CONJG(Z(2)) + EXP(Z(1))
+      R = ABS(W)**2 + AIMAG(Z(2))
+      END
+      SUBROUTINE IO(X, Y)
+      DOUBLE PRECISION X, Y, A
+      IF (X .LT. 0) STOP 'NEGATIVE'
+      READ *, A
+      Y = A*X*X
+      Y = Y*Y
+      END
+      SUBROUTINE SV(X, Y)
+      DOUBLE PRECISION X, Y, T(3), C
+      SAVE
+      DATA C /4D0/
+      DO 10 I = 1, 3
+   10 T(I) = X**I
+      DO 20 I = 2, 3
+   20 T(I) = T(I)*T(I-1)
+      Y = T(3)*C
+      END
+      SUBROUTINE NEWTON(A, X, K)
+      DOUBLE PRECISION A, X, D
+      X = A
+      K = 0
+   10 D = (X*X*X - A)/(3*X*X)
+      X = X - D
+      K = K + 1
+      IF (K .GT. 50) RETURN
+      IF (ABS(D) .GT. 1D-13) GOTO 10
+      END
+";
+
+/// Command lines, and the headers that they leave; what has a tape follows none.
+const LINES: &[(&[&str], &[&str])] = &[
+    (
+        &["-b", "-head", "model(y)/(x)"],
+        &["MODEL_B(X,XB,N,Y,YB,K)", "SCALE_B(V,VB)"],
+    ),
+    (
+        &[
+            "-backward",
+            "-root",
+            "model",
+            "-vars",
+            "x s",
+            "-outvars",
+            "y",
+        ],
+        &["MODEL_B(X,XB,N,Y,YB,K)", "SCALE_B(V,VB)"],
+    ),
+    (
+        &[
+            "-reverse",
+            "-head",
+            "model(x)\\(y)",
+            "-adjfuncname",
+            "A_%",
+            "-adjvarname",
+            "%_a",
+        ],
+        &["A_MODEL(X,X_A,N,Y,Y_A,K)", "A_SCALE(V,V_A)"],
+    ),
+    (
+        &[
+            "-b",
+            "-difffuncname",
+            "_g",
+            "-diffvarname",
+            "_g",
+            "-head",
+            "f(f)/(a)",
+        ],
+        &["F_G0(A,A_G,I,F_G)"],
+    ),
+    (&["-b", "-head", "f"], &["F_B(A,AB,I,FB)"]),
+    (
+        &["-b", "-head", "scale f(f)/(s)"],
+        &["F_B(A,I,FB)", "SCALE_B(V,VB)"],
+    ),
+    (&["-b", "-head", "acc(y)/(x)"], &["ACC_B(X,XB,Y,YB)"]),
+    (&["-b", "-head", "top(y)/(x)"], &["TOP_B(X,XB,Y,YB,Z)"]),
+    (&["-b", "-head", "top"], &["TOP_B(X,XB,Y,YB,Z,ZB)"]),
+    // A head that another one calls.
+    (
+        &["-b", "-head", "top(y)/(x) sq(v)/(w)"],
+        &["SQ_B(V,VB,W,WB)", "TOP_B(X,XB,Y,YB,Z)"],
+    ),
+    (
+        &["-b", "-head", "top(y)/(x z)", "-fixinterface"],
+        &["TOP_B(X,XB,Y,YB,Z,ZB)"],
+    ),
+    (&["-b", "-head", "asz(y)/(x)"], &["ASZ_B(X,XB,Y,YB,N)"]),
+    (&["-b", "-head", "lb(y)/(x)"], &["LB_B(X,XB,Y,YB)"]),
+    (&["-b", "-head", "ff(ff)/(b)"], &["FF_B(A,B,BB,FFB)"]),
+    (&["-b", "-head", "ff"], &["FF_B(A,AB,B,BB,FFB)"]),
+    (&["-b", "-head", "cpl(r)/(z)"], &["CPL_B(Z,ZB,R,RB)"]),
+    (&["-b", "-head", "io(y)/(x)"], &["IO_B(X,XB,Y,YB)"]),
+    (
+        &["-b", "-head", "newton(x)/(a)"],
+        &["NEWTON_B(A,AB,X,XB,K)"],
+    ),
+    (
+        &["-b", "-multi", "-head", "model(y)/(x)"],
+        &["MODEL_BV(X,XB,N,Y,YB,K,NBDIRS)", "SCALE_BV(V,VB,NBDIRS)"],
+    ),
+    (
+        &["-b", "-multi", "-head", "ff(ff)/(b)"],
+        &["FF_BV(A,B,BB,FFB,NBDIRS)"],
+    ),
+    (
+        &["-b", "-d", "-head", "acc(y)/(x)"],
+        &["ACC_D(X,XD,Y,YD)", "ACC_B(X,XB,Y,YB)"],
+    ),
+];
+
+/// Headers without the keyword, but for the sweeps of subprograms below the heads.
+fn whole(text: &str) -> Vec<String> {
+    let strip = |h: String| {
+        let at = h.find("SUBROUTINE").map(|i| i + 10);
+        let at = at.or_else(|| h.find("FUNCTION").map(|i| i + 8));
+        h[at.unwrap_or(0)..].to_owned()
+    };
+    let sweep = |h: &String| h.contains("_FWD(") || h.contains("_BWD(");
+    headers(text)
+        .into_iter()
+        .map(strip)
+        .filter(|h| !sweep(h))
+        .collect()
+}
+
+#[test]
+fn files_and_argument_lists_are_tapenade_s() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", format!("{MODEL}{MORE}"));
+    for (line, wanted) in LINES {
+        tapenade(dir, &[line, &["-o", "out", "all.f"][..]].concat()).success();
+        let made: Vec<String> = tree(dir).into_iter().filter(|n| n != "all.f").collect();
+        let [file, messages] = made.as_slice() else {
+            panic!("{line:?}: {made:?}");
+        };
+        assert_eq!(&file.replace(".f", ".msg"), messages);
+        assert_eq!(whole(&read(dir, file)), *wanted, "{line:?}");
+        for f in &made {
+            fs::remove_file(dir.join(f)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn names_of_files_follow_the_options() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "src/a.f",
+        "      SUBROUTINE A(X, Y)\n      CALL B(X, Y)\n      END\n",
+    );
+    write(
+        dir,
+        "src/b.for",
+        "      SUBROUTINE B(X, Y)\n      Y = X*X\n      END\n",
+    );
+    let made = |options: &[&str]| {
+        let out = sandbox();
+        let path = out.path().to_str().unwrap().to_owned();
+        let line = [
+            "-O",
+            &path,
+            "-msglevel",
+            "5",
+            "-head",
+            "a",
+            "src/a.f",
+            "src/b.for",
+        ];
+        tapenade(dir, &[options, &line].concat()).success();
+        tree(out.path())
+    };
+    assert_eq!(made(&["-b"]), ["a_b.f", "a_b.msg", "b_b.f"]);
+    assert_eq!(made(&["-b", "-o", "all"]), ["all_b.f", "all_b.msg"]);
+    assert_eq!(
+        made(&["-b", "-o", "all", "-adjfuncname", "_r"]),
+        ["all_r.f", "all_r.msg"]
+    );
+    assert_eq!(
+        made(&["-b", "-d", "-o", "all", "-adjfuncname", "_r"]),
+        ["all_db.f", "all_db.msg"]
+    );
+    assert_eq!(made(&["-b", "-d"]), ["a_db.f", "a_db.msg", "b_db.f"]);
+    assert_eq!(
+        made(&["-b", "-multi", "-o", "all"]),
+        ["all_bv.f", "all_bv.msg"]
+    );
+    assert_eq!(
+        made(&["-b", "-splitoutputfiles"]),
+        ["a_b.f", "a_b.msg", "b_b.f"]
+    );
+}
+
+/// Procedures whose text is missing, and their adjoints as from a user of Tapenade.
+const LIBRARY: &str = "      SUBROUTINE LIB(N, X, T)
+      DOUBLE PRECISION X, T
+      T = N*X**3
+      X = 2*X
+      N = N + 1
+      END
+      SUBROUTINE LIB_B(N, X, XB, T, TB)
+      DOUBLE PRECISION X, XB, T, TB
+      XB = 2*XB + 3*N*X*X*TB
+      TB = 0
+      END
+      DOUBLE PRECISION FUNCTION U(X, N)
+      DOUBLE PRECISION X
+      U = X**N
+      END
+      SUBROUTINE U_B(X, XB, N, UB)
+      DOUBLE PRECISION X, XB, UB
+      XB = XB + N*X**(N-1)*UB
+      UB = 0
+      END
+";
+
+/// Calls adjoints as users do, and prints each number with what it must be. What is no input of an
+/// adjoint holds rubbish: Tapenade's adjoints set it.
+const DRIVER: &str = "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XB(3), G(3), Y, YB, S, T, SB, TB, V, W, VB
+      DOUBLE PRECISION WB, Z, A, AB, B, BB, C, CB, FFB, R, RB, H, P, Q
+      DOUBLE PRECISION E
+      COMPLEX*16 ZC(2), ZB(2), D(2)
+      COMMON /PAR/ S, T
+      COMMON /PAR_B/ SB, TB
+      COMMON /Q/ C
+      COMMON /Q_B/ CB
+      EXTERNAL FF
+      DOUBLE PRECISION FF
+C     MODEL: Y = 3*sum(S*sin(x) + T**i)*T but for i = 2, T = x(1)
+      X(1) = 0.7D0
+      X(2) = -0.4D0
+      X(3) = 1.3D0
+      S = 2
+      DO 10 I = 1, 3
+   10 XB(I) = 99
+      SB = 99
+      YB = 0.5D0
+      CALL MODEL_B(X, XB, 3, Y, YB, 2)
+      T = X(1)
+      E = S*SIN(X(1)) + T + S*SIN(X(3)) + T**3
+      G(1) = 1.5D0*(S*COS(X(1))*T + E + T*(1 + 3*T**2))
+      PRINT *, XB(1), G(1)
+      PRINT *, XB(2), 0D0
+      PRINT *, XB(3), 1.5D0*S*COS(X(3))*T
+      PRINT *, SB, 1.5D0*(SIN(X(1)) + SIN(X(3)))*T
+      PRINT *, YB, 0D0
+C     ACC: the cotangent of Y goes on
+      A = 3
+      YB = 2
+      AB = 99
+      CALL ACC_B(A, AB, Y, YB)
+      PRINT *, AB, 12D0
+      PRINT *, YB, 2D0
+C     TOP and SQ
+      A = 0.9D0
+      AB = 99
+      YB = 1
+      CALL TOP_B(A, AB, Y, YB, Z)
+      H = 1D-6
+      V = 0.9D0 + H
+      CALL TOP(V, P, Z)
+      V = 0.9D0 - H
+      CALL TOP(V, Q, Z)
+      PRINT *, AB, (P - Q)/(2*H)
+      V = 0.8D0
+      W = 1.1D0
+      VB = 1
+      WB = 0
+      CALL SQ_B(V, VB, W, WB)
+      P = 0.8D0*0.8D0*1.1D0
+      E = EXP(SIN(P))*COS(P)
+      PRINT *, WB, E*0.64D0
+      PRINT *, VB, E*2*0.8D0*1.1D0
+C     LB: T = 3*x**3, then x = 2*x and n = 4
+      A = 1.2D0
+      AB = 99
+      YB = 1
+      CALL LB_B(A, AB, Y, YB)
+      PRINT *, AB, 48*7*1.2D0**6
+C     FF, which changes A, so that the cotangent of A comes in, too
+      A = 0.5D0
+      B = 0.3D0
+      C = 1.5D0
+      AB = 2
+      BB = 3
+      CB = 4
+      FFB = 1
+      CALL FF_B(A, AB, B, BB, FFB)
+      E = EXP(B)
+      PRINT *, AB, 5*2*0.5D0*E*1.5D0
+      PRINT *, BB, 5*0.25D0*E*1.5D0
+      PRINT *, CB, 5*0.25D0*E
+C     CPL, by the real inner product
+      ZC(1) = (0.4D0, -0.7D0)
+      ZC(2) = (1.1D0, 0.6D0)
+      ZB(1) = 99
+      ZB(2) = 99
+      RB = 1
+      CALL CPL_B(ZC, ZB, R, RB)
+      DO 20 I = 1, 2
+      DO 20 J = 1, 2
+      D(1) = ZC(1)
+      D(2) = ZC(2)
+      D(I) = ZC(I) + H*(1, 0)
+      IF (J .EQ. 2) D(I) = ZC(I) + H*(0, 1)
+      CALL CPL(D, P)
+      D(I) = 2*ZC(I) - D(I)
+      CALL CPL(D, Q)
+      E = DBLE(ZB(I))
+      IF (J .EQ. 2) E = DIMAG(ZB(I))
+   20 PRINT *, E, (P - Q)/(2*H)
+C     IO reads 2
+      A = 3
+      AB = 99
+      YB = 1
+      CALL IO_B(A, AB, Y, YB)
+      PRINT *, AB, 4D0*4*27
+C     NEWTON: the cubic root
+      A = 5
+      AB = 99
+      YB = 1
+      Y = 0
+      CALL NEWTON_B(A, AB, Y, YB, K)
+      PRINT *, AB, 1/(3*5D0**(2D0/3))
+C     SV: Y = 4*x**6, twice, since it keeps its variables
+      DO 30 I = 1, 2
+      A = I
+      AB = 99
+      YB = 1
+      CALL SV_B(A, AB, Y, YB)
+   30 PRINT *, AB, 24*A**5
+      END
+";
+
+/// The heads of [`DRIVER`], as one command line.
+const DRIVEN: &str = "model(y)/(x s) acc(y)/(x) top(y)/(x) sq(v)/(v w) lb(y)/(x) \
+    ff(ff a)/(a b c) cpl(r)/(z) io(y)/(x) newton(x)/(a) sv(y)/(x)";
+
+/// The numbers and what they must be.
+fn pairs(found: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    found.chunks(2).map(|p| (p[0], p[1])).unzip()
+}
+
+#[test]
+fn adjoints_mean_what_tapenade_s_do() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", format!("{MODEL}{MORE}"));
+    write(dir, "lib.f", LIBRARY);
+    write(dir, "main.f", DRIVER);
+    tapenade(dir, &["-b", "-head", DRIVEN, "-o", "out", "all.f"]).success();
+    let messages = read(dir, "out_b.msg");
+    assert!(
+        messages.contains("(AD09) function lib has no text here: provide lib_b"),
+        "{messages}"
+    );
+    let sources = ["main.f", "all.f", "lib.f", "out_b.f"];
+    let (found, wanted) = pairs(&numbers(dir, &sources, "2\n"));
+    close(&found, &wanted, 2e-8);
+    let Some(real) = real_tapenade() else {
+        eprintln!("skipped: TAPENADE_HOME is not set, so nothing was compared with Tapenade");
+        return;
+    };
+    let line = ["-b", "-head", DRIVEN, "-o", "theirs", "all.f"];
+    let ran = Command::new(&real).args(line).current_dir(dir).output();
+    assert!(ran.expect("the real tool").status.success());
+    compile_kit(dir, &real.with_file_name("../ADFirstAidKit"));
+    let sources = [
+        "main.f",
+        "all.f",
+        "lib.f",
+        "theirs_b.f",
+        "adStack.o",
+        "adBuffer.o",
+    ];
+    let (mut theirs, mut wanted) = pairs(&numbers(dir, &sources, "2\n"));
+    // Of ABS of a complex number it has the derivative 0: the four numbers of CPL.
+    theirs.drain(14..18);
+    wanted.drain(14..18);
+    close(&theirs, &wanted, 2e-8);
+}
+
+/// The run-time support of Tapenade's adjoints.
+fn compile_kit(dir: &Path, kit: &Path) {
+    let compiled = Command::new("gfortran")
+        .args(["-c", "-O1", "-w", "-std=legacy"])
+        .args([kit.join("adStack.c"), kit.join("adBuffer.f")])
+        .current_dir(dir)
+        .output()
+        .expect("gfortran");
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{said}");
+}
+
+/// Several cotangents at once give what single ones give, also where there is room for more.
+#[test]
+fn several_cotangents_give_what_single_ones_give() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", format!("{MODEL}{MORE}"));
+    write(dir, "lib.f", LIBRARY);
+    write(
+        dir,
+        "DIFFSIZES.inc",
+        "      INTEGER NBDIRSMAX, ISIZE1OFX\n      PARAMETER (NBDIRSMAX=4, ISIZE1OFX=3)\n",
+    );
+    let heads = "model(y)/(x s) top(y z)/(x) asz(y)/(x)";
+    tapenade(dir, &["-b", "-head", heads, "-o", "one", "all.f"]).success();
+    tapenade(
+        dir,
+        &["-b", "-multi", "-head", heads, "-o", "many", "all.f"],
+    )
+    .success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      INCLUDE 'DIFFSIZES.inc'
+      DOUBLE PRECISION X(3), XB(3), XV(NBDIRSMAX,3), YV(NBDIRSMAX)
+      DOUBLE PRECISION Y, YB, S, T, SB, TB, SV(NBDIRSMAX), A, AB, ZB
+      DOUBLE PRECISION TV(NBDIRSMAX), AV(NBDIRSMAX), ZV(NBDIRSMAX), Z
+      COMMON /PAR/ S, T
+      COMMON /PAR_B/ SB, TB
+      COMMON /PAR_BV/ SV, TV
+      S = 2
+      DO 10 J = 1, 3
+      X(J) = 0.3D0*J
+   10 YV(J) = J**2 - 2.5D0
+      CALL MODEL_BV(X, XV, 3, Y, YV, 2, 3)
+      DO 20 J = 1, 3
+      YB = J**2 - 2.5D0
+      CALL MODEL_B(X, XB, 3, Y, YB, 2)
+      PRINT *, SV(J), SB
+      DO 20 I = 1, 3
+   20 PRINT *, XV(J,I), XB(I)
+      DO 30 J = 1, 3
+      YV(J) = J
+   30 ZV(J) = 1 - J
+      A = 0.9D0
+      CALL TOP_BV(A, AV, Y, YV, Z, ZV, 3)
+      DO 40 J = 1, 3
+      A = 0.9D0
+      YB = J
+      ZB = 1 - J
+      CALL TOP_B(A, AB, Y, YB, Z, ZB)
+   40 PRINT *, AV(J), AB
+      DO 50 J = 1, 3
+   50 YV(J) = J
+      CALL ASZ_BV(X, XV, Y, YV, 3, 3)
+      DO 60 J = 1, 3
+      YB = J
+      CALL ASZ_B(X, XB, Y, YB, 3)
+      DO 60 I = 1, 3
+   60 PRINT *, XV(J,I), XB(I)
+      END
+",
+    );
+    let sources = ["main.f", "all.f", "lib.f", "one_b.f", "many_bv.f"];
+    let (several, single) = pairs(&numbers(dir, &sources, ""));
+    close(&several, &single, 1e-14);
+    assert!(single.iter().all(|s| *s != 0.0) || single.contains(&0.0));
+}
+
+/// Procedures that are passed come with their adjoints, and what is below a head gets no rubbish
+/// from arrays that only lend their size.
+#[test]
+fn procedures_as_arguments_come_with_their_adjoints() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", CALLBACKS);
+    let heads = "sum2(y)/(x) cube(cube)/(x) wave(wave)/(x)";
+    tapenade(dir, &["-b", "-head", heads, "all.f"]).success();
+    let text = read(dir, "all_b.f");
+    let found = whole(&text);
+    let wanted = [
+        "SUM2_B(X,XB,N,W,WB,Y,YB)",
+        "CUBE_B(X,XB,K,CUBEB)",
+        "WAVE_B(X,XB,K,WAVEB)",
+    ];
+    assert_eq!(found, wanted);
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, XB, W(3), WB(3), Y, YB, YP, YM
+      X = 0.7D0
+      XB = 99
+      DO 10 I = 1, 3
+   10 WB(I) = 99
+      YB = 2
+      CALL SUM2_B(X, XB, 3, W, WB, Y, YB)
+      CALL SUM2(X + 1D-6, 3, W, YP)
+      CALL SUM2(X - 1D-6, 3, W, YM)
+      PRINT *, XB, (YP - YM)/1D-6
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "all.f", "all_b.f"], "");
+    close(&found[..1], &found[1..], 1e-8);
+    assert!(found[0].abs() > 1.0);
+    // Without these heads the list of messages says what is missing.
+    tapenade(dir, &["-b", "-head", "sum2(y)/(x)", "all.f"]).success();
+    assert!(read(dir, "all_b.msg").contains("provide cube_b"));
+}
+
+/// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
+#[test]
+fn a_makefile_for_adjoints_works_unchanged() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "model.f", MODEL);
+    // A stack of the user's, in place of Tapenade's.
+    write(
+        dir,
+        "adBuffer.f",
+        "      SUBROUTINE PUSHREAL8(X)\n      DOUBLE PRECISION X\n      END\n\
+         \x20     SUBROUTINE POPREAL8(X)\n      DOUBLE PRECISION X\n      END\n",
+    );
+    write(
+        dir,
+        "driver.f",
+        "      PROGRAM DRIVER
+      DOUBLE PRECISION X(2), XB(2), Y, YB, S, T
+      COMMON /PAR/ S, T
+      S = 1
+      X(1) = 1
+      X(2) = 0
+      YB = 1
+      CALL MODEL_B(X, XB, 2, Y, YB, 1)
+      PRINT *, XB
+      END
+",
+    );
+    write(
+        dir,
+        "Makefile",
+        "TAPENADE = tapenade\n\
+         FC = gfortran\n\
+         \n\
+         program: driver.o model.o model_b.o adBuffer.o\n\
+         \t$(FC) -o $@ $^\n\
+         \n\
+         model_b.f: model.f\n\
+         \t$(TAPENADE) -b -head \"model(y)/(x)\" -nocheckpoint \"f\" -msglevel 5 -o model $<\n\
+         \n\
+         %.o: %.f\n\
+         \t$(FC) -std=legacy -c -o $@ $<\n",
+    );
+    let output = Command::new("make")
+        .arg(format!("TAPENADE={} tapenade", farfel_path().display()))
+        .current_dir(dir)
+        .output();
+    let Ok(output) = output else {
+        eprintln!("skipped: there is no make here");
+        return;
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let output = Command::new(dir.join("program")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let found: Vec<f64> = text
+        .split_whitespace()
+        .map(|w| w.parse().unwrap())
+        .collect();
+    // Y = 3*(SIN(X(2)) + T**2)*T with T = X(1) = 1
+    close(&found, &[9.0, 3.0], 1e-14);
+}
+
+/// Programs and command lines for which names of files and subprograms, argument lists and COMMON
+/// blocks of derivatives must be those of the real tool, but for the sweeps of what is below the
+/// heads, which that has in one.
+#[test]
+fn interfaces_are_those_of_the_real_tool() {
+    let Some(real) = real_tapenade() else {
+        eprintln!("skipped: TAPENADE_HOME is not set, so nothing was compared with Tapenade");
+        return;
+    };
+    let heads = [
+        "fill",
+        "apply(y)/(x)",
+        "model(y x)/(x s)",
+        "f(f)/(s t)",
+        "sq(w)/(v)",
+        "ff(ff)/(c)",
+    ];
+    let more = heads.iter().map(|h| vec!["-b", "-head", *h]);
+    let lines = LINES.iter().map(|(line, _)| line.to_vec()).chain(more);
+    let mut compared = 0;
+    for line in lines {
+        let (ours, theirs) = (sandbox(), sandbox());
+        let line = [&line[..], &["-o", "out", "all.f"]].concat();
+        for dir in [&ours, &theirs] {
+            write(dir.path(), "all.f", format!("{MODEL}{MORE}{CALLBACKS}"));
+        }
+        tapenade(ours.path(), &line).success();
+        let ran = Command::new(&real)
+            .args(&line)
+            .current_dir(theirs.path())
+            .output();
+        assert!(ran.expect("the real tool").status.success(), "{line:?}");
+        let (ours, theirs) = (facts(ours.path()), facts(theirs.path()));
+        let missing: Vec<&String> = ours.iter().filter(|f| !theirs.contains(f)).collect();
+        assert!(
+            missing.is_empty(),
+            "{line:?}: {missing:?} not in {theirs:?}"
+        );
+        // What it has besides is below the heads.
+        let words = || line.iter().filter(|w| !w.ends_with(".f"));
+        let named = |f: &&String| words().any(|w| mentions_head(w, f));
+        let missing: Vec<&String> = theirs
+            .iter()
+            .filter(|f| !ours.contains(f))
+            .filter(named)
+            .collect();
+        assert!(missing.is_empty(), "{line:?}: {missing:?} not in {ours:?}");
+        compared += 1;
+    }
+    eprintln!("{compared} command lines compared with Tapenade");
+}
+
+/// Is it the header of the derivative of a head that a word of a command line names?
+fn mentions_head(word: &str, header: &str) -> bool {
+    let base = header.split('(').next().unwrap_or_default();
+    let base = base.trim_start_matches("A_");
+    let base = base.split('_').next().unwrap_or_default();
+    let names = word.split(|c: char| !c.is_ascii_alphanumeric());
+    !base.is_empty() && names.into_iter().any(|n| n.eq_ignore_ascii_case(base))
+}
+
+/// Names of files, headers, and COMMON blocks of derivatives.
+fn facts(dir: &Path) -> Vec<String> {
+    let mut facts = Vec::new();
+    for name in tree(dir) {
+        if name.ends_with(".f") && name != "all.f" {
+            let text = read(dir, &name);
+            facts.extend(whole(&text));
+            let blocks = statements(&text).into_iter();
+            facts.extend(blocks.filter(|s| {
+                let block = s.strip_prefix("COMMON/").and_then(|s| s.split('/').next());
+                block.is_some_and(|b| b.ends_with("_B") || b.ends_with("_BV"))
+            }));
+        }
+        facts.push(name);
+    }
+    facts.sort();
+    facts.dedup();
+    facts
+}
