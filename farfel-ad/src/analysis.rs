@@ -116,6 +116,8 @@ pub fn analyse(
     real: u8,
     most_tape: Option<u64>,
 ) -> Result<Analysis, Vec<Diagnostic>> {
+    let simple = crate::reverse::retry::once(program);
+    let program = simple.as_ref().unwrap_or(program);
     let mut found = Analysis::default();
     if request.mode == AdMode::Reverse {
         let most = most_tape.unwrap_or(crate::reverse::MOST_TAPE);

@@ -123,12 +123,8 @@ impl AdTool for Builtin {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        match request.mode {
-            AdMode::Forward => tangent::differentiate(program, request, warnings),
-            AdMode::Reverse => {
-                reverse::differentiate(program, request, reverse::MOST_TAPE, warnings)
-            }
-        }
+        let tape = reverse::MOST_TAPE;
+        Bounded { tape }.differentiate_warning(program, request, warnings)
     }
 }
 
@@ -158,6 +154,8 @@ impl AdTool for Bounded {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        let simple = reverse::retry::once(program);
+        let program = simple.as_ref().unwrap_or(program);
         match request.mode {
             AdMode::Forward => tangent::differentiate(program, request, warnings),
             AdMode::Reverse => reverse::differentiate(program, request, self.tape, warnings),

@@ -196,6 +196,10 @@ impl Space {
             if s.is_array() {
                 weak.insert(of_symbol[id.0 as usize]);
             }
+            // Also by an initial value or SAVE in its declaration.
+            if s.saved && s.is_variable() && s.place == Place::Local {
+                saved.insert(of_symbol[id.0 as usize]);
+            }
         }
         for group in UnitStorage::of(unit).tangles() {
             tie(&group, &mut of_symbol, symbols, &mut weak, &mut tangled);

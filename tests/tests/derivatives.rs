@@ -7,56 +7,13 @@
 // Tests that are ignored say why.
 #![allow(clippy::print_stderr)]
 
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use farfel_build::{Config, build_program};
-use farfel_tests::corpora::build::Program;
 use farfel_tests::corpora::obtain;
-use farfel_tests::{repository, sandbox};
+use farfel_tests::corpora::routines::{PROGRAMS, drivers, files};
+use farfel_tests::sandbox;
 use libtest_mimic::{Arguments, Failed, Trial};
-
-/// The programs, and where the routines are that they differentiate.
-const PROGRAMS: [(&str, &[&str]); 8] = [
-    (
-        "cdflib",
-        &["scipy/scipy/special/cdflib/", "scipy/scipy/stats/"],
-    ),
-    ("specfun", &["scipy/scipy/special/specfun/"]),
-    (
-        "amos",
-        &["scipy/scipy/special/amos/", "scipy/scipy/special/mach/"],
-    ),
-    ("fitpack", &["scipy/scipy/interpolate/fitpack/"]),
-    (
-        "quadpack",
-        &[
-            "scipy/scipy/integrate/quadpack/",
-            "scipy/scipy/integrate/mach/",
-            "lapack/SRC/dgtsv.f",
-            "lapack/SRC/xerbla.f",
-        ],
-    ),
-    (
-        "linear",
-        &[
-            "lapack/BLAS/SRC/",
-            "lapack/SRC/d",
-            "lapack/SRC/ieeeck.f",
-            "lapack/SRC/il",
-            "lapack/SRC/iparmq.f",
-            "lapack/INSTALL/dlamch.f",
-            "lapack/SRC/xerbla.f",
-            "scipy/scipy/optimize/__nnls/",
-            "scipy/scipy/optimize/minpack",
-        ],
-    ),
-    (
-        "ode",
-        &["scipy/scipy/integrate/dop/", "scipy/scipy/integrate/tests/"],
-    ),
-    ("calculix", &["calculix/"]),
-];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -79,15 +36,8 @@ fn main() -> ExitCode {
 }
 
 fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
-    let drivers = repository().join("tests/corpora/derivatives");
-    let main = drivers.join(format!("{name}.ff"));
-    let text = std::fs::read_to_string(&main)?;
-    let program = Program {
-        main: main.to_string_lossy().into_owned(),
-        folders: folders.iter().map(|f| (*f).to_owned()).collect(),
-    };
-    let mut files: Vec<PathBuf> = program.sources()?.paths();
-    files.push(drivers.join("library.ff"));
+    let text = std::fs::read_to_string(drivers().join(format!("{name}.ff")))?;
+    let files = files(name, folders, &drivers().join("library.ff"))?;
     let mut config = Config {
         flags: vec!["-O0".into()],
         ..Config::default()

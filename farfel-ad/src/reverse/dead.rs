@@ -8,12 +8,75 @@
 //! transformations*, GI 1981).
 
 use super::effects::{Effects, Touched};
+use super::{Made, World};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{
-    Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit,
+    Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Unit,
 };
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+/// What is read after the calls of a unit, wherever it is called.
+#[derive(Debug, Clone, Default)]
+pub(super) struct After {
+    /// Positions of arguments.
+    pub args: HashSet<usize>,
+    /// COMMON variables.
+    pub commons: HashSet<usize>,
+}
+
+/// Takes out what is computed for nobody. Callers come before forward sweeps that they call:
+/// what no caller reads afterwards, these need not compute.
+pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
+    let index: HashMap<Name, usize> = made
+        .iter()
+        .enumerate()
+        .map(|(i, m)| (m.unit.name.clone(), i))
+        .collect();
+    let mut waits = vec![0; made.len()];
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
+    for (i, m) in made.iter().enumerate() {
+        let mut called: BTreeSet<usize> = BTreeSet::new();
+        for s in &m.unit.body {
+            s.walk(&mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind {
+                    called.extend(index.get(&m.unit.symbols[*callee].name));
+                }
+            });
+        }
+        called.iter().for_each(|c| waits[*c] += 1);
+        callees[i].extend(called);
+    }
+    let mut after: HashMap<Name, After> = HashMap::new();
+    let mut left: Vec<usize> = (0..made.len()).rev().collect();
+    while !left.is_empty() {
+        // Of units that call each other, nobody is the first.
+        let ready = left.iter().rposition(|i| waits[*i] == 0);
+        let i = left.remove(ready.unwrap_or(left.len() - 1));
+        let m = &mut made[i];
+        if let Some(after) = after
+            .get(&m.unit.name)
+            .filter(|_| m.forward && ready.is_some())
+        {
+            let args = after.args.iter().filter_map(|a| m.unit.args.get(*a)?.sym());
+            let read: HashSet<SymId> = args.collect();
+            let tape = |s: &SymId| m.tapes.contains(s);
+            m.wanted.retain(|s| read.contains(s) || tape(s));
+            m.commons = Set::with_capacity(world.commons.vars.len());
+            m.commons.extend(after.commons.iter().copied());
+        }
+        let wanted = |s: SymId| m.wanted.contains(&s);
+        let calls = remove(&mut m.unit, &world.commons, effects, &wanted, &m.commons);
+        for (name, more) in calls {
+            let all = after.entry(name).or_default();
+            all.args.extend(more.args);
+            all.commons.extend(more.commons);
+        }
+        for c in &callees[i] {
+            waits[*c] -= 1;
+        }
+    }
+}
 
 /// Removes dead statements. `wanted` says which arguments and COMMON variables somebody
 /// reads after the unit; `commons_wanted`, which COMMON variables it does not declare.
@@ -23,7 +86,7 @@ pub(super) fn remove(
     effects: &Effects,
     wanted: &dyn Fn(SymId) -> bool,
     commons_wanted: &Set,
-) {
+) -> HashMap<Name, After> {
     loop {
         let space = Space::of(unit, commons);
         let mut exit = Set::with_capacity(space.len);
@@ -34,13 +97,14 @@ pub(super) fn remove(
             }
         }
         exit.extend(commons_wanted.ones().map(|k| space.common(k)));
-        let dead = dead(unit, &space, effects, exit);
+        let mut calls = HashMap::new();
+        let dead = dead(unit, &space, effects, exit, &mut calls);
         let mut body = std::mem::take(&mut unit.body);
         let mut number = 0;
         let changed = prune(&mut body, &mut number, &dead, unit, effects);
         unit.body = body;
         if !changed {
-            return;
+            return calls;
         }
     }
 }
@@ -79,7 +143,13 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
 }
 
 /// The numbers of the statements (in preorder) whose results nobody reads.
-fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usize> {
+fn dead(
+    unit: &Unit,
+    space: &Space,
+    effects: &Effects,
+    exit: Set,
+    calls: &mut HashMap<Name, After>,
+) -> HashSet<usize> {
     let flow = Flow::of(unit);
     let n = flow.len();
     let reads = |e: &Expr, live: &mut Set| {
@@ -138,7 +208,8 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
                     other: false,
                 };
                 effects.own(unit, space, s, &mut touched);
-                live.union_with(&touched.read);
+                effects.reads(unit, space, s, &mut live);
+                // It may assign a part, or nothing.
                 live.union_with(&touched.assigned);
             }
             _ => {
@@ -179,6 +250,15 @@ fn dead(unit: &Unit, space: &Space, effects: &Effects, exit: Set) -> HashSet<usi
     }
     let mut found = HashSet::new();
     for (i, s) in flow.stmts.iter().enumerate() {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            let name = &unit.symbols[*callee].name;
+            let after = calls.entry(name.clone()).or_default();
+            let read = |a: &Expr| a.base().is_some_and(|s| live[i].contains(space.loc(s)));
+            let args = args.iter().enumerate().filter(|(_, a)| read(a));
+            after.args.extend(args.map(|(n, _)| n));
+            let commons = live[i].ones().filter_map(|l| space.common_at(l));
+            after.commons.extend(commons);
+        }
         let gone = match &s.kind {
             StmtKind::Assign(target, value) => {
                 // What is kept on a tape is taken back, wanted or not.

@@ -191,6 +191,46 @@ impl Effects {
         }
     }
 
+    /// What a statement itself reads: of the arguments of a call, those that the callee reads.
+    pub fn reads(&self, unit: &Unit, space: &Space, s: &Stmt, read: &mut Set) {
+        let mut touched = Touched {
+            assigned: Set::with_capacity(space.len),
+            read: Set::with_capacity(space.len),
+            other: false,
+        };
+        touched.assigned.grow(space.len + unit.symbols.len());
+        touched.read.grow(space.len + unit.symbols.len());
+        let known = match &s.kind {
+            StmtKind::Call(callee, args) if unit.symbols[*callee].place == Place::Global => self
+                .get(&unit.symbols[*callee].name)
+                .map(|effect| (effect, args)),
+            _ => None,
+        };
+        let Some((effect, args)) = known else {
+            self.own(unit, space, s, &mut touched);
+            read.union_with(&touched.read);
+            return;
+        };
+        for (slot, a) in args.iter().enumerate() {
+            match a.base() {
+                Some(s) => {
+                    if effect.read.contains(slot) {
+                        touched.read.insert(space.loc(s));
+                    }
+                    let inner = a.children();
+                    inner
+                        .into_iter()
+                        .for_each(|c| self.expr(unit, space, c, &mut touched));
+                }
+                None => self.expr(unit, space, a, &mut touched),
+            }
+        }
+        for slot in effect.read.ones().filter(|s| *s > effect.args) {
+            touched.read.insert(space.common(slot - effect.args - 1));
+        }
+        read.union_with(&touched.read);
+    }
+
     fn expr(&self, unit: &Unit, space: &Space, e: &Expr, touched: &mut Touched) {
         e.walk(&mut |e| match &e.kind {
             ExprKind::Var(s) | ExprKind::Element(s, _) => {

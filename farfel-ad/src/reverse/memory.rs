@@ -40,15 +40,12 @@ pub(crate) fn tapes(
     let order = Order::of(request, &closure.program);
     let world = World::of(&closure.program, tangents, order)?;
     let facts = world.facts();
+    let swept = world.all_swept(&facts, &mut Vec::new());
     let mut found = Vec::new();
     for (i, p) in world.parts.iter().enumerate().filter(|(_, p)| p.root) {
-        let (sweeper, _, _) = world.sweep(&facts, i, true);
-        let mut used = sweeper.tapes;
-        let mut make = sweeper.make;
-        for kind in &facts[i].tapes {
-            used.vars(&mut make, *kind);
-        }
-        for (kind, terms) in used.used.keys().zip(world.rooms(&facts, i, &used)) {
+        let mut kinds = facts[i].tapes.clone();
+        kinds.extend(swept[i].tapes.used.keys());
+        for (kind, terms) in kinds.iter().zip(world.rooms(&swept, &kinds, i)) {
             found.push(tape(*kind, terms.as_deref(), &p.make.unit.symbols, most));
         }
     }

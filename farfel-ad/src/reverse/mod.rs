@@ -36,6 +36,7 @@ mod effects;
 mod fixed_point;
 mod given;
 mod heads;
+mod independent;
 mod loops;
 mod maker;
 pub mod memory;
@@ -45,6 +46,7 @@ mod normal;
 mod prepare;
 mod recorded;
 mod replay;
+pub(crate) mod retry;
 mod room;
 mod sweep;
 mod tape;
@@ -59,8 +61,8 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId, Type,
-    Unit, UnitKind, for_each_symbol, unused_name,
+    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, StmtKind,
+    SymId, Type, Unit, UnitKind, for_each_symbol, unused_name,
 };
 pub use heads::{Adjoint, Adjoints, differentiate_heads};
 use heads::{Members, Order};
@@ -68,9 +70,10 @@ use maker::{Maker, zero};
 use needed::Needs;
 use normal::Normalizer;
 pub(crate) use recorded::{Recorded, recorded};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use room::Swept;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use sweep::{Sweeper, Sweeps};
-use tape::{Kind, Tapes, keep};
+use tape::{Kind, Tapes, Vars, keep};
 
 /// The adjoint of a request's head and of what is active below it. A tape has at most
 /// `most_tape` bytes.
@@ -172,6 +175,8 @@ struct World {
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
+    /// Some unit assigns local variables that keep their values.
+    keeps_state: bool,
     /// The most bytes of one tape.
     most_tape: u64,
 }
@@ -222,8 +227,10 @@ impl World {
             order,
             commons,
             derivative_commons,
+            keeps_state: false,
             most_tape: MOST_TAPE,
         };
+        world.keeps_state = retry::keeps_state(&world, &graph.units);
         let mut errors = Vec::new();
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();
@@ -401,30 +408,71 @@ impl World {
                 ..Facts::default()
             })
             .collect();
-        loop {
-            let mut new = facts.clone();
-            for (i, p) in self.parts.iter().enumerate() {
-                let (sweeper, _, exit) = self.sweep(&facts, i, false);
-                for (part, slot) in &sweeper.entries {
-                    new[*part].entry.insert(*slot);
-                }
-                for slot in 0..p.space.slots {
-                    if p.space.slot(slot).is_some_and(|l| exit.has(l)) {
-                        new[i].exit.insert(slot);
+        let callees: Vec<BTreeSet<usize>> = self.parts.iter().map(|p| self.called_by(p)).collect();
+        let n = self.parts.len();
+        // What is to be looked at again: without what callers need, and with it. What the head
+        // calls comes last, so that callees are often ready before their callers.
+        let mut again = vec![[true, true]; n];
+        let mut at = n;
+        let mut quiet = 0;
+        while quiet < n {
+            at = if at == 0 { n - 1 } else { at - 1 };
+            let [alone, called] = std::mem::take(&mut again[at]);
+            quiet = if alone || called { 0 } else { quiet + 1 };
+            let mut entries = Vec::new();
+            let mut exits = Vec::new();
+            let mut tapes = Vec::new();
+            if alone {
+                let (sweeper, _, exit) = self.sweep(&facts, at, false);
+                entries.extend(sweeper.entries);
+                let space = &self.parts[at].space;
+                exits.extend(
+                    (0..space.slots).filter(|s| space.slot(*s).is_some_and(|l| exit.has(l))),
+                );
+            }
+            if called {
+                let (sweeper, _, _) = self.sweep(&facts, at, true);
+                entries.extend(sweeper.entries);
+                tapes.extend(sweeper.tapes.used.into_keys());
+            }
+            let own = &mut facts[at];
+            let mut changed = false;
+            for slot in exits {
+                changed |= !own.exit.contains(slot);
+                own.exit.insert(slot);
+            }
+            for kind in tapes {
+                changed |= own.tapes.insert(kind);
+                own.forward = true;
+            }
+            if changed {
+                for (caller, callees) in callees.iter().enumerate() {
+                    if callees.contains(&at) {
+                        again[caller] = [true, true];
                     }
                 }
-                let (sweeper, _, _) = self.sweep(&facts, i, true);
-                for (part, slot) in &sweeper.entries {
-                    new[*part].entry.insert(*slot);
+            }
+            for (part, slot) in entries {
+                if !facts[part].entry.contains(slot) {
+                    facts[part].entry.insert(slot);
+                    again[part][1] = true;
                 }
-                new[i].tapes.extend(sweeper.tapes.used.keys());
-                new[i].forward |= !sweeper.tapes.used.is_empty();
             }
-            if new == facts {
-                return facts;
-            }
-            facts = new;
         }
+        facts
+    }
+
+    /// The parts that a part calls.
+    fn called_by(&self, p: &Part) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        for s in &p.body {
+            s.walk(&mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind {
+                    found.extend(self.part_of(&p.make.unit.symbols[*callee].name));
+                }
+            });
+        }
+        found
     }
 
     /// Sweeps a unit. `called`: with what callers need, and with its own variables kept at
@@ -508,24 +556,48 @@ impl World {
     fn units(&self, closure: &Program, facts: &[Facts]) -> Result<Vec<Made>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
         let mut errors = Vec::new();
-        for (i, p) in self.parts.iter().enumerate() {
-            let (mut sweeper, made, _) = self.sweep(facts, i, true);
-            errors.append(&mut sweeper.errors);
+        let swept = self.all_swept(facts, &mut errors);
+        // Of each head, its tapes and how large they have to be.
+        let mut all_rooms = BTreeMap::new();
+        for (i, _) in self.parts.iter().enumerate().filter(|(_, p)| p.root) {
+            let mut kinds = facts[i].tapes.clone();
+            kinds.extend(swept[i].tapes.used.keys());
+            let rooms = self.rooms(&swept, &kinds, i);
+            all_rooms.insert(i, (kinds, rooms));
+        }
+        // Which tapes count on where they are full, since the head tries again.
+        let (open, state) = retry::open(self, &swept, &all_rooms);
+        for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
+            let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
             // Tapes that only what it calls uses.
-            for kind in &facts[i].tapes {
-                sweeper.tapes.vars(&mut sweeper.make, *kind);
+            let used = all_rooms
+                .get(&i)
+                .map_or(&facts[i].tapes, |(kinds, _)| kinds);
+            for kind in used {
+                tapes.vars(&mut make, *kind);
             }
-            let derivatives = sweeper.make.derivatives.clone();
-            let (make, tapes) = (sweeper.make, sweeper.tapes);
+            if state.is_some() {
+                let vars: Vec<Vars> = open
+                    .iter()
+                    .filter_map(|k| tapes.used.get(k))
+                    .copied()
+                    .collect();
+                retry::count_on(&mut made.forward, &vars);
+            }
+            let derivatives = make.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
             if p.root {
-                let rooms = self.rooms(facts, i, &tapes);
+                let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
+                let rooms = rooms.unwrap_or_default();
+                let state = state.as_deref();
                 out.push(Made {
-                    unit: self.root(p, make, tapes, made, rooms),
+                    unit: self.root(p, make, tapes, made, rooms, state),
                     of: p.of.clone(),
                     derivatives: derivatives.clone(),
                     wanted: derivatives,
                     commons: self.derivative_commons.clone(),
+                    forward: false,
+                    tapes: HashSet::new(),
                 });
                 continue;
             }
@@ -537,6 +609,8 @@ impl World {
                     unit: self.forward(p, make.clone(), &tapes, made.forward),
                     wanted: make.unit.symbols.ids().collect(),
                     commons: all,
+                    forward: true,
+                    tapes: tapes.symbols().collect(),
                 });
             }
             // Callers find again what they need; the other primal values are nobody's.
@@ -564,6 +638,8 @@ impl World {
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
                 commons,
+                forward: false,
+                tapes: HashSet::new(),
             });
         }
         merge::merge(self, closure, &mut out, &mut errors);
@@ -576,9 +652,8 @@ impl World {
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
+        dead::remove_all(self, &mut out, &effects);
         for m in &mut out {
-            let wanted = |s: SymId| m.wanted.contains(&s);
-            dead::remove(&mut m.unit, &self.commons, &effects, &wanted, &m.commons);
             tidy(&mut m.unit);
             speed_up(&mut m.unit, &m.derivatives);
         }
@@ -586,18 +661,31 @@ impl World {
     }
 
     /// How many values a unit and what it calls put on each tape, where that is known.
-    fn rooms(&self, facts: &[Facts], i: usize, tapes: &Tapes) -> Vec<Option<Vec<room::Term>>> {
-        let sweeps = |i| {
-            let (sweeper, made, _) = self.sweep(facts, i, true);
-            room::Swept {
+    fn rooms(
+        &self,
+        swept: &[Swept],
+        kinds: &BTreeSet<Kind>,
+        i: usize,
+    ) -> Vec<Option<Vec<room::Term>>> {
+        kinds
+            .iter()
+            .map(|k| room::room(self, swept, i, *k, 0))
+            .collect()
+    }
+
+    /// All units, swept once more.
+    fn all_swept(&self, facts: &[Facts], errors: &mut Vec<Diagnostic>) -> Vec<Swept> {
+        let one = |i| {
+            let (mut sweeper, made, _) = self.sweep(facts, i, true);
+            errors.append(&mut sweeper.errors);
+            Swept {
                 make: sweeper.make,
                 tapes: sweeper.tapes,
-                forward: made.forward,
+                made,
                 replays: sweeper.replays,
             }
         };
-        let kinds = tapes.used.keys();
-        kinds.map(|k| room::room(self, &sweeps, i, *k, 0)).collect()
+        (0..self.parts.len()).map(one).collect()
     }
 
     /// Sets the cotangents of local variables to zero.
@@ -628,9 +716,22 @@ impl World {
         tapes: Tapes,
         made: Sweeps,
         rooms: Vec<Option<Vec<room::Term>>>,
+        state: Option<&[SymId]>,
     ) -> Unit {
-        let mut body = tapes.be_local(&mut make, rooms, self.most_tape);
-        body.extend(made.forward);
+        let mut open = Vec::new();
+        let again = state.is_some().then_some(&mut open);
+        let mut body = tapes.be_local(&mut make, rooms, self.most_tape, again);
+        match state {
+            Some(state) => {
+                let sizes = retry::Sizes {
+                    all: tapes.used.values().copied().collect(),
+                    open,
+                    most: self.most_tape,
+                };
+                body.extend(retry::repeated(&mut make, made.forward, &sizes, state));
+            }
+            None => body.extend(made.forward),
+        }
         body.extend(p.zero.iter().cloned());
         body.extend(self.zero_commons(&mut make, p));
         body.extend(self.zeros(&make, &made.backward));
@@ -736,6 +837,9 @@ impl World {
     }
 }
 
+/// The tapes of heads, and how large they have to be.
+type Rooms = BTreeMap<usize, (BTreeSet<Kind>, Vec<Option<Vec<room::Term>>>)>;
+
 /// A generated unit, and what is read after it.
 #[derive(Clone)]
 struct Made {
@@ -748,6 +852,10 @@ struct Made {
     wanted: HashSet<SymId>,
     /// COMMON variables, by number.
     commons: Set,
+    /// It is a forward sweep below the head.
+    forward: bool,
+    /// The variables of its tapes.
+    tapes: HashSet<SymId>,
 }
 
 /// Declares a COMMON block of another unit.

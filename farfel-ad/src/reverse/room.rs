@@ -7,6 +7,7 @@
 use super::World;
 use super::maker::Maker;
 use super::replay::Replay;
+use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes};
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -43,18 +44,18 @@ pub(super) struct Term {
     trips: Vec<Bound>,
 }
 
-/// The forward sweep of a unit, and what it does not say.
+/// A unit that was swept, and what its forward sweep does not say.
 pub(super) struct Swept {
     pub make: Maker,
     pub tapes: Tapes,
-    pub forward: Block,
+    pub made: Sweeps,
     pub replays: HashMap<SymId, Replay>,
 }
 
 /// The values that a unit keeps on one tape, in its own arguments.
 pub(super) fn room(
     world: &World,
-    sweeps: &dyn Fn(usize) -> Swept,
+    sweeps: &[Swept],
     part: usize,
     kind: Kind,
     depth: usize,
@@ -65,27 +66,27 @@ pub(super) fn room(
     let Swept {
         make,
         tapes,
-        forward,
+        made,
         replays,
-    } = sweeps(part);
+    } = sweeps.get(part)?;
     let p = &world.parts[part];
     let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
     let mut counter = Counter {
         world,
         sweeps,
-        make: &make,
+        make,
         values: tapes.used.get(&kind).map(|v| v.values()),
         kind,
         assigned,
         part,
-        body: &forward,
-        replays: &replays,
+        body: &made.forward,
+        replays,
         loops: Vec::new(),
         asked: Vec::new(),
         depth,
     };
     let mut terms = Vec::new();
-    counter.block(&forward, &mut terms)?;
+    counter.block(&made.forward, &mut terms)?;
     Some(terms)
 }
 
@@ -103,7 +104,7 @@ impl Term {
 
 struct Counter<'a> {
     world: &'a World,
-    sweeps: &'a dyn Fn(usize) -> Swept,
+    sweeps: &'a [Swept],
     make: &'a Maker,
     /// The array of the tape.
     values: Option<SymId>,

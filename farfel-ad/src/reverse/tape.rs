@@ -55,6 +55,11 @@ impl Kind {
         }
     }
 
+    /// How many values a tape of so many bytes has.
+    pub fn limit(self, most: u64) -> i64 {
+        (i64::try_from(most).unwrap_or(i64::MAX) / self.bytes()).max(1)
+    }
+
     /// How many bytes a value has.
     pub fn bytes(self) -> i64 {
         match self {
@@ -81,6 +86,10 @@ pub(super) struct Tapes {
     pub used: BTreeMap<Kind, Vars>,
 }
 
+/// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
+/// longer than a small subprogram.
+const SMALL_BYTES: i64 = 4096;
+
 impl Vars {
     /// The array of the values.
     pub fn values(&self) -> SymId {
@@ -90,6 +99,11 @@ impl Vars {
     /// How many values there are.
     pub fn top(&self) -> SymId {
         self.top
+    }
+
+    /// How many there can be.
+    pub fn most(&self) -> SymId {
+        self.most
     }
 }
 
@@ -143,25 +157,39 @@ impl Tapes {
     }
 
     /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
-    /// many values each gets, where that is known; none has more than `most` bytes.
-    pub fn be_local(&self, make: &mut Maker, rooms: Vec<Option<Vec<Term>>>, most: u64) -> Block {
+    /// many values each gets, where that is known; none has more than `most` bytes. `open` says
+    /// who sees to those of which it is not known; where nobody does, they get that size.
+    pub fn be_local(
+        &self,
+        make: &mut Maker,
+        rooms: Vec<Option<Vec<Term>>>,
+        most: u64,
+        mut open: Option<&mut Vec<(Kind, Vars)>>,
+    ) -> Block {
         let span = Span::NONE;
         let mut out = Vec::new();
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
-            let symbol = &mut make.unit.symbols[v.values];
-            symbol.dims = vec![Dim {
-                lower: None,
-                upper: None,
-            }];
-            symbol.attributes.insert(Attribute::Allocatable);
-            make.unit.declare(v.values);
+            let limit = kind.limit(most);
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            let limit = (i64::try_from(most).unwrap_or(i64::MAX) / kind.bytes()).max(1);
-            out.push(set(v.top, 0));
             let fixed = match &terms {
                 Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),
                 None => Some(limit),
             };
+            let small = fixed.filter(|n| n.saturating_mul(kind.bytes()) <= SMALL_BYTES);
+            let symbol = &mut make.unit.symbols[v.values];
+            symbol.dims = vec![Dim {
+                lower: None,
+                upper: small.map(|n| Expr::int(n, span)),
+            }];
+            if small.is_none() {
+                symbol.attributes.insert(Attribute::Allocatable);
+            }
+            make.unit.declare(v.values);
+            if let (None, Some(open)) = (&terms, &mut open) {
+                open.push((*kind, *v));
+                continue;
+            }
+            out.push(set(v.top, 0));
             let size = match (fixed, terms) {
                 (None, Some(terms)) => {
                     let total = room::total(make, &terms, limit);
@@ -174,6 +202,9 @@ impl Tapes {
                     Expr::int(n, span)
                 }
             };
+            if small.is_some() {
+                continue;
+            }
             out.push(Stmt::new(
                 StmtKind::Allocation(Box::new(Allocation {
                     free: false,
@@ -245,7 +276,8 @@ impl Tapes {
     }
 }
 
-fn full_stop(span: Span) -> StmtKind {
+/// What a program ends with when a tape is full.
+pub(super) fn full_stop(span: Span) -> StmtKind {
     StmtKind::Stop(Some(Expr::new(
         ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
         span,

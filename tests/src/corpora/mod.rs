@@ -13,6 +13,7 @@
 //! | [`check`] | what must hold for a file |
 //! | [`layout`] | what must hold for a file that is laid out anew |
 //! | [`build`] | programs made of many files, original or printed |
+//! | [`routines`] | which routines are differentiated |
 
 pub mod assembler;
 pub mod build;
@@ -22,6 +23,7 @@ pub mod files;
 pub mod known;
 pub mod layout;
 pub mod obtain;
+pub mod routines;
 
 use std::path::PathBuf;
 use std::sync::Mutex;

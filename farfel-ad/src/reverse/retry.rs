@@ -1,0 +1,397 @@
+//! Tapes whose size nobody knows when the head begins.
+//!
+//! One that is large enough for everything takes address space from the system, page by page,
+//! and gives it back: microseconds, more than a small subprogram takes altogether. So the head
+//! remembers how much its last call has kept, and takes a little more than that. When it is not
+//! enough, pushes only count, and the forward sweep is carried out again with a tape of the
+//! largest size:
+//!
+//! ```fortran
+//!       AGAIN = 1
+//!       X_COPY = X
+//!       DO WHILE (AGAIN .GE. 0)
+//!         TOP = 0
+//!         MOST = 134217728
+//!         IF (AGAIN .EQ. 1 .AND. LAST .GE. 0) MOST = MIN(LAST + LAST/4 + 64, 134217728)
+//!         ALLOCATE (TAPE(MOST))
+//!         ... the forward sweep ...
+//!         IF (TOP .LE. MOST) THEN
+//!           AGAIN = -1
+//!         ELSE IF (AGAIN .EQ. 0) THEN
+//!           STOP 'Farfel: the tape of an ADR block is full'
+//!         ELSE
+//!           AGAIN = 0
+//!           DEALLOCATE (TAPE)
+//!           X = X_COPY
+//!         END IF
+//!       END DO
+//!       LAST = MAX(LAST, TOP)
+//! ```
+//!
+//! This can be done where the head can put back what its forward sweep changes: [`state`]. Two
+//! threads may write the size at a time; whichever is kept, the next call comes right.
+//!
+//! Adjoints that are differentiated again have the simple form: [`once`] puts it back.
+
+use super::build::binary;
+use super::maker::Maker;
+use super::room::Swept;
+use super::tape::{Kind, Tapes, Vars, full_stop};
+use super::{Part, Rooms, World};
+use crate::locations::{Set, Space};
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Place, Program, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit,
+};
+
+/// The tapes of unknown size and, where the head can carry out its forward sweep again, the
+/// variables that it has to put back.
+pub(super) fn open(
+    world: &World,
+    swept: &[Swept],
+    rooms: &Rooms,
+) -> (Vec<Kind>, Option<Vec<SymId>>) {
+    // Of several heads, one may be able to and the other not: they share what they call.
+    let Some((root, (kinds, rooms))) = rooms.iter().next().filter(|_| rooms.len() == 1) else {
+        return (Vec::new(), None);
+    };
+    let unknown = kinds.iter().zip(rooms).filter(|(_, r)| r.is_none());
+    let open: Vec<Kind> = unknown.map(|(k, _)| *k).collect();
+    let late = |s: &Swept| pushes(&s.made.backward, &s.tapes);
+    let state = match open.is_empty() || swept.iter().any(late) {
+        true => None,
+        false => state(world, &world.parts[*root]),
+    };
+    (open, state)
+}
+
+/// The variables that the forward sweep of a head reads and changes: to be put back before it
+/// is carried out again. None where that cannot be done.
+pub(super) fn state(world: &World, part: &Part) -> Option<Vec<SymId>> {
+    let (unit, space) = (&part.make.unit, &part.space);
+    let touched = world.touched_in(unit, space, &part.body);
+    if world.keeps_state || touched.other {
+        return None;
+    }
+    let mut read = Set::with_capacity(space.len);
+    for s in &part.body {
+        s.walk(&mut |s| world.effects.reads(unit, space, s, &mut read));
+    }
+    let both = |loc: usize| touched.assigned.contains(loc) && read.contains(loc);
+    let shared = |k: &usize| both(space.common(*k)) && !world.derivative_commons.contains(*k);
+    let mut shared: Vec<usize> = (0..world.commons.vars.len()).filter(shared).collect();
+    let mut found = Vec::new();
+    for (id, s) in unit.symbols.iter() {
+        let loc = space.loc(id);
+        let local = !matches!(s.place, Place::Dummy | Place::Common(_));
+        if !s.is_variable() || local || part.make.derivatives.contains(&id) || !both(loc) {
+            continue;
+        }
+        let open = s
+            .dims
+            .iter()
+            .any(|d| d.upper.as_ref().is_none_or(|u| u.kind == ExprKind::Star));
+        let plain = s.ty.is_some_and(|t| t != Type::Character) && s.attributes.iter().count() == 0;
+        if open || !plain || space.tangled.contains(loc) {
+            return None;
+        }
+        shared.retain(|k| space.common(*k) != loc);
+        found.push(id);
+    }
+    shared.is_empty().then_some(found)
+}
+
+/// Does any unit assign local variables that keep their values?
+pub(super) fn keeps_state(world: &World, units: &[&Unit]) -> bool {
+    units.iter().any(|u| {
+        let space = Space::of(u, &world.commons);
+        if space.saved.is_clear() {
+            return false;
+        }
+        let touched = world.touched_in(u, &space, &u.body);
+        let saved = |(id, s): (SymId, &Symbol)| {
+            let loc = space.loc(id);
+            s.place == Place::Local && space.saved.contains(loc) && touched.assigned.contains(loc)
+        };
+        u.symbols.iter().any(saved)
+    })
+}
+
+/// Does a block keep anything on these tapes?
+pub(super) fn pushes(block: &[Stmt], tapes: &Tapes) -> bool {
+    let values: Vec<SymId> = tapes.used.values().map(Vars::values).collect();
+    let mut found = false;
+    for s in block {
+        s.walk(&mut |s| {
+            if let StmtKind::Assign(target, _) = &s.kind {
+                found |= target.base().is_some_and(|s| values.contains(&s));
+            }
+        });
+    }
+    found
+}
+
+/// Lets pushes on some tapes count without keeping where these are full.
+pub(super) fn count_on(block: &mut Block, tapes: &[Vars]) {
+    let is = |e: &Expr, s: SymId| matches!(e.kind, ExprKind::Var(x) if x == s);
+    let mut out = Vec::with_capacity(block.len());
+    for mut s in std::mem::take(block) {
+        for b in s.blocks_mut() {
+            count_on(b, tapes);
+        }
+        let check = match &s.kind {
+            StmtKind::If(b) => b.arms.first().is_some_and(|(c, _)| match &c.kind {
+                ExprKind::Binary(BinOp::Ge, a, b) => {
+                    tapes.iter().any(|t| is(a, t.top()) && is(b, t.most()))
+                }
+                _ => false,
+            }),
+            _ => false,
+        };
+        if check {
+            continue;
+        }
+        let tape = match &s.kind {
+            StmtKind::Assign(target, _) => tapes.iter().find(|t| target.base() == Some(t.values())),
+            _ => None,
+        };
+        out.push(match tape {
+            Some(t) => {
+                let span = s.span;
+                let fits = binary(BinOp::Le, var(t.top()), var(t.most()));
+                if_stmt(vec![(fits, vec![s])], None, span)
+            }
+            None => s,
+        });
+    }
+    *block = out;
+}
+
+/// The tapes of a head.
+pub(super) struct Sizes {
+    /// All of them.
+    pub all: Vec<Vars>,
+    /// Those of unknown size.
+    pub open: Vec<(Kind, Vars)>,
+    /// The most bytes of one.
+    pub most: u64,
+}
+
+/// A forward sweep that can be carried out again.
+pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &[SymId]) -> Block {
+    let span = Span::NONE;
+    let set = |s: SymId, value: Expr| Stmt::assign(var(s), value, span);
+    let int = |n| Expr::int(n, span);
+    let again = mark(make, "AGAIN", Type::INTEGER, false);
+    let mut out = vec![set(again, int(1))];
+    let mut restore = Vec::new();
+    for s in state {
+        let of = &make.unit.symbols[*s];
+        let copy = Symbol {
+            dims: of.dims.clone(),
+            tape: of.dims.is_empty(),
+            ..Symbol::variable(
+                make.unused(&format!("{}_COPY", of.name)),
+                of.ty.unwrap_or(Type::REAL),
+                span,
+            )
+        };
+        let copy = make.declare(copy);
+        out.push(set(copy, var(*s)));
+        restore.push(set(*s, var(copy)));
+    }
+    let compare = |op, s, n| binary(op, var(s), int(n));
+    let mut body: Block = sizes.all.iter().map(|t| set(t.top(), int(0))).collect();
+    let mut fits: Option<Expr> = None;
+    let mut last_sizes = Vec::new();
+    let mut free = Vec::new();
+    for (kind, t) in &sizes.open {
+        let limit = kind.limit(sizes.most);
+        let long = |n| Expr::new(ExprKind::Kind(Box::new(int(n)), 8), span);
+        let name = make.unit.symbols[t.values()]
+            .name
+            .replacen("TAPE", "LAST", 1);
+        let last = mark(make, &name, Type::Integer(8), true);
+        body.push(set(t.most(), int(limit)));
+        let quarter = binary(BinOp::Div, var(last), int(4));
+        let more = binary(BinOp::Add, binary(BinOp::Add, var(last), quarter), int(64));
+        let size = make.call("MIN", vec![more, long(limit)], span);
+        let known = binary(
+            BinOp::And,
+            compare(BinOp::Eq, again, 1),
+            compare(BinOp::Ge, last, 0),
+        );
+        body.push(if_stmt(
+            vec![(known, vec![set(t.most(), size)])],
+            None,
+            span,
+        ));
+        let object = ExprKind::Element(t.values(), vec![var(t.most())]);
+        body.push(allocation(Expr::new(object, span), false));
+        free.push(allocation(var(t.values()), true));
+        let enough = binary(BinOp::Le, var(t.top()), var(t.most()));
+        fits = Some(match fits {
+            Some(f) => binary(BinOp::And, f, enough),
+            None => enough,
+        });
+        let greatest = make.call("MAX", vec![var(last), var(t.top())], span);
+        last_sizes.push(set(last, greatest));
+    }
+    body.extend(forward);
+    let mut otherwise = vec![set(again, int(0))];
+    otherwise.extend(free);
+    otherwise.extend(restore);
+    let stop = vec![Stmt::new(full_stop(span), span)];
+    let arms = vec![
+        (fits.unwrap_or_else(|| int(1)), vec![set(again, int(-1))]),
+        (compare(BinOp::Eq, again, 0), stop),
+    ];
+    body.push(if_stmt(arms, Some(otherwise), span));
+    out.push(Stmt::new(
+        StmtKind::Do(Box::new(Do {
+            name: None,
+            mark: None,
+            control: DoControl::While(compare(BinOp::Ge, again, 0)),
+            body,
+            end: DoEnd::EndDo(None),
+            end_span: span,
+        })),
+        span,
+    ));
+    out.extend(last_sizes);
+    out
+}
+
+fn var(s: SymId) -> Expr {
+    Expr::var(s, Span::NONE)
+}
+
+/// A variable that only the repetition has.
+fn mark(make: &mut Maker, name: &str, ty: Type, saved: bool) -> SymId {
+    let name = match name == "AGAIN" {
+        true => make.unused(name),
+        false => farfel_lang::ir::unused_name(name, &|n| make.unit.symbols.find(n).is_some()),
+    };
+    make.declare(Symbol {
+        tape: true,
+        saved,
+        init: saved.then(|| Box::new(Expr::int(-1, Span::NONE))),
+        ..Symbol::variable(name, ty, Span::NONE)
+    })
+}
+
+fn allocation(object: Expr, free: bool) -> Stmt {
+    let made = Allocation {
+        free,
+        objects: vec![object],
+        control: Vec::new(),
+    };
+    Stmt::new(StmtKind::Allocation(Box::new(made)), Span::NONE)
+}
+
+fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> Stmt {
+    let block = IfBlock {
+        arms,
+        otherwise,
+        ..IfBlock::default()
+    };
+    Stmt::new(StmtKind::If(block), span)
+}
+
+/// Units without repetition: their tapes have the largest size, and what does not fit stops the
+/// program. None where there is none.
+pub(crate) fn once(program: &Program) -> Option<Program> {
+    let has = |u: &Unit| u.symbols.iter().any(|(_, s)| s.tape);
+    if !program.units.iter().any(has) {
+        return None;
+    }
+    let mut program = program.clone();
+    for u in program.units.iter_mut().filter(|u| has(u)) {
+        let mut body = std::mem::take(&mut u.body);
+        simplify(u, &mut body);
+        u.body = body;
+        let gone: Vec<SymId> = u
+            .symbols
+            .iter()
+            .filter(|(_, s)| is_mark(s))
+            .map(|(i, _)| i)
+            .collect();
+        for s in gone {
+            u.undeclare(s);
+            let s = &mut u.symbols[s];
+            (s.tape, s.saved, s.init) = (false, false, None);
+        }
+    }
+    Some(program)
+}
+
+/// Is it a variable that only the repetition has? Tapes are arrays.
+fn is_mark(s: &Symbol) -> bool {
+    s.tape && s.dims.is_empty()
+}
+
+fn simplify(unit: &Unit, block: &mut Block) {
+    let marked = |e: &Expr| {
+        let mut found = false;
+        e.for_each_symbol(&mut |s| found |= is_mark(&unit.symbols[s]));
+        found
+    };
+    let mut out: Block = Vec::with_capacity(block.len());
+    for mut s in std::mem::take(block) {
+        for b in s.blocks_mut() {
+            simplify(unit, b);
+        }
+        // A backward sweep that allocates the tape again knows no variable.
+        if let StmtKind::Allocation(a) = &mut s.kind {
+            let sizes = a.objects.iter_mut().flat_map(|o| match &mut o.kind {
+                ExprKind::Element(t, sizes) if unit.symbols[*t].tape => sizes.as_mut_slice(),
+                _ => &mut [],
+            });
+            for size in sizes {
+                let given = |x: &Stmt| match &x.kind {
+                    StmtKind::Assign(target, n) if target == size => Some(n.clone()),
+                    _ => None,
+                };
+                if let Some(n) = out.iter().rev().find_map(given) {
+                    *size = n;
+                }
+            }
+        }
+        match s.kind {
+            StmtKind::Assign(ref target, _) if marked(target) => {}
+            StmtKind::If(ref b) if b.arms.iter().any(|(c, _)| marked(c)) => {}
+            StmtKind::Do(d) if matches!(&d.control, DoControl::While(c) if marked(c)) => {
+                out.extend(d.body);
+            }
+            StmtKind::If(mut b) if is_counted(unit, &b) => {
+                if let Some((fits, kept)) = b.arms.pop() {
+                    let full = match fits.kind {
+                        ExprKind::Binary(_, top, most) => binary(BinOp::Gt, *top, *most),
+                        kind => Expr::new(kind, s.span),
+                    };
+                    let stop = Stmt::new(full_stop(s.span), s.span);
+                    out.push(if_stmt(vec![(full, vec![stop])], None, s.span));
+                    out.extend(kept);
+                }
+            }
+            kind => out.push(Stmt { kind, ..s }),
+        }
+    }
+    *block = out;
+}
+
+/// Is it a push that counts on where the tape is full?
+fn is_counted(unit: &Unit, b: &IfBlock) -> bool {
+    let [(condition, kept)] = b.arms.as_slice() else {
+        return false;
+    };
+    let [stmt] = kept.as_slice() else {
+        return false;
+    };
+    let on_tape = match &stmt.kind {
+        StmtKind::Assign(target, _) => target.base().is_some_and(|s| unit.symbols[s].tape),
+        _ => false,
+    };
+    on_tape && b.otherwise.is_none() && matches!(condition.kind, ExprKind::Binary(BinOp::Le, ..))
+}
