@@ -216,6 +216,16 @@ fn loops_that_cannot_be_carried_out_again() {
         C = 'B'
       END DO
 ",
+        "      Y = X(1)
+!farfel: independent
+      DO I = 2, N
+        Y = SIN(Y)
+        X(1) = X(I)*2
+        IF (X(1) .GT. 0) X(2) = X(1)
+        T = T + X(I)
+      END DO
+      Y = Y + T
+",
         // Nothing to differentiate, so that marks do not matter.
         "      Y = X(1)
       K = N
@@ -236,6 +246,8 @@ fn loops_that_cannot_be_carried_out_again() {
     F0305 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
     F0305 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
     F0305 12:1 iterations of this loop cannot be carried out again: C goes from one to the next, and is CHARACTER
+    F0305 10:1 these iterations are not proven to be independent: one may read what another assigns to X
+    F0305 10:1 these iterations are not proven to be independent: one may read what another assigns to Y
     no faults
     ");
 }
@@ -326,4 +338,70 @@ fn memory_is_known_and_bounded() {
     close(&bounded(STEPS), &run(&expanded(&plain(STEPS)), FAST), 1e-14);
     // STOP with its message.
     assert_eq!(bounded(&plain(STEPS)), "");
+}
+
+/// Iterations that know nothing of each other, and a call that is carried out again.
+const APART: &str = "
+      PROGRAM P
+      DOUBLE PRECISION X(500), G(500), Y
+      INTEGER I
+      DO I = 1, 500
+        X(I) = 0.01D0*I
+      END DO
+      ADR(Y)
+      CALL ROWS(X, 500, Y)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 500))
+      PRINT *, Y, G
+      END
+      SUBROUTINE ROWS(X, N, Y)
+      INTEGER I, K, N
+      DOUBLE PRECISION X(N), Z(N), Y, T, S, CELL
+      S = X(1)
+      T = S*S
+!farfel: independent
+      DO I = N, 3, -2
+        T = CELL(-X(I))
+        DO K = 1, 5
+          T = T*SIN(T + X(I - 1))
+        END DO
+        IF (T .GT. 0) THEN
+          Z(I) = T*X(I)
+        ELSE
+          Z(I) = T**2
+        END IF
+        S = S + Z(I)*T
+      END DO
+      Y = S**2
+!farfel: checkpoint(1)
+      DO K = 1, 1
+        CALL CHAIN(X, N, Y)
+      END DO
+      END
+      DOUBLE PRECISION FUNCTION CELL(X)
+      DOUBLE PRECISION X
+      CELL = EXP(X)
+      CELL = CELL*SIN(CELL) + X
+      END
+      SUBROUTINE CHAIN(X, N, Y)
+      INTEGER I, N
+      DOUBLE PRECISION X(N), Y
+      DO I = 2, N
+        X(I) = SIN(X(I - 1)*X(I)) + Y
+        Y = COS(Y)*X(I)
+      END DO
+      END
+";
+
+#[test]
+fn independent_iterations_have_a_tape_for_one() {
+    let (marked, other) = (expanded(APART), expanded(&plain(APART)));
+    assert_eq!(run(&marked, CHECKED), run(&other, CHECKED));
+    assert_snapshot!(tapes(APART), @r"
+    INTEGER 4 of 2000
+    DOUBLE PRECISION 2013 of 1000
+    ");
+    assert_snapshot!(tapes(&plain(APART)), @r"
+    INTEGER 249 of 2000
+    DOUBLE PRECISION 5736 of 1000
+    ");
 }

@@ -644,8 +644,8 @@ mod tests {
         assert_eq!(c.sources.unwrap()[1], PathBuf::from("a b.f"));
         assert_eq!((c.real_kind, c.form), (8, Some(Form::Free)));
         assert_eq!(
-            (c.exports.clone().unwrap(), c.max_copies, c.tape_bytes()),
-            (vec!["eqlbrm".to_owned()], Some(40), Some(64 << 20))
+            (c.exports.unwrap(), c.max_copies, c.max_tape),
+            (vec!["eqlbrm".to_owned()], Some(40), Some(64))
         );
         assert_eq!(c.opt_level.as_deref(), Some("3"));
         assert!(c.save_all && !c.install);

@@ -239,7 +239,7 @@ pub mod rules {
         AD_OUTPUT = "F0311", "active-output", Warn,
             "A value that carries a derivative is written to a file or to a CHARACTER variable. What is read back from there has derivative zero. Values that are written to the standard output (PRINT, WRITE to * or 6) are no cause for a warning.";
         LOOP_MARK = "F0312", "loop-mark",
-            "A comment `!farfel: checkpoint(n)` or `!farfel: fixed-point` says how the adjoint of the DO loop on the next line is made. It stands before a loop, once, and for a loop that is left at its end only.";
+            "A comment `!farfel: checkpoint(n)`, `!farfel: fixed-point` or `!farfel: independent` says how the adjoint of the DO loop on the next line is made. It stands before a loop, once, and for a loop that is left at its end only.";
         COMPILER = "F0401", "compiler", Warn,
             "The Fortran compiler refused the program, or warns of it.";
         UNKNOWN_LINT = "F0500", "unknown-lint",

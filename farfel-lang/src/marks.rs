@@ -2,6 +2,7 @@
 //!
 //! ```fortran
 //! !farfel: checkpoint(20)
+//! !farfel: independent
 //! !farfel: fixed-point(tolerance = 1D-12, iterations = 500)
 //! ```
 //!
@@ -117,6 +118,10 @@ fn mark(text: &str) -> Option<Result<LoopMarkKind, &'static str>> {
             checkpoint(&mut words)
                 .ok_or("the form is `checkpoint(20)`, with the most iterations to keep values of"),
         ),
+        "INDEPENDENT" => Some(match words.done() {
+            true => Ok(LoopMarkKind::Independent),
+            false => Err("the form is `independent`"),
+        }),
         "FIXED" if words.peek() == Some('-') => Some(fixed_point(&mut words).ok_or(
             "the form is `fixed-point` or `fixed-point(tolerance = 1D-12, iterations = 500)`",
         )),

@@ -85,6 +85,17 @@ impl Sweeper<'_> {
                 let limits = (tolerance.as_deref(), *iterations);
                 self.fixed_point(d, control, limits, *at, span, needs)
             }
+            (LoopMarkKind::Independent, Some(control)) => {
+                self.independent(d, control, *at, span, needs)
+            }
+            (LoopMarkKind::Independent, None) => {
+                self.depends(
+                    *at,
+                    "the condition of DO WHILE decides which iterations there are",
+                    None,
+                );
+                None
+            }
             (LoopMarkKind::Replayed, _) => {
                 if self.trial == 0 {
                     self.errors.push(

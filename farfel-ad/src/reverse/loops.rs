@@ -108,26 +108,7 @@ impl Sweeper<'_> {
             for e in [from, to].into_iter().chain(step) {
                 self.read(e, needs);
             }
-            let (last, down) = match known {
-                Some(1) => (to.clone(), Expr::int(-1, span)),
-                Some(-1) => (to.clone(), Expr::int(1, span)),
-                _ => {
-                    // from + (trips - 1)*step: lies before `from` where there are no trips.
-                    let step = step.cloned().unwrap_or_else(|| Expr::int(1, span));
-                    let paren = |e: Expr| Expr::new(ExprKind::Paren(Box::new(e)), span);
-                    let length = binary(BinOp::Sub, to.clone(), paren(from.clone()));
-                    let length = paren(binary(BinOp::Add, length, paren(step.clone())));
-                    let trips = binary(BinOp::Div, length, paren(step.clone()));
-                    let before = paren(binary(BinOp::Sub, trips, Expr::int(1, span)));
-                    let way = binary(BinOp::Mul, before, paren(step.clone()));
-                    let last = binary(BinOp::Add, from.clone(), way);
-                    (last, super::build::negative(paren(step)))
-                }
-            };
-            let down = match down.kind {
-                ExprKind::Int(1) => None,
-                _ => Some(down),
-            };
+            let (last, down) = backwards(from, to, step, known, span);
             backward.extend(count(var, last, from.clone(), down, made.backward, span));
         }
         backward.extend(restore);
@@ -192,4 +173,35 @@ impl Sweeper<'_> {
         backward.extend(restore);
         Sweeps { forward, backward }
     }
+}
+
+/// First value and step of a loop that runs the other way round; 1 as no step.
+pub(super) fn backwards(
+    from: &Expr,
+    to: &Expr,
+    step: Option<&Expr>,
+    known: Option<i64>,
+    span: Span,
+) -> (Expr, Option<Expr>) {
+    let (last, down) = match known {
+        Some(1) => (to.clone(), Expr::int(-1, span)),
+        Some(-1) => (to.clone(), Expr::int(1, span)),
+        _ => {
+            // from + (trips - 1)*step: lies before `from` where there are no trips.
+            let step = step.cloned().unwrap_or_else(|| Expr::int(1, span));
+            let paren = |e: Expr| Expr::new(ExprKind::Paren(Box::new(e)), span);
+            let length = binary(BinOp::Sub, to.clone(), paren(from.clone()));
+            let length = paren(binary(BinOp::Add, length, paren(step.clone())));
+            let trips = binary(BinOp::Div, length, paren(step.clone()));
+            let before = paren(binary(BinOp::Sub, trips, Expr::int(1, span)));
+            let way = binary(BinOp::Mul, before, paren(step.clone()));
+            let last = binary(BinOp::Add, from.clone(), way);
+            (last, super::build::negative(paren(step)))
+        }
+    };
+    let down = match down.kind {
+        ExprKind::Int(1) => None,
+        _ => Some(down),
+    };
+    (last, down)
 }

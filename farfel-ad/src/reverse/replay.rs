@@ -5,12 +5,13 @@ use super::build::{binary, choice, count};
 use super::maker::Maker;
 use super::sweep::Sweeper;
 use super::tape::{Kind, Tapes};
+use super::transpose::same;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind, SymId, Symbol,
-    Type,
+    BinOp, Block, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind, SymId,
+    Symbol, Type,
 };
 use std::collections::BTreeMap;
 
@@ -23,6 +24,13 @@ pub(super) struct Member {
     pub var: SymId,
     pub kind: Kind,
     pub bounds: Vec<(Expr, Expr)>,
+}
+
+/// What has got a new value.
+#[derive(Clone)]
+struct Done {
+    locs: Set,
+    elements: Vec<Expr>,
 }
 
 /// What a forward sweep keeps for a loop besides what its text says: needed to know how large
@@ -86,13 +94,16 @@ impl Sweeper<'_> {
     /// Whose values from before some statements these read.
     pub(super) fn exposed(&self, block: &[Stmt]) -> Set {
         let n = self.space.len + self.make.unit.symbols.len();
-        let (mut set, mut found) = (Set::with_capacity(n), Set::with_capacity(n));
-        self.expose(block, &mut set, &mut found);
+        let mut found = Set::with_capacity(n);
+        let mut done = Done {
+            locs: Set::with_capacity(n),
+            elements: Vec::new(),
+        };
+        self.expose(block, &mut done, &mut found);
         found
     }
 
-    /// `set`: what has got a new value already.
-    fn expose(&self, block: &[Stmt], set: &mut Set, found: &mut Set) {
+    fn expose(&self, block: &[Stmt], done: &mut Done, found: &mut Set) {
         for s in block {
             let mut touched = super::Touched {
                 assigned: Set::with_capacity(found.len()),
@@ -105,52 +116,135 @@ impl Sweeper<'_> {
             if let StmtKind::Call(callee, args) = &s.kind {
                 self.arguments_read(*callee, args, &mut touched.read);
             }
-            found.extend(touched.read.ones().filter(|l| !set.contains(*l)));
+            let read = touched.read.ones().filter(|l| !done.locs.contains(*l));
+            found.extend(read.filter(|l| !self.reads_done_elements(s, *l, done)));
+            // Whatever changes in the loop, changes before its next iteration.
+            let changed = match &s.kind {
+                StmtKind::Do(_) => {
+                    self.world
+                        .assigned_in(&self.make.unit, self.space, std::slice::from_ref(s))
+                }
+                _ => touched.assigned,
+            };
+            self.forget(done, &changed);
             match &s.kind {
                 StmtKind::Assign(target, _) => {
-                    if let ExprKind::Var(v) = target.kind {
-                        let loc = self.space.loc(v);
-                        let whole = self.make.unit.symbols[v].is_array();
-                        if !self.space.tangled.contains(loc)
-                            && (whole || !self.space.weak.contains(loc))
-                        {
-                            set.insert(loc);
+                    let Some(v) = target.base() else { continue };
+                    let loc = self.space.loc(v);
+                    if self.space.tangled.contains(loc) {
+                        continue;
+                    }
+                    match target.kind {
+                        ExprKind::Var(v) => {
+                            let whole = self.make.unit.symbols[v].is_array();
+                            if whole || !self.space.weak.contains(loc) {
+                                done.locs.insert(loc);
+                            }
                         }
+                        ExprKind::Element(..) => done.elements.push(target.clone()),
+                        _ => {}
                     }
                 }
                 StmtKind::Do(d) => {
-                    let mut inner = set.clone();
                     if let DoControl::Count { var, .. } = d.control {
                         let loc = self.space.loc(var);
                         if !self.space.tangled.contains(loc) {
-                            set.insert(loc);
-                            inner.insert(loc);
+                            done.locs.insert(loc);
                         }
                     }
-                    self.expose(&d.body, &mut inner, found);
+                    self.expose(&d.body, &mut done.clone(), found);
+                }
+                StmtKind::Call(callee, args) => {
+                    // The result of a function has always got a value.
+                    let Some(result) = self.result_of(*callee, args) else {
+                        continue;
+                    };
+                    let Some(v) = result.base() else { continue };
+                    let loc = self.space.loc(v);
+                    if self.space.tangled.contains(loc) {
+                        continue;
+                    }
+                    match result.kind {
+                        ExprKind::Var(_) if !self.space.weak.contains(loc) => {
+                            done.locs.insert(loc);
+                        }
+                        ExprKind::Element(..) => done.elements.push(result.clone()),
+                        _ => {}
+                    }
                 }
                 _ => {
-                    let blocks = s.blocks();
                     let complete = match &s.kind {
                         StmtKind::If(b) => b.otherwise.is_some(),
                         StmtKind::Select(b) => b.cases.iter().any(|c| c.values.is_none()),
                         _ => false,
                     };
-                    let mut after: Option<Set> = None;
-                    for b in blocks {
-                        let mut inner = set.clone();
+                    let mut after: Option<Done> = None;
+                    for b in s.blocks() {
+                        let mut inner = done.clone();
                         self.expose(b, &mut inner, found);
+                        let inside = self.world.assigned_in(&self.make.unit, self.space, b);
+                        self.forget(done, &inside);
                         match &mut after {
                             None => after = Some(inner),
-                            Some(all) => all.intersect_with(&inner),
+                            Some(all) => {
+                                all.locs.intersect_with(&inner.locs);
+                                all.elements
+                                    .retain(|e| inner.elements.iter().any(|o| same(e, o)));
+                            }
                         }
                     }
                     if let (true, Some(after)) = (complete, after) {
-                        *set = after;
+                        *done = after;
                     }
                 }
             }
         }
+    }
+
+    /// Does a statement read nothing of an array but elements that have got new values?
+    fn reads_done_elements(&self, s: &Stmt, loc: usize, done: &Done) -> bool {
+        if done.elements.is_empty() || matches!(s.kind, StmtKind::Call(..)) {
+            return false;
+        }
+        let mut all = true;
+        let mut first = matches!(s.kind, StmtKind::Assign(..));
+        s.for_each_own_expr(&mut |e| {
+            let target = std::mem::take(&mut first);
+            e.walk(&mut |x| match &x.kind {
+                // It is assigned, not read.
+                _ if target && std::ptr::eq(x, e) => {}
+                ExprKind::Var(v) => all &= self.space.loc(*v) != loc,
+                ExprKind::Element(v, _) if self.space.loc(*v) == loc => {
+                    all &= done.elements.iter().any(|d| same(d, x));
+                }
+                ExprKind::Call(f, _) => {
+                    let class = &self.make.unit.symbols[*f].class;
+                    all &= matches!(class, Class::Intrinsic(_));
+                }
+                _ => {}
+            });
+        });
+        all
+    }
+
+    /// The argument that gets the result, where a call stands for that of a function.
+    fn result_of<'e>(&self, callee: SymId, args: &'e [Expr]) -> Option<&'e Expr> {
+        let part = self.world.part_of(&self.make.unit.symbols[callee].name)?;
+        let part = &self.world.parts[part];
+        part.result?;
+        let mut primals = args.iter().zip(&part.derivative_args).rev();
+        primals.find(|(_, d)| !**d).map(|(a, _)| a)
+    }
+
+    /// Elements whose subscripts change are others.
+    fn forget(&self, done: &mut Done, changed: &Set) {
+        done.elements.retain(|e| {
+            let mut stays = true;
+            for c in e.children() {
+                c.for_each_symbol(&mut |s| stays &= !changed.contains(self.space.loc(s)));
+            }
+            stays
+        });
     }
 
     /// Of the arguments of a call those that the callee reads, where that is known.
@@ -160,9 +254,14 @@ impl Sweeper<'_> {
         };
         let mut none = Set::with_capacity(read.len());
         let mut some = Set::with_capacity(read.len());
+        let result = self.result_of(callee, args);
         for (i, a) in args.iter().enumerate() {
+            // The result of a function has no value before.
+            let is_result = result.is_some_and(|r| std::ptr::eq(r, a));
             match &a.kind {
-                ExprKind::Var(s) if !effect.read.contains(i) => none.insert(self.space.loc(*s)),
+                ExprKind::Var(s) if is_result || !effect.read.contains(i) => {
+                    none.insert(self.space.loc(*s))
+                }
                 _ => a.for_each_symbol(&mut |s| some.insert(self.space.loc(s))),
             }
         }

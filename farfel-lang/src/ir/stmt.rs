@@ -200,6 +200,8 @@ pub enum LoopMarkKind {
         /// After how many iterations the adjoint gives up.
         iterations: Option<u32>,
     },
+    /// `independent`: no iteration needs what another one computes.
+    Independent,
     /// Made by differentiation: the backward sweep of a loop whose iterations it carries out again.
     Replayed,
 }
@@ -208,6 +210,7 @@ impl std::fmt::Display for LoopMarkKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LoopMarkKind::Checkpoint(n) => write!(f, "checkpoint({n})"),
+            LoopMarkKind::Independent => f.write_str("independent"),
             LoopMarkKind::Replayed => Ok(()),
             LoopMarkKind::FixedPoint {
                 tolerance,

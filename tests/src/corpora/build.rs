@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use farfel_lang::encoding::encode;
@@ -12,9 +12,10 @@ use farfel_lang::print::{Options, print_program};
 use farfel_lang::syntax::Form;
 
 use super::check::{read, source};
-use super::compiler::version;
+use super::compiler::{Text, version};
 use super::files::{File, files};
-use super::in_parallel;
+use super::known::{Question, answered};
+use super::{in_parallel, long_run};
 
 /// A program: the file with its main program, and where the rest of it is.
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ pub struct Sources {
 #[derive(Debug)]
 pub struct Linked {
     folder: tempfile::TempDir,
+    objects: Vec<PathBuf>,
 }
 
 /// Modules are compiled before all else: they are what LAPACK has of Fortran 90.
@@ -184,8 +186,11 @@ impl Sources {
         // Tests bring their own version of what the library has too. The first is taken.
         link.args(["-Wl,--allow-multiple-definition", "-o"])
             .arg(folder.path().join("program"));
-        run(link.args(compiled))?;
-        Ok(Linked { folder })
+        run(link.args(&compiled))?;
+        Ok(Linked {
+            folder,
+            objects: compiled,
+        })
     }
 }
 
@@ -195,13 +200,20 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
     let (text, form) = match variant {
         Variant::Original => (text.to_string(), file.form()),
         Variant::Printed(form) => {
+            let original = Arc::clone(&text);
             let read = read(&file.path().to_string_lossy(), &text, file.form());
             let options = Options {
                 form,
                 ..Options::default()
             };
             match read.faults.is_empty() {
-                true => (print_program(&read.program, &options), form),
+                true => {
+                    let printed = print_program(&read.program, &options);
+                    if long_run() && is_same_code(file, &original, &printed, form) {
+                        return compile(file, Variant::Original, objects);
+                    }
+                    (printed, form)
+                }
                 // Which files these may be is for the other tests.
                 false => (text.to_string(), file.form()),
             }
@@ -238,6 +250,22 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
     Ok(object)
 }
 
+/// What is printed is known to become the same code as the file.
+fn is_same_code(file: &File, original: &str, printed: &str, form: Form) -> bool {
+    let folder = file.folder();
+    let known = |text, form| {
+        let text = Text {
+            text,
+            form,
+            preprocess: false,
+            folder: &folder,
+        };
+        answered(Question::Code, &text)
+    };
+    let code = known(original, file.form());
+    code.is_some() && code == known(printed, form)
+}
+
 /// Objects of yesterday's printer are of no use.
 fn forget_old(objects: &Path) {
     for entry in fs::read_dir(objects).into_iter().flatten().flatten() {
@@ -261,6 +289,12 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 impl Linked {
+    /// Whether it is made of the very objects that `other` is made of: what was printed of each
+    /// file has become the same code.
+    pub fn is_same_as(&self, other: &Linked) -> bool {
+        self.objects == other.objects
+    }
+
     /// Runs the program in an empty folder with a file as its input. The result is all that
     /// it writes, files too.
     ///

@@ -57,6 +57,12 @@ fn digest(question: Question, text: &Text) -> String {
     digest.finalize().to_hex().to_string()
 }
 
+/// The answer that is known.
+pub fn answered(question: Question, text: &Text) -> Option<String> {
+    let known = known().lock().unwrap_or_else(PoisonError::into_inner);
+    known.answers.get(&digest(question, text)).cloned()
+}
+
 /// The answer that is known, or else that of `ask`, which is then kept if there is one. An
 /// answer is one word.
 ///
@@ -68,14 +74,11 @@ pub fn answer(
     text: &Text,
     ask: impl FnOnce() -> Result<String, String>,
 ) -> Result<String, String> {
-    let digest = digest(question, text);
-    {
-        let known = known().lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = known.answers.get(&digest) {
-            return Ok(answer.clone());
-        }
+    if let Some(answer) = answered(question, text) {
+        return Ok(answer);
     }
     let answer = ask()?;
+    let digest = digest(question, text);
     let mut known = known().lock().unwrap_or_else(PoisonError::into_inner);
     let file = fs::OpenOptions::new()
         .create(true)

@@ -1,0 +1,163 @@
+//! Loops with `!farfel: independent`: no iteration reads what another one computes.
+//!
+//! The forward sweep keeps nothing of them. The backward sweep carries each iteration out once more,
+//! with a tape that ends with it, and goes back at once. That no value goes from one iteration
+//! to another is proven here; sums that nothing else in the loop reads do not count.
+
+use super::affine::{Affine, Span as LoopSpan};
+use super::build::count;
+use super::loops::backwards;
+use super::needed::Needs;
+use super::replay::{Control, Replay};
+use super::sweep::{Sweeper, Sweeps};
+use super::transpose::is_derivative;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{Do, Expr, Place, Stmt, StmtKind, SymId, Type};
+
+impl Sweeper<'_> {
+    pub(super) fn independent(
+        &mut self,
+        d: &Do,
+        (var, from, to, step): Control,
+        at: Span,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Option<Sweeps> {
+        let known = step.map_or(Some(1), |s| {
+            farfel_lang::storage::constant::integer(&self.make.unit, s)
+        });
+        self.around.push(LoopSpan {
+            var,
+            low: None::<Affine>,
+            high: None,
+        });
+        self.loop_vars.push(var);
+        self.loops += 1;
+        let before = self.errors.len();
+        let mut own = Needs::default();
+        let once = self.block(&d.body, &mut own);
+        self.loops -= 1;
+        self.loop_vars.pop();
+        self.around.pop();
+        if once.backward.is_empty() {
+            self.errors.truncate(before);
+            return None;
+        }
+        self.refuse_other(&d.body, at);
+        let touched = self.world.touched_in(&self.make.unit, self.space, &d.body);
+        let derivatives = self.derivative_locs();
+        let own_loc = self.space.loc(var);
+        let mut assigned = touched.assigned;
+        assigned.difference_with(&derivatives);
+        assigned.set(own_loc, false);
+        let mut state = self.exposed(&d.body);
+        state.intersect_with(&assigned);
+        for loc in state.ones() {
+            if self.is_sum(loc, &d.body) {
+                continue;
+            }
+            let ids: Vec<SymId> = self.make.unit.symbols.ids().collect();
+            let symbols = &self.make.unit.symbols;
+            let found = ids
+                .into_iter()
+                .map(|id| (id, &symbols[id]))
+                .find(|(id, s)| s.is_variable() && self.space.loc(*id) == loc)
+                .map(|(_, s)| (s.name.clone(), s.span));
+            let why = match &found {
+                Some((name, _)) => format!("one may read what another assigns to {name}"),
+                None => "what they call changes a COMMON variable and reads it".to_owned(),
+            };
+            self.depends(at, &why, found.map(|(_, span)| span));
+        }
+
+        let (mut forward, mut restore) = self.overwrite(&Expr::var(var, span), needs, span);
+        needs.changed(var);
+        let (push, pop) = self.overwrite_all(&assigned, needs, span);
+        forward.extend(push);
+        self.changed(&assigned, needs);
+        for loc in touched.read.ones() {
+            if !assigned.contains(loc) && !derivatives.contains(loc) && loc != own_loc {
+                needs.add_all(loc);
+            }
+        }
+        for e in [from, to].into_iter().chain(step) {
+            self.read(e, needs);
+        }
+        // It tells `room` where the loop is.
+        let mark = self.make.variable("AGAIN", Type::INTEGER);
+        let zero = Expr::int(0, span);
+        forward.push(Stmt::assign(Expr::var(mark, span), zero, span));
+        forward.push(Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                body: self.primal(&d.body),
+                mark: None,
+                ..d.clone()
+            })),
+            span,
+        ));
+        let (last, down) = backwards(from, to, step, known, span);
+        let mut body = once.forward.clone();
+        body.extend(once.backward);
+        let mut backward = Vec::new();
+        backward.extend(count(var, last, from.clone(), down, body, span));
+        backward.extend(pop);
+        backward.append(&mut restore);
+        if self.trial == 0 {
+            let one = || Expr::int(1, span);
+            self.replays.insert(
+                mark,
+                Replay {
+                    slots: 1,
+                    steps: [one(), one(), one()],
+                    state: Vec::new(),
+                    body: once.forward,
+                },
+            );
+        }
+        Some(Sweeps { forward, backward })
+    }
+
+    /// Does a variable only take part in its own new values?
+    fn is_sum(&self, loc: usize, body: &[Stmt]) -> bool {
+        let is = |s: SymId| self.space.loc(s) == loc;
+        let mut symbols = self.make.unit.symbols.iter();
+        let plain = symbols
+            .all(|(id, s)| !is(id) || s.is_variable() && !matches!(s.place, Place::Common(_)));
+        let mut only = plain && !self.space.tangled.contains(loc);
+        for s in body {
+            s.walk(&mut |x| match &x.kind {
+                StmtKind::Assign(target, _)
+                    if target.base().is_some_and(is)
+                        && !is_derivative(&self.make.derivatives, target) =>
+                {
+                    for c in target.children() {
+                        c.for_each_symbol(&mut |s| only &= !is(s));
+                    }
+                }
+                _ => {
+                    x.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |s| only &= !is(s)));
+                    x.clone().for_each_own_symbol_mut(&mut |s| only &= !is(*s));
+                }
+            });
+        }
+        only
+    }
+
+    /// Iterations that are not independent.
+    pub(super) fn depends(&mut self, at: Span, why: &str, declared: Option<Span>) {
+        if self.trial > 0 {
+            return;
+        }
+        let mut fault = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            at,
+            format!("these iterations are not proven to be independent: {why}"),
+        )
+        .help("take the directive out; `checkpoint(n)` bounds the memory of any counted loop");
+        if let Some(span) = declared {
+            fault = fault.related(span, "declared here");
+        }
+        self.errors.push(fault);
+    }
+}
