@@ -729,6 +729,8 @@ main.ff:3 MAIN: ADR, Y by X
     main.ff
        18  A = A*A  active, keeps A
 
+  tape of REAL: 8 values of 4 bytes
+
 "#]]);
     let json = run(&["--format", "json"]);
     for part in ["\"leftOut\": true", "\"keptForCallers\""] {
