@@ -6,16 +6,22 @@
 //! [`MOST_CONTEXTS`](crate::tangent::MOST_CONTEXTS) such derivatives. Calls that would need another
 //! one share a last one, in which everything is active that can be.
 //!
-//! An adjoint has the contexts of the tangent that it is made from.
+//! An adjoint has the contexts of the tangent that it is made from. Of it, what is to be recorded
+//! is told, too: at which statement the forward sweep keeps what on a tape, what subprograms keep for
+//! their callers, and which statements are left out, since neither sweep needs what they compute
+//! (adjoint liveness).
 
 use crate::activity::{Activity, Context, Problem};
 use crate::flow::Flow;
 use crate::locations::{Space, differentiable};
+use crate::reverse::Recorded;
 pub use crate::reverse::memory::Tape;
 use crate::tangent::{Engine, Tangent, look_into};
+use farfel_lang::Span;
 use farfel_lang::dataflow::{Procedure, Use, procedures};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{AdMode, Name, Program, Request, SymId, Unit};
+use farfel_lang::ir::{AdMode, Expr, Name, Program, Request, StmtKind, SymId, Unit, walk_block};
+use std::collections::HashSet;
 
 /// What is known of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,6 +46,25 @@ pub struct InContext {
     /// Its arguments, its result, the COMMON variables that it declares or that have a derivative,
     /// and what is active inside.
     pub variables: Vec<Variable>,
+    /// What some caller needs again as it was before the call, so that an adjoint keeps it.
+    pub kept_for_callers: Vec<Name>,
+    /// What the backward sweep needs as it is after the forward sweep.
+    pub needed_after: Vec<Name>,
+    /// The statements of which there is something to say, in the order of the text.
+    pub statements: Vec<Statement>,
+}
+
+/// A statement of a subprogram in a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Where it stands.
+    pub span: Span,
+    /// A derivative goes through it.
+    pub active: bool,
+    /// What the forward sweep of an adjoint keeps there before it gets another value.
+    pub kept: Vec<Name>,
+    /// An adjoint does not carry it out: nobody needs the value.
+    pub left_out: bool,
 }
 
 /// A variable of a subprogram in a context.
@@ -98,14 +123,20 @@ pub fn analyse(
         let most = most_tape.unwrap_or(crate::reverse::MOST_TAPE);
         found.tapes = crate::reverse::memory::tapes(program, request, most)?;
     }
-    let prepared = match request.mode {
-        AdMode::Forward => None,
-        AdMode::Reverse => Some(crate::reverse::prepared(program, request)?),
+    let (prepared, recorded) = match request.mode {
+        AdMode::Forward => (None, Vec::new()),
+        AdMode::Reverse => (
+            Some(crate::reverse::prepared(program, request)?),
+            crate::reverse::recorded(program, request)?,
+        ),
     };
     let program = prepared.as_ref().unwrap_or(program);
     look_into(program, request, &mut |engine, made| {
         let known = procedures(engine.program, real);
-        let of = |t: &Tangent| Some(in_context(engine, &known, engine.find(&t.of)?, t));
+        let of = |t: &Tangent| {
+            let kept = recorded.iter().find(|r| r.derivative == t.unit.name);
+            Some(in_context(engine, &known, engine.find(&t.of)?, t, kept))
+        };
         found.derivatives = made.iter().filter_map(of).collect();
         let is_below = |u: &&Unit| engine.dependence.summary(&u.name).is_some();
         let below = engine.program.units.iter().filter(is_below);
@@ -117,7 +148,13 @@ pub fn analyse(
     Ok(found)
 }
 
-fn in_context(engine: &Engine, known: &[Procedure], unit: &Unit, made: &Tangent) -> InContext {
+fn in_context(
+    engine: &Engine,
+    known: &[Procedure],
+    unit: &Unit,
+    made: &Tangent,
+    recorded: Option<&Recorded>,
+) -> InContext {
     let commons = &engine.dependence.commons;
     let space = Space::of(unit, commons);
     let flow = Flow::of(unit);
@@ -198,7 +235,48 @@ fn in_context(engine: &Engine, known: &[Procedure], unit: &Unit, made: &Tangent)
         derivative: made.unit.name.clone(),
         shared: engine.names.borrow().is_shared(&unit.name, &made.context),
         variables,
+        kept_for_callers: recorded.map_or_else(Vec::new, |r| r.before.clone()),
+        needed_after: recorded.map_or_else(Vec::new, |r| r.after.clone()),
+        statements: statements(unit, made, recorded),
     }
+}
+
+/// What there is to say of the statements of a unit.
+fn statements(unit: &Unit, made: &Tangent, recorded: Option<&Recorded>) -> Vec<Statement> {
+    let mut active: HashSet<Span> = HashSet::new();
+    walk_block(&made.unit.body, &mut |s| {
+        let derivative = |e: &Expr| e.base().is_some_and(|b| made.derivatives.contains(&b));
+        let own = match &s.kind {
+            StmtKind::Assign(to, _) => derivative(to),
+            StmtKind::Call(_, args) => args.iter().any(derivative),
+            _ => false,
+        };
+        if own {
+            active.insert(s.span);
+        }
+    });
+    let mut found: Vec<Statement> = Vec::new();
+    walk_block(&unit.body, &mut |s| {
+        let plain = matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..));
+        let kept = recorded.iter().flat_map(|r| &r.kept);
+        let kept: Vec<Name> = kept
+            .filter(|(at, _)| *at == s.span)
+            .map(|(_, n)| n.clone())
+            .collect();
+        let carried_out = recorded.and_then(|r| r.carried_out.as_ref());
+        let new = Statement {
+            span: s.span,
+            active: plain && active.contains(&s.span),
+            kept,
+            left_out: plain && carried_out.is_some_and(|c| !c.contains(&s.span)),
+        };
+        let something = new.active || new.left_out || !new.kept.is_empty();
+        if something && !s.span.is_none() && found.iter().all(|f| f.span != s.span) {
+            found.push(new);
+        }
+    });
+    found.sort_by_key(|s| (s.span.file, s.span.start));
+    found
 }
 
 struct Look<'a> {

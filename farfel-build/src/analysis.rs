@@ -2,17 +2,49 @@
 //! [`farfel_ad::analysis`].
 
 use crate::verify::Block;
-use farfel_ad::analysis::{Analysis, Ends, InContext, Role, Tape, Variable};
+use farfel_ad::analysis::{Analysis, Ends, InContext, Role, Statement, Tape, Variable};
+use farfel_lang::{Sources, Span};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// The activity of all AD blocks and of what they call.
 #[derive(Debug, Clone)]
 pub struct Activity {
-    pub(crate) blocks: Vec<(Block, Analysis)>,
+    blocks: Vec<(Block, Analysis)>,
+    /// The file, the line and the text of the statements.
+    lines: HashMap<Span, Line>,
+}
+
+#[derive(Debug, Clone)]
+struct Line {
+    file: String,
+    number: usize,
+    text: String,
 }
 
 impl Activity {
+    /// Adds the lines of the sources to what the engine found out.
+    pub(crate) fn new(blocks: Vec<(Block, Analysis)>, sources: &Sources) -> Self {
+        let mut lines = HashMap::new();
+        for c in blocks.iter().flat_map(|(_, a)| &a.derivatives) {
+            for span in c.statements.iter().map(|s| s.span) {
+                if let Some(file) = sources.get(span.file) {
+                    let at = file.line_column(span.start);
+                    let text = file.text.get(span.start as usize..span.end as usize);
+                    let first = text.unwrap_or_default().lines().next().unwrap_or_default();
+                    let line = Line {
+                        file: file.name.clone(),
+                        number: at.line,
+                        text: first.trim().to_owned(),
+                    };
+                    lines.insert(span, line);
+                }
+            }
+        }
+        Activity { blocks, lines }
+    }
+
     /// For people.
     ///
     /// ```text
@@ -21,7 +53,12 @@ impl Activity {
     ///   SLOPE_ADF1_G1, tangent of SLOPE_ADF1
     ///     X  argument  in   varied: entry, exit  useful: entry
     ///     Y  argument  out  varied: exit         useful: exit
+    ///     6  Y = X*SIN(X)  active
     /// ```
+    ///
+    /// Behind the variables stand the statements, by their lines: through which of them derivatives go,
+    /// and of adjoints, which variables are kept there on a tape, and what is not carried out since
+    /// nobody needs its value.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if self.blocks.is_empty() {
@@ -51,6 +88,15 @@ impl Activity {
                     let _ = writeln!(text, "    shared by all calls in further contexts");
                 }
                 table(c, &mut text);
+                let lists = [
+                    ("kept for callers", &c.kept_for_callers),
+                    ("needed by the backward sweep as on exit", &c.needed_after),
+                ];
+                for (what, names) in lists.iter().filter(|(_, l)| !l.is_empty()) {
+                    let names: Vec<&str> = names.iter().map(|n| n.as_str()).collect();
+                    let _ = writeln!(text, "    {what}: {}", names.join(", "));
+                }
+                self.statements(c, &mut text);
             }
             for tape in &analysis.tapes {
                 let _ = writeln!(text, "\n  {}", said(tape));
@@ -65,8 +111,9 @@ impl Activity {
 
     /// As JSON: `[{"block", "unit", "kind", "independents", "dependents", "derivatives": [{"unit",
     /// "derivative", "shared", "variables": [{"name", "role", "common", "varied": ["entry",
-    /// "exit"], "useful", "reads", "writes"}]}], "tapes":
-    /// [{"type", "bytes", "values", "most"}], "passive"}]`. `role` is `argument`, `result`,
+    /// "exit"], "useful", "reads", "writes"}], "keptForCallers", "neededAfter", "statements": [{"file",
+    /// "line", "active", "kept", "leftOut"}]}], "tapes": [{"type", "bytes", "values", "most"}],
+    /// "passive"}]`. `role` is `argument`, `result`,
     /// `common` or `local`; what is active only inside is `local`.
     pub fn json(&self) -> String {
         let variable = |v: &Variable| {
@@ -89,6 +136,9 @@ impl Activity {
                 "derivative": c.derivative.as_str(),
                 "shared": c.shared,
                 "variables": c.variables.iter().map(variable).collect::<Vec<_>>(),
+                "keptForCallers": c.kept_for_callers.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
+                "neededAfter": c.needed_after.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
+                "statements": c.statements.iter().map(|s| self.statement(s)).collect::<Vec<_>>(),
             })
         };
         let block = |(b, a): &(Block, Analysis)| {
@@ -112,6 +162,56 @@ impl Activity {
         let mut text = serde_json::to_string_pretty(&blocks).unwrap_or_default();
         text.push('\n');
         text
+    }
+
+    fn statement(&self, s: &Statement) -> Value {
+        let line = self.lines.get(&s.span);
+        json!({
+            "file": line.map(|l| l.file.as_str()),
+            "line": line.map(|l| l.number),
+            "active": s.active,
+            "kept": s.kept.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
+            "leftOut": s.left_out,
+        })
+    }
+
+    fn statements(&self, c: &InContext, text: &mut String) {
+        let known = |s: &&Statement| self.lines.contains_key(&s.span);
+        let all: Vec<(&Line, &Statement)> = c
+            .statements
+            .iter()
+            .filter(known)
+            .map(|s| (&self.lines[&s.span], s))
+            .collect();
+        let width = all
+            .iter()
+            .map(|(l, _)| l.text.chars().count())
+            .max()
+            .unwrap_or(0);
+        let mut file: Option<&str> = None;
+        for (line, s) in all {
+            if file != Some(&line.file) {
+                let _ = writeln!(text, "    {}", line.file);
+                file = Some(&line.file);
+            }
+            let mut said = Vec::new();
+            if s.active {
+                said.push("active".to_owned());
+            }
+            if !s.kept.is_empty() {
+                let names: Vec<&str> = s.kept.iter().map(|n| n.as_str()).collect();
+                said.push(format!("keeps {}", names.join(", ")));
+            }
+            if s.left_out {
+                said.push("left out".to_owned());
+            }
+            let said = said.join(", ");
+            let _ = writeln!(
+                text,
+                "    {:>5}  {:<width$}  {said}",
+                line.number, line.text
+            );
+        }
     }
 }
 

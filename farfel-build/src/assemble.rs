@@ -42,7 +42,7 @@ use std::fmt::Write as _;
 const STOP: &str = "FARFEL_STOP_V1";
 
 /// The text of a program that is run.
-pub(crate) fn program_text(program: &Program, sources: Option<&Sources>) -> String {
+pub(crate) fn program_text(program: &Program, sources: &Sources, every_line: bool) -> String {
     let mut program = program.clone();
     let own = entries(&program);
     for unit in &mut program.units {
@@ -57,7 +57,7 @@ pub(crate) fn program_text(program: &Program, sources: Option<&Sources>) -> Stri
             unit.declare(id);
         }
     }
-    print_program(&program, &options(sources))
+    print_program(&program, &options(sources, every_line))
 }
 
 /// How an object file of a library hangs together with the others.
@@ -141,8 +141,8 @@ impl Library {
     /// The text, with a `bind(C)` subroutine for each of `exports`, which are units of this
     /// object. `sources` adds the line markers that lead messages and debuggers to the
     /// user's lines.
-    pub(crate) fn text(&self, exports: &[Name], sources: Option<&Sources>) -> String {
-        let options = options(sources);
+    pub(crate) fn text(&self, exports: &[Name], sources: &Sources, every_line: bool) -> String {
+        let options = options(sources, every_line);
         let mut text = String::new();
         let mut put = |statement: &str| text.push_str(&fixed_form(statement));
         put(&format!("MODULE {}", self.module));
@@ -155,7 +155,7 @@ impl Library {
             text.push('\n');
             text.push_str(&print_unit(unit, &options));
         }
-        if sources.is_some() && !exports.is_empty() {
+        if !exports.is_empty() {
             let _ = writeln!(text, "# 1 \"{BORDER}\"");
         }
         for name in exports {
@@ -174,9 +174,10 @@ impl Library {
     }
 }
 
-fn options(sources: Option<&Sources>) -> Options<'_> {
+fn options(sources: &Sources, every_line: bool) -> Options<'_> {
     Options {
-        line_markers: sources,
+        line_markers: Some(sources),
+        every_line,
         ..Options::default()
     }
 }

@@ -78,6 +78,7 @@
 
 mod ad;
 pub mod analysis;
+mod annotate;
 mod archive;
 mod assemble;
 mod bind;
@@ -325,7 +326,8 @@ pub fn analysis(
         }
     }
     let report = pipeline::settle(staged.report.sources.clone(), said, &staged.lints)?;
-    Ok((analysis::Activity { blocks }, report))
+    let activity = analysis::Activity::new(blocks, &staged.report.sources);
+    Ok((activity, report))
 }
 
 fn expand_final(
@@ -365,7 +367,11 @@ fn expand_final(
         .groups()
         .iter()
         .map(|g| {
-            let (text, _) = objects.text(g, &derivatives, line_markers);
+            let (text, _) = objects.text(g, &derivatives, true);
+            let text = match line_markers {
+                true => text,
+                false => annotate::annotated(&text, &report.sources),
+            };
             match g.alone {
                 true => text,
                 false => format!("C     Object file {}.o\n{text}", g.name),

@@ -668,6 +668,76 @@ END
     assert_eq!(count(settings), "No copies");
 }
 
+const RECORDED: &str = "\
+PROGRAM MAIN
+X = 2
+ADR(Y)
+CALL F(X, Y, 3)
+END ADR(G = COTANGENT(X))
+PRINT *, G
+END
+SUBROUTINE F(X, Y, N)
+Y = 1
+U = 3
+DO I = 1, N
+Y = Y*SIN(X)*Y
+END DO
+CALL G(Y)
+U = Y + 1
+END
+SUBROUTINE G(A)
+A = A*A
+END
+";
+
+/// What adjoints keep, statement by statement, and what they leave out.
+#[test]
+fn recorded_values_and_adjoint_liveness() {
+    let dir = sandbox();
+    write(dir.path(), "main.ff", fixed(RECORDED));
+    let run = |more: &[&str]| {
+        let run = farfel(dir.path())
+            .args(["expand", "--analysis", "main.ff"])
+            .args(more)
+            .assert();
+        stdout(&run.success())
+    };
+    snapbox::assert_data_eq!(run(&[]), str![[r#"
+main.ff:3 MAIN: ADR, Y by X
+
+  MAIN_ADR1_G1, adjoint of MAIN_ADR1
+    X  argument  in   varied: entry, exit  useful: entry
+    Y  argument  out  varied: exit         useful: exit
+    needed by the backward sweep as on exit: X
+    main.ff
+        4  CALL F(X, Y, 3)  active
+
+  F_G1, adjoint of F
+    X  argument  in   varied: entry, exit  useful: entry
+    Y  argument  out  varied: exit         useful: exit
+    N  argument  in
+    needed by the backward sweep as on exit: X, N
+    main.ff
+        9  Y = 1           active
+       10  U = 3           left out
+       12  Y = Y*SIN(X)*Y  active, keeps TEMP, Y
+       14  CALL G(Y)       active
+       15  U = Y + 1       left out
+
+  G_G1, adjoint of G
+    A  argument  inout  varied: entry, exit  useful: entry, exit
+    main.ff
+       18  A = A*A  active, keeps A
+
+  tape of REAL: 8 values of 4 bytes
+
+"#]]);
+    let json = run(&["--format", "json"]);
+    for part in ["\"leftOut\": true", "\"keptForCallers\""] {
+        assert!(json.contains(part), "no {part} in\n{json}");
+    }
+}
+
 const CONTEXTS: &str = "\
 PROGRAM MAIN
 COMMON /C/ S, K
@@ -715,6 +785,9 @@ main.ff:5 MAIN: ADF, Y by X
     Y  argument    out     varied: exit         useful: exit
     S  COMMON /C/  inout   varied: exit
     K  COMMON /C/  unused
+    main.ff
+        6  CALL STEP(X, T, 3)   active
+        7  Y = T*S + HALF(1.0)  active
 
   STEP_G1, tangent of STEP
     A  argument    in      varied: entry, exit  useful: entry
@@ -723,10 +796,17 @@ main.ff:5 MAIN: ADF, Y by X
     S  COMMON /C/  inout   varied: exit         useful: exit
     K  COMMON /C/  unused
     U  local               active inside
+    main.ff
+       13  B = A          active
+       15  U = SIN(B)     active
+       16  B = U*HALF(A)  active
+       18  S = S + B      active
 
   HALF_G1, tangent of HALF
     Q     argument  in  varied: entry, exit  useful: entry
     HALF  result        varied: exit         useful: exit
+    main.ff
+       21  HALF = Q/2  active
 
 "#]]
     );

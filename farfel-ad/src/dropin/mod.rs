@@ -12,6 +12,7 @@
 //! | arguments | each active one is followed by its derivative; in several directions NBDIRS comes last |
 //! | functions | return the derivative, and have the value as an additional last argument; in several directions, or when the result is passive, they become subroutines |
 //! | COMMON | /C/ has /C_D/ beside it, with the derivatives that go from one subprogram to another |
+//! | adjoints | the same with FOO_B and XB; functions become subroutines that get the cotangent of the result; sweeps of their own below the heads |
 //! | activity | one derivative for each subprogram, good for all its calls |
 //! | sizes that the program does not tell | NBDIRSMAX and ISIZE1OFX, in the user's DIFFSIZES.inc |
 

@@ -246,9 +246,9 @@ impl Pass<'_> {
         let name = match self.copies.get(&(part, key.clone())) {
             Some(name) => name.clone(),
             None => {
-                let wanted = match p.name.strip_prefix(p.of.as_str()) {
+                let wanted = match p.backward_name.strip_prefix(p.of.as_str()) {
                     Some(rest) => format!("{}_M{rest}", p.of),
-                    None => format!("{}_M", p.name),
+                    None => format!("{}_M", p.backward_name),
                 };
                 let name = unused_name(&wanted, &|n| self.taken.contains(n));
                 self.taken.insert(name.clone());

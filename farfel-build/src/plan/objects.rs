@@ -335,7 +335,7 @@ impl<'a> Objects<'a> {
     ) -> Result<(Object, Vec<Diagnostic>), Fault> {
         let sources = &self.staged.report.sources;
         let step = means.recorder.begin("generate", &group.name, worker);
-        let (text, needs_stack) = self.text(group, derivatives, true);
+        let (text, needs_stack) = self.text(group, derivatives, false);
         let mut took_ms = means.recorder.end(step, From::Ran);
 
         let mut step = means.recorder.begin("compile", &group.name, worker);
@@ -379,14 +379,15 @@ impl<'a> Objects<'a> {
         Ok((object, warnings))
     }
 
-    /// The Fortran of an object, and whether it calls the stack of the tool's adjoints.
+    /// The Fortran of an object with line markers, where it wants one or for every line, and whether
+    /// it calls the stack of the tool's adjoints.
     pub(crate) fn text(
         &self,
         group: &Group,
         derivatives: &Derivatives,
-        line_markers: bool,
+        every_line: bool,
     ) -> (String, bool) {
-        let sources = line_markers.then_some(&self.staged.report.sources);
+        let sources = &self.staged.report.sources;
         let requests: BTreeSet<usize> = group.requests.iter().copied().collect();
         let mut program = derivatives.program(&group.units, &requests);
         let mut needs_stack = farfel_ad::tapenade::needs_support(&program);
@@ -398,7 +399,7 @@ impl<'a> Objects<'a> {
             needs_stack = true;
         }
         let text = match &self.target {
-            Target::Program => assemble::program_text(&program, sources),
+            Target::Program => assemble::program_text(&program, sources, every_line),
             Target::Library { names, .. } => {
                 let unit_name = |i: &usize| self.staged.program.units[*i].name.clone();
                 let links = Links {
@@ -419,7 +420,11 @@ impl<'a> Objects<'a> {
                     true => program,
                     false => pruned(program, group, &links),
                 };
-                Library::new(program, (*names).clone(), &links).text(&group.exports, sources)
+                Library::new(program, (*names).clone(), &links).text(
+                    &group.exports,
+                    sources,
+                    every_line,
+                )
             }
         };
         (text, needs_stack)

@@ -48,6 +48,8 @@ pub struct Options<'a> {
     /// statement that does not come from the line a compiler would assume, so that its
     /// messages and debug information name the user's lines.
     pub line_markers: Option<&'a Sources>,
+    /// Line markers stand before every statement; `# 0 ""` before one that comes from nowhere.
+    pub every_line: bool,
     /// Whether comments are printed. Directives (`C$OMP …`) are in any case.
     pub comments: bool,
 }
@@ -58,6 +60,7 @@ impl Default for Options<'_> {
         Options {
             form: Form::Fixed,
             line_markers: None,
+            every_line: false,
             comments: true,
         }
     }

@@ -159,10 +159,14 @@ impl<'a> Writer<'a> {
             return;
         };
         let Some(file) = sources.get(span.file) else {
+            if self.options.every_line {
+                self.out.push_str("# 0 \"\"\n");
+                self.assumed = None;
+            }
             return;
         };
         let place = (span.file, file.line_column(span.start).line);
-        if self.assumed == Some(place) {
+        if self.assumed == Some(place) && !self.options.every_line {
             return;
         }
         let name = file.name.replace('\\', "\\\\").replace('"', "\\\"");

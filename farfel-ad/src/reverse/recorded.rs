@@ -1,0 +1,105 @@
+//! What adjoints keep and what they leave out, to be looked at.
+
+use super::heads::Order;
+use super::{World, prepare};
+use crate::tangent;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{
+    Block, Expr, ExprKind, Name, Program, Request, StmtKind, SymId, Unit, walk_block,
+};
+use std::collections::HashSet;
+
+/// What is known of one adjoint.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recorded {
+    /// The adjoint.
+    pub derivative: Name,
+    /// What the forward sweep keeps on a tape, and at which statement; [`Span::NONE`] at its end.
+    pub kept: Vec<(Span, Name)>,
+    /// What some caller needs again as it was before the call, so that this is kept here.
+    pub before: Vec<Name>,
+    /// What the backward sweep needs as it is after the forward sweep.
+    pub after: Vec<Name>,
+    /// The statements of the forward sweep; of what is called as it is, none are told.
+    pub carried_out: Option<HashSet<Span>>,
+}
+
+/// Finds out what the adjoints of a request record.
+pub(crate) fn recorded(
+    program: &Program,
+    request: &Request,
+) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
+    let closure = prepare::prepare(program, request)?;
+    let tangents = tangent::linear(&closure.program, request, &mut Vec::new())?;
+    let order = Order::of(request, &closure.program);
+    let world = World::of(&closure.program, tangents, order)?;
+    let facts = world.facts();
+    let units = world.units(&closure.program, &facts)?;
+    let mut found = Vec::new();
+    for (i, p) in world.parts.iter().enumerate() {
+        let (sweeper, made, _) = world.sweep(&facts, i, true);
+        let mut kept = Vec::new();
+        pushes(&sweeper.make.unit, &made.forward, &mut kept);
+        let named = |slots: &crate::locations::Set| {
+            let locs: Vec<usize> = slots.ones().filter_map(|s| p.space.slot(s)).collect();
+            let symbols = p.make.unit.symbols.iter();
+            let here = symbols.filter(|(id, s)| {
+                s.is_variable()
+                    && !p.make.derivatives.contains(id)
+                    && locs.contains(&p.space.loc(*id))
+            });
+            here.map(|(_, s)| s.name.clone()).collect()
+        };
+        let forward = match p.root {
+            true => Some(&p.backward_name),
+            false => facts[i].forward.then_some(&p.forward_name),
+        };
+        let forward = forward.and_then(|name| units.iter().find(|u| u.unit.name == *name));
+        found.push(Recorded {
+            derivative: p.name.clone(),
+            kept,
+            before: named(&facts[i].entry),
+            after: named(&facts[i].exit),
+            carried_out: forward.map(|u| spans(&u.unit, &p.make.derivatives)),
+        });
+    }
+    Ok(found)
+}
+
+/// What goes on a tape: `TAPE(TOP) = value`.
+fn pushes(unit: &Unit, block: &Block, found: &mut Vec<(Span, Name)>) {
+    walk_block(block, &mut |s| {
+        if let StmtKind::Assign(to, value) = &s.kind
+            && to.base().is_some_and(|t| unit.symbols[t].tape)
+        {
+            let name = match &value.kind {
+                ExprKind::Var(v) | ExprKind::Element(v, _) => unit.symbols[*v].name.clone(),
+                // The number of a branch.
+                _ => return,
+            };
+            if !found.contains(&(s.span, name.clone())) {
+                found.push((s.span, name));
+            }
+        }
+    });
+}
+
+/// The statements of a unit that are no adjoints of statements.
+fn spans(unit: &Unit, derivatives: &HashSet<SymId>) -> HashSet<Span> {
+    let mut found = HashSet::new();
+    walk_block(&unit.body, &mut |s| {
+        let derivative = |e: &Expr| e.base().is_some_and(|b| derivatives.contains(&b));
+        let own = match &s.kind {
+            StmtKind::Assign(to, value) => {
+                let tape = |e: &Expr| e.base().is_some_and(|b| unit.symbols[b].tape);
+                !derivative(to) && !tape(to) && !tape(value)
+            }
+            _ => true,
+        };
+        if own {
+            found.insert(s.span);
+        }
+    });
+    found
+}

@@ -1,0 +1,200 @@
+//! Derivatives with comments that say which line of the source each statement comes from, and what
+//! it does for that.
+
+use crate::side_by_side::SideBySide;
+use farfel_lang::Sources;
+
+/// How a title of what the AD engine makes begins or ends.
+const FORWARD: &str = "with what its adjoint will need on the tape";
+
+/// What a unit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Source,
+    Tangent,
+    Adjoint,
+    Forward,
+}
+
+/// Generated Fortran in fixed form with line markers, as text for people: without markers, and in
+/// derivatives with a comment before the statements of each line of the source.
+pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
+    let both = SideBySide::of(text, sources);
+    let mut out = String::with_capacity(text.len());
+    let mut kind = Kind::Source;
+    let mut title = Kind::Source;
+    let mut said: Option<((usize, usize), &'static str)> = None;
+    for (i, line) in both.lines.iter().enumerate() {
+        let code = line.text.trim();
+        if line.text.starts_with('C') {
+            let words = line.text.get(1..).unwrap_or_default().trim();
+            title = match words {
+                w if w.starts_with("Tangent of ") => Kind::Tangent,
+                w if w.starts_with("Adjoint of ") => Kind::Adjoint,
+                w if w.ends_with(FORWARD) => Kind::Forward,
+                _ => title,
+            };
+        } else if line.unit.is_some() {
+            kind = std::mem::replace(&mut title, Kind::Source);
+            said = None;
+        } else if let (true, Some(from)) = (
+            kind != Kind::Source && !continues(&line.text) && is_executable(code),
+            line.from,
+        ) {
+            let known = said.filter(|(at, _)| *at == from).map(|(_, role)| role);
+            // What goes to the tape stands behind the question whether there is room.
+            let next = || {
+                both.lines[i..]
+                    .iter()
+                    .find_map(|l| role(kind, l.text.trim()))
+            };
+            let role = role(kind, code).or(known).or_else(next).unwrap_or_default();
+            let what = (from, role);
+            if said != Some(what) {
+                said = Some(what);
+                if let Some(comment) = comment(&both, what) {
+                    out.push_str(&comment);
+                }
+            }
+        }
+        out.push_str(&line.text);
+        out.push('\n');
+    }
+    out
+}
+
+/// What a statement is for; `None` where that is what the one before is for.
+fn role(kind: Kind, code: &str) -> Option<&'static str> {
+    let tape = ["TAPE_", "TOP_", "IF (TOP_", "STOP 'Farfel"];
+    match code.split_once(" = ") {
+        Some((to, _)) if to.starts_with("TAPE_") => Some("keeps what is overwritten"),
+        Some((_, value)) if value.starts_with("TAPE_") => Some("as it was before"),
+        _ if !is_executable(code) || tape.iter().any(|t| code.starts_with(t)) => None,
+        Some((to, _)) => {
+            // Names of what derivatives are kept in end with the number of the block.
+            let name = to.split('(').next().unwrap_or_default();
+            let derivative = name.contains("_G") || name.starts_with("TEMPB");
+            Some(match (kind, derivative) {
+                (Kind::Tangent, true) => "tangent",
+                (_, true) => "adjoint",
+                (_, false) => "",
+            })
+        }
+        None => {
+            let callee = code.strip_prefix("CALL ").unwrap_or_default();
+            let callee = callee.split('(').next().unwrap_or_default();
+            // Those of forward sweeps are called …_F_G1.
+            let backward = callee.contains("_G") && !callee.contains("_F_G");
+            Some(match kind {
+                Kind::Adjoint if backward => "adjoint",
+                Kind::Tangent if backward => "tangent",
+                _ => "",
+            })
+        }
+    }
+}
+
+/// Does the statement of the line before go on?
+fn continues(line: &str) -> bool {
+    line.starts_with("     ") && line.as_bytes().get(5).is_some_and(|b| !b" 0".contains(b))
+}
+
+fn is_executable(code: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "DOUBLE PRECISION",
+        "INTEGER",
+        "REAL",
+        "COMPLEX",
+        "LOGICAL",
+        "CHARACTER",
+        "BYTE",
+        "COMMON",
+        "EQUIVALENCE",
+        "DATA",
+        "SAVE",
+        "DIMENSION",
+        "PARAMETER",
+        "IMPLICIT",
+        "EXTERNAL",
+        "INTRINSIC",
+        "ALLOCATABLE",
+        "NAMELIST",
+        "END",
+        "ELSE",
+        "CONTINUE",
+    ];
+    let starts = |w: &&&str| {
+        code.strip_prefix(**w)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+    };
+    !code.is_empty() && OTHERS.iter().find(starts).is_none()
+}
+
+/// `C     12: Y = X*SIN(X) (adjoint)`
+fn comment(both: &SideBySide, ((file, line), role): ((usize, usize), &str)) -> Option<String> {
+    let (name, text) = both.sources.get(file)?;
+    let source = text.lines().nth(line.checked_sub(1)?)?.trim();
+    let place = match both.sources.len() {
+        1 => line.to_string(),
+        _ => format!("{name}:{line}"),
+    };
+    let role = match role {
+        "" => String::new(),
+        role => format!(" ({role})"),
+    };
+    let room = 64usize.saturating_sub(place.chars().count() + role.chars().count());
+    let short: String = match source.chars().count() > room {
+        true => source
+            .chars()
+            .take(room.saturating_sub(3))
+            .chain("...".chars())
+            .collect(),
+        false => source.to_owned(),
+    };
+    Some(format!("C     {place}: {short}{role}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_name_lines_and_roles() {
+        let mut sources = Sources::new();
+        sources.add(
+            "a.ff",
+            "      SUBROUTINE F(X, Y)\n      Y = X*X\n      X = 2*Y\n      END\n",
+        );
+        let text = "\
+# 1 \"a.ff\"
+      SUBROUTINE F(X, Y)
+      Y = X*X
+      X = 2*Y
+      END
+
+C Adjoint of F: derivative of Y with respect to X
+# 1 \"a.ff\"
+      SUBROUTINE F_G1(X, X_G1, Y, Y_G1)
+      REAL X
+# 3 \"a.ff\"
+      X = TAPE_R4_G1(TOP_R4_G1)
+# 3 \"a.ff\"
+      TOP_R4_G1 = TOP_R4_G1 - 1
+# 0 \"\"
+      I = 1
+# 2 \"a.ff\"
+      X_G1 = X_G1 + 2.0*X*Y_G1
+      END
+";
+        let shown = annotated(text, &sources);
+        let wanted = [
+            "C     3: X = 2*Y (as it was before)\n      X = TAPE_R4_G1",
+            "C     2: Y = X*X (adjoint)\n      X_G1 = X_G1",
+        ];
+        for w in wanted {
+            assert!(shown.contains(w), "no {w} in\n{shown}");
+        }
+        assert!(!shown.contains('#'), "{shown}");
+        assert_eq!(shown.matches("C     ").count(), 2, "{shown}");
+    }
+}
