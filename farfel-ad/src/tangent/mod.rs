@@ -61,10 +61,14 @@ pub fn differentiate(
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let made = match run(program, request, false, &mut found, &mut |_, _| ()) {
-        Ok(made) => made,
-        Err(faults) => return by_entries(program, request, warnings, faults),
+        Ok(made) => Ok(made),
+        Err(faults) => match by_entries(program, request, warnings)? {
+            Some(units) => return Ok(units),
+            None => Err(faults),
+        },
     };
     warnings.append(&mut found);
+    let made = made?;
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
@@ -72,15 +76,14 @@ pub fn differentiate(
 }
 
 /// Derivatives that go through ENTRY points want a subprogram for each of these. Without need,
-/// units stay as they are. `faults`: of the program as it is.
+/// units stay as they are: `None`.
 fn by_entries(
     program: &Program,
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
-    faults: Vec<Diagnostic>,
-) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+) -> Result<Option<Vec<Unit>>, Vec<Diagnostic>> {
     let Some(apart) = without_entries(program, &request.head)? else {
-        return Err(faults);
+        return Ok(None);
     };
     let made = run(&apart, request, false, warnings, &mut |_, _| ())?;
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
@@ -96,7 +99,7 @@ fn by_entries(
     }
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
-    Ok(units)
+    Ok(Some(units))
 }
 
 /// Lets `look` see what the engine knows when all tangents of a request, or those that its adjoint
