@@ -313,7 +313,8 @@ pub fn analysis(
     for block in verify::blocks(&staged, config) {
         let program = derivatives.seen_by(block.request);
         let request = &staged.requests[block.request];
-        match farfel_ad::analysis::analyse(&program, request, config.real_kind, config.tape_bytes()) {
+        match farfel_ad::analysis::analyse(&program, request, config.real_kind, config.tape_bytes())
+        {
             Ok(found) => blocks.push((block, found)),
             Err(faults) => {
                 // What is missing below says more than that it is missing.

@@ -702,7 +702,9 @@ fn recorded_values_and_adjoint_liveness() {
             .assert();
         stdout(&run.success())
     };
-    snapbox::assert_data_eq!(run(&[]), str![[r#"
+    snapbox::assert_data_eq!(
+        run(&[]),
+        str![[r#"
 main.ff:3 MAIN: ADR, Y by X
 
   MAIN_ADR1_G1, adjoint of MAIN_ADR1
@@ -731,7 +733,8 @@ main.ff:3 MAIN: ADR, Y by X
 
   tape of REAL: 8 values of 4 bytes
 
-"#]]);
+"#]]
+    );
     let json = run(&["--format", "json"]);
     for part in ["\"leftOut\": true", "\"keptForCallers\""] {
         assert!(json.contains(part), "no {part} in\n{json}");

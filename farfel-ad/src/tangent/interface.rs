@@ -124,8 +124,7 @@ impl Gen<'_> {
         let mut out = Vec::new();
         let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
         for loc in locs {
-            if self.space.saved.contains(loc)
-                && !self.engine.begun_anew.contains(&self.source.name)
+            if self.space.saved.contains(loc) && !self.engine.begun_anew.contains(&self.source.name)
             {
                 continue;
             }
