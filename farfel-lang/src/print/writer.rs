@@ -86,7 +86,7 @@ impl<'a> Writer<'a> {
                 }
                 self.out.truncate(self.out.len() - 1);
                 self.out.push_str(" !");
-                if !text.is_empty() && !text.starts_with([' ', '\t']) {
+                if !stands_apart(text) {
                     self.out.push(' ');
                 }
                 self.out.push_str(text);
@@ -103,7 +103,8 @@ impl<'a> Writer<'a> {
         match self.options.form {
             // What begins beyond column 72 is no comment.
             Form::Fixed => code + 2 <= 72,
-            Form::Free => code + text.len() + 3 <= 132,
+            // With the space that is put before the text, so that it fits the next time, too.
+            Form::Free => code + text.len() + 2 + usize::from(!stands_apart(text)) <= 132,
         }
     }
 
@@ -129,7 +130,7 @@ impl<'a> Writer<'a> {
                 continue;
             }
             self.out.push(mark);
-            if !line.is_empty() && !line.starts_with([' ', '\t']) {
+            if !stands_apart(line) {
                 self.out.push(' ');
             }
             self.out.push_str(line);
@@ -180,4 +181,9 @@ impl<'a> Writer<'a> {
             *line += lines;
         }
     }
+}
+
+/// Whether the text of a comment needs no space between it and its mark.
+fn stands_apart(text: &str) -> bool {
+    text.is_empty() || text.starts_with([' ', '\t'])
 }
