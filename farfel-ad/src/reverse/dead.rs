@@ -7,8 +7,9 @@
 //! R. Wilhelm, *Invariance of approximative semantics with respect to program
 //! transformations*, GI 1981).
 
+use super::World;
 use super::effects::{Effects, Touched};
-use super::{Made, World};
+use super::units::Made;
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{

@@ -61,7 +61,7 @@ impl<'w> Sweeper<'w> {
         callee: SymId,
         args: &[Expr],
         span: Span,
-        needs: &mut super::Needs,
+        needs: &mut super::needed::Needs,
     ) -> Sweeps {
         let Some((procedure, rule)) = self.provided(callee) else {
             return Sweeps::default();

@@ -5,7 +5,8 @@
 //! as more arguments. Where the forward sweep keeps nothing, the program's own subprogram is
 //! called, and the backward sweep is FOO_B. A head that others call is both.
 
-use super::{Facts, Part, World, prepare};
+use super::facts::Facts;
+use super::{Part, World, prepare};
 use crate::activity::Context;
 use crate::given::rules::Rules;
 use crate::layout::{Layout, Pattern};

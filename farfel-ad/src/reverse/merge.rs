@@ -17,7 +17,8 @@
 use super::build::{binary, increment};
 use super::maker::zero;
 use super::transpose::is_derivative;
-use super::{Made, Part, World};
+use super::units::Made;
+use super::{Part, World};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{

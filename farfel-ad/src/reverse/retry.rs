@@ -37,7 +37,8 @@ use super::build::binary;
 use super::maker::Maker;
 use super::room::Swept;
 use super::tape::{Kind, Tapes, Vars, full_stop};
-use super::{Part, Rooms, World};
+use super::units::Rooms;
+use super::{Part, World};
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::ir::{

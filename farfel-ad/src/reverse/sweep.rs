@@ -5,16 +5,17 @@
 //! statements, last first, and takes back what was kept, so that at each of them every
 //! needed variable has the value that it had there.
 
+use super::World;
 use super::affine::Span as LoopSpan;
 use super::build::binary;
 use super::effects::Touched;
+use super::facts::Facts;
 use super::maker::Maker;
 use super::needed::{Elements, Needs};
 use super::normal::has_calls;
 use super::replay::Replay;
 use super::tape::{Tapes, keep};
 use super::transpose::{is_derivative, transpose};
-use super::{Facts, World};
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};

@@ -1,0 +1,182 @@
+//! What units must keep for each other: from the head down what callers need, from below up
+//! what is needed after a call.
+
+use super::needed::Needs;
+use super::sweep::{Sweeper, Sweeps};
+use super::tape::{Kind, keep};
+use super::{Part, World, bound_variables};
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::ir::{Block, Expr, Place, StmtKind, SymId};
+use std::collections::BTreeSet;
+
+/// What the units of one request find out about each other.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Facts {
+    /// Slots that are needed after the forward sweep.
+    pub(super) exit: Set,
+    /// Slots that some caller needs as they are before the call.
+    pub(super) entry: Set,
+    /// Tapes that the unit and what it calls use.
+    pub(super) tapes: BTreeSet<Kind>,
+    /// There is a forward sweep that keeps something.
+    pub(super) forward: bool,
+}
+
+impl World {
+    /// Finds out what units must keep for each other: from the head down what callers need,
+    /// from below up what is needed after a call, until nothing changes.
+    pub(super) fn facts(&self) -> Vec<Facts> {
+        let mut facts: Vec<Facts> = self
+            .parts
+            .iter()
+            .map(|p| Facts {
+                exit: Set::with_capacity(p.space.slots),
+                entry: Set::with_capacity(p.space.slots),
+                ..Facts::default()
+            })
+            .collect();
+        let callees: Vec<BTreeSet<usize>> = self.parts.iter().map(|p| self.called_by(p)).collect();
+        let n = self.parts.len();
+        // What is to be looked at again: without what callers need, and with it. What the head
+        // calls comes last, so that callees are often ready before their callers.
+        let mut again = vec![[true, true]; n];
+        let mut at = n;
+        let mut quiet = 0;
+        while quiet < n {
+            at = if at == 0 { n - 1 } else { at - 1 };
+            let [alone, called] = std::mem::take(&mut again[at]);
+            quiet = if alone || called { 0 } else { quiet + 1 };
+            let mut entries = Vec::new();
+            let mut exits = Vec::new();
+            let mut tapes = Vec::new();
+            if alone {
+                let (sweeper, _, exit) = self.sweep(&facts, at, false);
+                entries.extend(sweeper.entries);
+                let space = &self.parts[at].space;
+                exits.extend(
+                    (0..space.slots).filter(|s| space.slot(*s).is_some_and(|l| exit.has(l))),
+                );
+            }
+            if called {
+                let (sweeper, _, _) = self.sweep(&facts, at, true);
+                entries.extend(sweeper.entries);
+                tapes.extend(sweeper.tapes.used.into_keys());
+            }
+            let own = &mut facts[at];
+            let mut changed = false;
+            for slot in exits {
+                changed |= !own.exit.contains(slot);
+                own.exit.insert(slot);
+            }
+            for kind in tapes {
+                changed |= own.tapes.insert(kind);
+                own.forward = true;
+            }
+            if changed {
+                for (caller, callees) in callees.iter().enumerate() {
+                    if callees.contains(&at) {
+                        again[caller] = [true, true];
+                    }
+                }
+            }
+            for (part, slot) in entries {
+                if !facts[part].entry.contains(slot) {
+                    facts[part].entry.insert(slot);
+                    again[part][1] = true;
+                }
+            }
+        }
+        facts
+    }
+
+    /// The parts that a part calls.
+    fn called_by(&self, p: &Part) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        for s in &p.body {
+            s.walk(&mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind {
+                    found.extend(self.part_of(&p.make.unit.symbols[*callee].name));
+                }
+            });
+        }
+        found
+    }
+
+    /// Sweeps a unit. `called`: with what callers need, and with its own variables kept at
+    /// the end.
+    pub(super) fn sweep<'w>(
+        &'w self,
+        facts: &'w [Facts],
+        i: usize,
+        called: bool,
+    ) -> (Sweeper<'w>, Sweeps, Needs) {
+        let p = &self.parts[i];
+        let mut sweeper = Sweeper::new(self, facts, i);
+        let mut needs = Needs::default();
+        if called && !p.root {
+            for slot in facts[i].entry.ones() {
+                p.space.slot(slot).into_iter().for_each(|l| {
+                    needs.add_all(l);
+                });
+            }
+            for l in p
+                .space
+                .saved
+                .ones()
+                .filter(|l| sweeper.assigned.contains(*l))
+            {
+                needs.add_all(l);
+            }
+        }
+        let mut made = sweeper.block(&p.body, &mut needs);
+        if !p.root {
+            // Arrays get their bounds anew when the backward sweep begins.
+            for s in bound_variables(&p.make.unit) {
+                needs.add_all(p.space.loc(s));
+            }
+        }
+        let mut first = std::mem::take(&mut sweeper.first_backward);
+        first.append(&mut made.backward);
+        made.backward = first;
+        if called && !p.root {
+            self.keep_own(&mut sweeper, &mut made, &needs);
+        }
+        (sweeper, made, needs)
+    }
+
+    /// Local variables are gone when the backward sweep begins: what is needed of them is
+    /// kept at the end of the forward sweep.
+    fn keep_own(&self, sweeper: &mut Sweeper, made: &mut Sweeps, needs: &Needs) {
+        let mut first = Vec::new();
+        let own: Vec<SymId> = sweeper
+            .make
+            .unit
+            .symbols
+            .iter()
+            .filter(|(id, s)| {
+                let loc = sweeper.space.loc(*id);
+                s.is_variable()
+                    && s.place == Place::Local
+                    && !sweeper.make.derivatives.contains(id)
+                    && needs.has(loc)
+                    && !sweeper.space.saved.contains(loc)
+                    && sweeper.assigned.contains(loc)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for s in own {
+            let e = Expr::var(s, Span::NONE);
+            match keep(&mut sweeper.make, &mut sweeper.tapes, &e, Span::NONE) {
+                Ok((push, pop)) => {
+                    made.forward.extend(push);
+                    first.push(pop);
+                }
+                Err(d) => sweeper.errors.push(d),
+            }
+        }
+        let mut all: Block = first.into_iter().rev().flatten().collect();
+        all.append(&mut made.backward);
+        made.backward = all;
+    }
+}

@@ -1,0 +1,447 @@
+//! The generated subprograms: what the sweeps become.
+
+use super::effects::Effects;
+use super::facts::Facts;
+use super::maker::{Maker, zero};
+use super::room::{self, Swept};
+use super::sweep::Sweeps;
+use super::tape::{Kind, Tapes, Vars};
+use super::{Part, World, dead, heads, merge, retry};
+use crate::locations::Set;
+use crate::loops::speed_up;
+use farfel_lang::Span;
+use farfel_lang::callgraph::Below;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{
+    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit,
+    for_each_symbol,
+};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// The tapes of heads, and how large they have to be.
+pub(super) type Rooms = BTreeMap<usize, (BTreeSet<Kind>, Vec<Option<Vec<room::Term>>>)>;
+
+/// A generated unit, and what is read after it.
+#[derive(Clone)]
+pub(super) struct Made {
+    /// What it is the derivative of.
+    pub(super) of: Name,
+    pub(super) unit: Unit,
+    /// Symbols that hold cotangents.
+    pub(super) derivatives: HashSet<SymId>,
+    /// Arguments and COMMON variables that it declares.
+    pub(super) wanted: HashSet<SymId>,
+    /// COMMON variables, by number.
+    pub(super) commons: Set,
+    /// It is a forward sweep below the head.
+    pub(super) forward: bool,
+    /// The variables of its tapes.
+    pub(super) tapes: HashSet<SymId>,
+}
+
+/// Declares a COMMON block of another unit.
+fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
+    let span = Span::NONE;
+    let mut entities = Vec::new();
+    for m in members {
+        let of = &from.symbols[*m];
+        let constant = |e: &Option<Expr>| {
+            let e = e.as_ref()?;
+            if let Some(n) = farfel_lang::storage::constant::integer(from, e) {
+                return Some(Expr::int(n, span));
+            }
+            // The most directions, which the user defines where it is included.
+            let ExprKind::Var(s) = e.kind else {
+                return None;
+            };
+            let own = make.unit.symbols.find(&from.symbols[s].name)?;
+            Some(Expr::var(own, span))
+        };
+        let dims = of
+            .dims
+            .iter()
+            .map(|d| farfel_lang::ir::Dim {
+                lower: constant(&d.lower),
+                upper: constant(&d.upper),
+            })
+            .collect();
+        let name = make.unused(&of.name);
+        let s = make.declare(farfel_lang::ir::Symbol {
+            ty: of.ty,
+            dims,
+            class: Class::Variable,
+            place: Place::Common(block.clone()),
+            ..farfel_lang::ir::Symbol::new(name, span)
+        });
+        make.derivatives.insert(s);
+        entities.push(s);
+    }
+    let list = entities
+        .iter()
+        .map(|s| farfel_lang::ir::Entity {
+            sym: *s,
+            dims: false,
+        })
+        .collect();
+    make.unit
+        .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
+    entities
+}
+impl World {
+    /// The units of all parts.
+    pub(super) fn units(
+        &self,
+        closure: &Program,
+        facts: &[Facts],
+    ) -> Result<Vec<Made>, Vec<Diagnostic>> {
+        let mut out: Vec<Made> = Vec::new();
+        let mut errors = Vec::new();
+        let swept = self.all_swept(facts, &mut errors);
+        // Of each head, its tapes and how large they have to be.
+        let mut all_rooms = BTreeMap::new();
+        for (i, _) in self.parts.iter().enumerate().filter(|(_, p)| p.root) {
+            let mut kinds = facts[i].tapes.clone();
+            kinds.extend(swept[i].tapes.used.keys());
+            let rooms = self.rooms(&swept, &kinds, i);
+            all_rooms.insert(i, (kinds, rooms));
+        }
+        // Which tapes count on where they are full, since the head tries again.
+        let (open, state) = retry::open(self, &swept, &all_rooms);
+        for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
+            let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
+            // Tapes that only what it calls uses.
+            let used = all_rooms
+                .get(&i)
+                .map_or(&facts[i].tapes, |(kinds, _)| kinds);
+            for kind in used {
+                tapes.vars(&mut make, *kind);
+            }
+            if state.is_some() {
+                let vars: Vec<Vars> = open
+                    .iter()
+                    .filter_map(|k| tapes.used.get(k))
+                    .copied()
+                    .collect();
+                retry::count_on(&mut made.forward, &vars);
+            }
+            let derivatives = make.derivatives.clone();
+            let mut all = Set::with_capacity(self.commons.vars.len());
+            if p.root {
+                let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
+                let rooms = rooms.unwrap_or_default();
+                let state = state.as_deref();
+                out.push(Made {
+                    unit: self.root(p, make, tapes, made, rooms, state),
+                    of: p.of.clone(),
+                    derivatives: derivatives.clone(),
+                    wanted: derivatives,
+                    commons: self.derivative_commons.clone(),
+                    forward: false,
+                    tapes: HashSet::new(),
+                });
+                continue;
+            }
+            all.insert_range(..);
+            if facts[i].forward {
+                out.push(Made {
+                    of: p.of.clone(),
+                    derivatives: HashSet::new(),
+                    unit: self.forward(p, make.clone(), &tapes, made.forward),
+                    wanted: make.unit.symbols.ids().collect(),
+                    commons: all,
+                    forward: true,
+                    tapes: tapes.symbols().collect(),
+                });
+            }
+            // Callers find again what they need; the other primal values are nobody's.
+            let mut wanted = derivatives;
+            wanted.extend(tapes.symbols());
+            let n = p.derivative_args.len();
+            let mut commons = self.derivative_commons.clone();
+            for slot in facts[i].entry.ones() {
+                if slot < n {
+                    wanted.extend(make.unit.args.get(slot).and_then(|a| a.sym()));
+                } else if slot > n {
+                    commons.insert(slot - n - 1);
+                }
+            }
+            let locs: HashSet<usize> = wanted.iter().map(|s| p.space.loc(*s)).collect();
+            wanted.extend(
+                make.unit
+                    .symbols
+                    .ids()
+                    .filter(|s| locs.contains(&p.space.loc(*s))),
+            );
+            out.push(Made {
+                of: p.of.clone(),
+                derivatives: make.derivatives.clone(),
+                unit: self.backward(p, make, &tapes, made.backward),
+                wanted,
+                commons,
+                forward: false,
+                tapes: HashSet::new(),
+            });
+        }
+        merge::merge(self, closure, &mut out, &mut errors);
+        if !errors.is_empty() {
+            return Err(self.faults(errors));
+        }
+        // What was made does something else than the tangents of the same names.
+        let mut all = closure.clone();
+        all.units.extend(out.iter().map(|m| m.unit.clone()));
+        let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
+        let graph = Below::of(&all, names.iter().map(Name::as_str));
+        let effects = Effects::of(&graph, &self.commons);
+        dead::remove_all(self, &mut out, &effects);
+        for m in &mut out {
+            tidy(&mut m.unit);
+            speed_up(&mut m.unit, &m.derivatives);
+        }
+        Ok(out)
+    }
+
+    /// How many values a unit and what it calls put on each tape, where that is known.
+    pub(super) fn rooms(
+        &self,
+        swept: &[Swept],
+        kinds: &BTreeSet<Kind>,
+        i: usize,
+    ) -> Vec<Option<Vec<room::Term>>> {
+        kinds
+            .iter()
+            .map(|k| room::room(self, swept, i, *k, 0))
+            .collect()
+    }
+
+    /// All units, swept once more.
+    pub(super) fn all_swept(&self, facts: &[Facts], errors: &mut Vec<Diagnostic>) -> Vec<Swept> {
+        let one = |i| {
+            let (mut sweeper, made, _) = self.sweep(facts, i, true);
+            errors.append(&mut sweeper.errors);
+            Swept {
+                make: sweeper.make,
+                tapes: sweeper.tapes,
+                made,
+                replays: sweeper.replays,
+            }
+        };
+        (0..self.parts.len()).map(one).collect()
+    }
+
+    /// Sets the cotangents of local variables to zero.
+    fn zeros(&self, make: &Maker, backward: &Block) -> Block {
+        let mut used = HashSet::new();
+        for_each_symbol(backward, &mut |s| {
+            used.insert(s);
+        });
+        let mut out = Vec::new();
+        for (id, s) in make.unit.symbols.iter() {
+            let zeroed = s.place == Place::Local && !s.tape && used.contains(&id);
+            if make.derivatives.contains(&id) && zeroed {
+                let ty = s.ty.unwrap_or(Type::REAL);
+                out.push(Stmt::assign(
+                    Expr::var(id, Span::NONE),
+                    zero(ty, Span::NONE),
+                    Span::NONE,
+                ));
+            }
+        }
+        out
+    }
+
+    fn root(
+        &self,
+        p: &Part,
+        mut make: Maker,
+        tapes: Tapes,
+        made: Sweeps,
+        rooms: Vec<Option<Vec<room::Term>>>,
+        state: Option<&[SymId]>,
+    ) -> Unit {
+        let mut open = Vec::new();
+        let again = state.is_some().then_some(&mut open);
+        let mut body = tapes.be_local(&mut make, rooms, self.most_tape, again);
+        match state {
+            Some(state) => {
+                let sizes = retry::Sizes {
+                    all: tapes.used.values().copied().collect(),
+                    open,
+                    most: self.most_tape,
+                };
+                body.extend(retry::repeated(&mut make, made.forward, &sizes, state));
+            }
+            None => body.extend(made.forward),
+        }
+        body.extend(p.zero.iter().cloned());
+        body.extend(self.zero_commons(&mut make, p));
+        body.extend(self.zeros(&make, &made.backward));
+        body.extend(made.backward);
+        make.unit.body = body;
+        make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
+        if self.order.units.is_some() {
+            heads::hide_result(&mut make.unit, p.value);
+        }
+        make.unit
+    }
+
+    fn forward(&self, p: &Part, mut make: Maker, tapes: &Tapes, body: Block) -> Unit {
+        make.unit.name = p.forward_name.clone();
+        let args = std::mem::take(&mut make.unit.args);
+        make.unit.args = args
+            .into_iter()
+            .zip(&p.derivative_args)
+            .filter(|(_, d)| !**d)
+            .map(|(a, _)| a)
+            .collect();
+        tapes.be_arguments(&mut make);
+        make.unit.body = body;
+        make.unit.comments = vec![format!(
+            " {} with what its adjoint will need on the tape",
+            p.of
+        )];
+        // Derivatives have no part in it.
+        let added = p.added_args.iter().zip(&p.make.unit.args);
+        let added: Vec<SymId> = added
+            .filter(|(a, _)| **a)
+            .filter_map(|(_, a)| a.sym())
+            .collect();
+        for d in make.derivatives.iter().chain(&added) {
+            make.unit.undeclare(*d);
+            make.unit.symbols[*d].place = Place::Local;
+        }
+        let derivatives = make.derivatives.clone();
+        for spec in &mut make.unit.specs {
+            match &mut spec.kind {
+                SpecKind::Common(blocks) => {
+                    for (_, members) in blocks.iter_mut() {
+                        members.retain(|e| !derivatives.contains(&e.sym));
+                    }
+                    blocks.retain(|(_, members)| !members.is_empty());
+                }
+                SpecKind::Equivalence(groups) => {
+                    groups.retain(|g| {
+                        !g.iter()
+                            .filter_map(Expr::base)
+                            .any(|s| derivatives.contains(&s))
+                    });
+                }
+                _ => {}
+            }
+        }
+        make.unit.specs.retain(|s| match &s.kind {
+            SpecKind::Common(blocks) => !blocks.is_empty(),
+            SpecKind::Equivalence(groups) => !groups.is_empty(),
+            _ => true,
+        });
+        make.unit
+    }
+
+    fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, backward: Block) -> Unit {
+        tapes.be_arguments(&mut make);
+        let mut body = self.zeros(&make, &backward);
+        body.extend(backward);
+        make.unit.name = p.backward_name.clone();
+        make.unit.body = body;
+        make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
+        make.unit
+    }
+
+    /// In the beginning nobody has added to the cotangents of COMMON variables.
+    fn zero_commons(&self, make: &mut Maker, root: &Part) -> Block {
+        let mut out = Vec::new();
+        let mut done: HashSet<Name> = HashSet::new();
+        for p in heads::reached(&self.parts, root, &self.index) {
+            for (block, members) in crate::locations::common_members(&p.make.unit) {
+                let theirs: Vec<SymId> = members
+                    .iter()
+                    .copied()
+                    .filter(|s| p.make.derivatives.contains(s))
+                    .collect();
+                if theirs.is_empty() || !done.insert(block.clone()) {
+                    continue;
+                }
+                let own = crate::locations::common_members(&make.unit)
+                    .remove(&block)
+                    .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
+                for (position, s) in own.into_iter().enumerate() {
+                    if root.given_in_common.contains(&(block.clone(), position)) {
+                        continue;
+                    }
+                    let ty = make.unit.symbols[s].ty.unwrap_or(Type::REAL);
+                    let to = Expr::var(s, Span::NONE);
+                    out.push(Stmt::assign(to, zero(ty, Span::NONE), Span::NONE));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// `Tangent of F: …` as the title of an adjoint.
+fn title(kind: &str, comments: &[String]) -> String {
+    let first = comments.first().map_or("", |c| c.as_str());
+    match first.trim_start().strip_prefix("Tangent") {
+        Some(rest) => format!(" {kind}{rest}"),
+        None => first.to_owned(),
+    }
+}
+
+/// Takes back the declarations of what is not there any more.
+fn tidy(unit: &mut Unit) {
+    let mut used: HashSet<SymId> = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    let mut add = |e: &Expr| {
+        e.for_each_symbol(&mut |s| {
+            used.insert(s);
+        })
+    };
+    for (_, s) in unit.symbols.iter() {
+        match &s.class {
+            Class::Parameter(e) => add(e),
+            Class::StatementFunction(dummies, e) => {
+                add(e);
+                dummies.iter().for_each(|d| add(&Expr::var(*d, Span::NONE)));
+            }
+            _ => {}
+        }
+        s.length.iter().for_each(&mut add);
+        for d in &s.dims {
+            d.lower.iter().chain(&d.upper).for_each(&mut add);
+        }
+    }
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Equivalence(groups) => groups.iter().flatten().for_each(&mut add),
+            SpecKind::Data(sets) => sets.iter().flat_map(|s| &s.targets).for_each(&mut add),
+            _ => {}
+        }
+    }
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Common(blocks) => {
+                used.extend(blocks.iter().flat_map(|(_, l)| l).map(|e| e.sym));
+            }
+            SpecKind::Namelist(s) | SpecKind::StatementFunction(s) => {
+                used.insert(*s);
+            }
+            _ => {}
+        }
+    }
+    used.extend(unit.args.iter().filter_map(|a| Arg::sym(*a)));
+    used.extend(unit.result);
+    let gone: Vec<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(id, s)| {
+            !used.contains(id)
+                && (s.class.is_procedure() && s.place == Place::Global
+                    || s.is_variable() && s.place == Place::Local)
+        })
+        .map(|(id, _)| id)
+        .collect();
+    for s in gone {
+        unit.undeclare(s);
+    }
+}
