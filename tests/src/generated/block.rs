@@ -4,24 +4,61 @@ use super::Item;
 use super::scope::{Shape, Var};
 use super::unit::{Unit, World, line};
 
-/// Is it a variable in COMMON?
-fn in_common(v: &Var) -> bool {
-    v.common && matches!(v.name.as_str(), "P" | "Q" | "R" | "S0")
-}
-
 impl World<'_> {
     /// A block, and what keeps its derivatives small.
     pub fn ad_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
+        // It is left at its end only.
+        let (ways, returns) = (std::mem::take(&mut u.ways), u.returns.take());
+        let out = match self.kind.gradients && self.random.once_in(12) {
+            true => self.complex_gradient(u, depth),
+            false => self.any_block(u, depth),
+        };
+        (u.ways, u.returns) = (ways, returns);
+        out
+    }
+
+    /// The gradient by a complex number of a real one.
+    fn complex_gradient(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
+        let (re, im) = (self.value(u, 1), self.value(u, 0));
+        let set = line(&format!("CZ = DCMPLX({re}, {im})"));
+        let value = self.value(u, 1);
+        let mut out = match self.random.below(3) {
+            0 => vec![line(&format!(
+                "ADR(COTANGENT(CY) = DCMPLX({value}, {value}))"
+            ))],
+            1 => vec![line("ADR(COTANGENT(CY) = (0.3D0, -0.6D0))")],
+            _ => vec![line(&format!("ADR(COTANGENT(CY) = {value})"))],
+        };
+        let count = self.random.below(2);
+        let factor = self.value(u, 1);
+        out.push(line(&format!(
+            "CY = CZ*DCMPLX(0.3D0, {factor}) - DCONJG(CZ)*CZ*0.1D0"
+        )));
+        out.extend(self.statements(u, depth, count));
+        let more = self.value(u, 1);
+        out.push(line(&match self.random.below(3) {
+            0 => format!("CY = CY*CZ*0.2D0 + {more}"),
+            1 => format!("CY = DCMPLX(SIN(DBLE(CY)), {more})"),
+            _ => format!("CY = EXP(0.2D0*CY)*{more}"),
+        }));
+        out.push(line("END ADR(CY = COTANGENT(CZ))"));
+        let mut out = vec![set, Item::Group(out)];
+        if let Some((_, target)) = self.target(u) {
+            let text = format!("{target} = SIN(DBLE(CY)) + 0.3D0*ATAN(DIMAG(CY))");
+            out.push(line(&text));
+        }
+        vec![Item::Group(out)]
+    }
+
+    fn any_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let numbers: Vec<Var> = u
             .scope
             .vars
             .iter()
-            .filter(|v| v.shape != Shape::Integer && (!v.common || in_common(v)))
+            .filter(|v| v.shape != Shape::Integer)
             .cloned()
             .collect();
-        let mut targets = self.assignable(u, |s| s != Shape::Integer);
-        // Of two names that EQUIVALENCE ties together a block has one.
-        targets.retain(|v| !v.common || in_common(v));
+        let targets = self.assignable(u, |s| s != Shape::Integer);
         let (false, false) = (numbers.is_empty(), targets.is_empty()) else {
             return Vec::new();
         };
@@ -116,8 +153,12 @@ impl World<'_> {
                     let name = &v.name;
                     format!("(COTANGENT({name}({i})) = {value} + 0.2D0*{i}, {i} = {range})")
                 }
-                (Shape::Array { .. }, ..) => {
+                (Shape::Array { .. }, ..) | (Shape::Matrix { whole: false, .. }, ..) => {
                     format!("COTANGENT({}) = {value}", self.element(u, &v))
+                }
+                (Shape::Matrix { lower, .. }, 1, Some(i)) => {
+                    let (range, name, j) = (self.range(lower), &v.name, self.random.below(3) + 1);
+                    format!("(COTANGENT({name}({i}, {j})) = {value}*{i}, {i} = {range})")
                 }
                 (_, 0, _) => v.name.clone(),
                 // The value that the block computes.
@@ -190,6 +231,10 @@ impl World<'_> {
                         Shape::Array { lower, .. } => {
                             format!("{}({})", v.name, lower + self.random.below(3) as i64)
                         }
+                        Shape::Matrix { lower, .. } => {
+                            let i = lower + self.random.below(3) as i64;
+                            format!("{}({i}, {})", v.name, self.random.below(3) + 1)
+                        }
                         _ => v.name.clone(),
                     };
                     let to = self.element(u, &dest);
@@ -239,6 +284,17 @@ impl World<'_> {
 
     fn tangent(&mut self, u: &mut Unit, v: &Var) -> String {
         let name = &v.name;
+        if let Shape::Matrix { lower, whole } = v.shape {
+            let value = self.value(u, 1);
+            return match (self.random.below(3), u.free_loops.last().cloned()) {
+                (0, _) if whole => format!("TANGENT({name}) = {value}"),
+                (1, Some(i)) => {
+                    let (range, j) = (self.range(lower), self.random.below(3) + 1);
+                    format!("(TANGENT({name}({i}, {j})) = {value}, {i} = {range})")
+                }
+                _ => format!("TANGENT({}) = {value}", self.element(u, v)),
+            };
+        }
         let Shape::Array { lower, whole, .. } = v.shape else {
             return match self.random.below(3) {
                 0 => format!("TANGENT({name}) = {}", self.value(u, 1)),

@@ -6,7 +6,7 @@ use super::storage::Place;
 use super::value::{self, Value, binary, negative, precision};
 use super::{Code, Halt, Machine, Run};
 use farfel_lang::intrinsics::Shape;
-use farfel_lang::ir::{Class, Expr, ExprKind, SymId, Type, UnOp};
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp};
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
@@ -39,12 +39,27 @@ impl<'p> Machine<'p> {
                 Value::Logical(kind, l) => Ok(Value::Logical(kind, !l)),
                 _ => Err(Halt::invalid(".NOT. of what is not LOGICAL")),
             },
-            ExprKind::Binary(op, a, b) => binary(*op, &self.eval(f, a, at)?, &self.eval(f, b, at)?),
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.eval(f, a, at)?, self.eval(f, b, at)?);
+                if *op == BinOp::Pow && !matches!(a, Value::Integer(..)) {
+                    self.coverage.note(match b {
+                        Value::Integer(..) => "power with an INTEGER exponent",
+                        _ => "power with a real exponent",
+                    });
+                }
+                binary(*op, &a, &b)
+            }
             ExprKind::Var(s) if matches!(f.unit.symbols[*s].class, Class::Parameter(_)) => {
                 self.parameter(f, *s)
             }
             ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Substring(..) => {
                 let places = self.places(f, e)?;
+                if let (Some(s), Some(place)) = (e.base(), places.first()) {
+                    let (owner, s) = f.owner(s)?;
+                    let shared = self.shares_storage(&owner, s)?;
+                    let symbol = &owner.unit.symbols[s];
+                    self.coverage.variable(symbol, place, shared);
+                }
                 match (at, self.is_array(f, e)) {
                     (None, true) => Err(Halt::not_interpreted("a whole array here")),
                     (Some(i), true) => match places.get(i) {
@@ -267,6 +282,7 @@ impl<'p> Machine<'p> {
         args: &'p [Expr],
         at: Option<usize>,
     ) -> Run<Value> {
+        self.coverage.note("statement function");
         let (owner, s) = f.owner(s)?;
         let symbol = &owner.unit.symbols[s];
         let Class::StatementFunction(dummies, body) = &symbol.class else {

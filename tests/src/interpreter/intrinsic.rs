@@ -57,6 +57,9 @@ impl<'p> Machine<'p> {
     /// A function of scalars.
     pub fn elemental(&self, i: &Intrinsic, args: &[Value]) -> Run<Value> {
         let types: Vec<Type> = args.iter().map(Value::ty).collect();
+        if !matches!(types.first(), Some(Type::Integer(_) | Type::Character)) {
+            self.coverage.note(i.name);
+        }
         let first = args.first().ok_or_else(|| unknown(i))?;
         let mut common = first.ty();
         for ty in &types[1..] {

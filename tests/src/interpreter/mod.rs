@@ -15,6 +15,7 @@
 //! | `statement` | what statements do |
 //! | `call` | how arguments are handed over |
 //! | `block` | AD blocks |
+//! | `coverage` | what was executed in blocks |
 //!
 //! Variables and arguments are places, as in Fortran, so that two names may mean one place. A
 //! program that reads what was never set is at fault here, whatever compiled code would do.
@@ -23,6 +24,7 @@
 
 mod block;
 mod call;
+mod coverage;
 mod data;
 mod expression;
 mod intrinsic;
@@ -38,7 +40,7 @@ use value::Value;
 use farfel_lang::Span;
 use farfel_lang::ir::{Label, Name, Program, Stmt, SymId, Unit, UnitKind};
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
@@ -70,6 +72,8 @@ pub struct Outcome {
     pub output: Vec<Vec<Printed>>,
     /// What a STOP statement said: a number, a text, or nothing.
     pub stop: Option<String>,
+    /// What was executed in blocks, and how often.
+    pub reached: BTreeMap<String, u64>,
 }
 
 /// One item of output.
@@ -138,6 +142,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
         tags: Cell::new(0),
         steps: Cell::new(options.steps),
         depth: Cell::new(0),
+        coverage: coverage::Coverage::default(),
     };
     let ended = machine.initialise().and_then(|()| {
         let frame = machine.enter(main, None, None, &[])?;
@@ -146,6 +151,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
     let mut outcome = Outcome {
         output: machine.output.take(),
         stop: None,
+        reached: machine.coverage.reached(),
     };
     match ended {
         Ok(_) => Ok(outcome),
@@ -214,6 +220,7 @@ struct Machine<'p> {
     tags: Cell<u64>,
     steps: Cell<u64>,
     depth: Cell<usize>,
+    coverage: coverage::Coverage,
 }
 
 /// A subprogram to call: its code, and for a nested one the activation that it sees.

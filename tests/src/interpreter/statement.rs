@@ -45,6 +45,7 @@ impl<'p> Machine<'p> {
             Some(left) => self.steps.set(left),
             None => return Err(Halt::invalid("the program runs too long")),
         }
+        self.coverage.statement(stmt);
         match &stmt.kind {
             StmtKind::Comment(_)
             | StmtKind::Continue
