@@ -31,7 +31,8 @@ impl World<'_> {
             13 => format!("MAX({a}, {b})"),
             14 => format!("MIN({b}, {a}, 1.7D0)"),
             15 => format!("ABS({a})"),
-            16 => format!("SIGN({a}, {b})"),
+            // The sign of a zero is not the same in all ways to compute it.
+            16 => format!("SIGN({a}, {b} + 0.0137D0)"),
             17 => format!("0.07D0*({a})**3"),
             18 => format!("(1.1D0 + SIN({a})**2)**(0.4D0*{b})"),
             19 => match integers(u) {

@@ -63,10 +63,12 @@ impl<'p> Machine<'p> {
                 match (at, self.is_array(f, e)) {
                     (None, true) => Err(Halt::not_interpreted("a whole array here")),
                     (Some(i), true) => match places.get(i) {
+                        Some(place) if self.unset && !place.is_set() => Ok(nothing(place)),
                         Some(place) => place.read(),
                         None => Err(Halt::invalid("arrays of different sizes")),
                     },
                     (_, false) => match places.first() {
+                        Some(place) if self.unset && !place.is_set() => Ok(nothing(place)),
                         Some(place) => place.read(),
                         None => Err(Halt::invalid("nothing to read")),
                     },
@@ -309,6 +311,20 @@ impl<'p> Machine<'p> {
         match x {
             Value::Real(p, x) => Ok(Value::Real(*p, apply(name, &[x], *p))),
             _ => Err(Halt::not_interpreted(format!("{name:?} of {}", x.ty()))),
+        }
+    }
+}
+
+/// What a number is that was not set.
+fn nothing(place: &Place) -> Value {
+    match place.ty {
+        Type::Integer(kind) => Value::Integer(kind, i64::from(i16::MIN)),
+        Type::Logical(kind) => Value::Logical(kind, false),
+        Type::Character => Value::Text(vec![b'?'; place.length]),
+        Type::Real(_) => Value::Real(super::Precision::Double, Number::Plain(f64::NAN)),
+        Type::Complex(_) => {
+            let nan = Number::Plain(f64::NAN);
+            Value::Complex(super::Precision::Double, nan.clone(), nan)
         }
     }
 }

@@ -53,6 +53,9 @@ pub struct Options {
     pub input: Vec<String>,
     /// How many statements it may execute.
     pub steps: u64,
+    /// A REAL that was not set is NaN: in Fortran that a compiler made, which copies such values
+    /// without using them.
+    pub unset: bool,
 }
 
 impl Default for Options {
@@ -61,6 +64,7 @@ impl Default for Options {
             wide: false,
             input: Vec::new(),
             steps: 50_000_000,
+            unset: false,
         }
     }
 }
@@ -74,6 +78,23 @@ pub struct Outcome {
     pub stop: Option<String>,
     /// What was executed in blocks, and how often.
     pub reached: BTreeMap<String, u64>,
+}
+
+impl Outcome {
+    /// The output as text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for record in &self.output {
+            for item in record {
+                text += &match item {
+                    Printed::Real(x, _) => format!(" {x:e}"),
+                    Printed::Text(t) => format!(" {t}"),
+                };
+            }
+            text.push('\n');
+        }
+        text
+    }
 }
 
 /// One item of output.
@@ -133,6 +154,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
     let machine = Machine {
         program,
         wide: options.wide,
+        unset: options.unset,
         commons: RefCell::default(),
         statics: RefCell::default(),
         layouts: RefCell::default(),
@@ -208,6 +230,7 @@ enum Flow {
 struct Machine<'p> {
     program: &'p Program,
     wide: bool,
+    unset: bool,
     /// COMMON blocks.
     commons: RefCell<HashMap<Name, Rc<storage::Area>>>,
     /// What keeps its value between activations, by unit and variable.
