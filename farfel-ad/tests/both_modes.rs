@@ -197,7 +197,7 @@ const CASES: &[(&str, &str)] = &[
       DOUBLE PRECISION C(2), E, R
       COMMON /Q@/ C
       EQUIVALENCE (C(2), E)
-      R = E*R
+      R = E*C(1)
       C(1) = C(1)*E
       END
 ",
