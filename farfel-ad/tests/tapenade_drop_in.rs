@@ -86,13 +86,14 @@ impl AdTool for Turns {
         "turns"
     }
 
-    fn differentiate(
+    fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         let turn = (request.id as usize + self.first) % 2;
-        self.tools[turn].differentiate(program, request)
+        self.tools[turn].differentiate_warning(program, request, warnings)
     }
 }
 

@@ -29,6 +29,15 @@ fn stderr(output: &OutputAssert) -> String {
     String::from_utf8_lossy(&output.get_output().stderr).into_owned()
 }
 
+/// What `farfel expand --analysis` says of `main.ff`.
+fn analysis(dir: &Path, more: &[&str]) -> String {
+    let run = farfel(dir)
+        .args(["expand", "--analysis", "main.ff"])
+        .args(more)
+        .assert();
+    stdout(&run.success())
+}
+
 /// A package that holds `sources`, without a build: the views need none.
 fn package(dir: &Path, sources: &[(&str, &str)], settings: &str) {
     let manifest = format!(
@@ -695,15 +704,8 @@ END
 fn recorded_values_and_adjoint_liveness() {
     let dir = sandbox();
     write(dir.path(), "main.ff", fixed(RECORDED));
-    let run = |more: &[&str]| {
-        let run = farfel(dir.path())
-            .args(["expand", "--analysis", "main.ff"])
-            .args(more)
-            .assert();
-        stdout(&run.success())
-    };
     snapbox::assert_data_eq!(
-        run(&[]),
+        analysis(dir.path(), &[]),
         str![[r#"
 main.ff:3 MAIN: ADR, Y by X
 
@@ -735,7 +737,7 @@ main.ff:3 MAIN: ADR, Y by X
 
 "#]]
     );
-    let json = run(&["--format", "json"]);
+    let json = analysis(dir.path(), &["--format", "json"]);
     for part in ["\"leftOut\": true", "\"keptForCallers\""] {
         assert!(json.contains(part), "no {part} in\n{json}");
     }
@@ -770,15 +772,8 @@ END
 fn activity_of_each_subprogram_in_each_context() {
     let dir = sandbox();
     write(dir.path(), "main.ff", fixed(CONTEXTS));
-    let analysis = |more: &[&str]| {
-        let run = farfel(dir.path())
-            .args(["expand", "--analysis", "main.ff"])
-            .args(more)
-            .assert();
-        stdout(&run.success())
-    };
     snapbox::assert_data_eq!(
-        analysis(&[]),
+        analysis(dir.path(), &[]),
         str![[r#"
 main.ff:5 MAIN: ADF, Y by X
 
@@ -813,7 +808,7 @@ main.ff:5 MAIN: ADF, Y by X
 
 "#]]
     );
-    let json = analysis(&["--format", "json"]);
+    let json = analysis(dir.path(), &["--format", "json"]);
     for part in ["\"block\": \"main.ff:5\"", "\"derivative\": \"HALF_G1\""] {
         assert!(json.contains(part), "no {part} in\n{json}");
     }

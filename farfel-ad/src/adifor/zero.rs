@@ -5,8 +5,8 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Class, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, UnitKind,
+    Class, Dim, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, SymId, Symbol, Type,
+    Unit, UnitKind,
 };
 use farfel_lang::storage::constant::{self, extents};
 
@@ -32,22 +32,7 @@ pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stm
     for (dim, var) in of.dims.iter().zip(indices) {
         let to = dim.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
         let from = dim.lower.clone().unwrap_or_else(|| Expr::int(1, span));
-        stmt = Stmt::new(
-            StmtKind::Do(Box::new(Do {
-                name: None,
-                control: DoControl::Count {
-                    var,
-                    from,
-                    to,
-                    step: None,
-                },
-                body: vec![stmt],
-                end: DoEnd::EndDo(None),
-                end_span: Span::NONE,
-                mark: None,
-            })),
-            span,
-        );
+        stmt = Stmt::count(var, [from, to], None, vec![stmt], span);
     }
     Some(vec![stmt])
 }
