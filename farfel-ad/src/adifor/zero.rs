@@ -5,10 +5,10 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Class, Dim, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, SymId, Symbol, Type,
-    Unit, UnitKind,
+    Class, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, SymId, Symbol, Type, Unit,
+    UnitKind,
 };
-use farfel_lang::storage::constant::{self, extents};
+use farfel_lang::storage::constant::{bounds, extents};
 
 /// Statements that set a variable or array of a unit to zero; `None` where its bounds do
 /// not tell how many elements there are.
@@ -104,7 +104,7 @@ pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Uni
         let mut entities = Vec::new();
         for m in &block.members {
             let of = &block.unit.symbols[*m];
-            let dims = dims(block.unit, of, span).ok_or_else(|| of.name.clone())?;
+            let dims = bounds(block.unit, &of.dims).ok_or_else(|| of.name.clone())?;
             // The same name may stand in two blocks.
             let own = unit.symbols.unused(&of.name, &|n| n == unit.name);
             let id = unit.symbols.add(Symbol {
@@ -132,21 +132,4 @@ pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Uni
         unit.body.extend(stmts);
     }
     Ok(unit)
-}
-
-/// The bounds of a COMMON variable as constants.
-fn dims(unit: &Unit, of: &Symbol, span: Span) -> Option<Vec<Dim>> {
-    let constant = |e: &Expr| constant::integer(unit, e).map(|n| Expr::int(n, span));
-    of.dims
-        .iter()
-        .map(|d| {
-            Some(Dim {
-                lower: match &d.lower {
-                    Some(e) => Some(constant(e)?),
-                    None => None,
-                },
-                upper: Some(constant(d.upper.as_ref()?)?),
-            })
-        })
-        .collect()
 }
