@@ -814,6 +814,31 @@ main.ff:5 MAIN: ADF, Y by X
     }
 }
 
+/// A name that was forgotten behind an option does not cost the source.
+#[test]
+fn what_is_written_replaces_no_source() {
+    let dir = sandbox();
+    package(dir.path(), &[("src/main.ff", CONTEXTS)], "");
+    write(dir.path(), "plain", fixed(CONTEXTS));
+    let refused = |line: &[&str], name: &str| {
+        let refused = farfel(dir.path()).args(line).assert().code(2);
+        assert_eq!(
+            stderr(&refused),
+            format!(
+                "error: `{name}` is a source, which would be replaced\nhelp: name another file to write\n"
+            )
+        );
+    };
+    refused(&["expand", "--html", "src/main.ff"], "src/main.ff");
+    refused(&["build", "plain", "-o", "plain"], "plain");
+    refused(&["graph", "-o", "other.F", "plain"], "other.F");
+    for name in ["src/main.ff", "plain"] {
+        let text = fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(text, fixed(CONTEXTS), "{name}");
+    }
+    assert!(!dir.path().join("other.F").exists());
+}
+
 /// What has the same key leads to each other.
 #[test]
 fn source_and_derivatives_side_by_side() {
