@@ -235,17 +235,17 @@ fn bundle(cases: &[Case], kind: Kind, checked: bool, compile: bool, tally: &Mute
         let cases: Vec<Case> = fine.iter().map(|(case, _)| (*case).clone()).collect();
         program(&cases)
     };
-    let is_panic = |e: &str| e.contains("panic");
     let mut fortran = read(&together(&fine)).and_then(expand);
-    if fortran.is_err() {
+    while let Err(e) = &fortran {
         // Some are refused.
-        fine.retain(|(case, _)| match read(&case.program()).and_then(expand) {
-            Err(e) if !is_panic(&e) => {
-                tally.lock().unwrap().refused(case, &e);
-                false
-            }
-            _ => true,
-        });
+        let refused = blamed(e, &fine);
+        if refused.is_empty() {
+            break;
+        }
+        for (at, e) in refused.into_iter().rev() {
+            let (case, _) = fine.remove(at);
+            tally.lock().unwrap().refused(case, &e);
+        }
         fortran = read(&together(&fine)).and_then(expand);
     }
     tally.lock().unwrap().time("engine", begin);
@@ -306,6 +306,31 @@ fn bundle(cases: &[Case], kind: Kind, checked: bool, compile: bool, tally: &Mute
             *programs += 1;
         }
     }
+}
+
+/// Which cases of a program errors are about, each with its first one.
+fn blamed(errors: &str, cases: &[(&Case, Outcome)]) -> BTreeMap<usize, String> {
+    let mut blamed = BTreeMap::new();
+    let lines = |case: &Case| case.program().lines().count() - 3;
+    for error in errors.lines().filter(|e| !e.contains("panic")) {
+        let Some((_, rest)) = error.split_once(" line ") else {
+            continue;
+        };
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+        let Some(line) = digits.and_then(|d| d.parse::<usize>().ok()) else {
+            continue;
+        };
+        // The main program calls each case.
+        let mut end = cases.len() + 2;
+        for (at, (case, _)) in cases.iter().enumerate() {
+            end += lines(case);
+            if line <= end {
+                blamed.entry(at).or_insert_with(|| error.to_owned());
+                break;
+            }
+        }
+    }
+    blamed
 }
 
 /// Of so many executable files one is compiled; of the others the interpreter carries the Fortran
@@ -455,7 +480,7 @@ fn reverse_mode_is_forward_mode() {
         };
         match (interpret(&text, kind), interpret(&forward, kind)) {
             (Ok(a), Ok(b)) => {
-                let (a, b) = (format!("{a:?}"), format!("{b:?}"));
+                let (a, b) = (format!("{:?}", a.output), format!("{:?}", b.output));
                 let separators = |c: char| "(), []".contains(c);
                 let same = a
                     .split(separators)

@@ -75,10 +75,14 @@ impl World<'_> {
             return self.gradient(u, depth, &numbers, &targets);
         }
         let mut out = Vec::new();
+        let mut count = self.random.below(3);
         // A constant, since derivatives may go through COMMON.
-        let directions = self.random.once_in(4).then(|| self.random.below(2) + 2);
+        // Not through EQUIVALENCE with COMMON, nor through blocks that units divide differently.
+        let several = !self.tied && !self.divided && self.random.once_in(4);
+        let directions = several.then(|| self.random.below(2) + 2);
         if reverse {
             out.push(line(&format!("ADR({})", dependent.name)));
+            count += 1;
         } else {
             let opening = self.opening(u, &independent, &numbers);
             out.push(match directions {
@@ -94,7 +98,6 @@ impl World<'_> {
                 }
             });
         }
-        let count = self.random.below(3);
         out.extend(self.statements(u, depth, count));
         // The dependent comes from the independent.
         let (from, value) = (self.element(u, &independent), self.value(u, 2));
@@ -176,7 +179,12 @@ impl World<'_> {
                 independents.push(v);
             }
         }
-        let count = self.random.below(3);
+        let count = self.random.below(3) + 1;
+        // Blocks that a nest of them has at its bottom have loops and branches, too.
+        let depth = match self.random.once_in(3) {
+            true => depth.max(1),
+            false => depth,
+        };
         assignments.extend(self.statements(u, depth, count));
         for v in &dependents {
             let from = self.random.pick(&independents).clone();

@@ -67,7 +67,14 @@ fn declares(item: &Item, case: &Case) -> bool {
     let Item::Line(line) = item else {
         return false;
     };
-    let types = ["DOUBLE PRECISION ", "REAL ", "REAL*4 ", "INTEGER ", "COMPLEX*16 ", "LOGICAL "];
+    let types = [
+        "DOUBLE PRECISION ",
+        "REAL ",
+        "REAL*4 ",
+        "INTEGER ",
+        "COMPLEX*16 ",
+        "LOGICAL ",
+    ];
     let Some(names) = types.iter().find_map(|t| line.strip_prefix(t)) else {
         return false;
     };
@@ -78,5 +85,8 @@ fn declares(item: &Item, case: &Case) -> bool {
     let text = case.program();
     let used = parts(&text);
     let name = |n: &String| n.starts_with(|c: char| c.is_ascii_alphabetic());
-    parts(names).iter().filter(|n| name(n)).any(|n| used.contains(n))
+    parts(names)
+        .iter()
+        .filter(|n| name(n))
+        .any(|n| used.contains(n))
 }

@@ -49,7 +49,9 @@ impl World<'_> {
 
     fn statement(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let form = match depth {
-            0 => *self.random.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 20, 24]),
+            0 => *self.random.pick(&[0, 1, 3, 4, 5, 6, 7, 20, 21, 24]),
+            // In loops more of what leaves them.
+            _ if !u.ways.is_empty() && self.random.once_in(6) => 20,
             _ => self.random.below(25),
         };
         match form {
@@ -216,7 +218,7 @@ impl World<'_> {
         let label = u.new_label();
         let mut out = Vec::new();
         // What says how the adjoint is made holds for loops that are left at their end.
-        let marked = form < 2 && self.kind.gradients && self.random.once_in(12);
+        let marked = form < 2 && self.kind.gradients && self.random.once_in(6);
         let outside = (std::mem::take(&mut u.ways), u.returns.take());
         if marked {
             let states = self.random.below(3) + 1;

@@ -19,6 +19,8 @@ pub struct World<'r> {
     pub number: &'static str,
     /// The COMMON block is divided otherwise in other units.
     pub divided: bool,
+    /// EQUIVALENCE ties variables of the subroutine that is called.
+    pub tied: bool,
 }
 
 /// One unit while it is written.
@@ -96,7 +98,9 @@ pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
             "DOUBLE PRECISION"
         },
         divided: false,
+        tied: false,
     };
+    world.tied = world.random.once_in(4);
     let mut units = Vec::new();
     let mut scope = Scope::default();
     // A variable and an array in COMMON, that all units know by names of their own.
@@ -302,7 +306,7 @@ impl World<'_> {
             let v = self.var("HM", Shape::Matrix { lower, whole });
             u.scope.add_var(v);
         }
-        if self.random.once_in(3) {
+        if self.tied {
             self.equivalence(&mut u, &mut out);
         }
         let vars = u.scope.vars.clone();

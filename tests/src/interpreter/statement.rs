@@ -5,8 +5,8 @@ use super::storage::{Area, Place};
 use super::value::{Value, binary, compare_texts};
 use super::{Flow, Halt, Machine, Printed, Run};
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, ImpliedDo, Io, IoKind, Label,
-    Select, Stmt, StmtKind, SymId, Where,
+    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, ImpliedDo, Io, IoKind,
+    Label, Select, Stmt, StmtKind, SymId, Where,
 };
 use std::cmp::Ordering;
 use std::rc::Rc;
