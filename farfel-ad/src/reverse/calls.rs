@@ -58,7 +58,12 @@ impl Sweeper<'_> {
         }
         self.entries.append(&mut entries);
         let mut after = Needs::default();
-        for slot in facts.exit.ones().filter(|s| !is_derivative_slot(*s)) {
+        let exit = (!callee.joined).then(|| facts.exit.ones());
+        for slot in exit
+            .into_iter()
+            .flatten()
+            .filter(|s| !is_derivative_slot(*s))
+        {
             match place(slot) {
                 Some((loc, Some(elements))) => after.add(loc, elements),
                 Some((loc, None)) => {
@@ -89,6 +94,14 @@ impl Sweeper<'_> {
             .map(|(a, _)| a.clone())
             .collect();
         let tape_kinds: Vec<Kind> = facts.tapes.iter().copied().collect();
+        if callee.joined {
+            // Both sweeps are carried out when the backward sweep comes by.
+            let backward = self.backward_call(part, args, Vec::new(), span);
+            return Sweeps {
+                forward: Vec::new(),
+                backward,
+            };
+        }
         let mut tapes = Vec::new();
         for kind in &tape_kinds {
             tapes.extend(self.tapes.actuals(&mut self.make, *kind, span));

@@ -1,9 +1,9 @@
 //! How much memory the tapes of an adjoint take, in words for people.
 
 use super::heads::Order;
-use super::room::{Bound, Term};
+use super::room::{self, Bound, Term};
 use super::tape::Kind;
-use super::{World, prepare};
+use super::{World, joined, prepare};
 use crate::tangent;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Program, Request, Symbols, Type};
@@ -38,15 +38,18 @@ pub(crate) fn tapes(
     let closure = prepare::prepare(program, request)?;
     let tangents = tangent::linear(&closure.program, request, &mut Vec::new())?;
     let order = Order::of(request, &closure.program);
-    let world = World::of(&closure.program, tangents, order)?;
-    let facts = world.facts();
+    let mut world = World::of(&closure.program, tangents, order)?;
+    let facts = joined::settle(&mut world);
     let swept = world.all_swept(&facts, &mut Vec::new());
     let mut found = Vec::new();
-    for (i, p) in world.parts.iter().enumerate().filter(|(_, p)| p.root) {
+    for (i, _) in world.parts.iter().enumerate().filter(|(_, p)| p.root) {
         let mut kinds = facts[i].tapes.clone();
         kinds.extend(swept[i].tapes.used.keys());
         for (kind, terms) in kinds.iter().zip(world.rooms(&swept, &kinds, i)) {
-            found.push(tape(*kind, terms.as_deref(), &p.make.unit.symbols, most));
+            let told = terms.and_then(|t| room::seen_from_head(&world, &swept, i, t));
+            let (head, terms) = told.unzip();
+            let symbols = &world.parts[head.unwrap_or(i)].make.unit.symbols;
+            found.push(tape(*kind, terms.as_deref(), symbols, most));
         }
     }
     Ok(found)

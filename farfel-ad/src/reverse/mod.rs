@@ -13,6 +13,7 @@
 //! | the head | one subroutine with both sweeps and the arguments of its tangent |
 //! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if that keeps anything; else it is called as it is |
 //! | | `NAME_G1`, the backward sweep, with the arguments of its tangent |
+//! | what the head ends with (`joined`) | `NAME_G1`, both sweeps, and tapes of its own |
 //!
 //! Both get the tapes as more arguments at the end.
 //!
@@ -38,6 +39,7 @@ mod fixed_point;
 mod given;
 mod heads;
 mod independent;
+mod joined;
 mod loops;
 mod maker;
 pub mod memory;
@@ -89,7 +91,7 @@ pub fn differentiate(
     let order = Order::of(request, &closure.program);
     let mut world = World::of(&closure.program, tangents, order)?;
     world.most_tape = most_tape;
-    let facts = world.facts();
+    let facts = joined::settle(&mut world);
     let made = world.units(&closure.program, &facts)?;
     let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
     closure.finish(&mut made, &request.suffix);
@@ -141,7 +143,10 @@ struct Part {
     given_in_common: Members,
     /// Which arguments are scalars.
     scalar_args: Vec<bool>,
+    /// Both sweeps are in one unit, which has tapes of its own.
     root: bool,
+    /// It is so as the last call of another such.
+    joined: bool,
     /// Its head is called from outside, whatever it is itself.
     is_called_from_outside: bool,
 }
@@ -247,6 +252,7 @@ impl World {
         }
         world.index = index;
         world.parts = parts;
+        joined::join(&mut world);
         match errors.is_empty() {
             true => Ok(world),
             false => Err(world.faults(errors)),
@@ -326,6 +332,7 @@ impl World {
                 .filter(|u| u.kind == UnitKind::Function)
                 .and_then(|u| u.result),
             root,
+            joined: false,
             is_called_from_outside: root,
             added_args,
             dummies: t.dummies,

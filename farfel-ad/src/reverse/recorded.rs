@@ -1,7 +1,7 @@
 //! What adjoints keep and what they leave out, to be looked at.
 
 use super::heads::Order;
-use super::{World, prepare};
+use super::{World, joined, prepare};
 use crate::tangent;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
@@ -33,8 +33,8 @@ pub(crate) fn recorded(
     let closure = prepare::prepare(program, request)?;
     let tangents = tangent::linear(&closure.program, request, &mut Vec::new())?;
     let order = Order::of(request, &closure.program);
-    let world = World::of(&closure.program, tangents, order)?;
-    let facts = world.facts();
+    let mut world = World::of(&closure.program, tangents, order)?;
+    let facts = joined::settle(&mut world);
     let units = world.units(&closure.program, &facts)?;
     let mut found = Vec::new();
     for (i, p) in world.parts.iter().enumerate() {

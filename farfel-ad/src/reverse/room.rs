@@ -90,6 +90,50 @@ pub(super) fn room(
     Some(terms)
 }
 
+/// The same values in the arguments of the head, where a unit is the last call of one (`joined`).
+/// None where these do not tell.
+pub(super) fn seen_from_head(
+    world: &World,
+    sweeps: &[Swept],
+    mut part: usize,
+    mut terms: Vec<Term>,
+) -> Option<(usize, Vec<Term>)> {
+    while world.parts[part].joined {
+        let (caller, args) = world.place_of(part)?;
+        let Swept {
+            make,
+            replays,
+            made,
+            ..
+        } = sweeps.get(caller)?;
+        let p = &world.parts[caller];
+        let counter = Counter {
+            world,
+            sweeps,
+            make,
+            values: None,
+            kind: Kind::Integer(4),
+            assigned: world.assigned_in(&make.unit, &p.space, &p.body),
+            part: caller,
+            body: &made.forward,
+            replays,
+            loops: Vec::new(),
+            asked: Vec::new(),
+            depth: 0,
+        };
+        let dummies = world.parts[part].make.unit.args.iter();
+        let dummies = dummies.zip(args).filter_map(|(d, a)| Some((d.sym()?, a)));
+        let (dummies, args): (Vec<SymId>, Vec<Expr>) = dummies.map(|(d, a)| (d, a.clone())).unzip();
+        for t in &mut terms {
+            for b in &mut t.trips {
+                *b = counter.translated(b, &dummies, &args)?;
+            }
+        }
+        part = caller;
+    }
+    Some((part, terms))
+}
+
 impl Term {
     /// The number.
     pub fn number(&self) -> i64 {
