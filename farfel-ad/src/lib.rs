@@ -123,8 +123,7 @@ impl AdTool for Builtin {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let tape = reverse::MOST_TAPE;
-        Bounded { tape }.differentiate_warning(program, request, warnings)
+        carry_out(program, request, None, warnings)
     }
 }
 
@@ -154,12 +153,21 @@ impl AdTool for Bounded {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let simple = reverse::retry::once(program);
-        let program = simple.as_ref().unwrap_or(program);
-        match request.mode {
-            AdMode::Forward => tangent::differentiate(program, request, warnings),
-            AdMode::Reverse => reverse::differentiate(program, request, self.tape, warnings),
-        }
+        carry_out(program, request, Some(self.tape), warnings)
+    }
+}
+
+fn carry_out(
+    program: &Program,
+    request: &Request,
+    tape: Option<u64>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    let simple = reverse::retry::once(program);
+    let program = simple.as_ref().unwrap_or(program);
+    match request.mode {
+        AdMode::Forward => tangent::differentiate(program, request, warnings),
+        AdMode::Reverse => reverse::differentiate(program, request, tape, warnings),
     }
 }
 

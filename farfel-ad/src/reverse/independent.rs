@@ -108,7 +108,7 @@ impl Sweeper<'_> {
             self.replays.insert(
                 mark,
                 Replay {
-                    slots: 1,
+                    slots: 0,
                     steps: [one(), one(), one()],
                     state: Vec::new(),
                     body: once.forward,

@@ -13,7 +13,7 @@
 //! | the head | one subroutine with both sweeps and the arguments of its tangent |
 //! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if that keeps anything; else it is called as it is |
 //! | | `NAME_G1`, the backward sweep, with the arguments of its tangent |
-//! | what the head ends with (`joined`) | `NAME_G1`, both sweeps, and tapes of its own |
+//! | what the head ends with (`last`) | `NAME_G1`, both sweeps, and tapes of its own |
 //!
 //! Both get the tapes as more arguments at the end.
 //!
@@ -32,6 +32,7 @@ mod branches;
 mod build;
 mod calls;
 mod checkpoint;
+mod cost;
 mod dead;
 mod effects;
 mod facts;
@@ -39,7 +40,8 @@ mod fixed_point;
 mod given;
 mod heads;
 mod independent;
-mod joined;
+mod joint;
+mod last;
 mod loops;
 mod maker;
 pub mod memory;
@@ -71,10 +73,11 @@ use heads::{Members, Order};
 use maker::Maker;
 use normal::Normalizer;
 pub(crate) use recorded::{Recorded, recorded};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use units::Known;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The adjoint of a request's head and of what is active below it. A tape has at most
-/// `most_tape` bytes.
+/// `most_tape` bytes, where somebody has said so.
 ///
 /// # Errors
 ///
@@ -82,17 +85,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub fn differentiate(
     program: &Program,
     request: &Request,
-    most_tape: u64,
+    most_tape: Option<u64>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let closure = prepare::prepare(program, request)?;
     warnings.extend(tangent::warnings_of_output(program, request));
-    let tangents = tangent::linear(&closure.program, request, warnings)?;
-    let order = Order::of(request, &closure.program);
-    let mut world = World::of(&closure.program, tangents, order)?;
-    world.most_tape = most_tape;
-    let facts = joined::settle(&mut world);
-    let made = world.units(&closure.program, &facts)?;
+    let (closure, world, known) = World::ready(program, request, most_tape, warnings)?;
+    let made = world.units(&closure.program, known)?;
     let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
     closure.finish(&mut made, &request.suffix);
     let shipped = shipped::needed(program, &made);
@@ -146,7 +144,7 @@ struct Part {
     /// Both sweeps are in one unit, which has tapes of its own.
     root: bool,
     /// It is so as the last call of another such.
-    joined: bool,
+    last: bool,
     /// Its head is called from outside, whatever it is itself.
     is_called_from_outside: bool,
 }
@@ -167,6 +165,10 @@ struct World {
     keeps_state: bool,
     /// The most bytes of one tape.
     most_tape: u64,
+    /// The parts whose calls are joint ([`joint`]).
+    joint: BTreeSet<usize>,
+    /// Why, in words.
+    reasons: BTreeMap<usize, String>,
 }
 
 fn scalar_args(unit: &Unit) -> Vec<bool> {
@@ -177,6 +179,24 @@ fn scalar_args(unit: &Unit) -> Vec<bool> {
 }
 
 impl World {
+    /// All that is known before units are made.
+    fn ready(
+        program: &Program,
+        request: &Request,
+        most_tape: Option<u64>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<(prepare::Closure, Self, Known), Vec<Diagnostic>> {
+        let closure = prepare::prepare(program, request)?;
+        let tangents = tangent::linear(&closure.program, request, warnings)?;
+        let order = Order::of(request, &closure.program);
+        let mut world = World::of(&closure.program, tangents, order)?;
+        let mut known = world.choose_joint(&closure.program, most_tape);
+        while last::split(&mut world, &known) {
+            known = world.choose_joint(&closure.program, most_tape);
+        }
+        Ok((closure, world, known))
+    }
+
     fn of(
         closure: &Program,
         tangents: Vec<Tangent>,
@@ -217,6 +237,8 @@ impl World {
             derivative_commons,
             keeps_state: false,
             most_tape: MOST_TAPE,
+            joint: BTreeSet::new(),
+            reasons: BTreeMap::new(),
         };
         world.keeps_state = retry::keeps_state(&world, &graph.units);
         let mut errors = Vec::new();
@@ -252,7 +274,7 @@ impl World {
         }
         world.index = index;
         world.parts = parts;
-        joined::join(&mut world);
+        last::join(&mut world, closure);
         match errors.is_empty() {
             true => Ok(world),
             false => Err(world.faults(errors)),
@@ -332,7 +354,7 @@ impl World {
                 .filter(|u| u.kind == UnitKind::Function)
                 .and_then(|u| u.result),
             root,
-            joined: false,
+            last: false,
             is_called_from_outside: root,
             added_args,
             dummies: t.dummies,

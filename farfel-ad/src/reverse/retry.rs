@@ -43,7 +43,7 @@ use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Place, Program, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit,
+    StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,9 @@ pub(super) fn open(
 ) -> (Vec<Kind>, BTreeMap<usize, Vec<SymId>>) {
     let mut open: BTreeSet<Kind> = BTreeSet::new();
     let mut states = BTreeMap::new();
-    let late = |s: &Swept| pushes(&s.made.backward, &s.tapes);
+    let late = |s: &Swept| {
+        pushes(&s.made.backward, &s.tapes) || sweeps_forward(world, &s.make.unit, &s.made.backward)
+    };
     // Heads in Tapenade's convention share what they call, and nobody calls all of them.
     let several = world.order.units.is_some() && rooms.len() > 1;
     if several || swept.iter().any(late) {
@@ -141,6 +143,18 @@ pub(super) fn pushes(block: &[Stmt], tapes: &Tapes) -> bool {
             }
         });
     }
+    found
+}
+
+/// Does a block call forward sweeps? A backward sweep does where it carries calls out again.
+fn sweeps_forward(world: &World, unit: &Unit, block: &[Stmt]) -> bool {
+    let mut found = false;
+    walk_block(block, &mut |s| {
+        if let StmtKind::Call(callee, _) = &s.kind {
+            let name = &unit.symbols[*callee].name;
+            found |= world.parts.iter().any(|p| p.forward_name == *name);
+        }
+    });
     found
 }
 

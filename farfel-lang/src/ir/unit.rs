@@ -65,6 +65,8 @@ pub struct Unit {
     pub recursive: bool,
     /// Made of statements that are constant for differentiation.
     pub constant: bool,
+    /// A comment asks that calls of it are carried out again in backward sweeps, so that less is kept.
+    pub joint: bool,
     /// Names.
     pub symbols: Symbols,
     /// IMPLICIT statements of this unit only; lookups go on in the surroundings.
@@ -701,6 +703,7 @@ impl Unit {
             typed_header: false,
             recursive: false,
             constant: false,
+            joint: false,
             symbols: Symbols::default(),
             implicit: Implicit::default(),
             specs: Vec::new(),

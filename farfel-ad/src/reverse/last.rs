@@ -12,15 +12,17 @@
 //! of the call.
 
 use super::effects::Touched;
-use super::facts::Facts;
 use super::retry::state;
 use super::transpose::is_derivative;
+use super::units::Known;
 use super::{Part, World};
 use crate::locations::Set;
-use farfel_lang::ir::{Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, walk_block};
+use farfel_lang::ir::{
+    Block, Class, DoControl, Expr, ExprKind, Program, Stmt, StmtKind, walk_block,
+};
 
 /// Makes one subprogram of both sweeps of what heads end with.
-pub(super) fn join(world: &mut World) {
+pub(super) fn join(world: &mut World, closure: &Program) {
     if world.order.units.is_some() {
         // In Tapenade's convention, what is below heads has its sweeps apart.
         return;
@@ -30,50 +32,43 @@ pub(super) fn join(world: &mut World) {
         .collect();
     for head in heads {
         let mut at = head;
-        while let Some((part, body)) = last_call(world, at) {
+        while let Some((part, body)) = last_call(world, closure, at) {
             world.parts[at].body = body;
             let p = &mut world.parts[part];
-            (p.root, p.joined) = (true, true);
+            (p.root, p.last) = (true, true);
             at = part;
         }
     }
 }
 
-/// What units must keep for each other. Those that would need a tape of a size that nobody
-/// knows, and cannot try again with a larger one (`retry`), have their sweeps apart after all:
-/// the head may be able to.
-pub(super) fn settle(world: &mut World) -> Vec<Facts> {
+/// Those that would need a tape of a size that nobody knows, and cannot try again with a larger
+/// one (`retry`), have their sweeps apart after all: the head may be able to. True if there
+/// are such, so that what is known has to be found out again.
+pub(super) fn split(world: &mut World, known: &Known) -> bool {
+    let needs_room = |i: usize| {
+        let mut kinds = known.facts[i].tapes.clone();
+        kinds.extend(known.swept[i].tapes.used.keys());
+        let rooms = world.rooms(&known.swept, &kinds, i);
+        rooms.iter().any(Option::is_none) && state(world, &world.parts[i]).is_none()
+    };
+    let mut last = (0..world.parts.len()).filter(|i| world.parts[*i].last);
+    let Some(mut at) = last.find(|i| needs_room(*i)) else {
+        return false;
+    };
+    // What it ends with comes after its forward sweep only as long as it is one unit.
     loop {
-        let facts = world.facts();
-        if !world.parts.iter().any(|p| p.joined) {
-            return facts;
-        }
-        let swept = world.all_swept(&facts, &mut Vec::new());
-        let needs_room = |i: usize| {
-            let mut kinds = facts[i].tapes.clone();
-            kinds.extend(swept[i].tapes.used.keys());
-            let rooms = world.rooms(&swept, &kinds, i);
-            rooms.iter().any(Option::is_none) && state(world, &world.parts[i]).is_none()
-        };
-        let mut joined = (0..world.parts.len()).filter(|i| world.parts[*i].joined);
-        let Some(mut at) = joined.find(|i| needs_room(*i)) else {
-            return facts;
-        };
-        // What it ends with comes after its forward sweep only as long as it is one unit.
-        loop {
-            let p = &mut world.parts[at];
-            (p.root, p.joined) = (false, false);
-            let mut below = (0..world.parts.len()).filter(|i| world.parts[*i].joined);
-            match below.find(|i| world.place_of(*i).is_some_and(|(caller, _)| caller == at)) {
-                Some(next) => at = next,
-                None => break,
-            }
+        let p = &mut world.parts[at];
+        (p.root, p.last) = (false, false);
+        let mut below = (0..world.parts.len()).filter(|i| world.parts[*i].last);
+        match below.find(|i| world.place_of(*i).is_some_and(|(caller, _)| caller == at)) {
+            Some(next) => at = next,
+            None => return true,
         }
     }
 }
 
 /// What a part ends with, and its statements without those behind the call that nobody needs.
-fn last_call(world: &World, at: usize) -> Option<(usize, Block)> {
+fn last_call(world: &World, closure: &Program, at: usize) -> Option<(usize, Block)> {
     let p = &world.parts[at];
     let is_call = |s: &Stmt| {
         let mut found = false;
@@ -91,7 +86,9 @@ fn last_call(world: &World, at: usize) -> Option<(usize, Block)> {
     };
     let part = world.part_of(&p.make.unit.symbols[*f].name)?;
     let callee = &world.parts[part];
-    if callee.root || uses(world, part) != 1 || passes_one_array_twice(p, callee, args) {
+    // Marked ones are carried out again, as their marks say.
+    let marked = closure.unit(&callee.of).is_some_and(|u| u.joint);
+    if marked || callee.root || uses(world, part) != 1 || passes_one_array_twice(p, callee, args) {
         return None;
     }
     let touched = world.touched_in(&p.make.unit, &p.space, std::slice::from_ref(call));
