@@ -43,7 +43,7 @@ use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Place, Program, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit,
+    StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
 
 /// The tapes of unknown size and, where the head can carry out its forward sweep again, the
@@ -59,7 +59,9 @@ pub(super) fn open(
     };
     let unknown = kinds.iter().zip(rooms).filter(|(_, r)| r.is_none());
     let open: Vec<Kind> = unknown.map(|(k, _)| *k).collect();
-    let late = |s: &Swept| pushes(&s.made.backward, &s.tapes);
+    let late = |s: &Swept| {
+        pushes(&s.made.backward, &s.tapes) || sweeps_forward(world, &s.make.unit, &s.made.backward)
+    };
     let state = match open.is_empty() || swept.iter().any(late) {
         true => None,
         false => state(world, &world.parts[*root]),
@@ -130,6 +132,18 @@ pub(super) fn pushes(block: &[Stmt], tapes: &Tapes) -> bool {
             }
         });
     }
+    found
+}
+
+/// Does a block call forward sweeps? A backward sweep does where it carries calls out again.
+fn sweeps_forward(world: &World, unit: &Unit, block: &[Stmt]) -> bool {
+    let mut found = false;
+    walk_block(block, &mut |s| {
+        if let StmtKind::Call(callee, _) = &s.kind {
+            let name = &unit.symbols[*callee].name;
+            found |= world.parts.iter().any(|p| p.forward_name == *name);
+        }
+    });
     found
 }
 
