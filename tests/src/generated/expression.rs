@@ -30,9 +30,10 @@ impl World<'_> {
             12 => format!("(-({a})/2 + 0.25D0*{b}**2)"),
             13 => format!("MAX({a}, {b})"),
             14 => format!("MIN({b}, {a}, 1.7D0)"),
-            15 => format!("ABS({a})"),
-            // The sign of a zero is not the same in all ways to compute it.
-            16 => format!("SIGN({a}, {b} + 0.0137D0)"),
+            // Not at zeros, which are derivatives: whether they have a minus sign says the way to
+            // compute them.
+            15 => format!("ABS({a} + 0.0173D0)"),
+            16 => format!("SIGN({a} + 0.0171D0, {b} + 0.0137D0)"),
             17 => format!("0.07D0*({a})**3"),
             18 => format!("(1.1D0 + SIN({a})**2)**(0.4D0*{b})"),
             19 => match integers(u) {
@@ -74,7 +75,7 @@ impl World<'_> {
                     }
                 }
             },
-            24 => format!("{b}/(1.5D0 + ABS({a}))"),
+            24 => format!("{b}/(1.5D0 + ABS({a} - 0.0171D0))"),
             25 => format!("SQRT(0.3D0 + ({a})**2 + ({b})**2)/2"),
             _ => format!("TANH({a})*{b}"),
         }

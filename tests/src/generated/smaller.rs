@@ -67,6 +67,9 @@ fn declares(item: &Item, case: &Case) -> bool {
     let Item::Line(line) = item else {
         return false;
     };
+    if line.starts_with("IMPLICIT") {
+        return true;
+    }
     let types = [
         "DOUBLE PRECISION ",
         "REAL ",

@@ -162,7 +162,7 @@ impl World<'_> {
             2 => format!("{to} = MAX({a}, {b})*0.9"),
             3 => format!("{to} = {value}"),
             4 => format!("{to} = SIN({value})*{a}"),
-            5 => format!("{to} = SQRT(1.0 + {a}**2)*0.7 - ABS({b})"),
+            5 => format!("{to} = SQRT(1.0 + {a}**2)*0.7 - ABS({b} + 0.0171)"),
             _ => format!("{to} = DPROD(SIN({a}), {b}) + {value}*0.3D0"),
         })]
     }
