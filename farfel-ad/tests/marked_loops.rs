@@ -402,6 +402,6 @@ fn independent_iterations_have_a_tape_for_one() {
     ");
     assert_snapshot!(tapes(&plain(APART)), @r"
     INTEGER 249 of 2000
-    DOUBLE PRECISION 5736 of 1000
+    DOUBLE PRECISION 4993 of 1000
     ");
 }
