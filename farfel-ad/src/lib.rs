@@ -41,6 +41,7 @@ pub mod calls;
 pub mod collect;
 pub mod depend;
 pub mod dropin;
+mod elements;
 pub mod external;
 pub mod given;
 pub mod layout;
@@ -49,6 +50,7 @@ pub mod loops;
 mod matrix;
 mod path;
 mod refuse;
+mod regions;
 pub mod reverse;
 pub mod spans;
 pub mod structure;
@@ -69,31 +71,30 @@ pub trait AdTool {
     fn name(&self) -> &str;
 
     /// New units to add to the program: the derivative of `request.head` and of all below
-    /// it that is active. A unit that bears the name of one in the program replaces it.
+    /// it that is active. A unit that bears the name of one in the program replaces it. Adds to
+    /// `warnings` what is worth knowing: where a derivative is dropped silently.
     ///
     /// # Errors
     ///
     /// What cannot be differentiated, at its place in the source.
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
-
-    /// Like [`AdTool::differentiate`], and adds what is worth knowing to `warnings`: where
-    /// a derivative is dropped silently.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`AdTool::differentiate`].
     fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
+
+    /// [`AdTool::differentiate_warning`] for those who do not ask for warnings.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`AdTool::differentiate_warning`].
+    fn differentiate(
+        &self,
+        program: &Program,
+        request: &Request,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let _ = warnings;
-        self.differentiate(program, request)
+        self.differentiate_warning(program, request, &mut Vec::new())
     }
 }
 
@@ -107,14 +108,6 @@ pub struct Builtin;
 impl AdTool for Builtin {
     fn name(&self) -> &str {
         "builtin"
-    }
-
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
     }
 
     fn differentiate_warning(
@@ -137,14 +130,6 @@ pub struct Bounded {
 impl AdTool for Bounded {
     fn name(&self) -> &str {
         Builtin.name()
-    }
-
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
     }
 
     fn differentiate_warning(

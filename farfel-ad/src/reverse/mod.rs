@@ -363,6 +363,10 @@ impl World {
     }
 
     fn faults(&self, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        // What has no place follows from what has one.
+        if errors.iter().any(|d| d.span != Span::NONE) {
+            errors.retain(|d| d.span != Span::NONE);
+        }
         errors.sort_by_key(|d| (d.span.file, d.span.start));
         errors.dedup();
         errors
@@ -380,14 +384,8 @@ impl World {
     }
 
     fn touched_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Touched {
-        let mut touched = Touched {
-            assigned: Set::with_capacity(space.len),
-            read: Set::with_capacity(space.len),
-            other: false,
-        };
         // Symbols that were added since are nobody's location yet.
-        touched.assigned.grow(space.len + unit.symbols.len());
-        touched.read.grow(space.len + unit.symbols.len());
+        let mut touched = Touched::nothing(space.len + unit.symbols.len());
         for s in block {
             s.walk(&mut |s| self.effects.own(unit, space, s, &mut touched));
         }

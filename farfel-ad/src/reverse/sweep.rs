@@ -99,6 +99,32 @@ impl<'w> Sweeper<'w> {
         }
     }
 
+    /// One iteration of a loop by itself, with a tape, and what it needs when it begins. None where
+    /// nothing goes back through it.
+    pub(super) fn one_iteration(
+        &mut self,
+        around: Option<LoopSpan>,
+        body: &[Stmt],
+    ) -> Option<(Sweeps, Needs)> {
+        let counted = around.is_some();
+        self.loop_vars.extend(around.as_ref().map(|a| a.var));
+        self.around.extend(around);
+        self.loops += 1;
+        let before = self.errors.len();
+        let mut needs = Needs::default();
+        let once = self.block(body, &mut needs);
+        self.loops -= 1;
+        if counted {
+            self.loop_vars.pop();
+            self.around.pop();
+        }
+        if once.backward.is_empty() {
+            self.errors.truncate(before);
+            return None;
+        }
+        Some((once, needs))
+    }
+
     pub fn block(&mut self, block: &[Stmt], needs: &mut Needs) -> Sweeps {
         let recomputed = self.recomputed(block);
         let mut forward = Vec::with_capacity(block.len());
@@ -433,9 +459,9 @@ impl<'w> Sweeper<'w> {
                     Diagnostic::error(
                         &rules::AD_UNSUPPORTED,
                         span,
-                        "ALLOCATE and DEALLOCATE in what reverse mode differentiates",
+                        "reverse mode cannot follow this ALLOCATE or DEALLOCATE",
                     )
-                    .help("allocate before the AD block, and pass the array as an argument"),
+                    .help("write both at the same level of IF and DO, or pass the array as an argument"),
                 );
                 Sweeps::default()
             }
