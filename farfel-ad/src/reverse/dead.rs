@@ -138,6 +138,7 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
         assigned: Set::with_capacity(space.len),
         read: Set::with_capacity(space.len),
         other: false,
+        once: false,
     };
     effects.own(unit, space, s, &mut touched);
     (!touched.other).then_some(touched.assigned)
@@ -207,6 +208,7 @@ fn dead(
                     assigned: Set::with_capacity(space.len),
                     read: Set::with_capacity(space.len),
                     other: false,
+                    once: false,
                 };
                 effects.own(unit, space, s, &mut touched);
                 effects.reads(unit, space, s, &mut live);
@@ -218,6 +220,7 @@ fn dead(
                     assigned: Set::with_capacity(space.len),
                     read: Set::with_capacity(space.len),
                     other: false,
+                    once: false,
                 };
                 effects.own(unit, space, s, &mut touched);
                 if let StmtKind::Do(d) = &s.kind

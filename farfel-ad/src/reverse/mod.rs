@@ -49,6 +49,7 @@ mod recorded;
 mod replay;
 pub(crate) mod retry;
 mod room;
+mod stretch;
 mod sweep;
 mod tape;
 mod transpose;
@@ -364,6 +365,7 @@ impl World {
             assigned: Set::with_capacity(space.len),
             read: Set::with_capacity(space.len),
             other: false,
+            once: false,
         };
         // Symbols that were added since are nobody's location yet.
         touched.assigned.grow(space.len + unit.symbols.len());

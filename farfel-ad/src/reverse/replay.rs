@@ -109,6 +109,7 @@ impl Sweeper<'_> {
                 assigned: Set::with_capacity(found.len()),
                 read: Set::with_capacity(found.len()),
                 other: false,
+                once: false,
             };
             self.world
                 .effects
@@ -341,7 +342,7 @@ impl Sweeper<'_> {
         for s in body {
             s.walk(&mut |x| allocates |= matches!(x.kind, StmtKind::Allocation(_)));
         }
-        if (touched.other || allocates) && self.trial == 0 {
+        if (touched.once || allocates) && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,

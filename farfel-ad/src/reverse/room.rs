@@ -102,6 +102,39 @@ impl Term {
     }
 }
 
+impl Bound {
+    /// The number that it is, if it is one.
+    fn value(&self) -> Option<i64> {
+        let all = |list: &[Bound]| list.iter().map(Bound::value).collect::<Option<Vec<i64>>>();
+        match self {
+            Bound::Number(n) => Some(*n),
+            Bound::Argument(_) => None,
+            Bound::Sum(a, b) => a.value()?.checked_add(b.value()?),
+            Bound::Difference(a, b) => a.value()?.checked_sub(b.value()?),
+            Bound::Multiple(k, a) => a.value()?.checked_mul(*k),
+            Bound::Quotient(a, k) => a.value()?.checked_div(*k),
+            Bound::Most(list) => all(list)?.into_iter().max(),
+            Bound::Least(list) => all(list)?.into_iter().min(),
+        }
+    }
+}
+
+/// Adds a product; loops of which the number of iterations is known become part of its number.
+fn add_product(out: &mut Vec<Term>, mut number: i64, mut trips: Vec<Bound>) {
+    trips.retain(|t| match t.value() {
+        Some(n) => {
+            number = number.saturating_mul(n.max(0));
+            false
+        }
+        None => true,
+    });
+    match trips.is_empty() {
+        true if number == 0 => {}
+        true => add(out, number),
+        false => out.push(Term { number, trips }),
+    }
+}
+
 struct Counter<'a> {
     world: &'a World,
     sweeps: &'a [Swept],
@@ -177,7 +210,7 @@ impl Counter<'_> {
                 let trips = trips?;
                 for mut t in inner {
                     t.trips.push(trips.clone());
-                    out.push(t);
+                    add_product(out, t.number, t.trips);
                 }
             }
             StmtKind::LogicalIf(_, inner) => self.stmt(inner, out)?,
@@ -214,10 +247,7 @@ impl Counter<'_> {
             None => most,
         };
         if self.kind == Kind::Integer(4) {
-            out.push(Term {
-                number: 1,
-                trips: vec![slots.clone()],
-            });
+            add_product(out, 1, vec![slots.clone()]);
         }
         let kind = self.kind;
         for m in replay.state.iter().filter(|m| m.kind == kind) {
@@ -225,7 +255,7 @@ impl Counter<'_> {
             for (low, high) in &m.bounds {
                 trips.push(self.around(low, high, None).1?);
             }
-            out.push(Term { number: 1, trips });
+            add_product(out, 1, trips);
         }
         self.block(&replay.body, out)
     }
@@ -253,13 +283,7 @@ impl Counter<'_> {
                 .iter()
                 .map(|b| self.translated(b, &dummies, args))
                 .collect::<Option<Vec<Bound>>>()?;
-            match trips.is_empty() {
-                true => add(out, t.number),
-                false => out.push(Term {
-                    number: t.number,
-                    trips,
-                }),
-            }
+            add_product(out, t.number, trips);
         }
         Some(())
     }
