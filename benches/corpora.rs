@@ -11,7 +11,7 @@
 // The table is what this program is for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use farfel_benches::{exit_code, own_time};
+use farfel_benches::{Clock, exit_code};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, Layout, Loader, count_statements, parse};
 use farfel_lang::{Sources, diagnostic::any_errors, ir::Program};
@@ -130,29 +130,25 @@ fn parsed(file: &File) -> (Program, bool) {
 /// Lexes, parses and resolves every file; the time for each.
 fn passes(files: &[File]) -> Result<[Duration; 3], Failure> {
     let mut statements = 0;
-    let start = own_time()?;
+    let mut clock = Clock::new()?;
     for file in files {
         let mut sources = Sources::new();
         let id = sources.add(file.name.clone(), file.text.clone());
         statements += count_statements(&sources, id, Form::Fixed, Layout::default());
     }
-    let lexed = own_time()?;
+    let lexing = clock.lap()?;
     let mut programs: Vec<_> = files.iter().map(parsed).collect();
-    let read = own_time()?;
+    let reading = clock.lap()?;
     for (program, faults) in &mut programs {
         if !*faults {
             resolve(program);
         }
     }
-    let resolved = own_time()?;
+    let resolving = clock.lap()?;
     if statements < files.len() {
         return Err("there are fewer statements than files".into());
     }
-    Ok([
-        lexed.saturating_sub(start),
-        read.saturating_sub(lexed),
-        resolved.saturating_sub(read),
-    ])
+    Ok([lexing, reading, resolving])
 }
 
 fn bench() -> Result<Vec<String>, Failure> {

@@ -13,7 +13,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_ad::{Builtin, differentiate_all};
-use farfel_benches::{exit_code, own_time};
+use farfel_benches::{Clock, exit_code};
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources, print, resolve::resolve};
@@ -121,7 +121,7 @@ fn source(copies: usize) -> String {
 fn passes(source: &str) -> Result<[Duration; PASSES.len()], Failure> {
     let mut sources = Sources::new();
     let file = sources.add("copies.ff", source);
-    let mut clock = Clock { since: own_time()? };
+    let mut clock = Clock::new()?;
     let mut parsed = parse(&mut sources, file, None, &mut NoIncludes);
     let parsing = clock.lap()?;
     none(&parsed.diagnostics)?;
@@ -140,21 +140,6 @@ fn passes(source: &str) -> Result<[Duration; PASSES.len()], Failure> {
         return Err("the generated program is shorter than its source".into());
     }
     Ok([parsing, resolving, lowering, differentiating, printing])
-}
-
-/// Gives the time that this process took since it was last asked: what else the machine
-/// does is not in it.
-struct Clock {
-    since: Duration,
-}
-
-impl Clock {
-    fn lap(&mut self) -> std::io::Result<Duration> {
-        let now = own_time()?;
-        let lap = now.saturating_sub(self.since);
-        self.since = now;
-        Ok(lap)
-    }
 }
 
 /// The sources have no faults, so a fault is one of the passes.

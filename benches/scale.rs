@@ -14,7 +14,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::generate::{Generated, Project};
-use farfel_benches::{exit_code, own_time};
+use farfel_benches::{Clock, exit_code};
 use farfel_lang::ir::Program;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::syntax::{NoIncludes, parse};
@@ -102,7 +102,7 @@ fn steps(project: &Generated, requests: usize) -> Result<[Duration; STEPS.len()]
         .iter()
         .map(|(name, text)| sources.add(name.as_str(), text.as_str()))
         .collect();
-    let mut clock = Clock { since: own_time()? };
+    let mut clock = Clock::new()?;
     let mut program = Program::default();
     for file in files {
         let parsed = parse(&mut sources, file, None, &mut NoIncludes);
@@ -141,20 +141,6 @@ fn peak_memory() -> Result<u64, Failure> {
         .trim()
         .parse()?;
     Ok(kilobytes * 1024)
-}
-
-/// Gives the processor time that this process took since it was last asked.
-struct Clock {
-    since: Duration,
-}
-
-impl Clock {
-    fn lap(&mut self) -> std::io::Result<Duration> {
-        let now = own_time()?;
-        let lap = now.saturating_sub(self.since);
-        self.since = now;
-        Ok(lap)
-    }
 }
 
 /// The programs have no faults, so a fault is one of the steps.

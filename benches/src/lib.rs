@@ -28,6 +28,36 @@ pub fn exit_code(outcome: Result<Vec<String>, Box<dyn std::error::Error>>) -> Ex
     code
 }
 
+/// Gives the processor time that this process took since it was last asked: what else the machine
+/// does is not in it.
+#[derive(Debug)]
+pub struct Clock {
+    since: Duration,
+}
+
+impl Clock {
+    /// A clock that begins now.
+    ///
+    /// # Errors
+    ///
+    /// Where the system does not tell the time of a process.
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Clock { since: own_time()? })
+    }
+
+    /// The time since the last call, or since the clock was made.
+    ///
+    /// # Errors
+    ///
+    /// Where the system does not tell the time of a process.
+    pub fn lap(&mut self) -> std::io::Result<Duration> {
+        let now = own_time()?;
+        let lap = now.saturating_sub(self.since);
+        self.since = now;
+        Ok(lap)
+    }
+}
+
 /// Why a program could not be timed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

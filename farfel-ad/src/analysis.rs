@@ -15,7 +15,7 @@ use crate::activity::{Activity, Context, Problem};
 use crate::flow::Flow;
 use crate::locations::{Space, differentiable};
 use crate::reverse::Recorded;
-pub use crate::reverse::memory::Tape;
+pub use crate::reverse::memory::{Joint, Tape};
 use crate::tangent::{Engine, Tangent, look_into};
 use farfel_lang::Span;
 use farfel_lang::dataflow::{Procedure, Use, procedures};
@@ -32,6 +32,9 @@ pub struct Analysis {
     pub passive: Vec<Name>,
     /// The tapes of an adjoint.
     pub tapes: Vec<Tape>,
+    /// Of an adjoint, the subprograms whose calls are joint: carried out again in the backward
+    /// sweep.
+    pub joint: Vec<Joint>,
 }
 
 /// A subprogram in a context.
@@ -120,14 +123,13 @@ pub fn analyse(
     let program = simple.as_ref().unwrap_or(program);
     let mut found = Analysis::default();
     if request.mode == AdMode::Reverse {
-        let most = most_tape.unwrap_or(crate::reverse::MOST_TAPE);
-        found.tapes = crate::reverse::memory::tapes(program, request, most)?;
+        (found.tapes, found.joint) = crate::reverse::memory::tapes(program, request, most_tape)?;
     }
     let (prepared, recorded) = match request.mode {
         AdMode::Forward => (None, Vec::new()),
         AdMode::Reverse => (
             Some(crate::reverse::prepared(program, request)?),
-            crate::reverse::recorded(program, request)?,
+            crate::reverse::recorded(program, request, most_tape)?,
         ),
     };
     let program = prepared.as_ref().unwrap_or(program);

@@ -69,31 +69,30 @@ pub trait AdTool {
     fn name(&self) -> &str;
 
     /// New units to add to the program: the derivative of `request.head` and of all below
-    /// it that is active. A unit that bears the name of one in the program replaces it.
+    /// it that is active. A unit that bears the name of one in the program replaces it. Adds to
+    /// `warnings` what is worth knowing: where a derivative is dropped silently.
     ///
     /// # Errors
     ///
     /// What cannot be differentiated, at its place in the source.
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
-
-    /// Like [`AdTool::differentiate`], and adds what is worth knowing to `warnings`: where
-    /// a derivative is dropped silently.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`AdTool::differentiate`].
     fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
+
+    /// [`AdTool::differentiate_warning`] for those who do not ask for warnings.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`AdTool::differentiate_warning`].
+    fn differentiate(
+        &self,
+        program: &Program,
+        request: &Request,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let _ = warnings;
-        self.differentiate(program, request)
+        self.differentiate_warning(program, request, &mut Vec::new())
     }
 }
 
@@ -109,22 +108,13 @@ impl AdTool for Builtin {
         "builtin"
     }
 
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
-    }
-
     fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let tape = reverse::MOST_TAPE;
-        Bounded { tape }.differentiate_warning(program, request, warnings)
+        carry_out(program, request, None, warnings)
     }
 }
 
@@ -140,26 +130,27 @@ impl AdTool for Bounded {
         Builtin.name()
     }
 
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
-    }
-
     fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        let simple = reverse::retry::once(program);
-        let program = simple.as_ref().unwrap_or(program);
-        match request.mode {
-            AdMode::Forward => tangent::differentiate(program, request, warnings),
-            AdMode::Reverse => reverse::differentiate(program, request, self.tape, warnings),
-        }
+        carry_out(program, request, Some(self.tape), warnings)
+    }
+}
+
+fn carry_out(
+    program: &Program,
+    request: &Request,
+    tape: Option<u64>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    let simple = reverse::retry::once(program);
+    let program = simple.as_ref().unwrap_or(program);
+    match request.mode {
+        AdMode::Forward => tangent::differentiate(program, request, warnings),
+        AdMode::Reverse => reverse::differentiate(program, request, tape, warnings),
     }
 }
 

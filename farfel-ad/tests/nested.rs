@@ -3,23 +3,13 @@
 mod support;
 use support::{FAST, check, expand};
 
-const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
-
 /// The example of the paper: an equilibrium, by Newton's method on derivatives of
 /// derivatives. Single precision is good to about 0.02 here, double precision to 1e-9.
 #[test]
 fn the_equilibrium_of_the_paper() {
-    let fixed = |text: &str| {
-        text.replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
-            .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
-            .replace("      READ *, N\n", "      N = 20\n")
-            .replace(
-                "      PRINT *, ASTAR, BSTAR\n",
-                "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
-            )
-    };
-    check(&fixed(PAPER), 1e-3);
-    let fortran = expand(&fixed(PAPER)).unwrap();
+    let paper = support::paper();
+    check(&paper, 1e-3);
+    let fortran = expand(&paper).unwrap();
     let out = support::run(&fortran, &[FAST, &["-fdefault-real-8"]].concat());
     support::compare(&out, 1e-9, &fortran);
     // Payoffs are quadratic: third derivatives vanish, and nothing computes them.

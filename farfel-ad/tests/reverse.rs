@@ -21,13 +21,14 @@ impl AdTool for ByHand {
         "by hand"
     }
 
-    fn differentiate(
+    fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         if request.mode == AdMode::Forward {
-            return Builtin.differentiate(program, request);
+            return Builtin.differentiate_warning(program, request, warnings);
         }
         let mut sources = Sources::new();
         let file = sources.add("hand.f", self.0);

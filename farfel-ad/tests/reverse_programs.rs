@@ -6,8 +6,6 @@ use farfel_ad::{AdTool, Builtin};
 use support::by_columns::ByColumns;
 use support::{CHECKED, FAST, compare, expand_with, run};
 
-const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
-
 fn check(source: &str, flags: &[&str], tolerance: f64) {
     for tool in [&ByColumns as &dyn AdTool, &Builtin] {
         let (fortran, _) = expand_with(source, tool).unwrap_or_else(|e| panic!("{e}\n{source}"));
@@ -21,14 +19,7 @@ fn check(source: &str, flags: &[&str], tolerance: f64) {
 /// inner ones, in both.
 #[test]
 fn the_equilibrium_of_the_paper() {
-    let paper = PAPER
-        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
-        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
-        .replace("      READ *, N\n", "      N = 20\n")
-        .replace(
-            "      PRINT *, ASTAR, BSTAR\n",
-            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
-        );
+    let paper = support::paper();
     let reverse = |text: &str, unit: &str| {
         let (before, after) = text.split_at(text.find(unit).unwrap());
         let after = after

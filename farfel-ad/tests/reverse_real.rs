@@ -30,14 +30,7 @@ fn check(text: &str, flags: &[&str], tolerance: f64) {
 /// five requests are for adjoints, of adjoints in part.
 #[test]
 fn the_equilibrium_of_the_paper() {
-    let text = include_str!("../../example-project/fortran-main/paper.ff")
-        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
-        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
-        .replace("      READ *, N\n", "      N = 20\n")
-        .replace(
-            "      PRINT *, ASTAR, BSTAR\n",
-            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
-        )
+    let text = support::paper()
         .replace(
             "END ADF(YPRIME = TANGENT(Y))",
             "END ADR(YPRIME = COTANGENT(X))",

@@ -21,14 +21,7 @@ fn tool(version: Version) -> Tapenade {
 
 #[test]
 fn the_equilibrium_of_the_paper() {
-    let text = include_str!("../../example-project/fortran-main/paper.ff")
-        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
-        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
-        .replace("      READ *, N\n", "      N = 20\n")
-        .replace(
-            "      PRINT *, ASTAR, BSTAR\n",
-            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
-        );
+    let text = support::paper();
     // The old release gets `-difffuncname`, the new one `-tgtfuncname`.
     for version in [Version::new(3, 6), Version::new(3, 16)] {
         let mut source = read(&text);
@@ -46,21 +39,15 @@ fn the_equilibrium_of_the_paper() {
 /// They stop with a number where a derivative is wrong.
 #[test]
 fn programs_that_check_themselves() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/programs");
-    let mut paths: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
-    paths.sort();
     let mut bad = String::new();
-    for path in &paths {
-        let text = std::fs::read_to_string(path).unwrap();
+    let programs = support::programs_that_check_themselves();
+    for (path, text) in &programs {
         // Tapenade has one number of directions for all of a program; derivatives through COMMON
         // blocks that units divide differently are an error in its convention.
         if text.contains("DIRECTIONS =") || path.ends_with("divided_common.ff") {
             continue;
         }
-        let mut source = read(&text);
+        let mut source = read(text);
         let requests = source.lowered();
         match source.differentiated(&tool(Version::new(3, 16)), &requests) {
             Ok((fortran, _)) => {
@@ -86,13 +73,14 @@ impl AdTool for Turns {
         "turns"
     }
 
-    fn differentiate(
+    fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         let turn = (request.id as usize + self.first) % 2;
-        self.tools[turn].differentiate(program, request)
+        self.tools[turn].differentiate_warning(program, request, warnings)
     }
 }
 

@@ -11,19 +11,10 @@ use support::{CHECKED, FAST, compare, run};
 use tapenade::program::{Source, read};
 use tapenade::tool::{real, tools};
 
-const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
-
 /// The paper's example: five chained runs.
 #[test]
 fn the_equilibrium_of_the_paper() {
-    let text = PAPER
-        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
-        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
-        .replace("      READ *, N\n", "      N = 20\n")
-        .replace(
-            "      PRINT *, ASTAR, BSTAR\n",
-            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
-        );
+    let text = support::paper();
     let Some(tool) = real(Options::default()) else {
         return;
     };

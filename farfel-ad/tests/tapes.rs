@@ -98,6 +98,57 @@ fn small_tapes_are_local_arrays() {
     assert!(text.contains("TAPE_R8"), "{text}");
 }
 
+/// The backward sweep carries out calls again, which keep more than the forward sweep did.
+const LATE: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(3), G(3), Y, Z, D
+      INTEGER I, J, K, N(3)
+      DATA N /100, 300, 200/
+      DO K = 1, 2
+        DO I = 1, 3
+          X(I) = 0.3D0*I
+        END DO
+        ADR(Y)
+        CALL F(X, N, Y)
+        END ADR((G(I) = COTANGENT(X(I)), I = 1, 3))
+        DO I = 1, 3
+          Z = X(I)
+          D = 1
+          DO J = 1, N(I)
+            D = COS(Z)*1.1D0*D
+            Z = SIN(Z)*1.1D0
+          END DO
+          PRINT *, 'late', G(I), D
+        END DO
+      END DO
+      END
+      SUBROUTINE F(X, N, Y)
+      DOUBLE PRECISION X(3), Y, Z
+      INTEGER I, N(3)
+      Y = 0
+!farfel: independent
+      DO I = 1, 3
+        Z = X(I)
+        CALL C(Z, N(I))
+        Y = Y + Z
+      END DO
+      END
+      SUBROUTINE C(Z, N)
+      DOUBLE PRECISION Z
+      INTEGER K, N
+      K = 0
+      DO WHILE (K .LT. N)
+        Z = SIN(Z)*1.1D0
+        K = K + 1
+      END DO
+      END
+";
+
+#[test]
+fn what_the_backward_sweep_carries_out_again_finds_its_tape() {
+    check(LATE, 1e-10);
+}
+
 /// What has to be put back is in COMMON blocks that the head does not declare: of the unit that it
 /// calls, and what another keeps. Where that stops the program, it is not done twice either.
 const ELSEWHERE: &str = "

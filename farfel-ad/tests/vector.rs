@@ -169,15 +169,8 @@ fn procedure(unit: &mut Unit, name: &str, function: bool) -> SymId {
 
 #[test]
 fn programs_that_check_themselves_run_with_two_directions() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/programs");
-    let mut paths: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
-    paths.sort();
     let mut total = 0;
-    for path in paths {
-        let source = std::fs::read_to_string(&path).unwrap();
+    for (_, source) in support::programs_that_check_themselves() {
         let (fortran, done, refused) = doubled(&source);
         if done > 0 {
             support::run(&fortran, support::FAST);

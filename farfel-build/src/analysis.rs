@@ -101,6 +101,9 @@ impl Activity {
             for tape in &analysis.tapes {
                 let _ = writeln!(text, "\n  {}", said(tape));
             }
+            for j in &analysis.joint {
+                let _ = writeln!(text, "\n  calls of {} are joint: {}", j.unit, j.why);
+            }
             if !analysis.passive.is_empty() {
                 let names: Vec<&str> = analysis.passive.iter().map(|n| n.as_str()).collect();
                 let _ = writeln!(text, "\n  without derivatives: {}", names.join(", "));
@@ -113,7 +116,7 @@ impl Activity {
     /// "derivative", "shared", "variables": [{"name", "role", "common", "varied": ["entry",
     /// "exit"], "useful", "reads", "writes"}], "keptForCallers", "neededAfter", "statements": [{"file",
     /// "line", "active", "kept", "leftOut"}]}], "tapes": [{"type", "bytes", "values", "most"}],
-    /// "passive"}]`. `role` is `argument`, `result`,
+    /// "joint": [{"unit", "why"}], "passive"}]`. `role` is `argument`, `result`,
     /// `common` or `local`; what is active only inside is `local`.
     pub fn json(&self) -> String {
         let variable = |v: &Variable| {
@@ -154,6 +157,10 @@ impl Activity {
                     "bytes": t.bytes,
                     "values": t.values,
                     "most": t.most,
+                })).collect::<Vec<_>>(),
+                "joint": a.joint.iter().map(|j| json!({
+                    "unit": j.unit.as_str(),
+                    "why": j.why,
                 })).collect::<Vec<_>>(),
                 "passive": a.passive.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
             })

@@ -135,6 +135,7 @@ pub(crate) fn identity() -> String {
     )
 }
 
+pub use sources::is_source_name;
 pub use stage::{ExpandStage, UnknownStage};
 
 use cache::Cache;

@@ -12,6 +12,19 @@ use std::sync::Arc;
 /// What a source file ends in, in any case.
 const EXTENSIONS: [&str; 5] = ["ff", "f", "for", "f77", "f90"];
 
+/// Whether a file is named like a Fortran source: what a build looks for in its directories.
+///
+/// ```
+/// use farfel_build::is_source_name;
+/// assert!(is_source_name("src/cube.FF".as_ref()));
+/// assert!(!is_source_name("src/lib.rs".as_ref()));
+/// ```
+pub fn is_source_name(path: &Path) -> bool {
+    path.extension()
+        .and_then(|e| e.to_str())
+        .is_some_and(|e| EXTENSIONS.iter().any(|x| x.eq_ignore_ascii_case(e)))
+}
+
 /// Where sources are looked for without settings.
 const DIRECTORIES: [&str; 2] = ["src", "fortran"];
 
@@ -80,12 +93,7 @@ fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> 
             let path = e.path().unwrap_or(directory).to_owned();
             Error::io(path)(e.into())
         })?;
-        let is_source = entry
-            .path()
-            .extension()
-            .and_then(|e| e.to_str())
-            .is_some_and(|e| EXTENSIONS.iter().any(|x| x.eq_ignore_ascii_case(e)));
-        if is_source && !entry.file_type().is_dir() {
+        if is_source_name(entry.path()) && !entry.file_type().is_dir() {
             files.insert(entry.into_path());
         }
     }

@@ -94,6 +94,27 @@ pub fn readable(files: &[PathBuf]) -> Result {
     Ok(())
 }
 
+/// Checks that no source is written over: `out` is none of `sources`, and not named like one.
+/// A forgotten name before or behind `-o` is seen that way.
+///
+/// # Errors
+///
+/// It is, or is named so.
+pub fn replaces_no_source(out: &Path, sources: &[PathBuf]) -> Result {
+    let same = |source: &PathBuf| match (out.canonicalize(), source.canonicalize()) {
+        (Ok(out), Ok(source)) => out == source,
+        _ => false,
+    };
+    match farfel_build::is_source_name(out) || sources.iter().any(same) {
+        true => Err(Error::cannot(format!(
+            "`{}` is a source, which would be replaced",
+            out.display()
+        ))
+        .help("name another file to write")),
+        false => Ok(()),
+    }
+}
+
 fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display();
     if path.is_dir() {

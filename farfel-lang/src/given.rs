@@ -62,19 +62,7 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
             }
         }
     };
-    for text in &unit.comments {
-        look(text, unit.name_span);
-    }
-    for spec in &unit.specs {
-        if let SpecKind::Comment(text) = &spec.kind {
-            look(text, spec.span);
-        }
-    }
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Comment(text) = &s.kind {
-            look(text, s.span);
-        }
-    });
+    unit.for_each_comment(&mut look);
     let names = constants.into_iter();
     found.extend(names.map(|(n, span)| Given::constant(n, span)));
     unit.given = found;

@@ -12,7 +12,7 @@
 //! in it as well. Nothing makes a warning of an error.
 
 use crate::diagnostic::{Diagnostic, Level, Rule, Severity, rules};
-use crate::ir::{Program, SpecKind, StmtKind, Unit, walk_block};
+use crate::ir::{Program, Unit};
 use crate::source::{FileId, Span};
 
 /// What settings say of warnings. Without any, each rule has its own level.
@@ -194,19 +194,7 @@ impl Lints {
                 self.comment(unit, word, span, faults);
             }
         };
-        for text in &unit.comments {
-            look(text, unit.name_span);
-        }
-        for spec in &unit.specs {
-            if let SpecKind::Comment(text) = &spec.kind {
-                look(text, spec.span);
-            }
-        }
-        walk_block(&unit.body, &mut |s| {
-            if let StmtKind::Comment(text) = &s.kind {
-                look(text, s.span);
-            }
-        });
+        unit.for_each_comment(&mut look);
         for nested in &unit.nested {
             self.in_unit(nested, faults);
         }

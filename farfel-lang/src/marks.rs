@@ -6,12 +6,14 @@
 //! !farfel: fixed-point(tolerance = 1D-12, iterations = 500)
 //! ```
 //!
+//! `!farfel: checkpoint` among the declarations of a subprogram is about its calls.
+//!
 //! `read` finds them where a file is parsed and hangs them on the loops: from there on they are
 //! part of these, and no comments any more.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::given::Words;
-use crate::ir::{Block, LoopMark, LoopMarkKind, SpecKind, StmtKind, Unit};
+use crate::ir::{Block, LoopMark, LoopMarkKind, SpecKind, Stmt, StmtKind, Unit, UnitKind};
 use crate::source::Span;
 
 /// The most values that can be asked for.
@@ -23,20 +25,38 @@ fn fault(span: Span, message: &str) -> Diagnostic {
 
 /// Hangs the marks of a unit, and of what is nested in it, on its loops.
 pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
+    let subprogram = matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function);
     for text in &unit.comments {
-        if mark(text).is_some() {
+        if subprogram && is_joint(text) {
+            unit.joint = true;
+        } else if mark(text).is_some() {
             faults.push(misplaced(unit.name_span));
         }
     }
     // Comments before the first statement count among the declarations.
     let mut first = None;
+    let is_loop = |s: &Stmt| matches!(s.kind, StmtKind::Do(_));
+    let mut stmts = unit.body.iter();
+    let loop_follows = stmts
+        .find(|s| !matches!(s.kind, StmtKind::Comment(_)))
+        .is_some_and(is_loop);
+    let declared = unit
+        .specs
+        .iter()
+        .rposition(|s| !matches!(s.kind, SpecKind::Comment(_)));
+    let mut at = 0;
     unit.specs.retain(|spec| {
+        at += 1;
         let SpecKind::Comment(text) = &spec.kind else {
             if let Some(LoopMark { span, .. }) = first.take() {
                 faults.push(misplaced(span));
             }
             return true;
         };
+        if subprogram && is_joint(text) && (!loop_follows || declared >= Some(at)) {
+            unit.joint = true;
+            return false;
+        }
         match mark(text) {
             None => true,
             Some(found) => {
@@ -103,6 +123,15 @@ fn take(
 fn misplaced(span: Span) -> Diagnostic {
     fault(span, "this directive is about a loop, and none follows")
         .help("write it on a line of its own right before DO")
+}
+
+/// Is it about the calls of the subprogram in which it stands?
+fn is_joint(text: &str) -> bool {
+    let text = text.trim_start_matches(['!', ' ', '\t']);
+    let Some((word, rest)) = text.split_once(':') else {
+        return false;
+    };
+    word.trim().eq_ignore_ascii_case("farfel") && rest.trim().eq_ignore_ascii_case("checkpoint")
 }
 
 /// What a comment says of a loop, or the form that it should have; `None` where it is about

@@ -37,6 +37,32 @@ pub fn tapenade(dir: &Path, options: &[&str]) -> snapbox::cmd::OutputAssert {
     farfel(dir).arg("tapenade").args(options).assert()
 }
 
+/// The files that a run leaves with `-head a` and these options, of a program in two files; nothing
+/// lands beside the sources or in the current directory.
+pub fn files_made(options: &[&str]) -> Vec<String> {
+    let (dir, out) = (crate::sandbox(), crate::sandbox());
+    let sources = [
+        (
+            "src/a.f",
+            "      SUBROUTINE A(X, Y)\n      CALL B(X, Y)\n      END\n",
+        ),
+        (
+            "src/b.for",
+            "      SUBROUTINE B(X, Y)\n      Y = X*X\n      END\n",
+        ),
+    ];
+    for (name, text) in sources {
+        crate::write(dir.path(), name, text);
+    }
+    let mut line = vec!["-O", out.path().to_str().unwrap(), "-msglevel", "5"];
+    line.extend(options);
+    line.extend(["-head", "a"]);
+    line.extend(sources.map(|(name, _)| name));
+    tapenade(dir.path(), &line).success();
+    assert_eq!(crate::tree(dir.path()), sources.map(|(name, _)| name));
+    crate::tree(out.path())
+}
+
 /// A file that must be there.
 pub fn read(dir: &Path, name: &str) -> String {
     fs::read_to_string(dir.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))

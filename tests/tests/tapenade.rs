@@ -8,59 +8,44 @@ use std::path::Path;
 use std::process::Command;
 
 use farfel_tests::tapenade::{
-    CALLBACKS, MODEL, close, headers, numbers, read, real_tapenade, statements, tapenade,
+    CALLBACKS, MODEL, close, files_made, headers, numbers, read, real_tapenade, statements,
+    tapenade,
 };
 use farfel_tests::{farfel, farfel_path, paper, sandbox, tree, write};
 
 #[test]
 fn names_of_files_follow_the_options() {
-    let dir = sandbox();
-    let dir = dir.path();
-    write(
-        dir,
-        "src/a.f",
-        "      SUBROUTINE A(X, Y)\n      CALL B(X, Y)\n      END\n",
-    );
-    write(
-        dir,
-        "src/b.for",
-        "      SUBROUTINE B(X, Y)\n      Y = X*X\n      END\n",
-    );
-    let made = |options: &[&str]| {
-        let out = sandbox();
-        let path = out.path().to_str().unwrap().to_owned();
-        let line = [
-            options,
-            &["-O", &path, "-head", "a", "src/a.f", "src/b.for"],
-        ]
-        .concat();
-        tapenade(dir, &line).success();
-        tree(out.path())
-    };
-    assert_eq!(made(&[]), ["a_d.f", "a_d.msg", "b_d.f"]);
-    assert_eq!(made(&["-o", "all"]), ["all_d.f", "all_d.msg"]);
-    assert_eq!(made(&["-o", "elsewhere/all"]), ["all_d.f", "all_d.msg"]);
+    assert_eq!(files_made(&[]), ["a_d.f", "a_d.msg", "b_d.f"]);
+    assert_eq!(files_made(&["-o", "all"]), ["all_d.f", "all_d.msg"]);
     assert_eq!(
-        made(&["-o", "all", "-tgtfuncname", "_g2"]),
+        files_made(&["-o", "elsewhere/all"]),
+        ["all_d.f", "all_d.msg"]
+    );
+    assert_eq!(
+        files_made(&["-o", "all", "-tgtfuncname", "_g2"]),
         ["all_g2.f", "all_g2.msg"]
     );
     assert_eq!(
-        made(&["-output", "all", "-difffuncname", "_G"]),
+        files_made(&["-output", "all", "-difffuncname", "_G"]),
         ["all_G.f", "all_G.msg"]
     );
     assert_eq!(
-        made(&["-o", "all", "-tgtfuncname", "g_%"]),
+        files_made(&["-o", "all", "-tgtfuncname", "g_%"]),
         ["g_all.f", "g_all.msg"]
     );
-    assert_eq!(made(&["-multi", "-o", "all"]), ["all_dv.f", "all_dv.msg"]);
     assert_eq!(
-        made(&["-vector", "-o", "all", "-tgtfuncname", "_g"]),
+        files_made(&["-multi", "-o", "all"]),
+        ["all_dv.f", "all_dv.msg"]
+    );
+    assert_eq!(
+        files_made(&["-vector", "-o", "all", "-tgtfuncname", "_g"]),
         ["all_gv.f", "all_gv.msg"]
     );
-    assert_eq!(made(&["-splitoutputfiles"]), ["a_d.f", "a_d.msg", "b_d.f"]);
-    assert_eq!(made(&["-p"]), ["a_p.f", "a_p.msg", "b_p.f"]);
-    // Nothing lands beside the sources or in the current directory.
-    assert_eq!(tree(dir), ["src/a.f", "src/b.for"]);
+    assert_eq!(
+        files_made(&["-splitoutputfiles"]),
+        ["a_d.f", "a_d.msg", "b_d.f"]
+    );
+    assert_eq!(files_made(&["-p"]), ["a_p.f", "a_p.msg", "b_p.f"]);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use farfel_tests::tapenade::{
-    CALLBACKS, MODEL, close, headers, numbers, read, real_tapenade, statements, tapenade,
+    CALLBACKS, MODEL, close, files_made, headers, numbers, read, real_tapenade, statements,
+    tapenade,
 };
 use farfel_tests::{farfel_path, sandbox, tree, write};
 
@@ -203,51 +204,23 @@ fn files_and_argument_lists_are_tapenade_s() {
 
 #[test]
 fn names_of_files_follow_the_options() {
-    let dir = sandbox();
-    let dir = dir.path();
-    write(
-        dir,
-        "src/a.f",
-        "      SUBROUTINE A(X, Y)\n      CALL B(X, Y)\n      END\n",
-    );
-    write(
-        dir,
-        "src/b.for",
-        "      SUBROUTINE B(X, Y)\n      Y = X*X\n      END\n",
-    );
-    let made = |options: &[&str]| {
-        let out = sandbox();
-        let path = out.path().to_str().unwrap().to_owned();
-        let line = [
-            "-O",
-            &path,
-            "-msglevel",
-            "5",
-            "-head",
-            "a",
-            "src/a.f",
-            "src/b.for",
-        ];
-        tapenade(dir, &[options, &line].concat()).success();
-        tree(out.path())
-    };
-    assert_eq!(made(&["-b"]), ["a_b.f", "a_b.msg", "b_b.f"]);
-    assert_eq!(made(&["-b", "-o", "all"]), ["all_b.f", "all_b.msg"]);
+    assert_eq!(files_made(&["-b"]), ["a_b.f", "a_b.msg", "b_b.f"]);
+    assert_eq!(files_made(&["-b", "-o", "all"]), ["all_b.f", "all_b.msg"]);
     assert_eq!(
-        made(&["-b", "-o", "all", "-adjfuncname", "_r"]),
+        files_made(&["-b", "-o", "all", "-adjfuncname", "_r"]),
         ["all_r.f", "all_r.msg"]
     );
     assert_eq!(
-        made(&["-b", "-d", "-o", "all", "-adjfuncname", "_r"]),
+        files_made(&["-b", "-d", "-o", "all", "-adjfuncname", "_r"]),
         ["all_db.f", "all_db.msg"]
     );
-    assert_eq!(made(&["-b", "-d"]), ["a_db.f", "a_db.msg", "b_db.f"]);
+    assert_eq!(files_made(&["-b", "-d"]), ["a_db.f", "a_db.msg", "b_db.f"]);
     assert_eq!(
-        made(&["-b", "-multi", "-o", "all"]),
+        files_made(&["-b", "-multi", "-o", "all"]),
         ["all_bv.f", "all_bv.msg"]
     );
     assert_eq!(
-        made(&["-b", "-splitoutputfiles"]),
+        files_made(&["-b", "-splitoutputfiles"]),
         ["a_b.f", "a_b.msg", "b_b.f"]
     );
 }

@@ -29,6 +29,15 @@ fn stderr(output: &OutputAssert) -> String {
     String::from_utf8_lossy(&output.get_output().stderr).into_owned()
 }
 
+/// What `farfel expand --analysis` says of `main.ff`.
+fn analysis(dir: &Path, more: &[&str]) -> String {
+    let run = farfel(dir)
+        .args(["expand", "--analysis", "main.ff"])
+        .args(more)
+        .assert();
+    stdout(&run.success())
+}
+
 /// A package that holds `sources`, without a build: the views need none.
 fn package(dir: &Path, sources: &[(&str, &str)], settings: &str) {
     let manifest = format!(
@@ -695,15 +704,8 @@ END
 fn recorded_values_and_adjoint_liveness() {
     let dir = sandbox();
     write(dir.path(), "main.ff", fixed(RECORDED));
-    let run = |more: &[&str]| {
-        let run = farfel(dir.path())
-            .args(["expand", "--analysis", "main.ff"])
-            .args(more)
-            .assert();
-        stdout(&run.success())
-    };
     snapbox::assert_data_eq!(
-        run(&[]),
+        analysis(dir.path(), &[]),
         str![[r#"
 main.ff:3 MAIN: ADR, Y by X
 
@@ -735,7 +737,7 @@ main.ff:3 MAIN: ADR, Y by X
 
 "#]]
     );
-    let json = run(&["--format", "json"]);
+    let json = analysis(dir.path(), &["--format", "json"]);
     for part in ["\"leftOut\": true", "\"keptForCallers\""] {
         assert!(json.contains(part), "no {part} in\n{json}");
     }
@@ -770,15 +772,8 @@ END
 fn activity_of_each_subprogram_in_each_context() {
     let dir = sandbox();
     write(dir.path(), "main.ff", fixed(CONTEXTS));
-    let analysis = |more: &[&str]| {
-        let run = farfel(dir.path())
-            .args(["expand", "--analysis", "main.ff"])
-            .args(more)
-            .assert();
-        stdout(&run.success())
-    };
     snapbox::assert_data_eq!(
-        analysis(&[]),
+        analysis(dir.path(), &[]),
         str![[r#"
 main.ff:5 MAIN: ADF, Y by X
 
@@ -813,10 +808,35 @@ main.ff:5 MAIN: ADF, Y by X
 
 "#]]
     );
-    let json = analysis(&["--format", "json"]);
+    let json = analysis(dir.path(), &["--format", "json"]);
     for part in ["\"block\": \"main.ff:5\"", "\"derivative\": \"HALF_G1\""] {
         assert!(json.contains(part), "no {part} in\n{json}");
     }
+}
+
+/// A name that was forgotten behind an option does not cost the source.
+#[test]
+fn what_is_written_replaces_no_source() {
+    let dir = sandbox();
+    package(dir.path(), &[("src/main.ff", CONTEXTS)], "");
+    write(dir.path(), "plain", fixed(CONTEXTS));
+    let refused = |line: &[&str], name: &str| {
+        let refused = farfel(dir.path()).args(line).assert().code(2);
+        assert_eq!(
+            stderr(&refused),
+            format!(
+                "error: `{name}` is a source, which would be replaced\nhelp: name another file to write\n"
+            )
+        );
+    };
+    refused(&["expand", "--html", "src/main.ff"], "src/main.ff");
+    refused(&["build", "plain", "-o", "plain"], "plain");
+    refused(&["graph", "-o", "other.F", "plain"], "other.F");
+    for name in ["src/main.ff", "plain"] {
+        let text = fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(text, fixed(CONTEXTS), "{name}");
+    }
+    assert!(!dir.path().join("other.F").exists());
 }
 
 /// What has the same key leads to each other.

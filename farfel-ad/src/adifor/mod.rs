@@ -111,14 +111,6 @@ impl AdTool for Adifor {
         "adifor"
     }
 
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
-    }
-
     fn differentiate_warning(
         &self,
         program: &Program,

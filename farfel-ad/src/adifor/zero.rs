@@ -5,10 +5,10 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Class, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, UnitKind,
+    Class, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, SymId, Symbol, Type, Unit,
+    UnitKind,
 };
-use farfel_lang::storage::constant::{self, extents};
+use farfel_lang::storage::constant::{bounds, extents};
 
 /// Statements that set a variable or array of a unit to zero; `None` where its bounds do
 /// not tell how many elements there are.
@@ -32,22 +32,7 @@ pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stm
     for (dim, var) in of.dims.iter().zip(indices) {
         let to = dim.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
         let from = dim.lower.clone().unwrap_or_else(|| Expr::int(1, span));
-        stmt = Stmt::new(
-            StmtKind::Do(Box::new(Do {
-                name: None,
-                control: DoControl::Count {
-                    var,
-                    from,
-                    to,
-                    step: None,
-                },
-                body: vec![stmt],
-                end: DoEnd::EndDo(None),
-                end_span: Span::NONE,
-                mark: None,
-            })),
-            span,
-        );
+        stmt = Stmt::count(var, [from, to], None, vec![stmt], span);
     }
     Some(vec![stmt])
 }
@@ -119,7 +104,7 @@ pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Uni
         let mut entities = Vec::new();
         for m in &block.members {
             let of = &block.unit.symbols[*m];
-            let dims = dims(block.unit, of, span).ok_or_else(|| of.name.clone())?;
+            let dims = bounds(block.unit, &of.dims).ok_or_else(|| of.name.clone())?;
             // The same name may stand in two blocks.
             let own = unit.symbols.unused(&of.name, &|n| n == unit.name);
             let id = unit.symbols.add(Symbol {
@@ -147,21 +132,4 @@ pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Uni
         unit.body.extend(stmts);
     }
     Ok(unit)
-}
-
-/// The bounds of a COMMON variable as constants.
-fn dims(unit: &Unit, of: &Symbol, span: Span) -> Option<Vec<Dim>> {
-    let constant = |e: &Expr| constant::integer(unit, e).map(|n| Expr::int(n, span));
-    of.dims
-        .iter()
-        .map(|d| {
-            Some(Dim {
-                lower: match &d.lower {
-                    Some(e) => Some(constant(e)?),
-                    None => None,
-                },
-                upper: Some(constant(d.upper.as_ref()?)?),
-            })
-        })
-        .collect()
 }

@@ -4,8 +4,7 @@ use super::shape::{Sums, counted, same_place};
 use super::{Pass, directive};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Symbol,
-    Type,
+    BinOp, Class, Dim, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Symbol, Type,
 };
 use farfel_lang::types::type_of;
 
@@ -66,7 +65,7 @@ impl Pass<'_> {
                 });
             });
         }
-        let strip = counting(
+        let strip = Stmt::count(
             lane,
             [Expr::int(0, span), Expr::int(lanes - 1, span)],
             None,
@@ -77,7 +76,7 @@ impl Pass<'_> {
         let outer = vec![unroll, strip];
         let last = less(to, lanes - 1);
         let step = Some(Expr::int(lanes, span));
-        before.push(counting(var, [from, last], step, outer, span));
+        before.push(Stmt::count(var, [from, last], step, outer, span));
         before.append(&mut after);
         // What is left starts where the strips have ended.
         if let StmtKind::Do(d) = &mut stmt.kind
@@ -170,29 +169,6 @@ impl Pass<'_> {
         self.unit.declare(s);
         s
     }
-}
-
-fn counting(
-    var: SymId,
-    [from, to]: [Expr; 2],
-    step: Option<Expr>,
-    body: Vec<Stmt>,
-    span: Span,
-) -> Stmt {
-    let d = Do {
-        name: None,
-        control: DoControl::Count {
-            var,
-            from,
-            to,
-            step,
-        },
-        body,
-        end: DoEnd::EndDo(None),
-        end_span: span,
-        mark: None,
-    };
-    Stmt::new(StmtKind::Do(Box::new(d)), span)
 }
 
 /// `e - k`, with the constants at its end put together.

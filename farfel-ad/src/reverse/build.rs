@@ -1,9 +1,7 @@
 //! Small pieces of generated statements.
 
 use farfel_lang::Span;
-use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, UnOp,
-};
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, UnOp};
 
 pub(super) fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::binary(op, a, b)
@@ -40,24 +38,7 @@ pub(super) fn count(
     body: Block,
     span: Span,
 ) -> Option<Stmt> {
-    (!body.is_empty()).then(|| {
-        Stmt::new(
-            StmtKind::Do(Box::new(Do {
-                name: None,
-                control: DoControl::Count {
-                    var,
-                    from,
-                    to,
-                    step,
-                },
-                body,
-                end: DoEnd::EndDo(None),
-                end_span: span,
-                mark: None,
-            })),
-            span,
-        )
-    })
+    (!body.is_empty()).then(|| Stmt::count(var, [from, to], step, body, span))
 }
 
 /// IF … ELSE …; nothing where all arms are empty.

@@ -5,7 +5,6 @@ use super::maker::zero;
 use super::merge::{Passed, has_offset, twice};
 use super::needed::{Elements, Needs};
 use super::sweep::{Sweeper, Sweeps};
-use super::tape::Kind;
 use super::transpose::{is_derivative, same};
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
@@ -20,6 +19,9 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
+        if self.world.joint.contains(&part) {
+            return self.joint_call(part, args, span, needs);
+        }
         let callee = &self.world.parts[part];
         let facts = &self.facts[part];
         let n = callee.derivative_args.len();
@@ -81,30 +83,43 @@ impl Sweeper<'_> {
                 _ => {}
             }
         }
-        // The forward sweep.
-        let primals: Vec<Expr> = args
-            .iter()
-            .zip(&callee.derivative_args)
-            .filter(|(_, d)| !**d)
-            .map(|(a, _)| a.clone())
-            .collect();
-        let tape_kinds: Vec<Kind> = facts.tapes.iter().copied().collect();
+        let (call, tapes) = self.forward_call(part, args, span);
+        let backward = self.backward_call(part, args, tapes, span);
+        Sweeps {
+            forward: vec![call],
+            backward,
+        }
+    }
+
+    /// The arguments of a call that are no derivatives.
+    pub(super) fn primals(&self, part: usize, args: &[Expr]) -> Vec<Expr> {
+        let derivative = &self.world.parts[part].derivative_args;
+        let args = args.iter().zip(derivative);
+        args.filter(|(_, d)| !**d).map(|(a, _)| a.clone()).collect()
+    }
+
+    /// The call of a forward sweep, and the tapes that it has as arguments.
+    pub(super) fn forward_call(
+        &mut self,
+        part: usize,
+        args: &[Expr],
+        span: Span,
+    ) -> (Stmt, Vec<Expr>) {
+        let callee = &self.world.parts[part];
+        let facts = &self.facts[part];
+        let primals = self.primals(part, args);
         let mut tapes = Vec::new();
-        for kind in &tape_kinds {
+        for kind in &facts.tapes {
             tapes.extend(self.tapes.actuals(&mut self.make, *kind, span));
         }
-        let mut forward = Vec::new();
-        if facts.forward {
-            let f = self
-                .make
-                .procedure(&callee.forward_name, Class::Subroutine, None);
-            let actuals = primals.into_iter().chain(tapes.iter().cloned()).collect();
-            forward.push(Stmt::new(StmtKind::Call(f, actuals), span));
-        } else {
-            forward.push(self.primal_call(part, primals, span));
+        if !facts.forward {
+            return (self.primal_call(part, primals, span), tapes);
         }
-        let backward = self.backward_call(part, args, tapes, span);
-        Sweeps { forward, backward }
+        let f = self
+            .make
+            .procedure(&callee.forward_name, Class::Subroutine, None);
+        let actuals = primals.into_iter().chain(tapes.iter().cloned()).collect();
+        (Stmt::new(StmtKind::Call(f, actuals), span), tapes)
     }
 
     /// The call of what a tangent was made from.
@@ -129,7 +144,13 @@ impl Sweeper<'_> {
 
     /// The call of an adjoint. Two of its arguments must not be the same cotangent, since it
     /// adds to both.
-    fn backward_call(&mut self, part: usize, args: &[Expr], tapes: Vec<Expr>, span: Span) -> Block {
+    pub(super) fn backward_call(
+        &mut self,
+        part: usize,
+        args: &[Expr],
+        tapes: Vec<Expr>,
+        span: Span,
+    ) -> Block {
         let callee = &self.world.parts[part];
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut actuals = Vec::with_capacity(args.len());

@@ -135,19 +135,7 @@ impl Sweeper<'_> {
             Some(k) if k < 0 => (ends.1, ends.0),
             _ => (None, None),
         };
-        self.around.push(LoopSpan { var, low, high });
-        self.loop_vars.push(var);
-        self.loops += 1;
-        let before = self.errors.len();
-        let mut own = Needs::default();
-        let once = self.block(&d.body, &mut own);
-        self.loops -= 1;
-        self.loop_vars.pop();
-        self.around.pop();
-        if once.backward.is_empty() {
-            self.errors.truncate(before);
-            return None;
-        }
+        let (once, _) = self.one_iteration(Some(LoopSpan { var, low, high }), &d.body)?;
         self.refuse_other(&d.body, at);
         let touched = self.world.touched_in(&self.make.unit, self.space, &d.body);
         let derivatives = self.derivative_locs();

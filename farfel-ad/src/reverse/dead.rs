@@ -134,12 +134,7 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
     if effect.other || !args.iter().all(|a| pure_calls(unit, a, effects)) {
         return None;
     }
-    let mut touched = Touched {
-        assigned: Set::with_capacity(space.len),
-        read: Set::with_capacity(space.len),
-        other: false,
-        once: false,
-    };
+    let mut touched = Touched::nothing(space.len);
     effects.own(unit, space, s, &mut touched);
     (!touched.other).then_some(touched.assigned)
 }
@@ -204,24 +199,14 @@ fn dead(
                 {
                     return live;
                 }
-                let mut touched = Touched {
-                    assigned: Set::with_capacity(space.len),
-                    read: Set::with_capacity(space.len),
-                    other: false,
-                    once: false,
-                };
+                let mut touched = Touched::nothing(space.len);
                 effects.own(unit, space, s, &mut touched);
                 effects.reads(unit, space, s, &mut live);
                 // It may assign a part, or nothing.
                 live.union_with(&touched.assigned);
             }
             _ => {
-                let mut touched = Touched {
-                    assigned: Set::with_capacity(space.len),
-                    read: Set::with_capacity(space.len),
-                    other: false,
-                    once: false,
-                };
+                let mut touched = Touched::nothing(space.len);
                 effects.own(unit, space, s, &mut touched);
                 if let StmtKind::Do(d) = &s.kind
                     && let DoControl::Count { var, .. } = d.control

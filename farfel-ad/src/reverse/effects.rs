@@ -41,6 +41,16 @@ pub(super) struct Touched {
 }
 
 impl Touched {
+    /// Nothing yet, of a unit with so many locations.
+    pub fn nothing(locations: usize) -> Self {
+        Touched {
+            assigned: Set::with_capacity(locations),
+            read: Set::with_capacity(locations),
+            other: false,
+            once: false,
+        }
+    }
+
     fn not_twice(&mut self) {
         (self.other, self.once) = (true, true);
     }
@@ -65,12 +75,7 @@ impl Effects {
         }
         graph.fixed_point(|i| {
             let (unit, space) = (graph.units[i], &spaces[i]);
-            let mut touched = Touched {
-                assigned: Set::with_capacity(space.len),
-                read: Set::with_capacity(space.len),
-                other: false,
-                once: false,
-            };
+            let mut touched = Touched::nothing(space.len);
             walk_block(&unit.body, &mut |s| all.own(unit, space, s, &mut touched));
             // Bounds are read on entry.
             for (_, s) in unit.symbols.iter() {
@@ -207,14 +212,7 @@ impl Effects {
 
     /// What a statement itself reads: of the arguments of a call, those that the callee reads.
     pub fn reads(&self, unit: &Unit, space: &Space, s: &Stmt, read: &mut Set) {
-        let mut touched = Touched {
-            assigned: Set::with_capacity(space.len),
-            read: Set::with_capacity(space.len),
-            other: false,
-            once: false,
-        };
-        touched.assigned.grow(space.len + unit.symbols.len());
-        touched.read.grow(space.len + unit.symbols.len());
+        let mut touched = Touched::nothing(space.len + unit.symbols.len());
         let known = match &s.kind {
             StmtKind::Call(callee, args) if unit.symbols[*callee].place == Place::Global => self
                 .get(&unit.symbols[*callee].name)

@@ -2,7 +2,7 @@
 //! what is needed after a call.
 
 use super::needed::Needs;
-use super::sweep::{Sweeper, Sweeps};
+use super::sweep::{Sweeper, Sweeps, is_tape, twice_reversed};
 use super::tape::Kind;
 use super::{Part, World, bound_variables};
 use crate::locations::Set;
@@ -166,6 +166,12 @@ impl World {
             .map(|(id, _)| id)
             .collect();
         for s in own {
+            if is_tape(&sweeper.make.unit.symbols[s]) {
+                // Its derivative is refused where it is overwritten.
+                let span = sweeper.make.unit.span;
+                sweeper.errors.push(twice_reversed(span));
+                continue;
+            }
             let e = Expr::var(s, Span::NONE);
             let (push, pop) = sweeper.keep(&e, needs, Span::NONE);
             made.forward.extend(push);

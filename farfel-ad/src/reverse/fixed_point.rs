@@ -40,28 +40,12 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Option<Sweeps> {
-        // One iteration, with a tape.
-        if let Some((var, ..)) = control {
-            self.around.push(LoopSpan {
-                var,
-                low: None::<Affine>,
-                high: None,
-            });
-            self.loop_vars.push(var);
-        }
-        self.loops += 1;
-        let before = self.errors.len();
-        let mut own = Needs::default();
-        let once = self.block(&d.body, &mut own);
-        self.loops -= 1;
-        if control.is_some() {
-            self.loop_vars.pop();
-            self.around.pop();
-        }
-        if once.backward.is_empty() {
-            self.errors.truncate(before);
-            return None;
-        }
+        let around = control.map(|(var, ..)| LoopSpan {
+            var,
+            low: None::<Affine>,
+            high: None,
+        });
+        let (once, own) = self.one_iteration(around, &d.body)?;
         let whole = Stmt::new(StmtKind::Do(Box::new(d.clone())), span);
         let whole = std::slice::from_ref(&whole);
         self.refuse_other(whole, at);

@@ -6,6 +6,7 @@
 //! called, and the backward sweep is FOO_B. A head that others call is both.
 
 use super::facts::Facts;
+use super::units::Known;
 use super::{Part, World, prepare};
 use crate::activity::Context;
 use crate::given::rules::Rules;
@@ -112,7 +113,14 @@ pub fn differentiate_heads(
     let mut world = World::of(&closure.program, made.units, order)?;
     let facts = world.facts();
     name_backward(&mut world, &facts);
-    let made_units = world.units(&closure.program, &facts)?;
+    let mut errors = Vec::new();
+    let swept = world.all_swept(&facts, &mut errors);
+    let known = Known {
+        facts,
+        swept,
+        errors,
+    };
+    let made_units = world.units(&closure.program, known)?;
     let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
     closure.finish(&mut units, &Name::default());

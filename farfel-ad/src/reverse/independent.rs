@@ -27,23 +27,12 @@ impl Sweeper<'_> {
         let known = step.map_or(Some(1), |s| {
             farfel_lang::storage::constant::integer(&self.make.unit, s)
         });
-        self.around.push(LoopSpan {
+        let around = LoopSpan {
             var,
             low: None::<Affine>,
             high: None,
-        });
-        self.loop_vars.push(var);
-        self.loops += 1;
-        let before = self.errors.len();
-        let mut own = Needs::default();
-        let once = self.block(&d.body, &mut own);
-        self.loops -= 1;
-        self.loop_vars.pop();
-        self.around.pop();
-        if once.backward.is_empty() {
-            self.errors.truncate(before);
-            return None;
-        }
+        };
+        let (once, _) = self.one_iteration(Some(around), &d.body)?;
         self.refuse_other(&d.body, at);
         let touched = self.world.touched_in(&self.make.unit, self.space, &d.body);
         let derivatives = self.derivative_locs();
@@ -108,7 +97,7 @@ impl Sweeper<'_> {
             self.replays.insert(
                 mark,
                 Replay {
-                    slots: 1,
+                    slots: 0,
                     steps: [one(), one(), one()],
                     state: Vec::new(),
                     body: once.forward,

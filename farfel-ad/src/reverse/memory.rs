@@ -1,12 +1,11 @@
 //! How much memory the tapes of an adjoint take, in words for people.
 
-use super::heads::Order;
+use super::World;
 use super::room::{Bound, Term};
 use super::tape::Kind;
-use super::{World, prepare};
-use crate::tangent;
+use super::units::Known;
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Program, Request, Symbols, Type};
+use farfel_lang::ir::{Name, Program, Request, Symbols, Type};
 use std::collections::BTreeMap;
 
 /// A tape of an adjoint.
@@ -25,7 +24,17 @@ pub struct Tape {
     pub most: u64,
 }
 
-/// The tapes that the adjoint of a request begins with.
+/// A subprogram whose calls keep no tape until the backward sweep comes to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joint {
+    /// Its name.
+    pub unit: Name,
+    /// Why that is so.
+    pub why: String,
+}
+
+/// The tapes that the adjoint of a request begins with, and the subprograms whose calls are
+/// joint.
 ///
 /// # Errors
 ///
@@ -33,23 +42,28 @@ pub struct Tape {
 pub(crate) fn tapes(
     program: &Program,
     request: &Request,
-    most: u64,
-) -> Result<Vec<Tape>, Vec<Diagnostic>> {
-    let closure = prepare::prepare(program, request)?;
-    let tangents = tangent::linear(&closure.program, request, &mut Vec::new())?;
-    let order = Order::of(request, &closure.program);
-    let world = World::of(&closure.program, tangents, order)?;
-    let facts = world.facts();
-    let swept = world.all_swept(&facts, &mut Vec::new());
+    most: Option<u64>,
+) -> Result<(Vec<Tape>, Vec<Joint>), Vec<Diagnostic>> {
+    let (_, world, known) = World::ready(program, request, most, &mut Vec::new())?;
+    let Known { facts, swept, .. } = known;
     let mut found = Vec::new();
     for (i, p) in world.parts.iter().enumerate().filter(|(_, p)| p.root) {
         let mut kinds = facts[i].tapes.clone();
         kinds.extend(swept[i].tapes.used.keys());
         for (kind, terms) in kinds.iter().zip(world.rooms(&swept, &kinds, i)) {
-            found.push(tape(*kind, terms.as_deref(), &p.make.unit.symbols, most));
+            found.push(tape(
+                *kind,
+                terms.as_deref(),
+                &p.make.unit.symbols,
+                world.most_tape,
+            ));
         }
     }
-    Ok(found)
+    let joint = world.reasons.iter().map(|(i, why)| Joint {
+        unit: world.parts[*i].of.clone(),
+        why: why.clone(),
+    });
+    Ok((found, joint.collect()))
 }
 
 fn tape(kind: Kind, terms: Option<&[Term]>, symbols: &Symbols, most: u64) -> Tape {

@@ -31,6 +31,7 @@ mod branches;
 mod build;
 mod calls;
 mod checkpoint;
+mod cost;
 mod dead;
 mod effects;
 mod facts;
@@ -38,6 +39,7 @@ mod fixed_point;
 mod given;
 mod heads;
 mod independent;
+mod joint;
 mod loops;
 mod maker;
 pub mod memory;
@@ -70,10 +72,11 @@ use heads::{Members, Order};
 use maker::Maker;
 use normal::Normalizer;
 pub(crate) use recorded::{Recorded, recorded};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use units::Known;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The adjoint of a request's head and of what is active below it. A tape has at most
-/// `most_tape` bytes.
+/// `most_tape` bytes, where somebody has said so.
 ///
 /// # Errors
 ///
@@ -81,17 +84,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub fn differentiate(
     program: &Program,
     request: &Request,
-    most_tape: u64,
+    most_tape: Option<u64>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let closure = prepare::prepare(program, request)?;
     warnings.extend(tangent::warnings_of_output(program, request));
-    let tangents = tangent::linear(&closure.program, request, warnings)?;
-    let order = Order::of(request, &closure.program);
-    let mut world = World::of(&closure.program, tangents, order)?;
-    world.most_tape = most_tape;
-    let facts = world.facts();
-    let made = world.units(&closure.program, &facts)?;
+    let (closure, world, known) = World::ready(program, request, most_tape, warnings)?;
+    let made = world.units(&closure.program, known)?;
     let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
     closure.finish(&mut made, &request.suffix);
     let shipped = shipped::needed(program, &made);
@@ -163,6 +161,10 @@ struct World {
     keeps_state: bool,
     /// The most bytes of one tape.
     most_tape: u64,
+    /// The parts whose calls are joint ([`joint`]).
+    joint: BTreeSet<usize>,
+    /// Why, in words.
+    reasons: BTreeMap<usize, String>,
 }
 
 fn scalar_args(unit: &Unit) -> Vec<bool> {
@@ -173,6 +175,21 @@ fn scalar_args(unit: &Unit) -> Vec<bool> {
 }
 
 impl World {
+    /// All that is known before units are made.
+    fn ready(
+        program: &Program,
+        request: &Request,
+        most_tape: Option<u64>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<(prepare::Closure, Self, Known), Vec<Diagnostic>> {
+        let closure = prepare::prepare(program, request)?;
+        let tangents = tangent::linear(&closure.program, request, warnings)?;
+        let order = Order::of(request, &closure.program);
+        let mut world = World::of(&closure.program, tangents, order)?;
+        let known = world.choose_joint(&closure.program, most_tape);
+        Ok((closure, world, known))
+    }
+
     fn of(
         closure: &Program,
         tangents: Vec<Tangent>,
@@ -213,6 +230,8 @@ impl World {
             derivative_commons,
             keeps_state: false,
             most_tape: MOST_TAPE,
+            joint: BTreeSet::new(),
+            reasons: BTreeMap::new(),
         };
         world.keeps_state = retry::keeps_state(&world, &graph.units);
         let mut errors = Vec::new();
@@ -361,15 +380,8 @@ impl World {
     }
 
     fn touched_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Touched {
-        let mut touched = Touched {
-            assigned: Set::with_capacity(space.len),
-            read: Set::with_capacity(space.len),
-            other: false,
-            once: false,
-        };
         // Symbols that were added since are nobody's location yet.
-        touched.assigned.grow(space.len + unit.symbols.len());
-        touched.read.grow(space.len + unit.symbols.len());
+        let mut touched = Touched::nothing(space.len + unit.symbols.len());
         for s in block {
             s.walk(&mut |s| self.effects.own(unit, space, s, &mut touched));
         }

@@ -1,8 +1,6 @@
 //! What adjoints keep and what they leave out, to be looked at.
 
-use super::heads::Order;
-use super::{World, prepare};
-use crate::tangent;
+use super::World;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -29,13 +27,11 @@ pub(crate) struct Recorded {
 pub(crate) fn recorded(
     program: &Program,
     request: &Request,
+    most: Option<u64>,
 ) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
-    let closure = prepare::prepare(program, request)?;
-    let tangents = tangent::linear(&closure.program, request, &mut Vec::new())?;
-    let order = Order::of(request, &closure.program);
-    let world = World::of(&closure.program, tangents, order)?;
-    let facts = world.facts();
-    let units = world.units(&closure.program, &facts)?;
+    let (closure, world, known) = World::ready(program, request, most, &mut Vec::new())?;
+    let facts = known.facts.clone();
+    let units = world.units(&closure.program, known)?;
     let mut found = Vec::new();
     for (i, p) in world.parts.iter().enumerate() {
         let (sweeper, made, _) = world.sweep(&facts, i, true);

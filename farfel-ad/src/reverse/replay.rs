@@ -105,12 +105,7 @@ impl Sweeper<'_> {
 
     fn expose(&self, block: &[Stmt], done: &mut Done, found: &mut Set) {
         for s in block {
-            let mut touched = super::Touched {
-                assigned: Set::with_capacity(found.len()),
-                read: Set::with_capacity(found.len()),
-                other: false,
-                once: false,
-            };
+            let mut touched = super::Touched::nothing(found.len());
             self.world
                 .effects
                 .own(&self.make.unit, self.space, s, &mut touched);

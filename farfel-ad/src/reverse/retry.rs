@@ -43,7 +43,7 @@ use crate::locations::{Set, Space, common_members};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Place, Program,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::storage::constant::extents;
 use std::collections::BTreeMap;
@@ -98,7 +98,9 @@ pub(super) fn open(
     };
     let unknown = kinds.iter().zip(rooms).filter(|(_, r)| r.is_none());
     let open: Vec<Kind> = unknown.map(|(k, _)| *k).collect();
-    let late = |s: &Swept| pushes(&s.made.backward, &s.tapes);
+    let late = |s: &Swept| {
+        pushes(&s.made.backward, &s.tapes) || sweeps_forward(world, &s.make.unit, &s.made.backward)
+    };
     let state = match open.is_empty() || swept.iter().any(late) {
         true => None,
         false => state(world, closure, &world.parts[*root]),
@@ -180,6 +182,18 @@ pub(super) fn pushes(block: &[Stmt], tapes: &Tapes) -> bool {
             }
         });
     }
+    found
+}
+
+/// Does a block call forward sweeps? A backward sweep does where it carries calls out again.
+fn sweeps_forward(world: &World, unit: &Unit, block: &[Stmt]) -> bool {
+    let mut found = false;
+    walk_block(block, &mut |s| {
+        if let StmtKind::Call(callee, _) = &s.kind {
+            let name = &unit.symbols[*callee].name;
+            found |= world.parts.iter().any(|p| p.forward_name == *name);
+        }
+    });
     found
 }
 

@@ -24,7 +24,7 @@ const MOST_CALLS: usize = 12;
 const MOST_TERMS: usize = 40;
 
 /// An INTEGER that is known when the unit begins.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Bound {
     Number(i64),
     /// An argument that nothing assigns.
@@ -38,7 +38,7 @@ pub(super) enum Bound {
 }
 
 /// A product: a number, and how often loops around are carried out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     number: i64,
     trips: Vec<Bound>,
@@ -52,14 +52,48 @@ pub(super) struct Swept {
     pub replays: HashMap<SymId, Replay>,
 }
 
-/// The values that a unit keeps on one tape, in its own arguments.
+/// The values that are on one tape at the same time.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// Those that the forward sweep keeps.
+    pub kept: Vec<Term>,
+    /// Those that the backward sweep keeps besides, where it carries something out again: one of
+    /// these at a time.
+    pub late: Vec<Vec<Term>>,
+}
+
+impl Room {
+    /// The most that there is at a time.
+    pub fn most(self) -> Vec<Term> {
+        let mut all = self.kept;
+        let mut most = 0;
+        for terms in self.late {
+            match number(&terms) {
+                Some(n) => most = most.max(n),
+                // Which is the most is not known.
+                None => terms.into_iter().for_each(|t| match t.trips.is_empty() {
+                    true => add(&mut all, t.number),
+                    false => all.push(t),
+                }),
+            }
+        }
+        if most > 0 {
+            add(&mut all, most);
+        }
+        all
+    }
+}
+
+/// The values that a unit keeps on one tape, in its own arguments. With `guess`, that stands for
+/// what is not known.
 pub(super) fn room(
     world: &World,
     sweeps: &[Swept],
     part: usize,
     kind: Kind,
+    guess: Option<i64>,
     depth: usize,
-) -> Option<Vec<Term>> {
+) -> Option<Room> {
     if depth > MOST_CALLS {
         return None;
     }
@@ -83,11 +117,14 @@ pub(super) fn room(
         replays,
         loops: Vec::new(),
         asked: Vec::new(),
+        late: Vec::new(),
+        guess,
         depth,
     };
-    let mut terms = Vec::new();
-    counter.block(&made.forward, &mut terms)?;
-    Some(terms)
+    let mut kept = Vec::new();
+    counter.block(&made.forward, &mut kept)?;
+    let late = counter.late;
+    Some(Room { kept, late })
 }
 
 impl Term {
@@ -100,28 +137,47 @@ impl Term {
     pub fn trips(&self) -> &[Bound] {
         &self.trips
     }
+
+    /// Its value, with `guess` for every argument; none where there is one and no guess.
+    fn estimate(&self, guess: Option<i64>) -> Option<i64> {
+        self.trips.iter().try_fold(self.number, |n, trips| {
+            Some(n.saturating_mul(trips.estimate(guess)?.max(0)))
+        })
+    }
 }
 
 impl Bound {
-    /// The number that it is, if it is one.
-    fn value(&self) -> Option<i64> {
-        let all = |list: &[Bound]| list.iter().map(Bound::value).collect::<Option<Vec<i64>>>();
-        match self {
-            Bound::Number(n) => Some(*n),
-            Bound::Argument(_) => None,
-            Bound::Sum(a, b) => a.value()?.checked_add(b.value()?),
-            Bound::Difference(a, b) => a.value()?.checked_sub(b.value()?),
-            Bound::Multiple(k, a) => a.value()?.checked_mul(*k),
-            Bound::Quotient(a, k) => a.value()?.checked_div(*k),
-            Bound::Most(list) => all(list)?.into_iter().max(),
-            Bound::Least(list) => all(list)?.into_iter().min(),
-        }
+    fn estimate(&self, guess: Option<i64>) -> Option<i64> {
+        let of = |b: &Bound| b.estimate(guess);
+        let all = |l: &[Bound]| l.iter().map(of).collect::<Option<Vec<i64>>>();
+        Some(match self {
+            Bound::Number(n) => *n,
+            Bound::Argument(_) => guess?,
+            Bound::Sum(a, b) => of(a)?.saturating_add(of(b)?),
+            // Both ends are guesses: the distance of two of them is another one.
+            Bound::Difference(a, b) => match (a.estimate(None), b.estimate(None)) {
+                (Some(a), Some(b)) => a.saturating_sub(b),
+                (None, None) => guess?,
+                _ => of(a)?.saturating_sub(of(b)?),
+            },
+            Bound::Multiple(k, a) => k.saturating_mul(of(a)?),
+            Bound::Quotient(a, k) => of(a)?.checked_div(*k).unwrap_or(0),
+            Bound::Most(l) => all(l)?.into_iter().max().unwrap_or(0),
+            Bound::Least(l) => all(l)?.into_iter().min().unwrap_or(0),
+        })
     }
+}
+
+/// The sum, with `guess` for every argument; none where there is one and no guess.
+pub(super) fn estimate(terms: &[Term], guess: Option<i64>) -> Option<i64> {
+    terms.iter().try_fold(0i64, |sum, t| {
+        Some(sum.saturating_add(t.estimate(guess)?.max(0)))
+    })
 }
 
 /// Adds a product; loops of which the number of iterations is known become part of its number.
 fn add_product(out: &mut Vec<Term>, mut number: i64, mut trips: Vec<Bound>) {
-    trips.retain(|t| match t.value() {
+    trips.retain(|t| match t.estimate(None) {
         Some(n) => {
             number = number.saturating_mul(n.max(0));
             false
@@ -151,6 +207,10 @@ struct Counter<'a> {
     loops: Vec<(SymId, [Option<Bound>; 2])>,
     /// The variables whose values are being looked for.
     asked: Vec<SymId>,
+    /// What the backward sweep keeps besides.
+    late: Vec<Vec<Term>>,
+    /// What stands for what is not known.
+    guess: Option<i64>,
     depth: usize,
 }
 
@@ -206,8 +266,7 @@ impl Counter<'_> {
                 if inner.is_empty() {
                     return Some(());
                 }
-                let (_, (_, trips)) = around?;
-                let trips = trips?;
+                let trips = self.or_guess(around.and_then(|(_, (_, trips))| trips))?;
                 for mut t in inner {
                     t.trips.push(trips.clone());
                     add_product(out, t.number, t.trips);
@@ -237,9 +296,28 @@ impl Counter<'_> {
         Some(())
     }
 
-    /// A loop whose iterations are carried out again: the states, and one iteration.
+    fn or_guess(&self, known: Option<Bound>) -> Option<Bound> {
+        known.or_else(|| self.guess.map(Bound::Number))
+    }
+
+    /// What is carried out again: the states, and one iteration. The latter is there in the backward
+    /// sweep only.
     fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
+        let others = std::mem::take(&mut self.late);
+        let mut once = Vec::new();
+        self.block(&replay.body, &mut once)?;
+        let inner = Room {
+            kept: once,
+            late: std::mem::replace(&mut self.late, others),
+        };
+        let most = inner.most();
+        if !most.is_empty() && !self.late.contains(&most) {
+            self.late.push(most);
+        }
         let [from, to, step] = &replay.steps;
+        if replay.slots == 0 {
+            return Some(());
+        }
         let (_, trips) = self.around(from, to, Some(step));
         let most = Bound::Number(i64::from(replay.slots));
         let slots = match trips {
@@ -253,11 +331,12 @@ impl Counter<'_> {
         for m in replay.state.iter().filter(|m| m.kind == kind) {
             let mut trips = vec![slots.clone()];
             for (low, high) in &m.bounds {
-                trips.push(self.around(low, high, None).1?);
+                let extent = self.around(low, high, None).1;
+                trips.push(self.or_guess(extent)?);
             }
             add_product(out, 1, trips);
         }
-        self.block(&replay.body, out)
+        Some(())
     }
 
     fn call(&mut self, callee: SymId, args: &[Expr], out: &mut Vec<Term>) -> Option<()> {
@@ -276,16 +355,37 @@ impl Counter<'_> {
             .filter(|(_, derivative)| !**derivative)
             .filter_map(|(a, _)| a.sym())
             .collect();
-        let terms = room(self.world, self.sweeps, part, self.kind, self.depth + 1)?;
-        for t in terms {
-            let trips = t
-                .trips
-                .iter()
-                .map(|b| self.translated(b, &dummies, args))
-                .collect::<Option<Vec<Bound>>>()?;
-            add_product(out, t.number, trips);
+        let of = room(
+            self.world,
+            self.sweeps,
+            part,
+            self.kind,
+            self.guess,
+            self.depth + 1,
+        )?;
+        for t in self.in_caller(of.kept, &dummies, args)? {
+            add_product(out, t.number, t.trips);
+        }
+        for terms in of.late {
+            let terms = self.in_caller(terms, &dummies, args)?;
+            if !self.late.contains(&terms) {
+                self.late.push(terms);
+            }
         }
         Some(())
+    }
+
+    /// What a callee keeps, in the variables of the caller.
+    fn in_caller(&self, terms: Vec<Term>, dummies: &[SymId], args: &[Expr]) -> Option<Vec<Term>> {
+        let one = |t: Term| {
+            let trips = t.trips.iter();
+            let trips = trips.map(|b| self.or_guess(self.translated(b, dummies, args)));
+            Some(Term {
+                number: t.number,
+                trips: trips.collect::<Option<Vec<Bound>>>()?,
+            })
+        };
+        terms.into_iter().map(one).collect()
     }
 
     /// What a callee knows, in the variables of the caller.

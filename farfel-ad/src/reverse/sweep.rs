@@ -21,7 +21,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type,
+    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashMap;
@@ -103,6 +103,32 @@ impl<'w> Sweeper<'w> {
             later: Vec::new(),
             cheap: Vec::new(),
         }
+    }
+
+    /// One iteration of a loop by itself, with a tape, and what it needs when it begins. None where
+    /// nothing goes back through it.
+    pub(super) fn one_iteration(
+        &mut self,
+        around: Option<LoopSpan>,
+        body: &[Stmt],
+    ) -> Option<(Sweeps, Needs)> {
+        let counted = around.is_some();
+        self.loop_vars.extend(around.as_ref().map(|a| a.var));
+        self.around.extend(around);
+        self.loops += 1;
+        let before = self.errors.len();
+        let mut needs = Needs::default();
+        let once = self.block(body, &mut needs);
+        self.loops -= 1;
+        if counted {
+            self.loop_vars.pop();
+            self.around.pop();
+        }
+        if once.backward.is_empty() {
+            self.errors.truncate(before);
+            return None;
+        }
+        Some((once, needs))
     }
 
     pub fn block(&mut self, block: &[Stmt], needs: &mut Needs) -> Sweeps {
@@ -340,6 +366,12 @@ impl<'w> Sweeper<'w> {
 
     /// Keeps a variable; of an array that is known where anything is needed, no more than that.
     pub(super) fn keep(&mut self, e: &Expr, needs: &Needs, span: Span) -> (Block, Block) {
+        if matches!(e.kind, ExprKind::Var(s) if is_tape(&self.make.unit.symbols[s])) {
+            if self.trial == 0 {
+                self.errors.push(twice_reversed(span));
+            }
+            return Default::default();
+        }
         let array = match e.kind {
             ExprKind::Var(s) if self.make.unit.symbols[s].is_array() => Some(s),
             _ => None,
@@ -624,6 +656,21 @@ impl<'w> Sweeper<'w> {
             backward,
         }
     }
+}
+
+/// Is it the array of a tape that came with the program?
+pub(super) fn is_tape(s: &Symbol) -> bool {
+    s.tape && !s.dims.is_empty()
+}
+
+/// A tape whose values are overwritten before the adjoint of the adjoint has used them.
+pub(super) fn twice_reversed(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_UNSUPPORTED,
+        span,
+        "the adjoint of the adjoint of what is carried out again here is not known",
+    )
+    .help("take the directive `checkpoint` or `independent` out, raise `max-tape` in Cargo.toml, or let an ADF block stand around the ADR block")
 }
 
 pub(super) fn mentions(e: &Expr, s: SymId) -> bool {

@@ -21,6 +21,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// The tapes of heads, and how large they have to be.
 pub(super) type Rooms = BTreeMap<usize, (BTreeSet<Kind>, Vec<Option<Vec<room::Term>>>)>;
 
+/// What the units of a request keep for each other, and their sweeps.
+pub(super) struct Known {
+    pub facts: Vec<Facts>,
+    pub swept: Vec<Swept>,
+    pub errors: Vec<Diagnostic>,
+}
+
 /// A generated unit, and what is read after it.
 #[derive(Clone)]
 pub(super) struct Made {
@@ -92,11 +99,14 @@ impl World {
     pub(super) fn units(
         &self,
         closure: &Program,
-        facts: &[Facts],
+        known: Known,
     ) -> Result<Vec<Made>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
-        let mut errors = Vec::new();
-        let swept = self.all_swept(facts, &mut errors);
+        let Known {
+            facts,
+            swept,
+            mut errors,
+        } = known;
         // Of each head, its tapes and how large they have to be.
         let mut all_rooms = BTreeMap::new();
         for (i, _) in self.parts.iter().enumerate().filter(|(_, p)| p.root) {
@@ -209,7 +219,7 @@ impl World {
     ) -> Vec<Option<Vec<room::Term>>> {
         kinds
             .iter()
-            .map(|k| room::room(self, swept, i, *k, 0))
+            .map(|k| room::room(self, swept, i, *k, None, 0).map(room::Room::most))
             .collect()
     }
 

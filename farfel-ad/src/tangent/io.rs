@@ -6,22 +6,14 @@ use crate::locations::differentiable;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Io, IoKind, Stmt, StmtKind, SymId, Unit,
-    walk_block,
+    Block, Class, Expr, ExprKind, Io, IoKind, Stmt, StmtKind, SymId, Unit, walk_block,
 };
 
 /// Is it output that somebody may read back?
 pub(crate) fn may_come_back(io: &Io) -> bool {
-    let unit = io
-        .control
-        .iter()
-        .enumerate()
-        .find_map(|(i, e)| match &e.kind {
-            ExprKind::Keyword(name, e) if name == "UNIT" => Some(&**e),
-            ExprKind::Keyword(..) => None,
-            _ => (i == 0).then_some(e),
-        });
-    let standard = unit.is_none_or(|u| matches!(u.kind, ExprKind::Star | ExprKind::Int(0 | 6)));
+    let standard = io
+        .unit()
+        .is_none_or(|u| matches!(u.kind, ExprKind::Star | ExprKind::Int(0 | 6)));
     io.kind == IoKind::Write && !standard
 }
 
@@ -127,22 +119,8 @@ impl Gen<'_> {
                 if body.is_empty() {
                     return body;
                 }
-                vec![Stmt::new(
-                    StmtKind::Do(Box::new(Do {
-                        name: None,
-                        control: DoControl::Count {
-                            var: d.var,
-                            from: d.from.clone(),
-                            to: d.to.clone(),
-                            step: d.step.clone(),
-                        },
-                        body,
-                        end: DoEnd::EndDo(None),
-                        end_span: Span::NONE,
-                        mark: None,
-                    })),
-                    self.span,
-                )]
+                let ends = [d.from.clone(), d.to.clone()];
+                vec![Stmt::count(d.var, ends, d.step.clone(), body, self.span)]
             }
             _ => {
                 let mut whole = false;

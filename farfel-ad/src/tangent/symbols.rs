@@ -10,8 +10,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
-    Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec,
-    SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
+    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec, SpecKind, Stmt,
+    SymId, Symbol, Type,
 };
 use farfel_lang::storage::constant;
 
@@ -499,22 +499,7 @@ impl Gen<'_> {
                 Some(u) if u.kind != ExprKind::Star => u.clone(),
                 _ => self.size(d, i),
             };
-            made = Stmt::new(
-                StmtKind::Do(Box::new(Do {
-                    name: None,
-                    control: DoControl::Count {
-                        var,
-                        from,
-                        to,
-                        step: None,
-                    },
-                    body: vec![made],
-                    end: DoEnd::EndDo(None),
-                    end_span: Span::NONE,
-                    mark: None,
-                })),
-                span,
-            );
+            made = Stmt::count(var, [from, to], None, vec![made], span);
         }
         made
     }

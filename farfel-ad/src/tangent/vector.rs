@@ -12,8 +12,8 @@ use super::pattern::Patterns;
 use super::stmt::Gen;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoControl, DoEnd, Entity, Expr,
-    ExprKind, IfBlock, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
+    Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoEnd, Entity, Expr, ExprKind, IfBlock,
+    Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
 };
 use std::collections::HashSet;
 
@@ -389,22 +389,8 @@ impl Directions<'_> {
 
     fn all_directions(&self, body: Block) -> Stmt {
         let span = body.first().map_or(farfel_lang::Span::NONE, |s| s.span);
-        Stmt::new(
-            StmtKind::Do(Box::new(Do {
-                name: None,
-                control: DoControl::Count {
-                    var: self.direction,
-                    from: Expr::int(1, span),
-                    to: self.last.clone(),
-                    step: None,
-                },
-                body,
-                end: DoEnd::EndDo(None),
-                end_span: span,
-                mark: None,
-            })),
-            span,
-        )
+        let ends = [Expr::int(1, span), self.last.clone()];
+        Stmt::count(self.direction, ends, None, body, span)
     }
 
     /// The tangents in an expression, in the direction of the loop.

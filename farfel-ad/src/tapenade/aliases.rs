@@ -8,8 +8,8 @@
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Block, Dim, Do, DoControl, DoEnd, Expr, ExprKind, Label, Place, Program, Request, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, walk_block,
+    Block, Dim, DoEnd, Expr, ExprKind, Label, Place, Program, Request, Stmt, StmtKind, SymId,
+    Symbol, Type, Unit, walk_block,
 };
 use std::collections::HashSet;
 
@@ -195,23 +195,8 @@ impl Pass<'_> {
         };
         let mut stmt = Stmt::assign(element(copy), from, span);
         for (d, var) in dims.iter().zip(&loops) {
-            let control = DoControl::Count {
-                var: *var,
-                from: d.lower.clone().unwrap_or_else(|| Expr::int(1, span)),
-                to: d.upper.clone()?,
-                step: None,
-            };
-            stmt = Stmt::new(
-                StmtKind::Do(Box::new(Do {
-                    name: None,
-                    control,
-                    body: vec![stmt],
-                    end: DoEnd::EndDo(None),
-                    end_span: span,
-                    mark: None,
-                })),
-                span,
-            );
+            let from = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));
+            stmt = Stmt::count(*var, [from, d.upper.clone()?], None, vec![stmt], span);
         }
         before.push(stmt);
         Some(Expr::var(copy, span))

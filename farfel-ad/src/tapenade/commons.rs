@@ -5,7 +5,7 @@
 //! So in the copy that it gets every unit declares the blocks of all that it calls.
 
 use super::output::called;
-use farfel_lang::ir::{Dim, Entity, Expr, Name, Place, SpecKind, Symbol, Unit};
+use farfel_lang::ir::{Entity, Expr, Name, Place, SpecKind, Symbol, Unit};
 use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, HashMap};
 
@@ -66,19 +66,7 @@ fn own_blocks(unit: &Unit) -> BTreeMap<Name, Option<Block>> {
 fn plain(unit: &Unit, sym: farfel_lang::ir::SymId) -> Option<Symbol> {
     let mut s = unit.symbols[sym].clone();
     let constant = |e: &Expr| constant::integer(unit, e).map(|n| Expr::int(n, e.span));
-    s.dims = s
-        .dims
-        .iter()
-        .map(|d| {
-            Some(Dim {
-                lower: match &d.lower {
-                    Some(e) => Some(constant(e)?),
-                    None => None,
-                },
-                upper: Some(constant(d.upper.as_ref()?)?),
-            })
-        })
-        .collect::<Option<_>>()?;
+    s.dims = constant::bounds(unit, &s.dims)?;
     s.length = match &s.length {
         Some(e) => Some(constant(e)?),
         None => None,

@@ -135,14 +135,6 @@ impl AdTool for Tapenade {
         "tapenade"
     }
 
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
-    }
-
     fn differentiate_warning(
         &self,
         program: &Program,

@@ -59,16 +59,8 @@ fn is_internal(unit: &Unit, io: &Io) -> bool {
     if !matches!(io.kind, IoKind::Read | IoKind::Write) || !io.parens {
         return false;
     }
-    let file = io
-        .control
-        .iter()
-        .enumerate()
-        .find_map(|(i, e)| match &e.kind {
-            ExprKind::Keyword(name, e) if name == "UNIT" => Some(&**e),
-            ExprKind::Keyword(..) => None,
-            _ => (i == 0).then_some(e),
-        });
-    file.and_then(Expr::base)
+    io.unit()
+        .and_then(Expr::base)
         .is_some_and(|s| unit.symbols[s].ty == Some(Type::Character))
 }
 

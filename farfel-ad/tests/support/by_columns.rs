@@ -5,7 +5,7 @@
 //! do input or output, nor assign COMMON or saved variables: they run more than once.
 
 use farfel_ad::{AdTool, Builtin};
-use farfel_lang::Diagnostic;
+use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
     AdMode, Arg, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Name, Place, Program, Request,
@@ -22,13 +22,14 @@ impl AdTool for ByColumns {
         "by columns"
     }
 
-    fn differentiate(
+    fn differentiate_warning(
         &self,
         program: &Program,
         request: &Request,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         if request.mode == AdMode::Forward {
-            return Builtin.differentiate(program, request);
+            return Builtin.differentiate_warning(program, request, warnings);
         }
         let tangent = Request {
             mode: AdMode::Forward,
@@ -36,7 +37,7 @@ impl AdTool for ByColumns {
             derivative: format!("{}_T{}", request.head, request.id).into(),
             ..request.clone()
         };
-        let mut units = Builtin.differentiate(program, &tangent)?;
+        let mut units = Builtin.differentiate_warning(program, &tangent, warnings)?;
         units.push(adjoint(program, request, &tangent.derivative));
         Ok(units)
     }

@@ -12,6 +12,7 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Optimised as users would.
@@ -112,6 +113,31 @@ pub fn run(fortran: &str, flags: &[&str]) -> String {
         String::from_utf8_lossy(&ran.stderr)
     );
     out
+}
+
+/// The example of the paper with 20 iterations instead of what it reads, and what it must print.
+pub fn paper() -> String {
+    include_str!("../../../example-project/fortran-main/paper.ff")
+        .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
+        .replace("      READ *, BSTAR\n", "      BSTAR = 0\n")
+        .replace("      READ *, N\n", "      N = 20\n")
+        .replace(
+            "      PRINT *, ASTAR, BSTAR\n",
+            "      PRINT *, 'A', ASTAR, 50.0\n      PRINT *, 'B', BSTAR, 50.0\n",
+        )
+}
+
+/// The programs of `tests/programs`, which stop with a number where something is wrong.
+pub fn programs_that_check_themselves() -> Vec<(PathBuf, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/programs");
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    let text = |p: PathBuf| {
+        let text = std::fs::read_to_string(&p).unwrap();
+        (p, text)
+    };
+    paths.into_iter().map(text).collect()
 }
 
 /// Compiles with LAPACK and BLAS and runs; `None`, with a notice, where these are missing and

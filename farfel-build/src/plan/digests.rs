@@ -119,6 +119,9 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
         }
     });
     let mut text = print_unit(unit, &options);
+    if unit.joint {
+        text.push_str("joint\n");
+    }
     for given in &unit.given {
         // Where that is said does not matter.
         let given = Given {

@@ -50,7 +50,10 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
     args.lints.apply(&mut config)?;
     compiler::ensure(&config, shell)?;
     let out = match &args.output {
-        Some(out) => out.clone(),
+        Some(out) => {
+            files::replaces_no_source(out, &args.files)?;
+            out.clone()
+        }
         None => executable_for(&args.files[0])?,
     };
     shell.status("Compiling", files::shown(&args.files));

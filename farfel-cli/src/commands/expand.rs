@@ -19,6 +19,9 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
     if args.analysis {
         return analysis(args, shell);
     }
+    if let Some(page) = &args.html {
+        files::replaces_no_source(page, &args.files)?;
+    }
     let (sources, config) = if args.files.is_empty() {
         match project::program_or_package(&args.project)? {
             (Some(program), config) => (program, config),

@@ -50,7 +50,10 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
         GraphFormat::Svg => drawing::svg(&graph),
     };
     match &args.output {
-        Some(out) => write(out, &written),
+        Some(out) => {
+            files::replaces_no_source(out, &args.files)?;
+            write(out, &written)
+        }
         None => shell
             .out(&written)
             .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}"))),

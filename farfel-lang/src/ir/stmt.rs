@@ -1,6 +1,6 @@
 //! Executable statements.
 
-use super::{Expr, ImpliedDo, Label, Name, SymId};
+use super::{Expr, ExprKind, ImpliedDo, Label, Name, SymId};
 use crate::source::Span;
 
 /// A statement with its label and place.
@@ -276,6 +276,22 @@ pub struct Io {
     pub items: Vec<Expr>,
 }
 
+impl Io {
+    /// The unit in the parentheses: a number, a CHARACTER variable or `*`; none where the
+    /// statement names none.
+    pub fn unit(&self) -> Option<&Expr> {
+        let at = |(i, e): (usize, &'_ Expr)| match &e.kind {
+            ExprKind::Keyword(name, _) => name == "UNIT",
+            _ => i == 0,
+        };
+        let (_, found) = self.control.iter().enumerate().find(|c| at(*c))?;
+        match &found.kind {
+            ExprKind::Keyword(_, e) => Some(e),
+            _ => Some(found),
+        }
+    }
+}
+
 /// The kinds of input and output statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -397,6 +413,41 @@ impl Stmt {
     /// `target = value`
     pub fn assign(target: Expr, value: Expr, span: Span) -> Self {
         Stmt::new(StmtKind::Assign(target, value), span)
+    }
+
+    /// `DO var = from, to, step` … `END DO`
+    ///
+    /// ```
+    /// use farfel_lang::Span;
+    /// use farfel_lang::ir::{Expr, Stmt, StmtKind, Symbol, Symbols, Type};
+    ///
+    /// let mut symbols = Symbols::default();
+    /// let i = symbols.add(Symbol::variable("I".into(), Type::INTEGER, Span::NONE));
+    /// let ends = [Expr::int(1, Span::NONE), Expr::int(10, Span::NONE)];
+    /// let empty = Stmt::count(i, ends, None, Vec::new(), Span::NONE);
+    /// assert!(matches!(empty.kind, StmtKind::Do(d) if d.body.is_empty()));
+    /// ```
+    pub fn count(
+        var: SymId,
+        [from, to]: [Expr; 2],
+        step: Option<Expr>,
+        body: Block,
+        span: Span,
+    ) -> Self {
+        let counting = Do {
+            name: None,
+            control: DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            },
+            body,
+            end: DoEnd::EndDo(None),
+            end_span: Span::NONE,
+            mark: None,
+        };
+        Stmt::new(StmtKind::Do(Box::new(counting)), span)
     }
 }
 

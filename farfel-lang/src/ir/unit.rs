@@ -1,6 +1,6 @@
 //! Programs, program units, symbols and specification statements.
 
-use super::{Block, Comment, Expr, Name, Type};
+use super::{Block, Comment, Expr, Name, StmtKind, Type, walk_block};
 use crate::intrinsics::Intrinsic;
 use crate::source::Span;
 use std::ops::{Index, IndexMut};
@@ -65,6 +65,8 @@ pub struct Unit {
     pub recursive: bool,
     /// Made of statements that are constant for differentiation.
     pub constant: bool,
+    /// A comment asks that calls of it are carried out again in backward sweeps, so that less is kept.
+    pub joint: bool,
     /// Names.
     pub symbols: Symbols,
     /// IMPLICIT statements of this unit only; lookups go on in the surroundings.
@@ -686,6 +688,24 @@ pub struct DataSet {
 }
 
 impl Unit {
+    /// Calls `f` on every comment of the unit, with the place it belongs to: those above it, those
+    /// between its declarations and those between its statements. Not on those of nested units.
+    pub fn for_each_comment(&self, f: &mut dyn FnMut(&str, Span)) {
+        for text in &self.comments {
+            f(text, self.name_span);
+        }
+        for spec in &self.specs {
+            if let SpecKind::Comment(text) = &spec.kind {
+                f(text, spec.span);
+            }
+        }
+        walk_block(&self.body, &mut |s| {
+            if let StmtKind::Comment(text) = &s.kind {
+                f(text, s.span);
+            }
+        });
+    }
+
     /// An empty unit.
     pub fn new(kind: UnitKind, name: Name, span: Span) -> Self {
         Unit {
@@ -701,6 +721,7 @@ impl Unit {
             typed_header: false,
             recursive: false,
             constant: false,
+            joint: false,
             symbols: Symbols::default(),
             implicit: Implicit::default(),
             specs: Vec::new(),

@@ -27,6 +27,7 @@ impl Writer<'_> {
             nested,
             given: _,
             constant: _,
+            joint: _,
         } = unit;
         let scope = Scope::new(unit);
         for block in before {

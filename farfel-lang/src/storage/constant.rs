@@ -48,6 +48,22 @@ pub fn extents(unit: &Unit, dims: &[Dim]) -> Option<Vec<i64>> {
     dims.iter().map(extent).collect()
 }
 
+/// The bounds of an array of a unit as plain numbers, where constants tell.
+pub fn bounds(unit: &Unit, dims: &[Dim]) -> Option<Vec<Dim>> {
+    let constants = Constants::of(unit);
+    let number = |e: &Expr| constants.integer(e).map(|n| Expr::int(n, e.span));
+    let plain = |d: &Dim| {
+        Some(Dim {
+            lower: match &d.lower {
+                Some(e) => Some(number(e)?),
+                None => None,
+            },
+            upper: Some(number(d.upper.as_ref()?)?),
+        })
+    };
+    dims.iter().map(plain).collect()
+}
+
 /// Why an operation on constants has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {

@@ -3,7 +3,7 @@
 use super::{Stager, one, zero};
 use crate::intrinsics::Shape;
 use crate::ir::{
-    AdAssign, AdItem, BinOp, Class, DoControl, Expr, ExprKind, Stmt, SymId, Symbol, Symbols, Type,
+    AdAssign, AdItem, BinOp, Class, Expr, ExprKind, Stmt, SymId, Symbol, Symbols, Type,
 };
 use crate::lower::elements;
 use crate::source::Span;
@@ -47,13 +47,8 @@ impl Stager<'_> {
                     .iter()
                     .flat_map(|i| self.loops(i, opening, tangents, span))
                     .collect();
-                let control = DoControl::Count {
-                    var: d.var,
-                    from: d.from.clone(),
-                    to: d.to.clone(),
-                    step: d.step.clone(),
-                };
-                vec![elements::count(control, body, span)]
+                let ends = [d.from.clone(), d.to.clone()];
+                vec![Stmt::count(d.var, ends, d.step.clone(), body, span)]
             }
             AdItem::Assign(a) => {
                 let Some(t) = a.var.base().and_then(tangents) else {

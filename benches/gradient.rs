@@ -1,0 +1,133 @@
+//! A gradient with a million inputs, in bounded memory.
+//!
+//! `cargo bench -p farfel-benches --bench gradient`; `README.md` says what is computed.
+//!
+//! Ends with 1 when the gradient is wrong, takes more than [`TIMES`] times as long as the function,
+//! or more than [`MEMORY`]. Without `--bench`, as under `cargo test --benches`, it is a small
+//! gradient, and only its value is looked at.
+
+// The table is what this program is for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use farfel_benches::{exit_code, run};
+use farfel_build::{Config, build_program};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// How much longer than the function a gradient may take.
+const TIMES: f64 = 12.0;
+
+/// How many bytes of memory a gradient may take: twenty arrays of a million values. The tape of all
+/// steps would take 1.6 GB.
+const MEMORY: f64 = 160e6;
+
+/// A side of the plate, and how many time steps there are.
+const LARGE: (usize, usize) = (1000, 200);
+
+type Failure = Box<dyn std::error::Error>;
+
+/// What the program says of a run.
+struct Said {
+    seconds: f64,
+    bytes: f64,
+    derivative: f64,
+    difference: f64,
+}
+
+fn main() -> ExitCode {
+    exit_code(match std::env::args().any(|a| a == "--bench") {
+        true => bench(),
+        false => check(),
+    })
+}
+
+fn bench() -> Result<Vec<String>, Failure> {
+    let turns: usize = match std::env::var("FARFEL_BENCH_TURNS") {
+        Ok(text) => text.parse()?,
+        Err(_) => 2,
+    };
+    let dir = tempfile::tempdir()?;
+    let (n, steps) = LARGE;
+    println!("Heat in a plate, {} inputs, {steps} time steps\n", n * n);
+    println!(
+        "{:8}{:>12}{:>12}{:>8}{:>14}{:>14}",
+        "flags", "function s", "gradient s", "ratio", "function MB", "gradient MB"
+    );
+    let mut faults = Vec::new();
+    for level in ["2", "3"] {
+        let program = build(level, dir.path())?;
+        let mut function = said(&program, LARGE, false)?;
+        let mut gradient = said(&program, LARGE, true)?;
+        for _ in 1..turns {
+            let [f, g] = [false, true].map(|g| said(&program, LARGE, g));
+            function.seconds = function.seconds.min(f?.seconds);
+            gradient.seconds = gradient.seconds.min(g?.seconds);
+        }
+        let ratio = gradient.seconds / function.seconds;
+        println!(
+            "{:8}{:>12.2}{:>12.2}{ratio:>8.2}{:>14.0}{:>14.0}",
+            format!("-O{level}"),
+            function.seconds,
+            gradient.seconds,
+            function.bytes / 1e6,
+            gradient.bytes / 1e6
+        );
+        faults.extend(wrong(&gradient));
+        if ratio > TIMES {
+            faults.push(format!(
+                "-O{level}: a gradient takes {ratio:.2} times as long as the function, more than {TIMES}"
+            ));
+        }
+        if gradient.bytes > MEMORY {
+            faults.push(format!(
+                "-O{level}: a gradient takes {} bytes, more than {MEMORY}",
+                gradient.bytes
+            ));
+        }
+    }
+    Ok(faults)
+}
+
+fn check() -> Result<Vec<String>, Failure> {
+    let dir = tempfile::tempdir()?;
+    let program = build("2", dir.path())?;
+    Ok(wrong(&said(&program, (20, 30), true)?)
+        .into_iter()
+        .collect())
+}
+
+/// The gradient against differences.
+fn wrong(gradient: &Said) -> Option<String> {
+    let Said {
+        derivative,
+        difference,
+        ..
+    } = gradient;
+    let near = (derivative - difference).abs() <= 1e-6 * difference.abs() && *difference != 0.0;
+    (!near).then(|| format!("the gradient says {derivative}, differences say {difference}"))
+}
+
+fn said(program: &Path, (n, steps): (usize, usize), gradient: bool) -> Result<Said, Failure> {
+    let ran = run(program, &format!("{n} {steps} {}\n", u8::from(gradient)))?;
+    match ran.result[..] {
+        [seconds, kilobytes, derivative, difference] => Ok(Said {
+            seconds,
+            bytes: kilobytes * 1024.0,
+            derivative,
+            difference,
+        }),
+        _ => Err(format!("{:?}", ran.result).into()),
+    }
+}
+
+fn build(level: &str, dir: &Path) -> Result<PathBuf, Failure> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/gradient.ff");
+    let mut config = Config {
+        opt_level: Some(level.to_owned()),
+        ..Config::default()
+    };
+    config.cache.enabled = false;
+    let program = dir.join(format!("gradient-{level}"));
+    build_program(&[source], &program, &config)?;
+    Ok(program)
+}

@@ -1,0 +1,328 @@
+//! Which calls are joint ([`super::joint`]): those that somebody has marked, and as many as it takes to keep
+//! the tapes within their bound.
+//!
+//! As long as tapes fit, all other calls are split: nothing is carried out twice. Where one does not
+//! fit, subprograms become joint one after the other, until it does or nothing helps any more: each
+//! time the one that makes the tapes shorter by the most bytes for each statement that is carried out
+//! again. What turns out not to be needed is split again in the end.
+//!
+//! How long tapes are is often known by arguments of the block only. Then nobody can tell whether
+//! they fit, and calls stay split; unless the user has asked for a bound (`max-tape`): then an argument
+//! or a number of iterations that is not known counts as [`GUESS`]. A wrong guess costs time or memory,
+//! never the result.
+
+use super::World;
+use super::facts::Facts;
+use super::room::{self, Swept};
+use super::units::Known;
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Block, DoControl, Expr, ExprKind, Name, Program, Stmt, StmtKind, SymId, Unit,
+};
+use farfel_lang::storage::constant;
+use std::collections::{BTreeMap, HashMap};
+
+/// What counts for an argument or a number of iterations that is not known.
+const GUESS: i64 = 1000;
+
+/// How often a loop counts that nobody knows of: for statements, not for memory.
+const TRIPS: f64 = 100.0;
+
+/// How many subprograms are tried at a time.
+const MOST_TRIED: usize = 16;
+
+/// How deep calls are followed.
+const MOST_CALLS: usize = 12;
+
+/// How long tapes are.
+struct Peak {
+    /// Bytes of all tapes.
+    bytes: i64,
+    /// Those of tapes that are too long.
+    over: i64,
+}
+
+impl World {
+    /// Decides which calls are joint. `most` is the bound for each tape that the user has asked
+    /// for.
+    pub(super) fn choose_joint(&mut self, closure: &Program, most: Option<u64>) -> Known {
+        if let Some(most) = most {
+            self.most_tape = most;
+        }
+        let mut refused = Vec::new();
+        for (i, p) in self.parts.iter().enumerate() {
+            let marked = closure.unit(&p.of).is_some_and(|u| u.joint);
+            if marked && self.can_be_joint(p) {
+                self.joint.insert(i);
+                self.reasons.insert(i, "it is marked".to_owned());
+            } else if marked && !p.root {
+                refused.push(cannot(&p.of, p.make.unit.span));
+            }
+        }
+        let guess = most.map(|_| GUESS);
+        let (found, mut known) = self.peak_and_sweeps(guess);
+        known.errors.append(&mut refused);
+        let Some((mut peak, mut tried)) = found else {
+            return known;
+        };
+        if peak.over == 0 {
+            return known;
+        }
+        let work = Work::of(self);
+        tried.retain(|i| !self.joint.contains(i) && self.can_be_joint(&self.parts[*i]));
+        tried.truncate(MOST_TRIED);
+        let before = self.joint.clone();
+        let first = peak.bytes;
+        while peak.over > 0 {
+            let mut best: Option<(f64, usize, Peak)> = None;
+            for i in tried.iter().copied() {
+                if self.joint.contains(&i) {
+                    continue;
+                }
+                let Some((with, _)) = self.with(i, |w| w.peak(guess)) else {
+                    continue;
+                };
+                if with.bytes >= peak.bytes {
+                    continue;
+                }
+                let gain = (peak.bytes - with.bytes) as f64 / work.repeated(i).max(1.0);
+                if best.as_ref().is_none_or(|(g, ..)| gain > *g) {
+                    best = Some((gain, i, with));
+                }
+            }
+            let Some((_, i, with)) = best else { break };
+            self.joint.insert(i);
+            peak = with;
+        }
+        // A subprogram that calls one which was chosen first may be enough alone.
+        let chosen: Vec<usize> = self.joint.difference(&before).copied().collect();
+        for i in chosen {
+            self.joint.remove(&i);
+            match self.peak(guess) {
+                Some((without, _)) if without.over <= peak.over => {}
+                _ => {
+                    self.joint.insert(i);
+                }
+            }
+        }
+        for i in self.joint.difference(&before) {
+            let of = |bytes: i64| format!("{} MB", (bytes >> 20).max(1));
+            let about = if guess.is_some() { "about " } else { "" };
+            let why = format!(
+                "tapes would take {about}{}, and take {} with such calls",
+                of(first),
+                of(peak.bytes)
+            );
+            self.reasons.insert(*i, why);
+        }
+        match self.joint == before {
+            true => known,
+            false => self.peak_and_sweeps(guess).1,
+        }
+    }
+
+    /// Something with the calls of one more part joint.
+    fn with<T>(&mut self, i: usize, f: impl FnOnce(&World) -> T) -> T {
+        self.joint.insert(i);
+        let found = f(self);
+        self.joint.remove(&i);
+        found
+    }
+
+    /// How long the tapes of the heads are, and the parts that keep something, most first. None
+    /// where it is not known of any tape, or an adjoint cannot be made like this.
+    fn peak(&self, guess: Option<i64>) -> Option<(Peak, Vec<usize>)> {
+        self.peak_and_sweeps(guess).0
+    }
+
+    fn peak_and_sweeps(&self, guess: Option<i64>) -> (Option<(Peak, Vec<usize>)>, Known) {
+        let facts = self.facts();
+        let mut errors = Vec::new();
+        let swept = self.all_swept(&facts, &mut errors);
+        let peak = errors
+            .is_empty()
+            .then(|| self.peak_of(&facts, &swept, guess))
+            .flatten();
+        let known = Known {
+            facts,
+            swept,
+            errors,
+        };
+        (peak, known)
+    }
+
+    fn peak_of(
+        &self,
+        facts: &[Facts],
+        swept: &[Swept],
+        guess: Option<i64>,
+    ) -> Option<(Peak, Vec<usize>)> {
+        let limit = i64::try_from(self.most_tape).unwrap_or(i64::MAX);
+        let bytes = |i: usize, kind: super::tape::Kind| {
+            let terms = room::room(self, swept, i, kind, guess, 0)?.most();
+            Some(room::estimate(&terms, guess)?.saturating_mul(kind.bytes()))
+        };
+        let mut peak = Peak { bytes: 0, over: 0 };
+        let mut known = false;
+        let mut kept: Vec<(i64, usize)> = Vec::new();
+        for (i, p) in self.parts.iter().enumerate() {
+            let mut kinds = facts[i].tapes.clone();
+            kinds.extend(swept[i].tapes.used.keys());
+            let lengths: Vec<i64> = kinds.iter().filter_map(|k| bytes(i, *k)).collect();
+            let sum = lengths.iter().fold(0i64, |a, b| a.saturating_add(*b));
+            if p.root {
+                known |= !lengths.is_empty();
+                peak.bytes = peak.bytes.saturating_add(sum);
+                let over = lengths.iter().filter(|n| **n > limit);
+                peak.over = over.fold(peak.over, |a, n| a.saturating_add(*n));
+            } else if facts[i].forward {
+                kept.push((sum, i));
+            }
+        }
+        kept.sort_by_key(|(n, i)| (-n, *i));
+        known.then(|| (peak, kept.into_iter().map(|(_, i)| i).collect()))
+    }
+}
+
+fn cannot(of: &Name, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_UNSUPPORTED,
+        span,
+        format!("calls of {of} cannot be carried out again"),
+    )
+    .help("it must not keep variables from call to call (SAVE), nor call procedures whose text is not known; or take the directive out")
+}
+
+/// How many statements are carried out, about.
+struct Work {
+    /// By part, for one call.
+    once: HashMap<usize, f64>,
+    /// How often each part is called.
+    calls: HashMap<usize, f64>,
+}
+
+impl Work {
+    fn of(world: &World) -> Work {
+        let mut work = Work {
+            once: HashMap::new(),
+            calls: HashMap::new(),
+        };
+        for (i, p) in world.parts.iter().enumerate() {
+            if p.root {
+                let known = BTreeMap::new();
+                work.part(world, i, &known, 1.0, &mut Vec::new());
+            }
+        }
+        work
+    }
+
+    /// The statements that are carried out once more where the calls of a part are joint.
+    fn repeated(&self, part: usize) -> f64 {
+        let get = |m: &HashMap<usize, f64>| m.get(&part).copied().unwrap_or(1.0);
+        get(&self.once) * get(&self.calls)
+    }
+
+    /// Counts the statements of a part that is called so often.
+    fn part(
+        &mut self,
+        world: &World,
+        i: usize,
+        known: &BTreeMap<SymId, i64>,
+        times: f64,
+        above: &mut Vec<usize>,
+    ) -> f64 {
+        if above.contains(&i) || above.len() > MOST_CALLS {
+            return 1.0;
+        }
+        above.push(i);
+        *self.calls.entry(i).or_default() += times;
+        let p = &world.parts[i];
+        let mut walk = Walk {
+            world,
+            unit: &p.make.unit,
+            known,
+            assigned: world.assigned_in(&p.make.unit, &p.space, &p.body),
+            part: i,
+        };
+        let once = self.block(&mut walk, &p.body, times, above);
+        above.pop();
+        let most = self.once.entry(i).or_default();
+        *most = most.max(once);
+        once
+    }
+
+    fn block(&mut self, walk: &mut Walk, block: &Block, times: f64, above: &mut Vec<usize>) -> f64 {
+        let mut sum = 0.0;
+        for s in block {
+            sum += match &s.kind {
+                StmtKind::Do(d) => {
+                    let trips = walk.trips(&d.control);
+                    trips * self.block(walk, &d.body, times * trips, above)
+                }
+                StmtKind::Call(callee, args) => {
+                    match walk.world.part_of(&walk.unit.symbols[*callee].name) {
+                        Some(part) => {
+                            let known = walk.passed(part, args);
+                            self.part(walk.world, part, &known, times, above)
+                        }
+                        None => 1.0,
+                    }
+                }
+                _ => 1.0 + self.inner(walk, s, times, above),
+            };
+        }
+        sum
+    }
+
+    fn inner(&mut self, walk: &mut Walk, s: &Stmt, times: f64, above: &mut Vec<usize>) -> f64 {
+        let blocks = s.blocks().into_iter();
+        blocks.fold(0.0, |sum, b| sum + self.block(walk, b, times, above))
+    }
+}
+
+struct Walk<'a> {
+    world: &'a World,
+    unit: &'a Unit,
+    /// Arguments whose values are known.
+    known: &'a BTreeMap<SymId, i64>,
+    assigned: Set,
+    part: usize,
+}
+
+impl Walk<'_> {
+    fn value(&self, e: &Expr) -> Option<i64> {
+        constant::integer(self.unit, e).or_else(|| match e.kind {
+            ExprKind::Var(s) => self.known.get(&s).copied(),
+            _ => None,
+        })
+    }
+
+    fn trips(&self, control: &DoControl) -> f64 {
+        let DoControl::Count { from, to, step, .. } = control else {
+            return TRIPS;
+        };
+        let step = step.as_ref().map_or(Some(1), |s| self.value(s));
+        match (self.value(from), self.value(to), step) {
+            (Some(from), Some(to), Some(step)) if step != 0 => {
+                let length = to.saturating_sub(from) / step;
+                length.saturating_add(1).max(0) as f64
+            }
+            _ => TRIPS,
+        }
+    }
+
+    /// What is known of the arguments of a call.
+    fn passed(&self, part: usize, args: &[Expr]) -> BTreeMap<SymId, i64> {
+        let callee = &self.world.parts[part].make.unit;
+        let space = &self.world.parts[self.part].space;
+        let fixed = |e: &Expr| {
+            e.base()
+                .is_none_or(|s| !self.assigned.contains(space.loc(s)))
+        };
+        let dummies = callee.args.iter().zip(args);
+        let of = dummies.filter_map(|(d, a)| Some((d.sym()?, self.value(a).filter(|_| fixed(a))?)));
+        of.collect()
+    }
+}

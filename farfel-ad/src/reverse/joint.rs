@@ -1,0 +1,229 @@
+//! Calls whose two sweeps are joined: nothing of them is on the tape while the forward sweep goes on.
+//!
+//! A call is *split* where its forward sweep is part of that of the caller, and its backward sweep
+//! of the caller's: nothing is carried out twice, but its tape is there all the time. Where a call
+//! is *joint*, the forward sweep keeps the variables that the subprogram reads and changes, and
+//! calls the original. The backward sweep puts them back, carries the subprogram out once more,
+//! now with a tape, and goes back at once. So of a chain of joint calls one has a tape at a time.
+//!
+//! Each level of joint calls in each other costs one more run of what is below. Which are joint,
+//! [`super::cost`] decides.
+//!
+//! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
+
+use super::needed::{Elements, Needs};
+use super::replay::Replay;
+use super::sweep::{Sweeper, Sweeps};
+use super::transpose::same;
+use super::{Part, World};
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::ir::{Block, Expr, ExprKind, Stmt, Type};
+
+/// A variable that a call gets or changes.
+struct Place {
+    target: Expr,
+    loc: usize,
+    /// One element; else all of the variable.
+    element: Option<Elements>,
+    assigned: bool,
+    read: bool,
+}
+
+/// What keeps some variables, and what takes them back.
+#[derive(Default)]
+struct Kept {
+    push: Block,
+    pops: Vec<Block>,
+}
+
+impl Kept {
+    fn add(&mut self, (push, pop): (Block, Block)) {
+        self.push.extend(push);
+        self.pops.push(pop);
+    }
+
+    /// What takes them back, last first.
+    fn pop(self) -> Block {
+        self.pops.into_iter().rev().flatten().collect()
+    }
+}
+
+impl World {
+    /// Can a call of a part be carried out again?
+    pub(super) fn can_be_joint(&self, p: &Part) -> bool {
+        let effect = self.effects.get(&p.name);
+        !p.root && !self.keeps_state && effect.is_some_and(|e| !e.other)
+    }
+}
+
+impl Sweeper<'_> {
+    pub(super) fn joint_call(
+        &mut self,
+        part: usize,
+        args: &[Expr],
+        span: Span,
+        needs: &mut Needs,
+    ) -> Sweeps {
+        let callee = &self.world.parts[part];
+        let places = self.places_of(part, args, needs, span);
+        // What is needed of before, whatever the call does; and what it has to begin with.
+        let (mut needed, mut state, mut both) = (Kept::default(), Kept::default(), Kept::default());
+        let mut assigned = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
+        let mut done: Vec<&Expr> = Vec::new();
+        for p in places.iter().filter(|p| p.assigned) {
+            assigned.insert(p.loc);
+            if done.iter().any(|d| same(d, &p.target)) {
+                continue;
+            }
+            done.push(&p.target);
+            // Under another name of the same storage, or as an argument and in COMMON.
+            let again = |q: &Place| {
+                q.read && (same(&q.target, &p.target) || self.space.tangled.contains(p.loc))
+            };
+            let read = places.iter().any(|q| q.loc == p.loc && again(q));
+            let own = self.overwrite(&p.target, needs, span);
+            match (own.0.is_empty(), read) {
+                (true, true) => {
+                    let made = self.keep(&p.target, &Needs::default(), span);
+                    state.add(made);
+                }
+                (false, true) => {
+                    both.add(own);
+                    // All of it, of which a section may be needed.
+                    let made = self.keep(&p.target, &Needs::default(), span);
+                    state.add(made);
+                }
+                (false, false) => needed.add(own),
+                (true, false) => {}
+            }
+        }
+        self.changed(&assigned, needs);
+        for p in places.iter().filter(|p| p.read && !p.assigned) {
+            match p.element.clone() {
+                Some(e) => needs.add(p.loc, e),
+                None => {
+                    needs.add_all(p.loc);
+                }
+            }
+        }
+        for (i, a) in args.iter().enumerate() {
+            match &a.kind {
+                ExprKind::Element(_, subscripts) => {
+                    subscripts.iter().for_each(|s| self.read(s, needs));
+                }
+                ExprKind::Var(_) => {}
+                _ if !callee.derivative_args.get(i).copied().unwrap_or(false) => {
+                    self.read(a, needs);
+                }
+                _ => {}
+            }
+        }
+        let (sweep, tapes) = self.forward_call(part, args, span);
+        let primals = self.primals(part, args);
+        let mark = self.make.variable("AGAIN", Type::INTEGER);
+        let mut forward = needed.push.clone();
+        forward.extend(state.push.iter().cloned());
+        // It tells `room` that there is something later.
+        forward.push(Stmt::assign(
+            Expr::var(mark, span),
+            Expr::int(0, span),
+            span,
+        ));
+        forward.push(self.primal_call(part, primals, span));
+        let mut again = both.push.clone();
+        again.push(sweep);
+        let mut backward = state.pop();
+        backward.extend(again.iter().cloned());
+        backward.extend(self.backward_call(part, args, tapes, span));
+        backward.extend(both.pop());
+        backward.extend(needed.pop());
+        if self.trial == 0 {
+            let one = || Expr::int(1, span);
+            let replay = Replay {
+                slots: 0,
+                steps: [one(), one(), one()],
+                state: Vec::new(),
+                body: again,
+            };
+            self.replays.insert(mark, replay);
+        }
+        Sweeps { forward, backward }
+    }
+
+    /// The variables that a call reads or assigns, by the slots of the callee.
+    fn places_of(&mut self, part: usize, args: &[Expr], needs: &Needs, span: Span) -> Vec<Place> {
+        let callee = &self.world.parts[part];
+        let n = callee.derivative_args.len();
+        let mut places = Vec::new();
+        let Some(effect) = self.world.effects.get(&callee.name) else {
+            return places;
+        };
+        for (i, a) in args.iter().enumerate().take(n) {
+            let derivative = callee.derivative_args.get(i).copied().unwrap_or(false);
+            let Some(base) = a.base().filter(|_| !derivative) else {
+                continue;
+            };
+            let loc = self.space.loc(base);
+            let scalar = callee.scalar_args.get(i).copied().unwrap_or(false);
+            let element = match scalar && !self.space.tangled.contains(loc) {
+                true => Elements::of(&self.make.unit, a),
+                false => None,
+            };
+            places.push(Place {
+                target: match &element {
+                    Some(_) => a.clone(),
+                    None => Expr::var(base, span),
+                },
+                loc,
+                element,
+                assigned: effect.assigned.contains(i),
+                read: effect.read.contains(i),
+            });
+        }
+        let mut undeclared = false;
+        for k in 0..self.world.commons.vars.len() {
+            let slot = n + 1 + k;
+            let (assigned, read) = (effect.assigned.contains(slot), effect.read.contains(slot));
+            if !assigned && !read || self.world.derivative_commons.contains(k) {
+                continue;
+            }
+            let loc = self.space.common(k);
+            let symbols = self.make.unit.symbols.iter();
+            let here: Vec<_> = symbols
+                .filter(|(id, s)| {
+                    s.is_variable()
+                        && self.space.loc(*id) == loc
+                        && !self.make.derivatives.contains(id)
+                })
+                .map(|(id, _)| id)
+                .collect();
+            undeclared |= here.is_empty() && assigned && (read || needs.has(loc));
+            let place = |target: Expr| Place {
+                target,
+                loc,
+                element: None,
+                assigned,
+                read,
+            };
+            if here.is_empty() {
+                places.push(place(Expr::int(0, span)));
+            }
+            // Those of one block that is divided differently have one location.
+            places.extend(here.into_iter().map(|s| place(Expr::var(s, span))));
+        }
+        if undeclared && self.trial == 0 {
+            self.errors.push(undeclared_common(span, &callee.of));
+        }
+        places
+    }
+}
+
+fn undeclared_common(span: Span, of: &str) -> farfel_lang::Diagnostic {
+    farfel_lang::Diagnostic::error(
+        &farfel_lang::diagnostic::rules::AD_UNSUPPORTED,
+        span,
+        format!("{of} cannot be carried out again: it changes a COMMON or SAVE variable that this unit does not declare"),
+    )
+    .help("declare the COMMON block in this unit")
+}

@@ -1,0 +1,145 @@
+//! Joint calls: the derivatives are those of split calls, and tapes are shorter.
+
+mod support;
+use farfel_ad::analysis::{Analysis, analyse};
+use farfel_ad::{Bounded, Builtin};
+use farfel_lang::Sources;
+use farfel_lang::lower::{Stage, lower};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use support::{CHECKED, expand, expand_with, run};
+
+const TEXT: &str = include_str!("joint.ff");
+
+fn bounded(text: &str, tape: u64) -> String {
+    match expand_with(text, &Bounded { tape }) {
+        Ok((text, _)) => text,
+        Err(e) => panic!("{e}"),
+    }
+}
+
+fn analysed(text: &str, most: Option<u64>) -> Analysis {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", text);
+    let mut parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
+    assert!(resolve(&mut parsed.program).iter().all(|d| !d.is_error()));
+    let lowered = lower(parsed.program, Stage::Stage);
+    analyse(&lowered.program, &lowered.requests[0], 4, most).unwrap()
+}
+
+/// Puts the directive into subprograms.
+fn marked(text: &str, names: &[&str]) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let of = |n: &&str| {
+            line.contains("SUBROUTINE ") && line.contains(&format!(" {n}("))
+                || line.contains(&format!("FUNCTION {n}("))
+        };
+        out += &format!("{line}\n");
+        if names.iter().any(of) {
+            out += "!farfel: checkpoint\n";
+        }
+    }
+    out
+}
+
+#[test]
+fn joint_calls_have_the_same_derivatives() {
+    let split = run(&expand(TEXT).unwrap(), CHECKED);
+    for names in [
+        &["STEP", "AREA"][..],
+        &["STEP", "BACK", "AREA"],
+        &["BACK", "STATES"],
+    ] {
+        let text = expand(&marked(TEXT, names)).unwrap();
+        // Bit by bit, without optimisation.
+        assert_eq!(run(&text, CHECKED), split, "{names:?}");
+    }
+}
+
+/// A chain of 50 calls, and calls in each other.
+const CHAIN: &str = "
+      PROGRAM P
+      DOUBLE PRECISION U(400), G(400), Y
+      INTEGER I
+      DO I = 1, 400
+        U(I) = 1D-3*I
+      END DO
+      ADR(Y)
+      CALL MODEL(U, Y)
+      END ADR((G(I) = COTANGENT(U(I)), I = 1, 400))
+      PRINT *, Y, G
+      END
+      SUBROUTINE MODEL(U, Y)
+      DOUBLE PRECISION U(400), Y
+      DO K = 1, 50
+        CALL STEP(U)
+      END DO
+      Y = U(1) + U(200)*U(400)
+      END
+      SUBROUTINE STEP(U)
+      DOUBLE PRECISION U(400)
+      DO J = 1, 20
+        CALL RELAX(U)
+      END DO
+      END
+      SUBROUTINE RELAX(U)
+      DOUBLE PRECISION U(400)
+      DO I = 2, 400
+        U(I) = 0.9D0*U(I) + 0.1D0*SIN(U(I)*U(I-1))
+      END DO
+      END
+";
+
+#[test]
+fn calls_are_joint_where_tapes_are_too_long() {
+    let values = |a: &Analysis| -> u64 { a.tapes.iter().map(|t| t.number.unwrap()).sum() };
+    let free = analysed(CHAIN, None);
+    assert!(free.joint.is_empty());
+    assert!(values(&free) >= 50 * 20 * 399, "{free:?}");
+    // 256 kB have room for the states before 50 steps, and for the tape of one.
+    let tape = 256 << 10;
+    let found = analysed(CHAIN, Some(tape));
+    let joint: Vec<&str> = found.joint.iter().map(|j| j.unit.as_str()).collect();
+    assert_eq!(joint, ["STEP"], "{:?}", found.joint);
+    assert!(values(&found) * 8 <= tape, "{:?}", found.tapes);
+    assert_eq!(
+        found.joint[0].why,
+        "tapes would take about 3 MB, and take 1 MB with such calls"
+    );
+    // It is carried out with that room.
+    let text = bounded(CHAIN, tape);
+    assert!(text.contains("CALL STEP("), "{text}");
+    assert_eq!(run(&text, CHECKED), run(&expand(CHAIN).unwrap(), CHECKED));
+}
+
+#[test]
+fn joint_calls_are_joint_in_states_and_refused_in_adjoints_of_adjoints() {
+    let at = TEXT.find("      D(1) = 0.5D0").unwrap();
+    let end = TEXT[at..].find("      END\n").unwrap() + at;
+    let text = marked(
+        &format!("{}{}", &TEXT[..at], &TEXT[end..]),
+        &["TWO", "CUBE"],
+    );
+    let other = expand(&text.replace("!farfel", "!")).unwrap();
+    assert_eq!(run(&expand(&text).unwrap(), CHECKED), run(&other, CHECKED));
+    let faults = expand_with(&marked(TEXT, &["TWO"]), &Builtin).unwrap_err();
+    assert!(
+        faults
+            .contains("the adjoint of the adjoint of what is carried out again here is not known"),
+        "{faults}"
+    );
+}
+
+#[test]
+fn what_cannot_be_carried_out_again_is_refused() {
+    let text = marked(CHAIN, &["RELAX"]).replace(
+        "DO I = 2, 400",
+        "SAVE S\n      S = S + U(1)\n      U(2) = S\n      DO I = 2, 400",
+    );
+    let faults = expand_with(&text, &Builtin).unwrap_err();
+    assert_eq!(
+        faults,
+        "F0305 23:9 RELAX cannot be carried out again: it changes a COMMON or SAVE variable that this unit does not declare\n"
+    );
+}
