@@ -363,6 +363,10 @@ impl World {
     }
 
     fn faults(&self, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        // What has no place follows from what has one.
+        if errors.iter().any(|d| d.span != Span::NONE) {
+            errors.retain(|d| d.span != Span::NONE);
+        }
         errors.sort_by_key(|d| (d.span.file, d.span.start));
         errors.dedup();
         errors

@@ -1,7 +1,9 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
 //! run has done, and without jumps.
 
+use crate::elements::by_elements;
 use crate::given::functions::written_out;
+use crate::regions::without_allocations;
 use crate::structure::{name_saved, structure};
 use crate::tapenade::silence::silence;
 use farfel_lang::Span;
@@ -49,6 +51,8 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
         closure.program = program;
     }
     closure.program = without_jumps(&closure.program, &request.head)?;
+    by_elements(&mut closure.program, false);
+    without_allocations(&mut closure.program, &request.suffix);
     name_all_saved(&mut closure.program);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
@@ -88,6 +92,8 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     for head in heads {
         below = without_jumps(&below, head)?;
     }
+    by_elements(&mut below, false);
+    without_allocations(&mut below, "");
     name_all_saved(&mut below);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = below.units.iter().map(|u| &u.name);

@@ -503,9 +503,9 @@ impl<'w> Sweeper<'w> {
                     Diagnostic::error(
                         &rules::AD_UNSUPPORTED,
                         span,
-                        "ALLOCATE and DEALLOCATE in what reverse mode differentiates",
+                        "reverse mode cannot follow this ALLOCATE or DEALLOCATE",
                     )
-                    .help("allocate before the AD block, and pass the array as an argument"),
+                    .help("write both at the same level of IF and DO, or pass the array as an argument"),
                 );
                 Sweeps::default()
             }

@@ -358,6 +358,10 @@ impl Transposer<'_> {
                 let seed = Expr::new(ExprKind::Call(s, vec![seed]), span);
                 self.part(&args[0], seed)
             }
+            Op::Linear if name == "SCALE" && args.len() == 2 && !keywords => {
+                let scaled = vec![seed, args[1].clone()];
+                self.part(&args[0], Expr::new(ExprKind::Call(s, scaled), span))
+            }
             Op::Bilinear if name == "DOT_PRODUCT" && args.len() == 2 => {
                 let (factor, linear) = match self.depends(&args[0]) {
                     true => (&args[1], &args[0]),

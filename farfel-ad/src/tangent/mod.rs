@@ -36,6 +36,7 @@ mod vector;
 
 use crate::activity::Context;
 use crate::depend::Dependence;
+use crate::elements::by_elements;
 use crate::flow::Flow;
 use crate::given::{functions::written_out, rules::Rules, shipped};
 use crate::layout::Layout;
@@ -62,10 +63,20 @@ pub fn differentiate(
     let mut found = Vec::new();
     let made = match run(program, request, false, &mut found, &mut |_, _| ()) {
         Ok(made) => Ok(made),
-        Err(faults) => match by_entries(program, request, warnings)? {
-            Some(units) => return Ok(units),
-            None => Err(faults),
-        },
+        Err(faults) => {
+            if let Some(units) = by_entries(program, request, warnings)? {
+                return Ok(units);
+            }
+            // What arrays as a whole do not have, their elements may.
+            let mut written = program.clone();
+            match !request.directions.pattern && by_elements(&mut written, true) {
+                true => {
+                    found.clear();
+                    run(&written, request, false, &mut found, &mut |_, _| ()).map_err(|_| faults)
+                }
+                false => Err(faults),
+            }
+        }
     };
     warnings.append(&mut found);
     let made = made?;
