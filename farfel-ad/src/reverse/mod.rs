@@ -28,6 +28,7 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod affine;
+mod apart;
 mod branches;
 mod build;
 mod calls;
