@@ -315,6 +315,8 @@ fn output_of_active_values() {
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X, Y, Z
       CHARACTER*30 LINE
+      NAMELIST /ALL/ Z, Y
+      NAMELIST /PART/ Z
       Y = X*X
       PRINT *, Y
       WRITE (*, *) Y, X
@@ -325,6 +327,9 @@ fn output_of_active_values() {
       WRITE (9) Z, (Y*I, I = 1, 2)
       WRITE (LINE, 10) Y
       READ (LINE, 10) Z
+      WRITE (9, NML=PART)
+      WRITE (*, ALL)
+      WRITE (9, ALL)
       Y = Y*Z
       END
 "
@@ -332,12 +337,14 @@ fn output_of_active_values() {
     };
     let warnings = |text: &str| expand_warning(text).unwrap_or_else(|e| panic!("{e}")).1;
     assert_snapshot!(warnings(&of("ADF(X)", "END ADF(D = TANGENT(Y))")), @r"
-    F0311 17:20 this value carries a derivative, and is written without it
-    F0311 18:24 this value carries a derivative, and is written without it
+    F0311 19:20 this value carries a derivative, and is written without it
+    F0311 20:24 this value carries a derivative, and is written without it
+    F0311 24:17 this value carries a derivative, and is written without it
     ");
     assert_snapshot!(warnings(&of("ADR(Y)", "END ADR(D = COTANGENT(X))")), @r"
-    F0311 17:20 this value carries a derivative, and is written without it
-    F0311 18:24 this value carries a derivative, and is written without it
+    F0311 19:20 this value carries a derivative, and is written without it
+    F0311 20:24 this value carries a derivative, and is written without it
+    F0311 24:17 this value carries a derivative, and is written without it
     ");
 }
 
