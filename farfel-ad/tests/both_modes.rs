@@ -182,6 +182,43 @@ const CASES: &[(&str, &str)] = &[
 ",
     ),
     (
+        "active_loop_control",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), T, S
+      LOGICAL MORE@
+      S = 0
+      DO 10 T = X(3), X(1) + 1, X(2)/5 + 0.033D0
+        DO 10 I = 1, 3
+          IF (I .EQ. 2) GOTO 10
+          S = S + T*T*I
+   10 CONTINUE
+      Y(1) = S*T
+      DO T = 1D0, X(1) + 1, 0.3D0*X(2)
+        IF (T .GT. 1.2D0 .AND. T .LT. 1.7D0) CYCLE
+        S = S*T
+        IF (S .GT. 20) EXIT
+      END DO
+      Y(2) = S*T
+      DO T = X(1), X(3), 0.5D0
+        S = 0
+      END DO
+      Y(2) = Y(2) + T
+      Y(3) = X(1)
+      DO WHILE (MORE@(Y(3), X))
+        IF (Y(3) .GT. 4.6D0) CYCLE
+        Y(3) = Y(3) + X(3)**2
+      END DO
+      Y(3) = Y(3)*X(1)
+      END
+      LOGICAL FUNCTION MORE@(Y, X)
+      DOUBLE PRECISION X(3), Y
+      Y = Y*X(2)
+      MORE@ = Y .LT. 6
+      END
+",
+    ),
+    (
         "equivalence_and_save",
         "
       SUBROUTINE F@(X, Y)
