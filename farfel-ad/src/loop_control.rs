@@ -8,8 +8,8 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::references;
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Name, Place, Program, Stmt,
-    StmtKind, SymId, Symbol, Type, UnOp, Unit, unused_name, walk_block, walk_block_mut,
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMarkKind, Name,
+    Place, Program, Stmt, StmtKind, SymId, Symbol, Type, UnOp, Unit, unused_name, walk_block, walk_block_mut,
 };
 use std::collections::HashSet;
 
@@ -57,6 +57,74 @@ pub(crate) fn written_as_statements(program: &mut Program, which: Which) -> bool
         }
     }
     changed
+}
+
+/// Fixed-point loops that are left by EXIT at the end of an iteration, or by a GOTO behind them, as
+/// DO WHILE: their adjoint wants whole iterations.
+pub(crate) fn with_conditions(program: &mut Program) {
+    for unit in &mut program.units {
+        let mut marked = false;
+        walk_block(&unit.body, &mut |s| marked |= fixed_point(s).is_some());
+        if !marked {
+            continue;
+        }
+        let mut body = std::mem::take(&mut unit.body);
+        let taken: HashSet<Name> = references(unit).into_iter().collect();
+        let mut writer = Writer {
+            unit,
+            taken,
+            new: Vec::new(),
+        };
+        writer.conditions(&mut body);
+        let new = writer.new;
+        unit.body = body;
+        if !new.is_empty() {
+            crate::structure::name_saved(unit, &new);
+        }
+        for s in new {
+            unit.declare(s);
+        }
+    }
+}
+
+fn fixed_point(s: &Stmt) -> Option<&Do> {
+    let StmtKind::Do(d) = &s.kind else {
+        return None;
+    };
+    let mark = d.mark.as_ref()?;
+    matches!(mark.kind, LoopMarkKind::FixedPoint { .. }).then_some(d)
+}
+
+/// Where the condition stands that ends a loop after an iteration; `behind`: the label there.
+fn last_exit(d: &Do, behind: Option<Label>) -> Option<(usize, Expr)> {
+    let plain = |s: &Stmt| matches!(s.kind, StmtKind::Comment(_) | StmtKind::Continue);
+    let at = d.body.iter().rposition(|s| !plain(s))?;
+    let last = d.body.get(at)?;
+    let leaves = |s: &Stmt| match &s.kind {
+        StmtKind::Exit(name) => name.is_none() || *name == d.name,
+        StmtKind::Goto(l) => Some(*l) == behind,
+        _ => false,
+    };
+    let condition = match &last.kind {
+        StmtKind::LogicalIf(c, inner) if leaves(inner) => c,
+        StmtKind::If(b) => match (b.arms.as_slice(), &b.otherwise) {
+            ([(c, block)], None) if matches!(block.as_slice(), [s] if leaves(s)) => c,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    // Whatever goes on from elsewhere would miss the condition.
+    let labels: Vec<Label> = d.body[at..].iter().filter_map(|s| s.label).collect();
+    let mut past = false;
+    walk_block(&d.body, &mut |s| match &s.kind {
+        StmtKind::Cycle(_) => past = true,
+        StmtKind::Goto(l) => past |= labels.contains(l),
+        StmtKind::ComputedGoto(..) | StmtKind::ArithmeticIf(..) | StmtKind::AssignedGoto(..) => {
+            past |= !labels.is_empty();
+        }
+        _ => {}
+    });
+    (!past).then(|| (at, condition.clone()))
 }
 
 fn is_wanted(unit: &Unit, s: &Stmt, which: Which) -> bool {
@@ -145,6 +213,90 @@ impl Writer<'_> {
                 first.label = s.label;
             }
             out.append(&mut made);
+        }
+        *block = out;
+    }
+
+    fn conditions(&mut self, block: &mut Block) {
+        let mut out: Block = Vec::with_capacity(block.len());
+        let labels: Vec<Option<Label>> = block.iter().map(|s| s.label).collect();
+        for (i, mut s) in std::mem::take(block).into_iter().enumerate() {
+            for b in s.blocks_mut() {
+                self.conditions(b);
+            }
+            let behind = labels.get(i + 1).copied().flatten();
+            let found = fixed_point(&s).and_then(|d| last_exit(d, behind));
+            let Some((at, condition)) = found else {
+                out.push(s);
+                continue;
+            };
+            let span = s.span;
+            let set = |to: &Expr, value: Expr| Stmt::assign(to.clone(), value, span);
+            let StmtKind::Do(d) = &mut s.kind else {
+                continue;
+            };
+            if matches!(&d.control, DoControl::Count { var, .. }
+                if self.unit.symbols[*var].ty.is_some_and(Type::is_differentiable))
+            {
+                out.push(s);
+                continue;
+            }
+            let mut before = Vec::new();
+            let more = self.variable("LMORE", Type::LOGICAL);
+            before.push(set(&more, Expr::new(ExprKind::Logical(true), span)));
+            let mut going = more.clone();
+            let mut latch = Vec::new();
+            let control = std::mem::replace(&mut d.control, DoControl::Forever);
+            match control {
+                DoControl::Forever => {}
+                DoControl::While(c) => going = Expr::binary(BinOp::And, going, c),
+                DoControl::Count {
+                    var,
+                    from,
+                    to,
+                    step,
+                } => {
+                    let ty = self.unit.symbols[var].ty.unwrap_or(Type::INTEGER);
+                    let one = Expr::int(1, span);
+                    let (n, by) = (self.variable("NTRIP", ty), self.variable("KSTEP", ty));
+                    let first = self.variable("KFIRST", ty);
+                    let bin = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
+                    before.push(set(&first, from));
+                    before.push(set(&by, step.unwrap_or_else(|| one.clone())));
+                    before.push(set(&n, to));
+                    let length = bin(BinOp::Add, &bin(BinOp::Sub, &n, &first), &by);
+                    let length = Expr::new(ExprKind::Paren(Box::new(length)), span);
+                    before.push(set(&n, Expr::binary(BinOp::Div, length, by.clone())));
+                    let k = Expr::var(var, span);
+                    before.push(set(&k, first));
+                    latch.push(set(&k, bin(BinOp::Add, &k, &by)));
+                    latch.push(set(&n, bin(BinOp::Sub, &n, &one)));
+                    let left = bin(BinOp::Gt, &n, &Expr::int(0, span));
+                    going = Expr::binary(BinOp::And, going, left);
+                }
+            }
+            d.control = DoControl::While(going);
+            d.end = DoEnd::EndDo(None);
+            let condition = Expr::new(ExprKind::Paren(Box::new(condition)), span);
+            let not = Expr::new(ExprKind::Unary(UnOp::Not, Box::new(condition)), span);
+            let label = d.body.get(at).and_then(|s| s.label);
+            d.body.truncate(at);
+            d.body.push(Stmt {
+                label,
+                ..set(&more, not)
+            });
+            if !latch.is_empty() {
+                let next = IfBlock {
+                    arms: vec![(more, latch)],
+                    ..IfBlock::default()
+                };
+                d.body.push(Stmt::new(StmtKind::If(next), span));
+            }
+            if let Some(first) = before.first_mut() {
+                first.label = s.label.take();
+            }
+            out.append(&mut before);
+            out.push(s);
         }
         *block = out;
     }
