@@ -5,7 +5,7 @@
 //! corpora must be there (`cargo run -p farfel-tests --bin corpora` gets them). Environment
 //! variables: `FARFEL_BENCH_TURNS`, how often each routine takes its turn (15);
 //! `FARFEL_BENCH_ONLY`, a part of a program's name; `FARFEL_BENCH_KEEP`, a folder to leave the
-//! programs in.
+//! programs in; `FARFEL_BENCH_LEVEL`, the one level of optimisation to measure.
 //!
 //! Ends with 1 when the dot products of tangents and adjoints differ, or when the medians
 //! exceed their limits. Without `--bench`, it compiles one program and looks at the products.
@@ -75,12 +75,16 @@ fn measure() -> Result<Vec<String>, Failure> {
         Some(kept) => PathBuf::from(kept),
         None => dir.path().to_owned(),
     };
+    let level = std::env::var("FARFEL_BENCH_LEVEL").unwrap_or_default();
+    let levels: Vec<_> = (FLAGS.iter())
+        .filter(|(l, ..)| level.is_empty() || *l == level)
+        .collect();
     println!("Nanoseconds of a call, best of {turns} turns; derivatives in multiples of it\n");
-    let mut tables: Vec<Vec<Row>> = FLAGS.iter().map(|_| Vec::new()).collect();
+    let mut tables: Vec<Vec<Row>> = levels.iter().map(|_| Vec::new()).collect();
     let mut faults = Vec::new();
     for (name, folders) in PROGRAMS.iter().filter(|(n, _)| n.contains(&only)) {
         let texts = texts(name, folders)?;
-        for ((level, flags, _), table) in FLAGS.iter().zip(&mut tables) {
+        for ((level, flags, _), table) in levels.iter().copied().zip(&mut tables) {
             let program = build(name, &texts, level, flags, &dir)?;
             let rows = run(&program, turns.max(1))?;
             faults.extend(wrong(&rows));
@@ -88,12 +92,12 @@ fn measure() -> Result<Vec<String>, Failure> {
         }
     }
     print!("{:20}", "");
-    for (level, flags, _) in FLAGS {
+    for (level, flags, _) in &levels {
         print!("{:^36}", format!("-O{level} {}", flags.join(" ")));
     }
     println!();
     let shown = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
-    for (i, row) in tables[0].iter().enumerate() {
+    for (i, row) in tables.first().into_iter().flatten().enumerate() {
         print!("{:20}", row.name);
         for row in tables.iter().filter_map(|t| t.get(i)) {
             let [tangent, adjoint] = [1, 2].map(|w| shown(row.ratio(w)));
@@ -101,7 +105,7 @@ fn measure() -> Result<Vec<String>, Failure> {
         }
         println!();
     }
-    for ((level, flags, limits), table) in FLAGS.iter().zip(&tables) {
+    for ((level, flags, limits), table) in levels.iter().copied().zip(&tables) {
         for (w, name) in ["tangents", "adjoints"].into_iter().enumerate() {
             let mut ratios: Vec<f64> = table.iter().filter_map(|r| r.ratio(w + 1)).collect();
             ratios.sort_by(f64::total_cmp);

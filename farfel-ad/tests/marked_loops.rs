@@ -458,10 +458,10 @@ fn independent_iterations_have_a_tape_for_one() {
     assert_eq!(run(&marked, CHECKED), run(&other, CHECKED));
     assert_snapshot!(tapes(APART), @r"
     INTEGER 3 of 2000
-    DOUBLE PRECISION 2013 of 1000
+    DOUBLE PRECISION 2012 of 1000
     ");
     assert_snapshot!(tapes(&plain(APART)), @r"
     INTEGER 249 of 2000
-    DOUBLE PRECISION 5736 of 1000
+    DOUBLE PRECISION 4490 of 1000
     ");
 }

@@ -60,7 +60,12 @@ impl Sweeper<'_> {
         }
         self.entries.append(&mut entries);
         let mut after = Needs::default();
-        for slot in facts.exit.ones().filter(|s| !is_derivative_slot(*s)) {
+        let exit = (!callee.last).then(|| facts.exit.ones());
+        for slot in exit
+            .into_iter()
+            .flatten()
+            .filter(|s| !is_derivative_slot(*s))
+        {
             match place(slot) {
                 Some((loc, Some(elements))) => after.add(loc, elements),
                 Some((loc, None)) => {
@@ -82,6 +87,14 @@ impl Sweeper<'_> {
                 }
                 _ => {}
             }
+        }
+        if callee.last {
+            // Both sweeps are carried out when the backward sweep comes by.
+            let backward = self.backward_call(part, args, Vec::new(), span);
+            return Sweeps {
+                forward: Vec::new(),
+                backward,
+            };
         }
         let (call, tapes) = self.forward_call(part, args, span);
         let backward = self.backward_call(part, args, tapes, span);

@@ -114,7 +114,7 @@ impl World {
         let p = &self.parts[i];
         let mut sweeper = Sweeper::new(self, facts, i);
         let mut needs = Needs::default();
-        if called && !p.root {
+        if called && (!p.root || p.last) {
             for slot in facts[i].entry.ones() {
                 p.space.slot(slot).into_iter().for_each(|l| {
                     needs.add_all(l);

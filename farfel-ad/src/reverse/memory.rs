@@ -1,7 +1,7 @@
 //! How much memory the tapes of an adjoint take, in words for people.
 
 use super::World;
-use super::room::{Bound, Term};
+use super::room::{self, Bound, Term};
 use super::tape::Kind;
 use super::units::Known;
 use farfel_lang::diagnostic::Diagnostic;
@@ -47,16 +47,14 @@ pub(crate) fn tapes(
     let (_, world, known) = World::ready(program, request, most, &mut Vec::new())?;
     let Known { facts, swept, .. } = known;
     let mut found = Vec::new();
-    for (i, p) in world.parts.iter().enumerate().filter(|(_, p)| p.root) {
+    for (i, _) in world.parts.iter().enumerate().filter(|(_, p)| p.root) {
         let mut kinds = facts[i].tapes.clone();
         kinds.extend(swept[i].tapes.used.keys());
         for (kind, terms) in kinds.iter().zip(world.rooms(&swept, &kinds, i)) {
-            found.push(tape(
-                *kind,
-                terms.as_deref(),
-                &p.make.unit.symbols,
-                world.most_tape,
-            ));
+            let told = terms.and_then(|t| room::seen_from_head(&world, &swept, i, t));
+            let (head, terms) = told.unzip();
+            let symbols = &world.parts[head.unwrap_or(i)].make.unit.symbols;
+            found.push(tape(*kind, terms.as_deref(), symbols, world.most_tape));
         }
     }
     let joint = world.reasons.iter().map(|(i, why)| Joint {

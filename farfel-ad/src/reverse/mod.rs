@@ -13,6 +13,7 @@
 //! | the head | one subroutine with both sweeps and the arguments of its tangent |
 //! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if that keeps anything; else it is called as it is |
 //! | | `NAME_G1`, the backward sweep, with the arguments of its tangent |
+//! | what the head ends with (`last`) | `NAME_G1`, both sweeps, and tapes of its own |
 //!
 //! Both get the tapes as more arguments at the end.
 //!
@@ -27,6 +28,7 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod affine;
+mod apart;
 mod branches;
 mod build;
 mod calls;
@@ -40,6 +42,7 @@ mod given;
 mod heads;
 mod independent;
 mod joint;
+mod last;
 mod loops;
 mod maker;
 pub mod memory;
@@ -139,7 +142,10 @@ struct Part {
     given_in_common: Members,
     /// Which arguments are scalars.
     scalar_args: Vec<bool>,
+    /// Both sweeps are in one unit, which has tapes of its own.
     root: bool,
+    /// It is so as the last call of another such.
+    last: bool,
     /// Its head is called from outside, whatever it is itself.
     is_called_from_outside: bool,
 }
@@ -185,7 +191,10 @@ impl World {
         let tangents = tangent::linear(&closure.program, request, warnings)?;
         let order = Order::of(request, &closure.program);
         let mut world = World::of(&closure.program, tangents, order)?;
-        let known = world.choose_joint(&closure.program, most_tape);
+        let mut known = world.choose_joint(&closure.program, most_tape);
+        while last::split(&mut world, &known) {
+            known = world.choose_joint(&closure.program, most_tape);
+        }
         Ok((closure, world, known))
     }
 
@@ -266,6 +275,7 @@ impl World {
         }
         world.index = index;
         world.parts = parts;
+        last::join(&mut world, closure);
         match errors.is_empty() {
             true => Ok(world),
             false => Err(world.faults(errors)),
@@ -345,6 +355,7 @@ impl World {
                 .filter(|u| u.kind == UnitKind::Function)
                 .and_then(|u| u.result),
             root,
+            last: false,
             is_called_from_outside: root,
             added_args,
             dummies: t.dummies,

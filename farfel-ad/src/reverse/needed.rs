@@ -156,6 +156,11 @@ impl Needs {
         self.by_loc.contains_key(&loc)
     }
 
+    /// Is all of a location needed?
+    pub fn has_all(&self, loc: usize) -> bool {
+        self.by_loc.get(&loc) == Some(&Needed::All)
+    }
+
     /// May some of these elements be needed?
     pub fn has_some(&self, loc: usize, elements: Option<&Elements>, around: &[Span]) -> bool {
         match (self.by_loc.get(&loc), elements) {

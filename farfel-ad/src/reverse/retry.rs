@@ -45,28 +45,39 @@ use farfel_lang::ir::{
     Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Place, Program, Stmt,
     StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The tapes of unknown size and, where the head can carry out its forward sweep again, the
-/// variables that it has to put back.
+/// The tapes of unknown size and, where heads can carry out their forward sweeps again, the
+/// variables that each has to put back.
 pub(super) fn open(
     world: &World,
     swept: &[Swept],
     rooms: &Rooms,
-) -> (Vec<Kind>, Option<Vec<SymId>>) {
-    // Of several heads, one may be able to and the other not: they share what they call.
-    let Some((root, (kinds, rooms))) = rooms.iter().next().filter(|_| rooms.len() == 1) else {
-        return (Vec::new(), None);
-    };
-    let unknown = kinds.iter().zip(rooms).filter(|(_, r)| r.is_none());
-    let open: Vec<Kind> = unknown.map(|(k, _)| *k).collect();
+) -> (Vec<Kind>, BTreeMap<usize, Vec<SymId>>) {
+    let mut open: BTreeSet<Kind> = BTreeSet::new();
+    let mut states = BTreeMap::new();
     let late = |s: &Swept| {
         pushes(&s.made.backward, &s.tapes) || sweeps_forward(world, &s.make.unit, &s.made.backward)
     };
-    let state = match open.is_empty() || swept.iter().any(late) {
-        true => None,
-        false => state(world, &world.parts[*root]),
-    };
-    (open, state)
+    // Heads in Tapenade's convention share what they call, and nobody calls all of them.
+    let several = world.order.units.is_some() && rooms.len() > 1;
+    if several || swept.iter().any(late) {
+        return Default::default();
+    }
+    for (root, (kinds, rooms)) in rooms {
+        let unknown = kinds.iter().zip(rooms).filter(|(_, r)| r.is_none());
+        let unknown: Vec<Kind> = unknown.map(|(k, _)| *k).collect();
+        if unknown.is_empty() {
+            continue;
+        }
+        // Where one is not able to, none is: they share what they call.
+        let Some(state) = state(world, &world.parts[*root]) else {
+            return Default::default();
+        };
+        open.extend(unknown);
+        states.insert(*root, state);
+    }
+    (open.into_iter().collect(), states)
 }
 
 /// The variables that the forward sweep of a head reads and changes: to be put back before it

@@ -127,6 +127,52 @@ pub(super) fn room(
     Some(Room { kept, late })
 }
 
+/// The same values in the arguments of the head, where a unit is the last call of one (`last`).
+/// None where these do not tell.
+pub(super) fn seen_from_head(
+    world: &World,
+    sweeps: &[Swept],
+    mut part: usize,
+    mut terms: Vec<Term>,
+) -> Option<(usize, Vec<Term>)> {
+    while world.parts[part].last {
+        let (caller, args) = world.place_of(part)?;
+        let Swept {
+            make,
+            replays,
+            made,
+            ..
+        } = sweeps.get(caller)?;
+        let p = &world.parts[caller];
+        let counter = Counter {
+            world,
+            sweeps,
+            make,
+            values: None,
+            kind: Kind::Integer(4),
+            assigned: world.assigned_in(&make.unit, &p.space, &p.body),
+            part: caller,
+            body: &made.forward,
+            replays,
+            loops: Vec::new(),
+            asked: Vec::new(),
+            late: Vec::new(),
+            guess: None,
+            depth: 0,
+        };
+        let dummies = world.parts[part].make.unit.args.iter();
+        let dummies = dummies.zip(args).filter_map(|(d, a)| Some((d.sym()?, a)));
+        let (dummies, args): (Vec<SymId>, Vec<Expr>) = dummies.map(|(d, a)| (d, a.clone())).unzip();
+        for t in &mut terms {
+            for b in &mut t.trips {
+                *b = counter.translated(b, &dummies, &args)?;
+            }
+        }
+        part = caller;
+    }
+    Some((part, terms))
+}
+
 impl Term {
     /// The number.
     pub fn number(&self) -> i64 {

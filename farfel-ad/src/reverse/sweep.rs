@@ -60,6 +60,8 @@ pub(super) struct Sweeper<'w> {
     pub trial: usize,
     /// What the backward sweep begins with.
     pub first_backward: Block,
+    /// Loops whose iterations are known to be independent, or not, by their places in memory.
+    pub apart: HashMap<usize, bool>,
     /// Loops whose iterations are carried out again, by a variable of their own.
     pub replays: HashMap<SymId, Replay>,
 }
@@ -92,6 +94,7 @@ impl<'w> Sweeper<'w> {
             branch: None,
             trial: 0,
             first_backward: Vec::new(),
+            apart: HashMap::new(),
             replays: HashMap::new(),
         }
     }
@@ -232,6 +235,21 @@ impl<'w> Sweeper<'w> {
         }
     }
 
+    /// Is it a call of an intrinsic function that takes few instructions?
+    pub(super) fn is_cheap_call(&self, e: &Expr) -> bool {
+        let ExprKind::Call(s, _) = &e.kind else {
+            return false;
+        };
+        matches!(
+            self.make.unit.symbols[*s].class,
+            Class::Intrinsic(i) if matches!(
+                i.op,
+                Op::Convert | Op::Abs | Op::Sign | Op::Max | Op::Min | Op::Dim | Op::Mod
+                    | Op::Sqrt | Op::Aimag | Op::Conjg | Op::Dprod
+            )
+        )
+    }
+
     fn is_cheap(&self, e: &Expr) -> bool {
         let own = match &e.kind {
             ExprKind::Binary(op, _, n) => match op {
@@ -239,14 +257,7 @@ impl<'w> Sweeper<'w> {
                 BinOp::Concat => false,
                 _ => true,
             },
-            ExprKind::Call(s, _) => matches!(
-                self.make.unit.symbols[*s].class,
-                Class::Intrinsic(i) if matches!(
-                    i.op,
-                    Op::Convert | Op::Abs | Op::Sign | Op::Max | Op::Min | Op::Dim | Op::Mod
-                        | Op::Sqrt | Op::Aimag | Op::Conjg | Op::Dprod
-                )
-            ),
+            ExprKind::Call(..) => self.is_cheap_call(e),
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Logical(_)
@@ -405,7 +416,7 @@ impl<'w> Sweeper<'w> {
                     from,
                     to,
                     step,
-                } => self.count_loop(s, d, (*var, from, to, step.as_ref()), needs),
+                } => self.counted(s, d, (*var, from, to, step.as_ref()), needs),
                 DoControl::While(c) => match self.marked(d, None, span, needs) {
                     Some(made) => made,
                     None => self.while_loop(c, &d.body, span, needs),

@@ -116,7 +116,7 @@ impl World {
             all_rooms.insert(i, (kinds, rooms));
         }
         // Which tapes count on where they are full, since the head tries again.
-        let (open, state) = retry::open(self, &swept, &all_rooms);
+        let (open, states) = retry::open(self, &swept, &all_rooms);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
             // Tapes that only what it calls uses.
@@ -126,7 +126,7 @@ impl World {
             for kind in used {
                 tapes.vars(&mut make, *kind);
             }
-            if state.is_some() {
+            if !states.is_empty() {
                 let vars: Vec<Vars> = open
                     .iter()
                     .filter_map(|k| tapes.used.get(k))
@@ -136,22 +136,23 @@ impl World {
             }
             let derivatives = make.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
+            all.insert_range(..);
             if p.root {
                 let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
                 let rooms = rooms.unwrap_or_default();
-                let state = state.as_deref();
+                let (wanted, commons) = self.wanted(p, &facts[i], derivatives.clone());
+                let state = states.get(&i).map(Vec::as_slice);
                 out.push(Made {
                     unit: self.root(p, make, tapes, made, rooms, state),
                     of: p.of.clone(),
-                    derivatives: derivatives.clone(),
-                    wanted: derivatives,
-                    commons: self.derivative_commons.clone(),
+                    derivatives,
+                    wanted,
+                    commons,
                     forward: false,
                     tapes: HashSet::new(),
                 });
                 continue;
             }
-            all.insert_range(..);
             if facts[i].forward {
                 out.push(Made {
                     of: p.of.clone(),
@@ -163,25 +164,9 @@ impl World {
                     tapes: tapes.symbols().collect(),
                 });
             }
-            // Callers find again what they need; the other primal values are nobody's.
             let mut wanted = derivatives;
             wanted.extend(tapes.symbols());
-            let n = p.derivative_args.len();
-            let mut commons = self.derivative_commons.clone();
-            for slot in facts[i].entry.ones() {
-                if slot < n {
-                    wanted.extend(make.unit.args.get(slot).and_then(|a| a.sym()));
-                } else if slot > n {
-                    commons.insert(slot - n - 1);
-                }
-            }
-            let locs: HashSet<usize> = wanted.iter().map(|s| p.space.loc(*s)).collect();
-            wanted.extend(
-                make.unit
-                    .symbols
-                    .ids()
-                    .filter(|s| locs.contains(&p.space.loc(*s))),
-            );
+            let (wanted, commons) = self.wanted(p, &facts[i], wanted);
             out.push(Made {
                 of: p.of.clone(),
                 derivatives: make.derivatives.clone(),
@@ -208,6 +193,24 @@ impl World {
             speed_up(&mut m.unit, &m.derivatives);
         }
         Ok(out)
+    }
+
+    /// What is read after a unit, besides its derivatives: callers find again what they need;
+    /// the other primal values are nobody's.
+    fn wanted(&self, p: &Part, facts: &Facts, mut wanted: HashSet<SymId>) -> (HashSet<SymId>, Set) {
+        let n = p.derivative_args.len();
+        let mut commons = self.derivative_commons.clone();
+        for slot in facts.entry.ones() {
+            if slot < n {
+                wanted.extend(p.make.unit.args.get(slot).and_then(|a| a.sym()));
+            } else if slot > n {
+                commons.insert(slot - n - 1);
+            }
+        }
+        let locs: HashSet<usize> = wanted.iter().map(|s| p.space.loc(*s)).collect();
+        let ids = p.make.unit.symbols.ids();
+        wanted.extend(ids.filter(|s| locs.contains(&p.space.loc(*s))));
+        (wanted, commons)
     }
 
     /// How many values a unit and what it calls put on each tape, where that is known.
@@ -282,10 +285,13 @@ impl World {
             }
             None => body.extend(made.forward),
         }
-        body.extend(p.zero.iter().cloned());
-        body.extend(self.zero_commons(&mut make, p));
+        if !p.last {
+            body.extend(p.zero.iter().cloned());
+            body.extend(self.zero_commons(&mut make, p));
+        }
         body.extend(self.zeros(&make, &made.backward));
         body.extend(made.backward);
+        make.unit.name = p.backward_name.clone();
         make.unit.body = body;
         make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
         if self.order.units.is_some() {

@@ -1,0 +1,298 @@
+//! The last call of a head: both sweeps of what is called in one subprogram.
+//!
+//! A forward sweep that ends with a call is followed by the backward sweep of that call. Between
+//! them nothing happens, so both can be one subprogram: its local variables, and what its
+//! conditions and loops were, need not go over a tape, compilers keep values in registers, and
+//! its tape is its own. Where that one ends with a call in turn, the same is done there. AD blocks
+//! often are one call, of a subroutine that is one call.
+//!
+//! Statements behind the call may be there where only linear ones among them matter, and where
+//! these do not read what the call assigns: nobody asks adjoints for values. The order of the
+//! backward sweep stays: first the transposes of what is behind the call, then both sweeps
+//! of the call.
+
+use super::effects::Touched;
+use super::retry::state;
+use super::transpose::is_derivative;
+use super::units::Known;
+use super::{Part, World};
+use crate::locations::Set;
+use farfel_lang::ir::{
+    Block, Class, DoControl, Expr, ExprKind, Program, Stmt, StmtKind, walk_block,
+};
+
+/// Makes one subprogram of both sweeps of what heads end with.
+pub(super) fn join(world: &mut World, closure: &Program) {
+    if world.order.units.is_some() {
+        // In Tapenade's convention, what is below heads has its sweeps apart.
+        return;
+    }
+    let heads: Vec<usize> = (0..world.parts.len())
+        .filter(|i| world.parts[*i].root)
+        .collect();
+    for head in heads {
+        let mut at = head;
+        while let Some((part, body)) = last_call(world, closure, at) {
+            world.parts[at].body = body;
+            let p = &mut world.parts[part];
+            (p.root, p.last) = (true, true);
+            at = part;
+        }
+    }
+}
+
+/// Those that would need a tape of a size that nobody knows, and cannot try again with a larger
+/// one (`retry`), have their sweeps apart after all: the head may be able to. True if there
+/// are such, so that what is known has to be found out again.
+pub(super) fn split(world: &mut World, known: &Known) -> bool {
+    let needs_room = |i: usize| {
+        let mut kinds = known.facts[i].tapes.clone();
+        kinds.extend(known.swept[i].tapes.used.keys());
+        let rooms = world.rooms(&known.swept, &kinds, i);
+        rooms.iter().any(Option::is_none) && state(world, &world.parts[i]).is_none()
+    };
+    let mut last = (0..world.parts.len()).filter(|i| world.parts[*i].last);
+    let Some(mut at) = last.find(|i| needs_room(*i)) else {
+        return false;
+    };
+    // What it ends with comes after its forward sweep only as long as it is one unit.
+    loop {
+        let p = &mut world.parts[at];
+        (p.root, p.last) = (false, false);
+        let mut below = (0..world.parts.len()).filter(|i| world.parts[*i].last);
+        match below.find(|i| world.place_of(*i).is_some_and(|(caller, _)| caller == at)) {
+            Some(next) => at = next,
+            None => return true,
+        }
+    }
+}
+
+/// What a part ends with, and its statements without those behind the call that nobody needs.
+fn last_call(world: &World, closure: &Program, at: usize) -> Option<(usize, Block)> {
+    let p = &world.parts[at];
+    let is_call = |s: &Stmt| {
+        let mut found = false;
+        s.walk(&mut |s| {
+            if let StmtKind::Call(f, _) = &s.kind {
+                found |= world.part_of(&p.make.unit.symbols[*f].name).is_some();
+            }
+        });
+        found
+    };
+    let place = p.body.iter().rposition(is_call)?;
+    let call = &p.body[place];
+    let StmtKind::Call(f, args) = &call.kind else {
+        return None;
+    };
+    let part = world.part_of(&p.make.unit.symbols[*f].name)?;
+    let callee = &world.parts[part];
+    // Marked ones are carried out again, as their marks say.
+    let marked = closure.unit(&callee.of).is_some_and(|u| u.joint);
+    if marked || callee.root || uses(world, part) != 1 || passes_one_array_twice(p, callee, args) {
+        return None;
+    }
+    let touched = world.touched_in(&p.make.unit, &p.space, std::slice::from_ref(call));
+    let mut busy = touched.read.clone();
+    busy.union_with(&touched.assigned);
+    for a in args {
+        a.for_each_symbol(&mut |s| busy.insert(p.space.loc(s)));
+    }
+    let behind = Behind {
+        world,
+        part: p,
+        values: Set::with_capacity(p.space.len + p.make.unit.symbols.len()),
+    };
+    let kept = behind.kept(&p.body[place + 1..], &touched, &busy)?;
+    let mut body = p.body[..=place].to_vec();
+    body.extend(kept);
+    Some((part, body))
+}
+
+/// In how many places a part is named.
+fn uses(world: &World, part: usize) -> usize {
+    let name = &world.parts[part].name;
+    let mut found = 0;
+    for p in &world.parts {
+        let Some(s) = p.make.unit.symbols.find(name) else {
+            continue;
+        };
+        walk_block(&p.body, &mut |x| {
+            found += usize::from(matches!(x.kind, StmtKind::Call(f, _) if f == s));
+            x.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |x| found += usize::from(x == s)));
+        });
+    }
+    found
+}
+
+impl World {
+    /// The only call of a part: whose it is, and its arguments.
+    pub(super) fn place_of(&self, part: usize) -> Option<(usize, &[Expr])> {
+        let name = &self.parts[part].name;
+        self.parts.iter().enumerate().find_map(|(i, p)| {
+            let own = p.make.unit.symbols.find(name)?;
+            p.body.iter().find_map(|s| match &s.kind {
+                StmtKind::Call(f, args) if *f == own => Some((i, args.as_slice())),
+                _ => None,
+            })
+        })
+    }
+}
+
+/// Does a call pass the cotangent of one array under two names, so that it would go to a copy of
+/// the backward sweep?
+fn passes_one_array_twice(p: &Part, callee: &Part, args: &[Expr]) -> bool {
+    let mut seen = Set::with_capacity(p.space.len + p.make.unit.symbols.len());
+    for (i, a) in args.iter().enumerate() {
+        let scalar = callee.scalar_args.get(i).copied().unwrap_or(false);
+        if let Some(base) = a.base()
+            && !scalar
+            && p.make.derivatives.contains(&base)
+        {
+            let loc = p.space.loc(base);
+            if seen.contains(loc) {
+                return true;
+            }
+            seen.insert(loc);
+        }
+    }
+    false
+}
+
+/// The statements behind a call.
+struct Behind<'w> {
+    world: &'w World,
+    part: &'w Part,
+    /// What is read by statements that matter.
+    values: Set,
+}
+
+impl Behind<'_> {
+    /// Those that matter, where they can be carried out before the call.
+    fn kept(mut self, block: &[Stmt], call: &Touched, busy: &Set) -> Option<Block> {
+        let unit = &self.part.make.unit;
+        let touched = self.world.touched_in(unit, &self.part.space, block);
+        let keeps = !touched.assigned.is_disjoint(&self.part.space.saved);
+        if touched.other || keeps || !block.iter().all(|s| self.is_plain(s)) {
+            return None;
+        }
+        // Values go into values.
+        loop {
+            let before = self.values.clone();
+            block.iter().for_each(|s| self.look(s));
+            if before == self.values {
+                break;
+            }
+        }
+        let tangled = &self.part.space.tangled;
+        let kept = self.filtered(block);
+        let set = self.world.touched_in(unit, &self.part.space, &kept);
+        let derivative = |loc: usize| {
+            let derivatives = self.part.make.derivatives.iter();
+            derivatives
+                .into_iter()
+                .any(|d| self.part.space.loc(*d) == loc)
+        };
+        let values = |set: &Set| -> Set {
+            let mut out = Set::with_capacity(self.values.len());
+            out.extend(set.ones().filter(|l| !derivative(*l)));
+            out
+        };
+        let set = values(&set.assigned);
+        let apart = self.values.is_disjoint(&call.assigned)
+            && set.is_disjoint(busy)
+            && self.values.is_disjoint(tangled)
+            && set.is_disjoint(tangled);
+        apart.then_some(kept)
+    }
+
+    /// Assignments, loops and conditions without calls.
+    fn is_plain(&self, s: &Stmt) -> bool {
+        let mut plain = true;
+        let symbols = &self.part.make.unit.symbols;
+        s.walk(&mut |s| {
+            plain &= match &s.kind {
+                StmtKind::Assign(..)
+                | StmtKind::If(_)
+                | StmtKind::LogicalIf(..)
+                | StmtKind::Comment(_) => true,
+                StmtKind::Continue => s.label.is_none(),
+                StmtKind::Do(d) => matches!(d.control, DoControl::Count { .. }) && d.mark.is_none(),
+                _ => false,
+            };
+            s.for_each_own_expr(&mut |e| {
+                e.walk(&mut |e| {
+                    if let ExprKind::Call(f, _) = &e.kind {
+                        plain &= matches!(symbols[*f].class, Class::Intrinsic(_));
+                    }
+                });
+            });
+        });
+        plain
+    }
+
+    /// Does a statement matter?
+    fn matters(&self, s: &Stmt) -> bool {
+        let p = self.part;
+        let mut found = false;
+        s.walk(&mut |s| {
+            if let StmtKind::Assign(target, _) = &s.kind {
+                found |= is_derivative(&p.make.derivatives, target)
+                    || target
+                        .base()
+                        .is_some_and(|b| self.values.contains(p.space.loc(b)));
+            }
+        });
+        found
+    }
+
+    /// Adds what a statement that matters reads.
+    fn look(&mut self, s: &Stmt) {
+        if !self.matters(s) {
+            return;
+        }
+        let part = self.part;
+        let mut read = |e: &Expr| {
+            e.for_each_symbol(&mut |s| {
+                if part.make.unit.symbols[s].is_variable() && !part.make.derivatives.contains(&s) {
+                    self.values.insert(part.space.loc(s));
+                }
+            });
+        };
+        match &s.kind {
+            // A scalar that gets its value here is not read here.
+            StmtKind::Assign(target, value) => {
+                read(value);
+                target.children().into_iter().for_each(read);
+            }
+            StmtKind::Do(d) => {
+                if let DoControl::Count { from, to, step, .. } = &d.control {
+                    [from, to].into_iter().chain(step).for_each(&mut read);
+                }
+                d.body.iter().for_each(|s| self.look(s));
+            }
+            StmtKind::LogicalIf(condition, inner) => {
+                read(condition);
+                self.look(inner);
+            }
+            _ => {
+                s.for_each_own_expr(&mut read);
+                for b in s.blocks() {
+                    b.iter().for_each(|s| self.look(s));
+                }
+            }
+        }
+    }
+
+    /// The statements that matter.
+    fn filtered(&self, block: &[Stmt]) -> Block {
+        let mut out = Vec::new();
+        for s in block.iter().filter(|s| self.matters(s)) {
+            let mut s = s.clone();
+            for b in s.blocks_mut() {
+                *b = self.filtered(b);
+            }
+            out.push(s);
+        }
+        out
+    }
+}
