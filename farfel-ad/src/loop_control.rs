@@ -9,7 +9,8 @@ use farfel_lang::callgraph::references;
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
     BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMarkKind, Name,
-    Place, Program, Stmt, StmtKind, SymId, Symbol, Type, UnOp, Unit, unused_name, walk_block, walk_block_mut,
+    Place, Program, Stmt, StmtKind, SymId, Symbol, Type, UnOp, Unit, unused_name, walk_block,
+    walk_block_mut,
 };
 use std::collections::HashSet;
 
