@@ -219,6 +219,27 @@ const CASES: &[(&str, &str)] = &[
 ",
     ),
     (
+        "equivalence_with_common_in_a_callee",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), C(2)
+      COMMON /Q@/ C
+      C(1) = X(1)
+      C(2) = X(2)*X(3)
+      CALL G@(Y(3))
+      Y(1) = C(1)*X(3)
+      Y(2) = C(1)*C(2)
+      END
+      SUBROUTINE G@(R)
+      DOUBLE PRECISION C(2), E, R
+      COMMON /Q@/ C
+      EQUIVALENCE (C(2), E)
+      R = E*C(1)
+      C(1) = C(1)*E
+      END
+",
+    ),
+    (
         "equivalence_and_save",
         "
       SUBROUTINE F@(X, Y)

@@ -241,15 +241,21 @@ impl World {
         (0..self.parts.len()).map(one).collect()
     }
 
-    /// Sets the cotangents of local variables to zero.
-    fn zeros(&self, make: &Maker, backward: &Block) -> Block {
+    /// Sets the cotangents of local variables to zero. In a head, those that EQUIVALENCE ties to
+    /// COMMON are among them; below it these hold what callers have added.
+    fn zeros(&self, make: &Maker, backward: &Block, head: bool) -> Block {
+        let tied = match head {
+            true => HashSet::new(),
+            false => tied_to_common(&make.unit),
+        };
         let mut used = HashSet::new();
         for_each_symbol(backward, &mut |s| {
             used.insert(s);
         });
         let mut out = Vec::new();
         for (id, s) in make.unit.symbols.iter() {
-            let zeroed = s.place == Place::Local && !s.tape && used.contains(&id);
+            let own = s.place == Place::Local && !tied.contains(&id);
+            let zeroed = own && !s.tape && used.contains(&id);
             if make.derivatives.contains(&id) && zeroed {
                 let ty = s.ty.unwrap_or(Type::REAL);
                 out.push(Stmt::assign(
@@ -289,7 +295,7 @@ impl World {
             body.extend(p.zero.iter().cloned());
             body.extend(self.zero_commons(&mut make, p));
         }
-        body.extend(self.zeros(&make, &made.backward));
+        body.extend(self.zeros(&make, &made.backward, !p.last));
         body.extend(made.backward);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
@@ -354,7 +360,7 @@ impl World {
 
     fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, backward: Block) -> Unit {
         tapes.be_arguments(&mut make);
-        let mut body = self.zeros(&make, &backward);
+        let mut body = self.zeros(&make, &backward, false);
         body.extend(backward);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
@@ -390,6 +396,31 @@ impl World {
             }
         }
         out
+    }
+}
+
+/// Variables whose storage lies in COMMON by EQUIVALENCE.
+fn tied_to_common(unit: &Unit) -> HashSet<SymId> {
+    let groups = unit.specs.iter().filter_map(|s| match &s.kind {
+        SpecKind::Equivalence(groups) => Some(groups),
+        _ => None,
+    });
+    let groups: Vec<Vec<SymId>> = groups
+        .flatten()
+        .map(|g| g.iter().filter_map(Expr::base).collect())
+        .collect();
+    let mut tied = HashSet::new();
+    loop {
+        let before = tied.len();
+        let common = |s: &SymId| matches!(unit.symbols[*s].place, Place::Common(_));
+        for group in &groups {
+            if group.iter().any(|s| common(s) || tied.contains(s)) {
+                tied.extend(group);
+            }
+        }
+        if tied.len() == before {
+            return tied;
+        }
     }
 }
 
