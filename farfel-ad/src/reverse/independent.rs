@@ -40,12 +40,7 @@ impl Sweeper<'_> {
         let mut assigned = touched.assigned;
         assigned.difference_with(&derivatives);
         assigned.set(own_loc, false);
-        let mut state = self.exposed(&d.body);
-        state.intersect_with(&assigned);
-        for loc in state.ones() {
-            if self.is_sum(loc, &d.body) {
-                continue;
-            }
+        for loc in self.dependences(d, var) {
             let ids: Vec<SymId> = self.make.unit.symbols.ids().collect();
             let symbols = &self.make.unit.symbols;
             let found = ids
@@ -105,6 +100,17 @@ impl Sweeper<'_> {
             );
         }
         Some(Sweeps { forward, backward })
+    }
+
+    /// Variables that an iteration may read as another one has left them.
+    pub(super) fn dependences(&self, d: &Do, var: SymId) -> Vec<usize> {
+        let mut assigned = self.world.assigned_in(&self.make.unit, self.space, &d.body);
+        assigned.difference_with(&self.derivative_locs());
+        assigned.set(self.space.loc(var), false);
+        let mut state = self.exposed(&d.body);
+        state.intersect_with(&assigned);
+        let state = state.ones();
+        state.filter(|loc| !self.is_sum(*loc, &d.body)).collect()
     }
 
     /// Does a variable only take part in its own new values?

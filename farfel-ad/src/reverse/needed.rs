@@ -156,6 +156,11 @@ impl Needs {
         self.by_loc.contains_key(&loc)
     }
 
+    /// Is all of a location needed?
+    pub fn has_all(&self, loc: usize) -> bool {
+        self.by_loc.get(&loc) == Some(&Needed::All)
+    }
+
     /// May some of these elements be needed?
     pub fn has_some(&self, loc: usize, elements: Option<&Elements>, around: &[Span]) -> bool {
         match (self.by_loc.get(&loc), elements) {
@@ -165,6 +170,26 @@ impl Needs {
                 list.iter().any(|needed| !needed.are_apart(e, around))
             }
         }
+    }
+
+    /// All that is needed of an array, as one section whose bounds are made of variables that
+    /// have a property.
+    pub fn section(
+        &self,
+        loc: usize,
+        array: SymId,
+        is: &dyn Fn(SymId) -> bool,
+    ) -> Option<Vec<(Affine, Affine)>> {
+        let Some(Needed::Some(list)) = self.by_loc.get(&loc) else {
+            return None;
+        };
+        let [one] = list.as_slice() else { return None };
+        if one.array != array {
+            return None;
+        }
+        let ends = |r: &Range| Some((r.low.clone()?, r.high.clone()?));
+        let ends: Option<Vec<(Affine, Affine)>> = one.ranges.iter().map(ends).collect();
+        ends.filter(|e| e.iter().all(|(a, b)| a.all_vars(is) && b.all_vars(is)))
     }
 
     /// Forgets a location.

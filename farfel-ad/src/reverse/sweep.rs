@@ -60,14 +60,23 @@ pub(super) struct Sweeper<'w> {
     pub trial: usize,
     /// What the backward sweep begins with.
     pub first_backward: Block,
+    /// Loops whose iterations are known to be independent, or not, by their places in memory.
+    pub apart: HashMap<usize, bool>,
     /// Loops whose iterations are carried out again, by a variable of their own.
     pub replays: HashMap<SymId, Replay>,
+    /// What statements assign that come behind the one at hand, or around it in a loop: of the
+    /// head, by blocks.
+    pub later: Vec<Set>,
+    /// Variables that the backward sweep would compute again here.
+    pub cheap: Vec<SymId>,
 }
 
 /// A variable that the backward sweep computes again instead of keeping it.
 struct Recomputed {
     var: SymId,
     value: Expr,
+    /// The statement of the block that computes it first.
+    first: usize,
     /// The statement of the block behind which it is computed again.
     last: usize,
 }
@@ -92,7 +101,10 @@ impl<'w> Sweeper<'w> {
             branch: None,
             trial: 0,
             first_backward: Vec::new(),
+            apart: HashMap::new(),
             replays: HashMap::new(),
+            later: Vec::new(),
+            cheap: Vec::new(),
         }
     }
 
@@ -126,8 +138,18 @@ impl<'w> Sweeper<'w> {
         let recomputed = self.recomputed(block);
         let mut forward = Vec::with_capacity(block.len());
         let mut backward: Vec<Block> = Vec::new();
+        let mut later = self.later_in(block);
         for (i, s) in block.iter().enumerate() {
+            let known = self.cheap.len();
+            let here = |r: &&Recomputed| r.first < i && i <= r.last;
+            self.cheap
+                .extend(recomputed.iter().filter(here).map(|r| r.var));
+            let behind = later.pop();
+            let depth = self.later.len();
+            self.later.extend(behind);
             let mut made = self.stmt(s, needs);
+            self.later.truncate(depth);
+            self.cheap.truncate(known);
             forward.append(&mut made.forward);
             backward.push(made.backward);
             let mut again = Vec::new();
@@ -147,6 +169,27 @@ impl<'w> Sweeper<'w> {
             forward,
             backward: backward.into_iter().rev().flatten().collect(),
         }
+    }
+
+    /// What comes behind each statement of a block assigns, that of the first one last; nothing where
+    /// nobody asks.
+    fn later_in(&self, block: &[Stmt]) -> Vec<Set> {
+        let chooses = |s: &Stmt| {
+            let mut found = false;
+            s.walk(&mut |x| found |= matches!(x.kind, StmtKind::If(_) | StmtKind::Select(_)));
+            found
+        };
+        if !self.root || !block.iter().any(chooses) {
+            return Vec::new();
+        }
+        let mut behind = self.world.assigned_in(&self.make.unit, self.space, &[]);
+        let mut all = Vec::with_capacity(block.len());
+        for s in block.iter().rev() {
+            all.push(behind.clone());
+            let one = std::slice::from_ref(s);
+            behind.union_with(&self.world.assigned_in(&self.make.unit, self.space, one));
+        }
+        all
     }
 
     /// Scalars of a block that are cheap to compute again right where they are needed last.
@@ -204,6 +247,7 @@ impl<'w> Sweeper<'w> {
                 found.push(Recomputed {
                     var,
                     value: value.clone(),
+                    first: i,
                     last,
                 });
             }
@@ -232,6 +276,21 @@ impl<'w> Sweeper<'w> {
         }
     }
 
+    /// Is it a call of an intrinsic function that takes few instructions?
+    pub(super) fn is_cheap_call(&self, e: &Expr) -> bool {
+        let ExprKind::Call(s, _) = &e.kind else {
+            return false;
+        };
+        matches!(
+            self.make.unit.symbols[*s].class,
+            Class::Intrinsic(i) if matches!(
+                i.op,
+                Op::Convert | Op::Abs | Op::Sign | Op::Max | Op::Min | Op::Dim | Op::Mod
+                    | Op::Sqrt | Op::Aimag | Op::Conjg | Op::Dprod
+            )
+        )
+    }
+
     fn is_cheap(&self, e: &Expr) -> bool {
         let own = match &e.kind {
             ExprKind::Binary(op, _, n) => match op {
@@ -239,14 +298,9 @@ impl<'w> Sweeper<'w> {
                 BinOp::Concat => false,
                 _ => true,
             },
-            ExprKind::Call(s, _) => matches!(
-                self.make.unit.symbols[*s].class,
-                Class::Intrinsic(i) if matches!(
-                    i.op,
-                    Op::Convert | Op::Abs | Op::Sign | Op::Max | Op::Min | Op::Dim | Op::Mod
-                        | Op::Sqrt | Op::Aimag | Op::Conjg | Op::Dprod
-                )
-            ),
+            ExprKind::Call(..) => self.is_cheap_call(e),
+            // What needs a tape would keep all of it.
+            ExprKind::Element(s, _) if self.make.unit.symbols[*s].tape => false,
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Logical(_)
@@ -304,7 +358,7 @@ impl<'w> Sweeper<'w> {
             ExprKind::Element(..) if scalar => target.clone(),
             _ => Expr::var(s, span),
         };
-        let made = self.keep(&kept, span);
+        let made = self.keep(&kept, needs, span);
         if let ExprKind::Element(_, subscripts) = &kept.kind {
             for s in subscripts {
                 self.read(s, needs);
@@ -321,14 +375,26 @@ impl<'w> Sweeper<'w> {
         made
     }
 
-    pub(super) fn keep(&mut self, e: &Expr, span: Span) -> (Block, Block) {
+    /// Keeps a variable; of an array that is known where anything is needed, no more than that.
+    pub(super) fn keep(&mut self, e: &Expr, needs: &Needs, span: Span) -> (Block, Block) {
         if matches!(e.kind, ExprKind::Var(s) if is_tape(&self.make.unit.symbols[s])) {
             if self.trial == 0 {
                 self.errors.push(twice_reversed(span));
             }
             return Default::default();
         }
-        match keep(&mut self.make, &mut self.tapes, e, span) {
+        let array = match e.kind {
+            ExprKind::Var(s) if self.make.unit.symbols[s].is_array() => Some(s),
+            _ => None,
+        };
+        // The bounds must be the same when the values are taken back.
+        let fixed = |s: SymId| !self.assigned.contains(self.space.loc(s));
+        let section = array.and_then(|s| {
+            let dims = &self.make.unit.symbols[s].dims;
+            let section = needs.section(self.space.loc(s), s, &fixed)?;
+            (section.len() == dims.len()).then_some(section)
+        });
+        match keep(&mut self.make, &mut self.tapes, e, section.as_deref(), span) {
             Ok(made) => made,
             Err(d) => {
                 if self.trial == 0 {
@@ -374,7 +440,7 @@ impl<'w> Sweeper<'w> {
                 );
             }
             for s in here {
-                let (mut a, b) = self.keep(&Expr::var(s, span), span);
+                let (mut a, b) = self.keep(&Expr::var(s, span), needs, span);
                 push.append(&mut a);
                 pops.push(b);
             }
@@ -405,7 +471,7 @@ impl<'w> Sweeper<'w> {
                     from,
                     to,
                     step,
-                } => self.count_loop(s, d, (*var, from, to, step.as_ref()), needs),
+                } => self.counted(s, d, (*var, from, to, step.as_ref()), needs),
                 DoControl::While(c) => match self.marked(d, None, span, needs) {
                     Some(made) => made,
                     None => self.while_loop(c, &d.body, span, needs),
