@@ -169,6 +169,17 @@ const CASES: &[Case] = cases![
       Y(3) = SUM(DBLE(V)*DIMAG(V)) + SUM(DBLE(MATMUL(W, W)))
       END
 ",
+    "bounds_that_are_assigned": "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(3)
+      INTEGER L(3)
+      A = X*X + 1
+      A(INT(A(1)):INT(A(3) + 0.5D0) + 1) = A(2:1:-1)*X(1:2) + 1.6D0
+      L = (/ 1, 3, 2 /)
+      A(L(INT(A(3))):3) = A(1:4 - L(INT(A(3))))*A(1)
+      Y = A
+      END
+",
     "functions_of_elements": "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(3), SQ, T
@@ -346,6 +357,12 @@ fn refused() {
     F0305 10:24 reverse mode cannot follow this ALLOCATE or DEALLOCATE
     F0305 14:25 reverse mode cannot follow this ALLOCATE or DEALLOCATE
     ");
+    // Allocated by the assignment.
+    let text = "
+      W = X*X
+      Y = W*X
+";
+    assert_snapshot!(reverse(text), @"F0305 10:7 reverse mode cannot follow W, which is allocated by assignments");
     let text = "
       Y = TRANSFER(X*X, Y)
 ";
