@@ -46,6 +46,7 @@ pub mod external;
 pub mod given;
 pub mod layout;
 pub mod locations;
+mod loop_control;
 pub mod loops;
 mod matrix;
 mod path;

@@ -124,6 +124,7 @@ const CASES: &[(&str, &str)] = &[
       A(1) = X(1)
       A(2) = X(2)
       A(3) = X(3)
+      B(2) = A(1) - A(2)
       B(1) = A(1)*A(3)
       Y(1) = A(3)*B(2)
       Y(2) = A(2)*B(1)*A(1)
@@ -178,6 +179,64 @@ const CASES: &[(&str, &str)] = &[
       Y(1) = A*C(1)
       Y(2) = E(4)
       Y(3) = B + C(2)
+      END
+",
+    ),
+    (
+        "active_loop_control",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), T, S
+      LOGICAL MORE@
+      S = 0
+      DO 10 T = X(3), X(1) + 1, X(2)/5 + 0.033D0
+        DO 10 I = 1, 3
+          IF (I .EQ. 2) GOTO 10
+          S = S + T*T*I
+   10 CONTINUE
+      Y(1) = S*T
+      DO T = 1D0, X(1) + 1, 0.3D0*X(2)
+        IF (T .GT. 1.2D0 .AND. T .LT. 1.7D0) CYCLE
+        S = S*T
+        IF (S .GT. 20) EXIT
+      END DO
+      Y(2) = S*T
+      DO T = X(1), X(3), 0.5D0
+        S = 0
+      END DO
+      Y(2) = Y(2) + T
+      Y(3) = X(1)
+      DO WHILE (MORE@(Y(3), X))
+        IF (Y(3) .GT. 4.6D0) CYCLE
+        Y(3) = Y(3) + X(3)**2
+      END DO
+      Y(3) = Y(3)*X(1)
+      END
+      LOGICAL FUNCTION MORE@(Y, X)
+      DOUBLE PRECISION X(3), Y
+      Y = Y*X(2)
+      MORE@ = Y .LT. 6
+      END
+",
+    ),
+    (
+        "equivalence_with_common_in_a_callee",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), C(2)
+      COMMON /Q@/ C
+      C(1) = X(1)
+      C(2) = X(2)*X(3)
+      CALL G@(Y(3))
+      Y(1) = C(1)*X(3)
+      Y(2) = C(1)*C(2)
+      END
+      SUBROUTINE G@(R)
+      DOUBLE PRECISION C(2), E, R
+      COMMON /Q@/ C
+      EQUIVALENCE (C(2), E)
+      R = E*C(1)
+      C(1) = C(1)*E
       END
 ",
     ),
@@ -315,6 +374,8 @@ fn output_of_active_values() {
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X, Y, Z
       CHARACTER*30 LINE
+      NAMELIST /ALL/ Z, Y
+      NAMELIST /PART/ Z
       Y = X*X
       PRINT *, Y
       WRITE (*, *) Y, X
@@ -325,6 +386,9 @@ fn output_of_active_values() {
       WRITE (9) Z, (Y*I, I = 1, 2)
       WRITE (LINE, 10) Y
       READ (LINE, 10) Z
+      WRITE (9, NML=PART)
+      WRITE (*, ALL)
+      WRITE (9, ALL)
       Y = Y*Z
       END
 "
@@ -332,12 +396,14 @@ fn output_of_active_values() {
     };
     let warnings = |text: &str| expand_warning(text).unwrap_or_else(|e| panic!("{e}")).1;
     assert_snapshot!(warnings(&of("ADF(X)", "END ADF(D = TANGENT(Y))")), @r"
-    F0311 17:20 this value carries a derivative, and is written without it
-    F0311 18:24 this value carries a derivative, and is written without it
+    F0311 19:20 this value carries a derivative, and is written without it
+    F0311 20:24 this value carries a derivative, and is written without it
+    F0311 24:17 this value carries a derivative, and is written without it
     ");
     assert_snapshot!(warnings(&of("ADR(Y)", "END ADR(D = COTANGENT(X))")), @r"
-    F0311 17:20 this value carries a derivative, and is written without it
-    F0311 18:24 this value carries a derivative, and is written without it
+    F0311 19:20 this value carries a derivative, and is written without it
+    F0311 20:24 this value carries a derivative, and is written without it
+    F0311 24:17 this value carries a derivative, and is written without it
     ");
 }
 

@@ -90,36 +90,6 @@ fn shared_storage() {
 }
 
 #[test]
-fn loops_that_count_with_active_values() {
-    assert_snapshot!(faults("
-      SUBROUTINE F(X, Y)
-      DOUBLE PRECISION X(3), Y, T
-      Y = 0
-      DO 10 T = X(1), X(2), 0.25D0
-   10 Y = Y + T
-      END
-"), @"F0305 10:17 derivatives would go through the loop variable");
-}
-
-#[test]
-fn conditions_with_active_side_effects() {
-    assert_snapshot!(faults("
-      SUBROUTINE F(X, Y)
-      DOUBLE PRECISION X(3), Y
-      LOGICAL MORE
-      Y = X(1)
-      DO WHILE (MORE(Y, X))
-      END DO
-      END
-      LOGICAL FUNCTION MORE(Y, X)
-      DOUBLE PRECISION X(3), Y
-      Y = Y*X(2)
-      MORE = Y .GT. 1
-      END
-"), @"F0305 11:7 derivatives would go through a function call in the condition of DO WHILE");
-}
-
-#[test]
 fn active_side_effects_in_an_implied_do() {
     assert_snapshot!(faults("
       SUBROUTINE F(X, Y)

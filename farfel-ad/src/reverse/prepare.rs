@@ -3,6 +3,7 @@
 
 use crate::elements::by_elements;
 use crate::given::functions::written_out;
+use crate::loop_control::{Which, with_conditions, written_as_statements};
 use crate::regions::without_allocations;
 use crate::structure::{name_saved, structure};
 use crate::tapenade::silence::silence;
@@ -50,6 +51,8 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     if let Some(program) = written_out(&closure.program, [request.head.as_str()]) {
         closure.program = program;
     }
+    with_conditions(&mut closure.program);
+    written_as_statements(&mut closure.program, Which::Counting);
     closure.program = without_jumps(&closure.program, &request.head)?;
     by_elements(&mut closure.program, false);
     without_allocations(&mut closure.program, &request.suffix);
@@ -89,6 +92,8 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     if let Some(written) = written_out(&below, heads.iter().copied()) {
         below = written;
     }
+    with_conditions(&mut below);
+    written_as_statements(&mut below, Which::Counting);
     for head in heads {
         below = without_jumps(&below, head)?;
     }

@@ -46,8 +46,8 @@ pub(super) struct Made {
     pub(super) tapes: HashSet<SymId>,
 }
 
-/// Declares a COMMON block of another unit.
-fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
+/// Declares a COMMON block of another unit; returns its members.
+pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
     let span = Span::NONE;
     let mut entities = Vec::new();
     for m in members {
@@ -80,7 +80,6 @@ fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec
             place: Place::Common(block.clone()),
             ..farfel_lang::ir::Symbol::new(name, span)
         });
-        make.derivatives.insert(s);
         entities.push(s);
     }
     let list = entities
@@ -94,6 +93,7 @@ fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec
         .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
     entities
 }
+
 impl World {
     /// The units of all parts.
     pub(super) fn units(
@@ -116,7 +116,7 @@ impl World {
             all_rooms.insert(i, (kinds, rooms));
         }
         // Which tapes count on where they are full, since the head tries again.
-        let (open, states) = retry::open(self, &swept, &all_rooms);
+        let (open, states) = retry::open(self, closure, &swept, &all_rooms);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
             // Tapes that only what it calls uses.
@@ -141,9 +141,9 @@ impl World {
                 let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
                 let rooms = rooms.unwrap_or_default();
                 let (wanted, commons) = self.wanted(p, &facts[i], derivatives.clone());
-                let state = states.get(&i).map(Vec::as_slice);
+                let state = states.get(&i).map(|s| s.vars(self, closure, &mut make));
                 out.push(Made {
-                    unit: self.root(p, make, tapes, made, rooms, state),
+                    unit: self.root(p, make, tapes, made, rooms, state.as_deref()),
                     of: p.of.clone(),
                     derivatives,
                     wanted,
@@ -241,15 +241,21 @@ impl World {
         (0..self.parts.len()).map(one).collect()
     }
 
-    /// Sets the cotangents of local variables to zero.
-    fn zeros(&self, make: &Maker, backward: &Block) -> Block {
+    /// Sets the cotangents of local variables to zero. In a head, those that EQUIVALENCE ties to
+    /// COMMON are among them; below it these hold what callers have added.
+    fn zeros(&self, make: &Maker, backward: &Block, head: bool) -> Block {
+        let tied = match head {
+            true => HashSet::new(),
+            false => tied_to_common(&make.unit),
+        };
         let mut used = HashSet::new();
         for_each_symbol(backward, &mut |s| {
             used.insert(s);
         });
         let mut out = Vec::new();
         for (id, s) in make.unit.symbols.iter() {
-            let zeroed = s.place == Place::Local && !s.tape && used.contains(&id);
+            let own = s.place == Place::Local && !tied.contains(&id);
+            let zeroed = own && !s.tape && used.contains(&id);
             if make.derivatives.contains(&id) && zeroed {
                 let ty = s.ty.unwrap_or(Type::REAL);
                 out.push(Stmt::assign(
@@ -289,7 +295,7 @@ impl World {
             body.extend(p.zero.iter().cloned());
             body.extend(self.zero_commons(&mut make, p));
         }
-        body.extend(self.zeros(&make, &made.backward));
+        body.extend(self.zeros(&make, &made.backward, !p.last));
         body.extend(made.backward);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
@@ -354,7 +360,7 @@ impl World {
 
     fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, backward: Block) -> Unit {
         tapes.be_arguments(&mut make);
-        let mut body = self.zeros(&make, &backward);
+        let mut body = self.zeros(&make, &backward, false);
         body.extend(backward);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
@@ -378,7 +384,11 @@ impl World {
                 }
                 let own = crate::locations::common_members(&make.unit)
                     .remove(&block)
-                    .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
+                    .unwrap_or_else(|| {
+                        let own = import(make, &p.make.unit, &block, &members);
+                        make.derivatives.extend(own.iter().copied());
+                        own
+                    });
                 for (position, s) in own.into_iter().enumerate() {
                     if root.given_in_common.contains(&(block.clone(), position)) {
                         continue;
@@ -390,6 +400,31 @@ impl World {
             }
         }
         out
+    }
+}
+
+/// Variables whose storage lies in COMMON by EQUIVALENCE.
+fn tied_to_common(unit: &Unit) -> HashSet<SymId> {
+    let groups = unit.specs.iter().filter_map(|s| match &s.kind {
+        SpecKind::Equivalence(groups) => Some(groups),
+        _ => None,
+    });
+    let groups: Vec<Vec<SymId>> = groups
+        .flatten()
+        .map(|g| g.iter().filter_map(Expr::base).collect())
+        .collect();
+    let mut tied = HashSet::new();
+    loop {
+        let before = tied.len();
+        let common = |s: &SymId| matches!(unit.symbols[*s].place, Place::Common(_));
+        for group in &groups {
+            if group.iter().any(|s| common(s) || tied.contains(s)) {
+                tied.extend(group);
+            }
+        }
+        if tied.len() == before {
+            return tied;
+        }
     }
 }
 

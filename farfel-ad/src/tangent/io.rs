@@ -22,10 +22,28 @@ pub(crate) fn writes_to_files(unit: &Unit) -> bool {
     let mut found = false;
     walk_block(&unit.body, &mut |s| {
         if let StmtKind::Io(io) = &s.kind {
-            found |= may_come_back(io) && !io.items.is_empty();
+            let group = groups(unit, io).next().is_some();
+            found |= may_come_back(io) && (!io.items.is_empty() || group);
         }
     });
     found
+}
+
+/// The members of the NAMELIST groups that a statement names, with the places where it does.
+fn groups<'u>(unit: &'u Unit, io: &'u Io) -> impl Iterator<Item = (&'u Expr, &'u [SymId])> {
+    let given = io.control.iter().map(|c| match &c.kind {
+        ExprKind::Keyword(_, e) => &**e,
+        _ => c,
+    });
+    given.filter_map(|e| {
+        let ExprKind::Var(group) = e.kind else {
+            return None;
+        };
+        match &unit.symbols[group].class {
+            Class::Namelist(members) => Some((e, members.as_slice())),
+            _ => None,
+        }
+    })
 }
 
 impl Gen<'_> {
@@ -34,7 +52,12 @@ impl Gen<'_> {
         if !may_come_back(io) {
             return;
         }
-        if let Some(item) = io.items.iter().find(|i| self.is_varied(i)) {
+        let varied = |s: &SymId| {
+            differentiable(&self.source.symbols[*s]) && self.varied.contains(self.space.loc(*s))
+        };
+        let group = groups(self.source, io).find(|(_, members)| members.iter().any(varied));
+        let item = io.items.iter().find(|i| self.is_varied(i));
+        if let Some(item) = item.or(group.map(|(e, _)| e)) {
             let span = if item.span == Span::NONE {
                 self.span
             } else {
@@ -72,28 +95,14 @@ impl Gen<'_> {
     /// Only the input tells which members of a NAMELIST group get values, and with them
     /// lose their derivatives.
     fn refuse_namelist(&mut self, io: &Io, node: usize) {
-        for c in &io.control {
-            match &c.kind {
-                ExprKind::Keyword(_, e) => self.refuse_group(e, node),
-                _ => self.refuse_group(c, node),
-            }
-        }
-    }
-
-    fn refuse_group(&mut self, e: &Expr, node: usize) {
-        let ExprKind::Var(group) = e.kind else {
-            return;
-        };
-        let Class::Namelist(members) = &self.source.symbols[group].class else {
-            return;
-        };
+        let members = groups(self.source, io).flat_map(|(_, members)| members);
         let active = |s: &&SymId| {
             let loc = self.space.loc(**s);
             differentiable(&self.source.symbols[**s])
                 && self.varied.contains(loc)
                 && self.activity.live[node].contains(loc)
         };
-        let Some(s) = members.iter().find(active) else {
+        let Some(s) = members.into_iter().find(active) else {
             return;
         };
         let name = &self.source.symbols[*s].name;

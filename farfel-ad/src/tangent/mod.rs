@@ -40,6 +40,7 @@ use crate::elements::by_elements;
 use crate::flow::Flow;
 use crate::given::{functions::written_out, rules::Rules, shipped};
 use crate::layout::Layout;
+use crate::loop_control::{Which, written_as_statements};
 use crate::locations::{Set, Space};
 use crate::structure::without_entries;
 use farfel_lang::Span;
@@ -67,9 +68,11 @@ pub fn differentiate(
             if let Some(units) = by_entries(program, request, warnings)? {
                 return Ok(units);
             }
-            // What arrays as a whole do not have, their elements may.
+            // What arrays as a whole do not have, their elements may; and loops, their statements.
             let mut written = program.clone();
-            match !request.directions.pattern && by_elements(&mut written, true) {
+            let mut again = written_as_statements(&mut written, Which::All);
+            again |= !request.directions.pattern && by_elements(&mut written, true);
+            match again {
                 true => {
                     found.clear();
                     run(&written, request, false, &mut found, &mut |_, _| ()).map_err(|_| faults)

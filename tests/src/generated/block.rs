@@ -4,24 +4,61 @@ use super::Item;
 use super::scope::{Shape, Var};
 use super::unit::{Unit, World, line};
 
-/// Is it a variable in COMMON?
-fn in_common(v: &Var) -> bool {
-    v.common && matches!(v.name.as_str(), "P" | "Q" | "R" | "S0")
-}
-
 impl World<'_> {
     /// A block, and what keeps its derivatives small.
     pub fn ad_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
+        // It is left at its end only.
+        let (ways, returns) = (std::mem::take(&mut u.ways), u.returns.take());
+        let out = match self.kind.gradients && self.random.once_in(12) {
+            true => self.complex_gradient(u, depth),
+            false => self.any_block(u, depth),
+        };
+        (u.ways, u.returns) = (ways, returns);
+        out
+    }
+
+    /// The gradient by a complex number of a real one.
+    fn complex_gradient(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
+        let (re, im) = (self.value(u, 1), self.value(u, 0));
+        let set = line(&format!("CZ = DCMPLX({re}, {im})"));
+        let value = self.value(u, 1);
+        let mut out = match self.random.below(3) {
+            0 => vec![line(&format!(
+                "ADR(COTANGENT(CY) = DCMPLX({value}, {value}))"
+            ))],
+            1 => vec![line("ADR(COTANGENT(CY) = (0.3D0, -0.6D0))")],
+            _ => vec![line(&format!("ADR(COTANGENT(CY) = {value})"))],
+        };
+        let count = self.random.below(2);
+        let factor = self.value(u, 1);
+        out.push(line(&format!(
+            "CY = CZ*DCMPLX(0.3D0, {factor}) - DCONJG(CZ)*CZ*0.1D0"
+        )));
+        out.extend(self.statements(u, depth, count));
+        let more = self.value(u, 1);
+        out.push(line(&match self.random.below(3) {
+            0 => format!("CY = CY*CZ*0.2D0 + {more}"),
+            1 => format!("CY = DCMPLX(SIN(DBLE(CY)), {more})"),
+            _ => format!("CY = EXP(0.2D0*CY)*{more}"),
+        }));
+        out.push(line("END ADR(CY = COTANGENT(CZ))"));
+        let mut out = vec![set, Item::Group(out)];
+        if let Some((_, target)) = self.target(u) {
+            let text = format!("{target} = SIN(DBLE(CY)) + 0.3D0*ATAN(DIMAG(CY))");
+            out.push(line(&text));
+        }
+        vec![Item::Group(out)]
+    }
+
+    fn any_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let numbers: Vec<Var> = u
             .scope
             .vars
             .iter()
-            .filter(|v| v.shape != Shape::Integer && (!v.common || in_common(v)))
+            .filter(|v| v.shape != Shape::Integer)
             .cloned()
             .collect();
-        let mut targets = self.assignable(u, |s| s != Shape::Integer);
-        // Of two names that EQUIVALENCE ties together a block has one.
-        targets.retain(|v| !v.common || in_common(v));
+        let targets = self.assignable(u, |s| s != Shape::Integer);
         let (false, false) = (numbers.is_empty(), targets.is_empty()) else {
             return Vec::new();
         };
@@ -38,10 +75,14 @@ impl World<'_> {
             return self.gradient(u, depth, &numbers, &targets);
         }
         let mut out = Vec::new();
+        let mut count = self.random.below(3);
         // A constant, since derivatives may go through COMMON.
-        let directions = self.random.once_in(4).then(|| self.random.below(2) + 2);
+        // Not through EQUIVALENCE with COMMON, nor through blocks that units divide differently.
+        let several = !self.tied && !self.divided && self.random.once_in(4);
+        let directions = several.then(|| self.random.below(2) + 2);
         if reverse {
             out.push(line(&format!("ADR({})", dependent.name)));
+            count += 1;
         } else {
             let opening = self.opening(u, &independent, &numbers);
             out.push(match directions {
@@ -57,7 +98,6 @@ impl World<'_> {
                 }
             });
         }
-        let count = self.random.below(3);
         out.extend(self.statements(u, depth, count));
         // The dependent comes from the independent.
         let (from, value) = (self.element(u, &independent), self.value(u, 2));
@@ -116,8 +156,12 @@ impl World<'_> {
                     let name = &v.name;
                     format!("(COTANGENT({name}({i})) = {value} + 0.2D0*{i}, {i} = {range})")
                 }
-                (Shape::Array { .. }, ..) => {
+                (Shape::Array { .. }, ..) | (Shape::Matrix { whole: false, .. }, ..) => {
                     format!("COTANGENT({}) = {value}", self.element(u, &v))
+                }
+                (Shape::Matrix { lower, .. }, 1, Some(i)) => {
+                    let (range, name, j) = (self.range(lower), &v.name, self.random.below(3) + 1);
+                    format!("(COTANGENT({name}({i}, {j})) = {value}*{i}, {i} = {range})")
                 }
                 (_, 0, _) => v.name.clone(),
                 // The value that the block computes.
@@ -135,7 +179,12 @@ impl World<'_> {
                 independents.push(v);
             }
         }
-        let count = self.random.below(3);
+        let count = self.random.below(3) + 1;
+        // Blocks that a nest of them has at its bottom have loops and branches, too.
+        let depth = match self.random.once_in(3) {
+            true => depth.max(1),
+            false => depth,
+        };
         assignments.extend(self.statements(u, depth, count));
         for v in &dependents {
             let from = self.random.pick(&independents).clone();
@@ -190,6 +239,10 @@ impl World<'_> {
                         Shape::Array { lower, .. } => {
                             format!("{}({})", v.name, lower + self.random.below(3) as i64)
                         }
+                        Shape::Matrix { lower, .. } => {
+                            let i = lower + self.random.below(3) as i64;
+                            format!("{}({i}, {})", v.name, self.random.below(3) + 1)
+                        }
                         _ => v.name.clone(),
                     };
                     let to = self.element(u, &dest);
@@ -239,6 +292,17 @@ impl World<'_> {
 
     fn tangent(&mut self, u: &mut Unit, v: &Var) -> String {
         let name = &v.name;
+        if let Shape::Matrix { lower, whole } = v.shape {
+            let value = self.value(u, 1);
+            return match (self.random.below(3), u.free_loops.last().cloned()) {
+                (0, _) if whole => format!("TANGENT({name}) = {value}"),
+                (1, Some(i)) => {
+                    let (range, j) = (self.range(lower), self.random.below(3) + 1);
+                    format!("(TANGENT({name}({i}, {j})) = {value}, {i} = {range})")
+                }
+                _ => format!("TANGENT({}) = {value}", self.element(u, v)),
+            };
+        }
         let Shape::Array { lower, whole, .. } = v.shape else {
             return match self.random.below(3) {
                 0 => format!("TANGENT({name}) = {}", self.value(u, 1)),

@@ -9,7 +9,7 @@ impl World<'_> {
         if depth == 0 {
             return self.leaf(u);
         }
-        let form = self.random.below(13);
+        let form = self.random.below(26);
         if form < 3
             && let Some(call) = self.function(u, depth)
         {
@@ -28,6 +28,55 @@ impl World<'_> {
             10 => format!("0.4D0*LOG(2 + ({a})**2)*COS({b})"),
             11 => format!("ATAN({a} - {b})"),
             12 => format!("(-({a})/2 + 0.25D0*{b}**2)"),
+            13 => format!("MAX({a}, {b})"),
+            14 => format!("MIN({b}, {a}, 1.7D0)"),
+            // Not at zeros, which are derivatives: whether they have a minus sign says the way to
+            // compute them.
+            15 => format!("ABS({a} + 0.0173D0)"),
+            16 => format!("SIGN({a} + 0.0171D0, {b} + 0.0137D0)"),
+            17 => format!("0.07D0*({a})**3"),
+            18 => format!("(1.1D0 + SIN({a})**2)**(0.4D0*{b})"),
+            19 => match integers(u) {
+                list if list.is_empty() => format!("(1.5D0 + ({a})**2)**(-2)"),
+                list => {
+                    let v = self.random.pick(&list).clone();
+                    u.effects.reads.insert(v.entity);
+                    format!("SIN({a})**MOD({}, 3)", v.name)
+                }
+            },
+            20 => match self.random.below(4) {
+                0 => format!("ATAN2({a}, 1.5D0 + ({b})**2)"),
+                1 => format!("ATAN2(1.3D0 + ({a})**2, {b})"),
+                2 => format!("0.5D0*DIM({a}, {b})"),
+                _ => format!("MOD({a}, 0.7D0 + 0.1D0*({b})**2)"),
+            },
+            21 => match self.random.below(6) {
+                0 => format!("TAN(0.4D0*SIN({a}))"),
+                1 => format!("ASIN(0.7D0*SIN({a}))"),
+                2 => format!("ACOS(0.6D0*COS({a}))"),
+                3 => format!("0.6D0*SINH(SIN({a}))"),
+                4 => format!("0.6D0*COSH(SIN({a}))"),
+                _ => format!("LOG10(1.2D0 + ({a})**2)"),
+            },
+            22 => match self.random.below(3) {
+                0 => format!("({b} + 0.1D0*AINT(3.1D0*SIN({a})))"),
+                1 => format!("({b} + 0.1D0*DBLE(NINT(2.9D0*SIN({a}))))"),
+                _ => format!("({b} + 0.1D0*ANINT(2.7D0*SIN({a})))"),
+            },
+            23 => match self.whole_arrays(u) {
+                list if list.is_empty() => format!("({a} + {b})/2"),
+                list => {
+                    let x = self.random.pick(&list).clone();
+                    let y = self.random.pick(&list).clone();
+                    u.effects.reads.extend([x.entity, y.entity]);
+                    match self.random.below(2) {
+                        0 => format!("SIN(SUM({}) + {b})", x.name),
+                        _ => format!("COS(DOT_PRODUCT({}, {}))", x.name, y.name),
+                    }
+                }
+            },
+            24 => format!("{b}/(1.5D0 + ABS({a} - 0.0171D0))"),
+            25 => format!("SQRT(0.3D0 + ({a})**2 + ({b})**2)/2"),
             _ => format!("TANH({a})*{b}"),
         }
     }
@@ -45,15 +94,42 @@ impl World<'_> {
         }
         let v = self.random.pick(&numbers).clone();
         u.effects.reads.insert(v.entity);
-        self.element(u, &v)
+        let element = self.element(u, &v);
+        // Expressions are of double precision.
+        match v.single {
+            true => format!("DBLE({element})"),
+            false => element,
+        }
+    }
+
+    /// Arrays of three numbers whose extent is known here.
+    pub fn whole_arrays(&self, u: &Unit) -> Vec<Var> {
+        let whole = |v: &&Var| {
+            let three = matches!(
+                v.shape,
+                Shape::Array {
+                    whole: true,
+                    extent: 3,
+                    ..
+                }
+            );
+            three && !v.single
+        };
+        u.scope.vars.iter().filter(whole).cloned().collect()
     }
 
     /// A variable, or an element of an array.
     pub fn element(&mut self, u: &mut Unit, v: &Var) -> String {
         match v.shape {
             Shape::Array { lower, extent, .. } => {
+                let last = extent > 3 && self.random.once_in(2);
+                let lower = lower + if last { extent - 3 } else { 0 };
                 let index = self.index(u, lower, extent.min(3));
                 format!("{}({index})", v.name)
+            }
+            Shape::Matrix { lower, .. } => {
+                let (i, j) = (self.index(u, lower, 3), self.index(u, 1, 3));
+                format!("{}({i}, {j})", v.name)
             }
             _ => v.name.clone(),
         }
@@ -178,15 +254,18 @@ impl World<'_> {
         for (i, p) in callee.signature.params.iter().enumerate() {
             let array = match p {
                 Param::Out => false,
-                Param::Array(true) => true,
+                Param::Array(true) | Param::Matrix(true) => true,
                 _ => continue,
             };
+            let matrix = matches!(p, Param::Matrix(_));
             let fitting: Vec<Var> = u
                 .scope
                 .vars
                 .iter()
                 .filter(|v| v.assignable && v.shape != Shape::Integer && !outs.contains(&v.entity))
                 .filter(|v| !array || v.shape != Shape::Scalar)
+                .filter(|v| !matrix || matches!(v.shape, Shape::Matrix { .. }))
+                .filter(|v| !v.single)
                 .filter(|v| !effects.unknown || u.own.contains(&v.entity))
                 .filter(|v| {
                     let known =
@@ -203,13 +282,18 @@ impl World<'_> {
             u.effects.reads.insert(v.entity);
             u.effects.writes.insert(v.entity);
             args[i] = match array {
+                true if matrix => v.name.clone(),
                 true => self.array(&v),
                 false => self.element(u, &v),
             };
         }
         for (i, p) in callee.signature.params.iter().enumerate() {
             args[i] = match p {
-                Param::Out | Param::Array(true) => continue,
+                Param::Out | Param::Array(true) | Param::Matrix(true) => continue,
+                Param::Extent => match u.extents.first() {
+                    Some(n) if self.random.once_in(2) => n.clone(),
+                    _ => "3".into(),
+                },
                 Param::Procedure(_) => procedures.next()?,
                 Param::Integer => self.integer(u),
                 Param::In => {
@@ -220,12 +304,18 @@ impl World<'_> {
                         false => format!("({value})"),
                     }
                 }
-                Param::Array(false) => {
+                Param::Array(false) | Param::Matrix(false) => {
+                    let matrix = matches!(p, Param::Matrix(_));
                     let fitting: Vec<Var> = u
                         .scope
                         .vars
                         .iter()
-                        .filter(|v| matches!(v.shape, Shape::Array { .. }))
+                        .filter(|v| match v.shape {
+                            Shape::Array { .. } => !matrix,
+                            Shape::Matrix { .. } => true,
+                            _ => false,
+                        })
+                        .filter(|v| !v.single)
                         .filter(|v| !outs.contains(&v.entity))
                         .filter(|v| !effects.unknown || u.own.contains(&v.entity))
                         .filter(|v| free && !v.common || !effects.writes.contains(&v.entity))
@@ -237,7 +327,10 @@ impl World<'_> {
                     let v = self.random.pick(&fitting).clone();
                     u.effects.reads.insert(v.entity);
                     given.push(v.entity);
-                    self.array(&v)
+                    match matrix {
+                        true => v.name.clone(),
+                        false => self.array(&v),
+                    }
                 }
             };
             // A free choice must not take what the call assigns by another argument.
@@ -264,6 +357,10 @@ impl World<'_> {
                 let from = lower + self.random.below((last - lower + 1) as usize) as i64;
                 format!("{}({from})", v.name)
             }
+            // A column.
+            Shape::Matrix { lower, .. } => {
+                format!("{}({lower}, {})", v.name, self.random.below(3) + 1)
+            }
             _ => v.name.clone(),
         }
     }
@@ -282,7 +379,7 @@ impl World<'_> {
     }
 }
 
-fn integers(u: &Unit) -> Vec<Var> {
+pub fn integers(u: &Unit) -> Vec<Var> {
     let integers = u.scope.vars.iter().filter(|v| v.shape == Shape::Integer);
     integers.cloned().collect()
 }

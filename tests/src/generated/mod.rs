@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `scope` | what is visible where, and who reads and assigns what |
 //! | `unit` | subprograms |
-//! | `expression`, `statement` | what stands in them |
+//! | `expression`, `statement`, `sweep` | what stands in them |
 //! | `block` | AD blocks |
 //! | `smaller` | from a case that fails to a smaller one that fails likewise |
 
@@ -18,6 +18,7 @@ mod expression;
 mod scope;
 mod smaller;
 mod statement;
+mod sweep;
 mod unit;
 
 pub use smaller::smaller;
@@ -78,6 +79,8 @@ pub struct Kind {
     pub gradients: bool,
     /// Closure variables that are arguments as well.
     pub aliases: bool,
+    /// Variables of single precision beside those of double precision.
+    pub mixed: bool,
 }
 
 impl Case {
@@ -111,6 +114,9 @@ fn lay_out(items: &[Item], text: &mut String) {
     for item in items {
         match item {
             Item::Group(items) => lay_out(items, text),
+            Item::Line(line) if line.starts_with('!') => {
+                let _ = writeln!(text, "{line}");
+            }
             Item::Line(line) => {
                 let digits = line.bytes().take_while(u8::is_ascii_digit).count();
                 let (label, statement) = line.split_at(digits);

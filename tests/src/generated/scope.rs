@@ -16,6 +16,8 @@ pub enum Shape {
         extent: i64,
         whole: bool,
     },
+    /// An array of three rows, from `lower` on, and columns 1 to 3.
+    Matrix { lower: i64, whole: bool },
     /// An INTEGER from 0 to 3.
     Integer,
 }
@@ -30,6 +32,8 @@ pub struct Var {
     pub assignable: bool,
     /// It lies in COMMON or EQUIVALENCE.
     pub common: bool,
+    /// Of single precision.
+    pub single: bool,
 }
 
 /// A dummy argument, as callers see it.
@@ -41,6 +45,10 @@ pub enum Param {
     Out,
     /// An array of three numbers, and whether it is assigned.
     Array(bool),
+    /// One of three times three.
+    Matrix(bool),
+    /// The number three, which bounds of arrays use.
+    Extent,
     /// An INTEGER from 0 to 3, only read.
     Integer,
     /// A procedure.

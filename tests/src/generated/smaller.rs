@@ -11,8 +11,9 @@ pub fn smaller(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
         let mut number = 0;
         while number < count(&best.units) {
             let mut attempt = best.clone();
-            take(&mut attempt.units, &mut number.clone());
-            match size(&attempt.units) < size(&best.units) && fails(&attempt) {
+            let taken = take(&mut attempt.units, &mut number.clone());
+            let sound = taken.is_some_and(|t| !declares(&t, &attempt));
+            match sound && size(&attempt.units) < size(&best.units) && fails(&attempt) {
                 true => best = attempt,
                 false => number += 1,
             }
@@ -45,18 +46,50 @@ fn count(items: &[Item]) -> usize {
 }
 
 /// Takes part `number` away.
-fn take(items: &mut Vec<Item>, number: &mut usize) -> bool {
+fn take(items: &mut Vec<Item>, number: &mut usize) -> Option<Item> {
     for i in 0..items.len() {
         if *number == 0 {
-            items.remove(i);
-            return true;
+            return Some(items.remove(i));
         }
         *number -= 1;
         if let Item::Group(g) = &mut items[i]
-            && take(g, number)
+            && let Some(taken) = take(g, number)
         {
-            return true;
+            return Some(taken);
         }
     }
-    false
+    None
+}
+
+/// Is a line the declaration of a name that is still used? Without it, the name would be that of
+/// a variable of the surroundings, which a function must not change.
+fn declares(item: &Item, case: &Case) -> bool {
+    let Item::Line(line) = item else {
+        return false;
+    };
+    if line.starts_with("IMPLICIT") {
+        return true;
+    }
+    let types = [
+        "DOUBLE PRECISION ",
+        "REAL ",
+        "REAL*4 ",
+        "INTEGER ",
+        "COMPLEX*16 ",
+        "LOGICAL ",
+    ];
+    let Some(names) = types.iter().find_map(|t| line.strip_prefix(t)) else {
+        return false;
+    };
+    let parts = |text: &str| -> Vec<String> {
+        let word = |c: char| !c.is_ascii_alphanumeric();
+        text.split(word).map(str::to_owned).collect()
+    };
+    let text = case.program();
+    let used = parts(&text);
+    let name = |n: &String| n.starts_with(|c: char| c.is_ascii_alphabetic());
+    parts(names)
+        .iter()
+        .filter(|n| name(n))
+        .any(|n| used.contains(n))
 }

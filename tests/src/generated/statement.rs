@@ -1,8 +1,9 @@
 //! Statements.
 
 use super::Item;
+use super::expression::integers;
 use super::scope::{Shape, Var};
-use super::unit::{Unit, World, line};
+use super::unit::{Returns, Unit, Way, World, line};
 
 impl World<'_> {
     /// A list of statements, with constructs of so many levels.
@@ -47,7 +48,12 @@ impl World<'_> {
     }
 
     fn statement(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
-        let form = self.random.below(if depth == 0 { 8 } else { 20 });
+        let form = match depth {
+            0 => *self.random.pick(&[0, 1, 3, 4, 5, 6, 7, 20, 21, 24]),
+            // In loops more of what leaves them.
+            _ if !u.ways.is_empty() && self.random.once_in(6) => 20,
+            _ => self.random.below(25),
+        };
         match form {
             3 => self.whole_array(u),
             4 | 5 => self.call(u).unwrap_or_else(|| self.assignment(u)),
@@ -56,9 +62,13 @@ impl World<'_> {
                 if vars.is_empty() {
                     return self.assignment(u);
                 }
-                let v = self.random.pick(&vars);
+                let v = self.random.pick(&vars).clone();
                 u.effects.reads.insert(v.entity);
                 u.effects.writes.insert(v.entity);
+                if self.random.once_in(3) {
+                    let value = self.value(u, 1);
+                    return vec![line(&format!("{} = NINT(ABS(1.9D0*SIN({value})))", v.name))];
+                }
                 vec![line(&format!("{0} = MOD({0} + 1, 3)", v.name))]
             }
             7 => {
@@ -79,6 +89,10 @@ impl World<'_> {
             }
             18 => self.complex(u),
             19 => self.letters(u),
+            20 => self.leave(u),
+            21 | 22 => self.sweep(u),
+            23 => self.switch(u, depth),
+            24 => self.rough(u),
             _ => self.assignment(u),
         }
     }
@@ -92,8 +106,16 @@ impl World<'_> {
         };
         vec![Item::Group(vec![
             line(&format!("CZ = DCMPLX({re}, {im})")),
-            line(&format!("CZ = CZ*DCMPLX(0.4D0, {factor}) - DCONJG(CZ)")),
-            line(&format!("{target} = SIN(DBLE(CZ)) + 0.3D0*ATAN(DIMAG(CZ))")),
+            line(&match self.random.below(5) {
+                0 => format!("CZ = CZ/DCMPLX(2.3D0, {factor})"),
+                1 => "CZ = CZ**2*(0.2D0, 0.1D0) + 0.3D0".into(),
+                2 => format!("CZ = EXP(0.3D0*CZ)*{factor}"),
+                _ => format!("CZ = CZ*DCMPLX(0.4D0, {factor}) - DCONJG(CZ)"),
+            }),
+            line(&match self.random.below(3) {
+                0 => format!("{target} = SIN(ABS(CZ + (1.7D0, 0.3D0)))"),
+                _ => format!("{target} = SIN(DBLE(CZ)) + 0.3D0*ATAN(DIMAG(CZ))"),
+            }),
         ])]
     }
 
@@ -187,16 +209,39 @@ impl World<'_> {
         let Some(var) = u.free_loops.pop() else {
             return Item::Group(self.assignment(u));
         };
-        let range = *self
-            .random
-            .pick(&["1, 3", "1, 2", "3, 1, -1", "1, 3, 2", "2, 3"]);
-        let form = self.random.below(5);
+        let form = self.random.below(7);
+        let long = form == 1 && !u.long && u.loops.is_empty() && self.random.once_in(3);
+        let range = match long {
+            true => format!("1, {}", self.random.below(6) + 4),
+            false => self.rounds(u),
+        };
         let label = u.new_label();
         let mut out = Vec::new();
+        // What says how the adjoint is made holds for loops that are left at their end.
+        let marked = form < 2 && self.kind.gradients && self.random.once_in(6);
+        let outside = (std::mem::take(&mut u.ways), u.returns.take());
+        if marked {
+            let states = self.random.below(3) + 1;
+            out.push(line(&format!("!farfel: checkpoint({states})")));
+        } else {
+            (u.ways, u.returns) = outside.clone();
+            let leave = u.new_label();
+            u.ways.push(Way {
+                exit: form < 3,
+                cycle: form < 2,
+                label: leave,
+                used: false,
+            });
+        }
+        let entry = (form == 5).then(|| (self.condition(u), u.new_label()));
         match form {
             // Loops made of GOTO.
-            3 | 4 => {
+            3..=5 => {
                 out.push(line(&format!("{var} = 1")));
+                // A second way in.
+                if let Some((condition, label)) = &entry {
+                    out.push(line(&format!("IF ({condition}) GOTO {label}")));
+                }
                 out.push(line(&format!("{label} CONTINUE")));
             }
             0 => out.push(line(&format!("DO {label} {var} = {range}"))),
@@ -206,13 +251,24 @@ impl World<'_> {
                 out.push(line(&format!("DO WHILE ({var} .LT. 3)")));
             }
         }
-        u.loops.push(var.clone());
+        let was_long = u.long;
+        u.long |= long;
+        if !long {
+            u.loops.push(var.clone());
+        }
         let count = self.random.below(2) + 1;
         out.extend(self.statements(u, depth - 1, count));
+        if let Some((_, label)) = &entry {
+            out.push(line(&format!("{label} CONTINUE")));
+            out.extend(self.statements(u, depth - 1, count));
+        }
         let again = (form == 4).then(|| self.condition(u));
-        u.loops.pop();
+        if !long {
+            u.loops.pop();
+        }
+        u.long = was_long;
         match form {
-            3 | 4 => {
+            3..=5 => {
                 out.push(line(&format!("{var} = {var} + 1")));
                 // One of two ways out.
                 if let Some(condition) = again {
@@ -233,7 +289,101 @@ impl World<'_> {
             }
         }
         u.free_loops.push(var);
+        if marked {
+            (u.ways, u.returns) = outside;
+        } else if let Some(way) = u.ways.pop()
+            && way.used
+        {
+            out.push(line(&format!("{} CONTINUE", way.label)));
+        }
         Item::Group(out)
+    }
+
+    /// First, last and step of a loop over subscripts from 1 to 3.
+    fn rounds(&mut self, u: &mut Unit) -> String {
+        let fixed = ["1, 3", "1, 2", "3, 1, -1", "1, 3, 2", "2, 3", "2, 1"];
+        let outer = u.loops.last().cloned();
+        let integers = integers(u);
+        match (self.random.below(10), outer, u.extents.first()) {
+            (0, Some(i), _) => format!("1, {i}"),
+            (1, Some(i), _) => format!("{i}, 3"),
+            (2, Some(i), _) => format!("3, {i}, -1"),
+            (3, _, Some(n)) => format!("1, {n}"),
+            (4, _, Some(n)) => format!("{n}, 1, -1"),
+            (5, ..) if !integers.is_empty() => {
+                let v = self.random.pick(&integers);
+                u.effects.reads.insert(v.entity);
+                format!("1, MOD({}, 4)", v.name)
+            }
+            _ => (*self.random.pick(&fixed)).into(),
+        }
+    }
+
+    /// Leaves a loop, or the unit.
+    fn leave(&mut self, u: &mut Unit) -> Vec<Item> {
+        let condition = self.condition(u);
+        let innermost = u.ways.last().cloned().unwrap_or_default();
+        let far = self.random.below(u.ways.len());
+        match self.random.below(4) {
+            0 if innermost.exit => vec![line(&format!("IF ({condition}) EXIT"))],
+            1 if innermost.cycle => vec![line(&format!("IF ({condition}) CYCLE"))],
+            2 if far < u.ways.len() => {
+                let way = &mut u.ways[far];
+                way.used = true;
+                vec![line(&format!("IF ({condition}) GOTO {}", way.label))]
+            }
+            _ => match u.returns.clone() {
+                None => self.assignment(u),
+                Some(Returns {
+                    function: Some(name),
+                    ..
+                }) => {
+                    let value = self.value(u, 1);
+                    vec![Item::Group(vec![
+                        line(&format!("IF ({condition}) THEN")),
+                        line(&format!("{name} = {value}")),
+                        line("RETURN"),
+                        line("END IF"),
+                    ])]
+                }
+                Some(r) => {
+                    let which = ["", " 1"][usize::from(r.alternate && self.random.once_in(2))];
+                    vec![line(&format!("IF ({condition}) RETURN{which}"))]
+                }
+            },
+        }
+    }
+
+    /// A decision that is made early.
+    fn switch(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
+        let condition = self.condition(u);
+        let mut out = Vec::new();
+        // A block and its surroundings have different ones.
+        let variable = match self.random.once_in(2) {
+            true => u.label_variables.pop(),
+            false => None,
+        };
+        let Some(variable) = variable else {
+            out.push(line(&format!("LO = {condition}")));
+            out.extend(self.statements(u, depth - 1, 1));
+            out.push(line("IF (LO) THEN"));
+            out.extend(self.statements(u, depth - 1, 1));
+            out.push(line("END IF"));
+            return vec![Item::Group(out)];
+        };
+        let (a, b, end) = (u.new_label(), u.new_label(), u.new_label());
+        out.push(line(&format!("ASSIGN {a} TO {variable}")));
+        out.push(line(&format!("IF ({condition}) ASSIGN {b} TO {variable}")));
+        out.push(line(&format!("GOTO {variable}, ({a}, {b})")));
+        out.push(line(&format!("{a} CONTINUE")));
+        out.extend(self.statements(u, depth - 1, 1));
+        if self.random.once_in(2) {
+            out.push(line(&format!("GOTO {end}")));
+        }
+        out.push(line(&format!("{b} CONTINUE")));
+        out.extend(self.statements(u, depth - 1, 1));
+        out.push(line(&format!("{end} CONTINUE")));
+        vec![Item::Group(out)]
     }
 
     fn jump(&mut self, u: &mut Unit, depth: usize) -> Item {

@@ -17,6 +17,10 @@ pub struct World<'r> {
     pub budget: usize,
     /// The type of a number, as declarations write it.
     pub number: &'static str,
+    /// The COMMON block is divided otherwise in other units.
+    pub divided: bool,
+    /// EQUIVALENCE ties variables of the subroutine that is called.
+    pub tied: bool,
 }
 
 /// One unit while it is written.
@@ -34,10 +38,44 @@ pub struct Unit {
     pub loops: Vec<String>,
     pub label: u32,
     pub calls_left: usize,
+    /// Dummy arguments that are three.
+    pub extents: Vec<String>,
+    /// How the loops around can be left, the innermost last.
+    pub ways: Vec<Way>,
+    /// What RETURN needs before it, where it is allowed.
+    pub returns: Option<Returns>,
+    /// In a loop with many rounds.
+    pub long: bool,
+    /// Variables for ASSIGN that are not in use.
+    pub label_variables: Vec<&'static str>,
+}
+
+/// How a loop can be left.
+#[derive(Clone, Default)]
+pub struct Way {
+    /// By EXIT and CYCLE.
+    pub exit: bool,
+    pub cycle: bool,
+    /// By a jump to this label, and whether there is one.
+    pub label: u32,
+    pub used: bool,
+}
+
+/// What a unit needs for RETURN.
+#[derive(Clone)]
+pub struct Returns {
+    /// The function, which must have a value.
+    pub function: Option<String>,
+    pub alternate: bool,
 }
 
 /// What every unit has for statements that need another type for a moment.
-const SCRATCH: [&str; 2] = ["COMPLEX*16 CZ", "CHARACTER CH*2"];
+const SCRATCH: [&str; 4] = [
+    "COMPLEX*16 CZ, CY",
+    "CHARACTER CH*2",
+    "INTEGER LB, LC, LD",
+    "LOGICAL LO",
+];
 
 const ARRAY: Shape = Shape::Array {
     lower: 1,
@@ -59,12 +97,17 @@ pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
         } else {
             "DOUBLE PRECISION"
         },
+        divided: false,
+        tied: false,
     };
+    world.tied = world.random.once_in(4);
     let mut units = Vec::new();
     let mut scope = Scope::default();
     // A variable and an array in COMMON, that all units know by names of their own.
     let common = world.random.once_in(2);
-    let shared = (world.entity(), world.entity());
+    let (first, second) = (world.entity(), world.entity());
+    world.divided = common && world.random.once_in(3);
+    let shared = (first, if world.divided { first } else { second });
     for i in 0..world.random.below(3) {
         let name = format!("{}{name}", ["G", "H"][i]);
         let seen = common && world.random.once_in(2);
@@ -100,6 +143,7 @@ impl World<'_> {
             shape,
             assignable: true,
             common: false,
+            single: false,
         }
     }
 
@@ -114,6 +158,11 @@ impl World<'_> {
             loops: Vec::new(),
             label: 0,
             calls_left: 4,
+            extents: Vec::new(),
+            ways: Vec::new(),
+            returns: None,
+            long: false,
+            label_variables: vec!["LB", "LC", "LD"],
         }
     }
 
@@ -136,8 +185,86 @@ impl World<'_> {
                 shape,
                 assignable: true,
                 common: true,
+                single: false,
             });
         }
+    }
+
+    /// The same block as one array.
+    fn undivided_common(&self, u: &mut Unit, out: &mut Vec<Item>, entity: Entity) {
+        out.push(line(&format!("COMMON /B{}/ RR(4)", self.name)));
+        u.scope.add_var(Var {
+            entity,
+            name: "RR".into(),
+            shape: Shape::Array {
+                lower: 1,
+                extent: 4,
+                whole: true,
+            },
+            assignable: true,
+            common: true,
+            single: false,
+        });
+    }
+
+    /// Two names of one piece of storage.
+    fn equivalence(&mut self, u: &mut Unit, out: &mut Vec<Item>) {
+        let (with, text, shape) = match self.random.below(4) {
+            0 => (
+                "D",
+                "E(6)",
+                Shape::Array {
+                    lower: 1,
+                    extent: 6,
+                    whole: true,
+                },
+            ),
+            1 => ("D(2)", "E(3)", ARRAY),
+            2 => ("D(5)", "E0", Shape::Scalar),
+            _ if u.scope.vars.iter().any(|v| v.name == "Q") => ("Q(2)", "E0", Shape::Scalar),
+            _ => ("A(2)", "E0", Shape::Scalar),
+        };
+        let name = text.split('(').next().unwrap_or_default();
+        let other = with.split('(').next().unwrap_or_default();
+        if shape != Shape::Scalar {
+            out.push(line(&format!("DIMENSION {text}")));
+        }
+        out.push(line(&format!("EQUIVALENCE ({with}, {name})")));
+        let tied = u.scope.vars.iter_mut().find(|v| v.name == other);
+        if let Some(tied) = tied {
+            tied.common = true;
+            let entity = tied.entity;
+            u.scope.add_var(Var {
+                entity,
+                name: name.into(),
+                shape,
+                assignable: true,
+                common: true,
+                single: false,
+            });
+        }
+    }
+
+    /// Variables of single precision, and their values.
+    fn singles(&mut self, u: &mut Unit, names: [&str; 2], out: &mut Vec<Item>) -> Vec<Item> {
+        let [scalar, array] = names;
+        out.push(line(&format!("REAL*4 {scalar}, {array}(3)")));
+        let mut start = Vec::new();
+        for (name, shape) in [(scalar, Shape::Scalar), (array, ARRAY)] {
+            let mut v = self.var(name, shape);
+            v.single = true;
+            u.own.push(v.entity);
+            u.scope.add_var(v);
+            let value = self.random.below(89) as f64 / 50.0 - 0.87;
+            match shape {
+                Shape::Scalar => start.push(line(&format!("{name} = {value:.4}"))),
+                _ => start.extend((1..=3).map(|i| {
+                    let value = value + 0.137 * f64::from(i);
+                    line(&format!("{name}({i}) = {value:.4}"))
+                })),
+            }
+        }
+        start
     }
 
     /// The subroutine that is called, with what is nested in it.
@@ -173,17 +300,20 @@ impl World<'_> {
             let v = self.var(name, Shape::Integer);
             u.scope.add_var(v);
         }
-        if self.random.once_in(4) {
-            // Two names of one array.
-            out.push(line("DIMENSION E(6)"));
-            out.push(line("EQUIVALENCE (D, E)"));
-            u.scope
-                .vars
-                .iter_mut()
-                .filter(|v| v.name == "D")
-                .for_each(|v| v.common = true);
+        if self.random.once_in(2) {
+            out.push(line("DIMENSION HM(0:2, 3)"));
+            let (lower, whole) = (0, true);
+            let v = self.var("HM", Shape::Matrix { lower, whole });
+            u.scope.add_var(v);
         }
-        for v in u.scope.vars.clone() {
+        if self.tied {
+            self.equivalence(&mut u, &mut out);
+        }
+        let vars = u.scope.vars.clone();
+        if self.kind.mixed {
+            start = self.singles(&mut u, ["RX", "RA"], &mut out);
+        }
+        for v in vars {
             let value = self.random.below(89) as f64 / 50.0 - 0.87;
             match v.shape {
                 Shape::Scalar => start.push(line(&format!("{} = {value:.4}D0", v.name))),
@@ -194,6 +324,14 @@ impl World<'_> {
                     for i in lower..lower + extent {
                         let value = value + 0.117 * i as f64;
                         start.push(line(&format!("{}({i}) = {value:.4}D0", v.name)));
+                    }
+                }
+                Shape::Matrix { lower, .. } => {
+                    for (i, j) in (0..9).map(|n| (n % 3, n / 3)) {
+                        let value = value + 0.113 * i as f64 - 0.077 * j as f64;
+                        let i = lower + i;
+                        let name = &v.name;
+                        start.push(line(&format!("{name}({i}, {}) = {value:.4}D0", j + 1)));
                     }
                 }
             }
@@ -298,7 +436,11 @@ impl World<'_> {
             }
         }
         for _ in 0..self.random.below(2) + 1 {
+            if self.random.once_in(4) && !params.contains(&Param::Extent) {
+                params.push(Param::Extent);
+            }
             params.push(match self.random.below(6) {
+                0 if self.random.once_in(4) => Param::Matrix(!function && self.random.once_in(2)),
                 0 => Param::Array(!function && self.random.once_in(2)),
                 1 => Param::Integer,
                 2 | 3 if !function => Param::Out,
@@ -339,7 +481,9 @@ impl World<'_> {
             let pool: &[&str] = match p {
                 Param::In | Param::Out => &["X", "T", "U", "Y"],
                 Param::Array(_) => &["A", "V", "B"],
+                Param::Matrix(_) => &["HM", "HN"],
                 Param::Integer => &["K", "N"],
+                Param::Extent => &["NLEN", "MLEN"],
                 Param::Procedure(s) if s.function => &["F", "G"],
                 Param::Procedure(_) => &["S", "SUB"],
             };
@@ -366,8 +510,33 @@ impl World<'_> {
                 Param::In => self.var(&own, Shape::Scalar),
                 Param::Out => self.var(&own, Shape::Scalar),
                 Param::Integer => self.var(&own, Shape::Integer),
-                Param::Array(_) => {
+                Param::Extent => {
+                    specs.push(line(&format!("INTEGER {own}")));
+                    u.extents.push(own);
+                    continue;
+                }
+                Param::Matrix(_) => {
+                    let extent = u.extents.first().cloned();
+                    let n = extent.unwrap_or_else(|| "3".into());
                     let (bounds, lower, whole) = match self.random.below(4) {
+                        0 => ("3, *".into(), 1, false),
+                        1 => (format!("0:{n}-1, {n}"), 0, true),
+                        2 => (format!("{n}, *"), 1, false),
+                        _ => (format!("{n}, {n}"), 1, true),
+                    };
+                    specs.push(line(&format!("DIMENSION {own}({bounds})")));
+                    self.var(&own, Shape::Matrix { lower, whole })
+                }
+                Param::Array(_) => {
+                    let adjustable = u.extents.first().map(|n| [n.clone(), format!("0:{n} - 1")]);
+                    let (bounds, lower, whole) = match self.random.below(6) {
+                        4 | 5 => match &adjustable {
+                            Some([bounds, from_zero]) => match self.random.once_in(3) {
+                                true => (&from_zero[..], 0, true),
+                                false => (&bounds[..], 1, true),
+                            },
+                            None => ("3", 1, true),
+                        },
                         0 => ("*", 1, false),
                         1 => ("0:2", 0, true),
                         // A bound that the surroundings have.
@@ -386,7 +555,7 @@ impl World<'_> {
                     )
                 }
             };
-            var.assignable = matches!(p, Param::Out | Param::Array(true));
+            var.assignable = matches!(p, Param::Out | Param::Array(true) | Param::Matrix(true));
             u.own.push(var.entity);
             u.scope.add_var(var);
         }
@@ -394,7 +563,10 @@ impl World<'_> {
             specs.push(line(&format!("EXTERNAL {}", externals.join(", "))));
         }
         if let Some(e) = common {
-            self.in_common(&mut u, &mut specs, ("R", "S0"), e);
+            match self.divided && self.random.once_in(2) {
+                true => self.undivided_common(&mut u, &mut specs, e.0),
+                false => self.in_common(&mut u, &mut specs, ("R", "S0"), e),
+            }
             let pure = u.pure;
             let common = u.scope.vars.iter_mut().filter(|v| v.common);
             common.for_each(|v| v.assignable = !pure);
@@ -425,6 +597,13 @@ impl World<'_> {
             let v = self.var(own, shape);
             u.own.push(v.entity);
             u.scope.add_var(v);
+        }
+        if self.random.once_in(4) {
+            self.kept(&mut u, &mut specs);
+        }
+        if self.kind.mixed && self.random.once_in(2) {
+            let names = *self.random.pick(&[["RX", "RB"], ["RW", "RA"]]);
+            start.extend(self.singles(&mut u, names, &mut specs));
         }
         // Loop variables: its own, or implicit and so of the top, where nothing can call it
         // while it runs.
@@ -477,6 +656,10 @@ impl World<'_> {
             entry = Some(name);
         }
         out.extend(start);
+        u.returns = Some(Returns {
+            function: signature.function.then(|| name.to_owned()),
+            alternate: signature.alternate,
+        });
         let count = self.random.below(3) + 1;
         let body = self.statements(&mut u, 2, count);
         out.extend(body);
@@ -517,6 +700,23 @@ impl World<'_> {
             Item::Group(out),
             [Some(callable), also].into_iter().flatten().collect(),
         )
+    }
+
+    /// Variables that keep their values; functions only read them.
+    fn kept(&mut self, u: &mut Unit, specs: &mut Vec<Item>) {
+        let unit = self.units;
+        let (name, shape, bounds, value) = match self.random.below(2) {
+            0 => (format!("SV{unit}"), Shape::Scalar, "", "0.37D0"),
+            _ => (format!("SA{unit}"), ARRAY, "(3)", "2*0.41D0, -0.23D0"),
+        };
+        specs.push(line(&format!("{} {name}{bounds}", self.number)));
+        if self.random.once_in(2) {
+            specs.push(line(&format!("SAVE {name}")));
+        }
+        specs.push(line(&format!("DATA {name} /{value}/")));
+        let mut v = self.var(&name, shape);
+        v.assignable = !u.pure;
+        u.scope.add_var(v);
     }
 
     /// A call of the unit itself, or of one that calls it, with an INTEGER argument that gets smaller.

@@ -17,7 +17,7 @@ use super::scope::{Frame, Variable};
 use super::storage::{Area, Place, size};
 use super::value::Value;
 use super::{Flow, Halt, Machine, Run};
-use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId, Type};
+use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
 
@@ -50,11 +50,13 @@ impl<'p> Machine<'p> {
                 true => own.extend(self.other_names(&frame, s)?),
             }
         }
+        self.coverage.enter(b.mode);
         match (b.mode, &invocations[..]) {
             (AdMode::Forward, all) => self.forward(f, b, all, own),
             (AdMode::Reverse, [invocation]) => self.reverse(f, b, invocation, own),
             _ => Err(Halt::not_interpreted("several cotangents")),
         }?;
+        self.coverage.leave();
         Ok(Flow::Next)
     }
 
@@ -215,16 +217,13 @@ impl<'p> Machine<'p> {
         isolated: Vec<Isolated<'p>>,
     ) -> Run<()> {
         // The closing says what the gradient is taken by: the values before the block.
-        let mut independents: HashMap<_, Option<usize>> = HashMap::new();
+        let mut independents: HashMap<_, Vec<Option<usize>>> = HashMap::new();
         self.items(f, &b.closing, &mut |a| {
             for place in self.places(f, &a.var)? {
-                if let Type::Complex(_) = place.ty {
-                    return Err(Halt::not_interpreted("gradients by COMPLEX variables"));
-                }
                 if independents.contains_key(&place.key()) {
                     continue;
                 }
-                let mut at = None;
+                let mut at = Vec::new();
                 if place.is_set() {
                     let lifted = place.read()?.map(&|x| own.independent(x.clone()));
                     at = on_tape(own, &lifted);
@@ -239,9 +238,6 @@ impl<'p> Machine<'p> {
         let mut dependents = Vec::new();
         self.items(f, &b.opening, &mut |a| {
             for place in self.places(f, &a.var)? {
-                if let Type::Complex(_) = place.ty {
-                    return Err(Halt::not_interpreted("cotangents of COMPLEX variables"));
-                }
                 dependents.push((place.key(), on_tape(own, &place.read()?)));
             }
             Ok(())
@@ -251,14 +247,19 @@ impl<'p> Machine<'p> {
         self.items(f, &b.opening, &mut |a| {
             for (place, value) in self.opening(f, a)? {
                 // What is given twice has what was given last.
-                cotangents.insert(place.key(), value.convert(place.ty)?.as_real()?);
+                let (re, im) = value.convert(place.ty)?.as_complex()?;
+                cotangents.insert(place.key(), [re, im]);
             }
             Ok(())
         })?;
         let mut given: Vec<(usize, Number)> = Vec::new();
         for (key, at) in dependents {
-            if let (Some(at), Some(cotangent)) = (at, cotangents.remove(&key)) {
-                given.push((at, cotangent));
+            // Each part of a complex number has a cotangent, by the real inner product.
+            for (at, cotangent) in at
+                .into_iter()
+                .zip(cotangents.remove(&key).into_iter().flatten())
+            {
+                given.extend(at.map(|at| (at, cotangent)));
             }
         }
         let sums = own.cotangents(&given);
@@ -266,8 +267,15 @@ impl<'p> Machine<'p> {
         self.items(f, &b.closing, &mut |a| {
             let gradient = |from: &Place| match independents.get(&from.key()) {
                 Some(at) => {
-                    let sum = at.map_or(Number::ZERO, |at| sums[at].clone());
-                    Ok(Value::Real(super::Precision::Double, sum))
+                    let sum = |at: &Option<usize>| at.map_or(Number::ZERO, |at| sums[at].clone());
+                    let mut parts = at.iter().map(sum);
+                    let (re, im) = (parts.next(), parts.next());
+                    let re = re.unwrap_or(Number::ZERO);
+                    let double = super::Precision::Double;
+                    Ok(match im {
+                        Some(im) => Value::Complex(double, re, im),
+                        None => Value::Real(double, re),
+                    })
                 }
                 None => Err(Halt::not_interpreted("a closing whose subscripts change")),
             };
@@ -330,10 +338,12 @@ impl<'p> Machine<'p> {
     }
 }
 
-fn on_tape(own: &Invocation, value: &Value) -> Option<usize> {
+/// Where the parts of a value stand on the tape.
+fn on_tape(own: &Invocation, value: &Value) -> Vec<Option<usize>> {
     match value {
-        Value::Real(_, x) => own.on_tape(x),
-        _ => None,
+        Value::Real(_, x) => vec![own.on_tape(x)],
+        Value::Complex(_, re, im) => vec![own.on_tape(re), own.on_tape(im)],
+        _ => Vec::new(),
     }
 }
 

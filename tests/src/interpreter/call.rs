@@ -72,7 +72,9 @@ impl<'p> Machine<'p> {
             return Err(Halt::invalid("too many activations of subprograms"));
         }
         let frame = self.enter(unit, entry, callee.host.clone(), actuals)?;
+        self.coverage.call(callee, actuals);
         let flow = self.body(&frame, &unit.body, entry)?;
+        self.coverage.returned();
         self.depth.set(self.depth.get() - 1);
         let label = match flow {
             Flow::Return(Some(n)) => usize::try_from(n - 1)

@@ -6,7 +6,7 @@ use super::storage::Place;
 use super::value::{self, Value, binary, negative, precision};
 use super::{Code, Halt, Machine, Run};
 use farfel_lang::intrinsics::Shape;
-use farfel_lang::ir::{Class, Expr, ExprKind, SymId, Type, UnOp};
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp};
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
@@ -39,19 +39,36 @@ impl<'p> Machine<'p> {
                 Value::Logical(kind, l) => Ok(Value::Logical(kind, !l)),
                 _ => Err(Halt::invalid(".NOT. of what is not LOGICAL")),
             },
-            ExprKind::Binary(op, a, b) => binary(*op, &self.eval(f, a, at)?, &self.eval(f, b, at)?),
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.eval(f, a, at)?, self.eval(f, b, at)?);
+                if *op == BinOp::Pow && !matches!(a, Value::Integer(..)) {
+                    self.coverage.note(match b {
+                        Value::Integer(..) => "power with an INTEGER exponent",
+                        _ => "power with a real exponent",
+                    });
+                }
+                binary(*op, &a, &b)
+            }
             ExprKind::Var(s) if matches!(f.unit.symbols[*s].class, Class::Parameter(_)) => {
                 self.parameter(f, *s)
             }
             ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Substring(..) => {
                 let places = self.places(f, e)?;
+                if let (Some(s), Some(place)) = (e.base(), places.first()) {
+                    let (owner, s) = f.owner(s)?;
+                    let shared = self.shares_storage(&owner, s)?;
+                    let symbol = &owner.unit.symbols[s];
+                    self.coverage.variable(symbol, place, shared);
+                }
                 match (at, self.is_array(f, e)) {
                     (None, true) => Err(Halt::not_interpreted("a whole array here")),
                     (Some(i), true) => match places.get(i) {
+                        Some(place) if self.unset && !place.is_set() => Ok(nothing(place)),
                         Some(place) => place.read(),
                         None => Err(Halt::invalid("arrays of different sizes")),
                     },
                     (_, false) => match places.first() {
+                        Some(place) if self.unset && !place.is_set() => Ok(nothing(place)),
                         Some(place) => place.read(),
                         None => Err(Halt::invalid("nothing to read")),
                     },
@@ -267,6 +284,7 @@ impl<'p> Machine<'p> {
         args: &'p [Expr],
         at: Option<usize>,
     ) -> Run<Value> {
+        self.coverage.note("statement function");
         let (owner, s) = f.owner(s)?;
         let symbol = &owner.unit.symbols[s];
         let Class::StatementFunction(dummies, body) = &symbol.class else {
@@ -293,6 +311,20 @@ impl<'p> Machine<'p> {
         match x {
             Value::Real(p, x) => Ok(Value::Real(*p, apply(name, &[x], *p))),
             _ => Err(Halt::not_interpreted(format!("{name:?} of {}", x.ty()))),
+        }
+    }
+}
+
+/// What a number is that was not set.
+fn nothing(place: &Place) -> Value {
+    match place.ty {
+        Type::Integer(kind) => Value::Integer(kind, i64::from(i16::MIN)),
+        Type::Logical(kind) => Value::Logical(kind, false),
+        Type::Character => Value::Text(vec![b'?'; place.length]),
+        Type::Real(_) => Value::Real(super::Precision::Double, Number::Plain(f64::NAN)),
+        Type::Complex(_) => {
+            let nan = Number::Plain(f64::NAN);
+            Value::Complex(super::Precision::Double, nan.clone(), nan)
         }
     }
 }

@@ -57,6 +57,9 @@ impl<'p> Machine<'p> {
     /// A function of scalars.
     pub fn elemental(&self, i: &Intrinsic, args: &[Value]) -> Run<Value> {
         let types: Vec<Type> = args.iter().map(Value::ty).collect();
+        if !matches!(types.first(), Some(Type::Integer(_) | Type::Character)) {
+            self.coverage.note(i.name);
+        }
         let first = args.first().ok_or_else(|| unknown(i))?;
         let mut common = first.ty();
         for ty in &types[1..] {
@@ -185,7 +188,7 @@ fn sum(values: Vec<Value>) -> Run<Value> {
     values.try_fold(first, |sum, v| binary(BinOp::Add, &sum, &v))
 }
 
-/// At zero it has the slope of the positive side.
+/// At zero it has the slope of the side that the sign of the zero stands for.
 fn absolute(x: &Value) -> Run<Value> {
     match x {
         Value::Complex(p, re, im) => {
@@ -193,6 +196,7 @@ fn absolute(x: &Value) -> Run<Value> {
             let sum = apply(Function::Add, &[&square(re), &square(im)], *p);
             Ok(Value::Real(*p, apply(Function::Sqrt, &[&sum], *p)))
         }
+        Value::Real(_, n) if n.plain().is_sign_negative() => super::value::negative(x),
         _ if x.as_real()?.plain() < 0.0 => super::value::negative(x),
         _ => Ok(x.clone()),
     }

@@ -15,6 +15,7 @@
 //! | `statement` | what statements do |
 //! | `call` | how arguments are handed over |
 //! | `block` | AD blocks |
+//! | `coverage` | what was executed in blocks |
 //!
 //! Variables and arguments are places, as in Fortran, so that two names may mean one place. A
 //! program that reads what was never set is at fault here, whatever compiled code would do.
@@ -23,6 +24,7 @@
 
 mod block;
 mod call;
+mod coverage;
 mod data;
 mod expression;
 mod intrinsic;
@@ -38,7 +40,7 @@ use value::Value;
 use farfel_lang::Span;
 use farfel_lang::ir::{Label, Name, Program, Stmt, SymId, Unit, UnitKind};
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
@@ -51,6 +53,9 @@ pub struct Options {
     pub input: Vec<String>,
     /// How many statements it may execute.
     pub steps: u64,
+    /// A REAL that was not set is NaN: in Fortran that a compiler made, which copies such values
+    /// without using them.
+    pub unset: bool,
 }
 
 impl Default for Options {
@@ -59,6 +64,7 @@ impl Default for Options {
             wide: false,
             input: Vec::new(),
             steps: 50_000_000,
+            unset: false,
         }
     }
 }
@@ -70,6 +76,25 @@ pub struct Outcome {
     pub output: Vec<Vec<Printed>>,
     /// What a STOP statement said: a number, a text, or nothing.
     pub stop: Option<String>,
+    /// What was executed in blocks, and how often.
+    pub reached: BTreeMap<String, u64>,
+}
+
+impl Outcome {
+    /// The output as text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for record in &self.output {
+            for item in record {
+                text += &match item {
+                    Printed::Real(x, _) => format!(" {x:e}"),
+                    Printed::Text(t) => format!(" {t}"),
+                };
+            }
+            text.push('\n');
+        }
+        text
+    }
 }
 
 /// One item of output.
@@ -129,6 +154,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
     let machine = Machine {
         program,
         wide: options.wide,
+        unset: options.unset,
         commons: RefCell::default(),
         statics: RefCell::default(),
         layouts: RefCell::default(),
@@ -138,6 +164,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
         tags: Cell::new(0),
         steps: Cell::new(options.steps),
         depth: Cell::new(0),
+        coverage: coverage::Coverage::default(),
     };
     let ended = machine.initialise().and_then(|()| {
         let frame = machine.enter(main, None, None, &[])?;
@@ -146,6 +173,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
     let mut outcome = Outcome {
         output: machine.output.take(),
         stop: None,
+        reached: machine.coverage.reached(),
     };
     match ended {
         Ok(_) => Ok(outcome),
@@ -202,6 +230,7 @@ enum Flow {
 struct Machine<'p> {
     program: &'p Program,
     wide: bool,
+    unset: bool,
     /// COMMON blocks.
     commons: RefCell<HashMap<Name, Rc<storage::Area>>>,
     /// What keeps its value between activations, by unit and variable.
@@ -214,6 +243,7 @@ struct Machine<'p> {
     tags: Cell<u64>,
     steps: Cell<u64>,
     depth: Cell<usize>,
+    coverage: coverage::Coverage,
 }
 
 /// A subprogram to call: its code, and for a nested one the activation that it sees.

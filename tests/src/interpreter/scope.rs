@@ -313,10 +313,19 @@ impl<'p> Machine<'p> {
             }
             _ => {}
         }
-        if symbol.has(Attribute::Allocatable) {
-            return Err(Halt::not_interpreted("ALLOCATABLE"));
-        }
         let (ty, length) = self.kind_of(f, symbol)?;
+        if symbol.has(Attribute::Allocatable) {
+            let none = symbol.dims.iter().map(|_| (1, Some(0))).collect();
+            return Ok(Variable {
+                place: Place {
+                    area: Area::of_elements(ty, length, 0),
+                    byte: 0,
+                    ty,
+                    length,
+                },
+                shape: Some(Rc::new(Shape(none))),
+            });
+        }
         let shape = self.shape(f, &symbol.dims)?;
         let count = shape.as_ref().map_or(Ok(1), |s| s.count())?;
         let bytes = count * size(ty, length);

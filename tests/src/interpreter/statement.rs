@@ -1,11 +1,12 @@
 //! What statements do.
 
-use super::scope::Frame;
+use super::scope::{Frame, Shape, Variable};
+use super::storage::{Area, Place};
 use super::value::{Value, binary, compare_texts};
 use super::{Flow, Halt, Machine, Printed, Run};
 use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, ImpliedDo, Io, IoKind, Label,
-    Select, Stmt, StmtKind, SymId, Where,
+    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, ImpliedDo, Io, IoKind,
+    Label, Select, Stmt, StmtKind, SymId, Where,
 };
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -45,6 +46,7 @@ impl<'p> Machine<'p> {
             Some(left) => self.steps.set(left),
             None => return Err(Halt::invalid("the program runs too long")),
         }
+        self.coverage.statement(stmt);
         match &stmt.kind {
             StmtKind::Comment(_)
             | StmtKind::Continue
@@ -105,7 +107,7 @@ impl<'p> Machine<'p> {
             StmtKind::Exit(name) => Ok(Flow::Exit(name.clone())),
             StmtKind::Ad(b) => self.ad_block(f, b),
             StmtKind::Pause(_) => Err(Halt::not_interpreted("PAUSE")),
-            StmtKind::Allocation(_) => Err(Halt::not_interpreted("ALLOCATE")),
+            StmtKind::Allocation(a) => self.allocation(f, a),
         }
     }
 
@@ -163,6 +165,47 @@ impl<'p> Machine<'p> {
             }
             None => Ok(Flow::Next),
         }
+    }
+
+    /// ALLOCATE and DEALLOCATE.
+    fn allocation(&self, f: &Rc<Frame<'p>>, a: &'p Allocation) -> Run<Flow> {
+        if !a.control.is_empty() {
+            return Err(Halt::not_interpreted("STAT"));
+        }
+        for e in &a.objects {
+            let Some(s) = e.base() else {
+                return Err(Halt::not_interpreted("ALLOCATE of this"));
+            };
+            let old = self.variable(f, s)?;
+            let subscripts: &[Expr] = match &e.kind {
+                ExprKind::Element(_, subscripts) => subscripts,
+                _ => &[],
+            };
+            let mut bounds = Vec::new();
+            for b in subscripts {
+                let integer = |e: &'p Expr| self.eval(f, e, None)?.as_integer();
+                let (lower, upper) = match &b.kind {
+                    ExprKind::Range(Some(from), Some(to), None) => (integer(from)?, integer(to)?),
+                    _ => (1, integer(b)?),
+                };
+                bounds.push((lower, Some((upper - lower + 1).max(0))));
+            }
+            if a.free {
+                let dimensions = old.shape.map_or(0, |s| s.0.len());
+                bounds = vec![(1, Some(0)); dimensions];
+            }
+            let shape = Shape(bounds);
+            let area = Area::of_elements(old.place.ty, old.place.length, shape.count()?);
+            let place = Place {
+                area,
+                byte: 0,
+                ..old.place
+            };
+            let shape = Some(Rc::new(shape));
+            let (owner, s) = f.owner(s)?;
+            owner.bind(s, Variable { place, shape });
+        }
+        Ok(Flow::Next)
     }
 
     fn is_case(&self, f: &Rc<Frame<'p>>, selector: &Value, case: &'p Expr) -> Run<bool> {

@@ -8,7 +8,7 @@
 use super::value::Value;
 use super::{Halt, Run};
 use farfel_lang::ir::Type;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 #[derive(Clone)]
@@ -27,6 +27,8 @@ enum Slot {
 pub struct Area {
     /// How many bytes a slot has.
     step: usize,
+    /// How many slots there are. Those at the end that were never written need no room.
+    count: Cell<usize>,
     slots: RefCell<Vec<Slot>>,
     /// How often each slot was written.
     written: RefCell<Vec<u64>>,
@@ -41,8 +43,9 @@ impl Area {
         };
         Rc::new(Area {
             step,
-            slots: RefCell::new(vec![Slot::Empty; slots]),
-            written: RefCell::new(vec![0; slots]),
+            count: Cell::new(slots),
+            slots: RefCell::default(),
+            written: RefCell::default(),
         })
     }
 
@@ -50,6 +53,7 @@ impl Area {
     pub fn shared() -> Rc<Self> {
         Rc::new(Area {
             step: 1,
+            count: Cell::new(0),
             slots: RefCell::default(),
             written: RefCell::default(),
         })
@@ -57,16 +61,22 @@ impl Area {
 
     /// Makes room for so many bytes.
     pub fn reserve(&self, bytes: usize) {
+        let count = bytes.div_ceil(self.step);
+        self.count.set(self.count.get().max(count));
+    }
+
+    /// Makes slots that can be used.
+    fn grow(&self, count: usize) {
         let mut slots = self.slots.borrow_mut();
-        if slots.len() * self.step < bytes {
-            slots.resize(bytes.div_ceil(self.step), Slot::Empty);
-            self.written.borrow_mut().resize(slots.len(), 0);
+        if slots.len() < count {
+            slots.resize(count, Slot::Empty);
+            self.written.borrow_mut().resize(count, 0);
         }
     }
 
     /// How many bytes it has.
     pub fn bytes(&self) -> usize {
-        self.slots.borrow().len() * self.step
+        self.count.get() * self.step
     }
 }
 
@@ -135,9 +145,10 @@ impl Place {
                 "storage that is divided in another way",
             ));
         }
-        if end / step > self.area.slots.borrow().len() {
+        if end / step > self.area.count.get() {
             return Err(Halt::invalid("a place outside of its array"));
         }
+        self.area.grow(end / step);
         Ok(self.byte / step..end / step)
     }
 
