@@ -148,3 +148,313 @@ const LATE: &str = "
 fn what_the_backward_sweep_carries_out_again_finds_its_tape() {
     check(LATE, 1e-10);
 }
+
+/// What has to be put back is in COMMON blocks that the head does not declare: of the unit that it
+/// calls, and what another keeps. Where that stops the program, it is not done twice either.
+const ELSEWHERE: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION P, C, G, D(2), T(5), Z, DZ
+      COMMON /STATE/ C, D
+      DATA T /3D0, 2000D0, 5D0, 9000D0, 1D0/
+      P = 1.01D0
+      DO 10 I = 1, 5
+        C = 2D0
+        D(1) = 3D0
+        CALL GRAD(P, T(I), G)
+        PRINT *, 'common', C, 2D0*P
+        PRINT *, 'array', D(1), 3D0*P*P
+        Z = 2*P
+        DZ = 2
+        DO 20 K = 1, INT(T(I))
+          DZ = COS(Z)*DZ*P + SIN(Z)
+   20     Z = SIN(Z)*P
+   10   PRINT *, 'first', G, DZ*3*P**2 + Z*6*P
+      END
+      SUBROUTINE GRAD(P, T, G)
+      DOUBLE PRECISION P, T, G, Z
+      ADR(Z)
+      CALL F(P, T, Z)
+      Z = Z*Z/Z
+      END ADR(G = COTANGENT(P))
+      END
+      SUBROUTINE F(P, T, Z)
+      DOUBLE PRECISION P, T, Z, A, C, D(2), ONE
+      COMMON /STATE/ C, D
+      C = C*P
+      D(1) = D(1)*P
+      D(1) = D(1)*P
+      D(2) = D(1)
+      Z = C
+      A = 0
+      DO WHILE (A .LT. T)
+        Z = SIN(Z)*P
+        A = A + ONE(A)
+      END DO
+      Z = Z*D(2)
+      END
+      DOUBLE PRECISION FUNCTION ONE(A)
+      DOUBLE PRECISION A, KEPT(2)
+      INTEGER ASKED
+      SAVE ASKED, KEPT
+      DATA ASKED /0/
+      IF (ASKED .EQ. 0) THEN
+        ASKED = 1
+        KEPT(1) = 1
+      END IF
+      IF (A .LT. 0) STOP 'less than nothing'
+      ONE = KEPT(1)
+      END
+";
+
+#[test]
+fn common_blocks_that_the_head_does_not_declare_are_put_back() {
+    check(ELSEWHERE, 1e-10);
+    let text = expand(ELSEWHERE).unwrap();
+    assert!(text.contains("DO WHILE (AGAIN_"), "{text}");
+    assert!(text.contains("C_G1_COPY"), "{text}");
+    assert!(text.contains("D_G1_COPY"), "{text}");
+}
+
+/// How often loops are carried out is a number, in a branch and below a call, too.
+const COUNTED: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, G
+      X = 0.7D0
+      ADR(Y)
+      Y = X
+      CALL F(Y, 3)
+      Y = Y*Y/Y
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'counted', G, 18*X**17*EXP(X**18)
+      END
+      SUBROUTINE F(Y, N)
+      DOUBLE PRECISION Y
+      DO 10 I = 1, N
+        IF (I .GT. 3) THEN
+          DO 20 K = 1, 7
+   20       Y = SIN(Y)
+        ELSE IF (I .GT. 2) THEN
+          Y = EXP(Y*Y)
+        ELSE
+          Y = Y**3
+        END IF
+   10 CONTINUE
+      END
+";
+
+#[test]
+fn loops_of_a_known_number_of_iterations_take_local_arrays() {
+    check(COUNTED, 1e-12);
+    let text = expand(COUNTED).unwrap();
+    assert!(!text.contains("ALLOCATE"), "{text}");
+}
+
+/// What a unit needs of an array of its own, of an argument that it changes and of one that a call
+/// changes: sections, none of which may go beyond the array where a loop is not carried out.
+const SECTIONS: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(4), Y, G(4), H(4), P, M
+      DO 10 N = -1, 4
+        DO 20 I = 1, 4
+   20   X(I) = 0.3D0 + 0.2D0*I
+        ADR(Y)
+        Y = 1
+        CALL F(X, N, Y)
+        CALL F(X, N, Y)
+        END ADR(G(1) = COTANGENT(X(1)), G(2) = COTANGENT(X(2)),
+     +    G(3) = COTANGENT(X(3)), G(4) = COTANGENT(X(4)))
+        DO 30 I = 1, 4
+   30   X(I) = 0.3D0 + 0.2D0*I
+        DO 10 I = 1, 4
+          P = X(I)
+          X(I) = P + 1D-5
+          CALL V(X, N, H(1))
+          X(I) = P - 1D-5
+          CALL V(X, N, H(2))
+          X(I) = P
+   10   PRINT *, 'gradient', G(I), (H(1) - H(2))/2D-5
+      END
+      SUBROUTINE V(X, N, Y)
+      DOUBLE PRECISION X(4), Z(4), Y
+      DO 10 I = 1, 4
+   10 Z(I) = X(I)
+      Y = 1
+      CALL F(Z, N, Y)
+      CALL F(Z, N, Y)
+      END
+      SUBROUTINE F(X, N, Y)
+      INTEGER N
+      DOUBLE PRECISION X(4), Y, A(4), B(0:4, 3), C(9)
+      DO 10 I = 1, N
+        A(I) = SIN(X(I))
+        B(I, 1) = COS(X(I))*Y
+        B(I, 2) = X(I)**2
+   10 C(2*I) = A(I)
+      IF (N .GT. 0) CALL CHANGE(C, N)
+      DO 20 I = 1, N
+        Y = Y + 0.2D0*A(I)*B(I, 1) + B(I, 2)**2*C(2*I)
+        A(I) = A(I)*Y
+   20 Y = Y + 0.1D0*A(I)**2
+      DO 30 I = N, 1, -1
+   30 X(I) = X(I)*(1 + 0.01D0*Y)
+      END
+      SUBROUTINE CHANGE(C, N)
+      DOUBLE PRECISION C(9)
+      DO 10 I = 1, N
+   10 C(2*I) = C(2*I)**2
+      END
+";
+
+#[test]
+fn sections_of_arrays_are_kept() {
+    check(SECTIONS, 1e-7);
+    let text = expand(SECTIONS).unwrap();
+    assert!(text.contains("MIN(4, N)"), "{text}");
+}
+
+/// Which arm was taken tells a condition whose variables are there in the backward sweep: since
+/// nothing comes that changes them, since they are needed anyway, or since they are cheap.
+const CONDITIONS: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(6), Y, G, H(2), E
+      DO 10 N = 0, 6
+        DO 20 I = 1, 6
+   20   X(I) = 0.3D0 + 0.2D0*I
+        E = 1.5D0
+        CALL D(X, N, E, G)
+        CALL F(X, N, E + 1D-5, H(1))
+        CALL F(X, N, E - 1D-5, H(2))
+   10 PRINT *, 'gradient', G, (H(1) - H(2))/2D-5
+      END
+      SUBROUTINE D(X, N, E, G)
+      DOUBLE PRECISION X(6), E, G, Y
+      ADR(Y)
+      CALL F(X, N, E, Y)
+      END ADR(G = COTANGENT(E))
+      END
+      SUBROUTINE F(X, N, E, Y)
+      DOUBLE PRECISION X(6), E, Y, T, S
+      M = MOD(N, 4)
+      Y = E
+      IF (M .NE. 0) THEN
+        Y = Y*E
+      ELSE IF (M .LT. 0) THEN
+        Y = Y + 1
+      END IF
+      SELECT CASE (M)
+      CASE (1)
+        Y = Y*Y*E
+      CASE (2:3)
+        Y = SIN(Y)*E
+      END SELECT
+      DO 10 I = 1, N
+        K = MOD(I, 3)
+        T = X(I)*Y
+        IF (K .EQ. 1) Y = Y + 0.1D0*E*T
+        IF (T .GT. 0.9D0) Y = SIN(Y)*T
+   10 CONTINUE
+C     What the arms change, or what comes, is recorded.
+      S = Y
+      IF (S .GT. 2) THEN
+        S = S - 2
+        Y = Y*S
+      END IF
+      K = N
+      DO WHILE (K .GT. 0)
+        IF (K .GT. 2) Y = Y + E/K
+        K = K - 1
+      END DO
+      S = 0
+      END
+";
+
+#[test]
+fn conditions_are_evaluated_again_where_that_is_free() {
+    check(CONDITIONS, 1e-7);
+    let text = expand(CONDITIONS).unwrap();
+    let adjoint = text.split("SUBROUTINE F_G1(").nth(1).unwrap();
+    let adjoint = adjoint.split("\n      END\n").next().unwrap();
+    insta::assert_snapshot!(adjoint);
+}
+
+/// Loops whose iterations keep the same number of values: of one and of several, up and down, by more
+/// than one, unrolled by hand, with bounds that are no names, not carried out at all, inside each
+/// other; and such that pushes come one by one: an arm that keeps something, an end in the middle.
+const PLACES: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(12), E, G, H(2), GG(3)
+      DO 10 N = -2, 12
+        E = 0.9D0
+        CALL D(X, N, E, G)
+        CALL F(X, N, E + 1D-5, H(1))
+        CALL F(X, N, E - 1D-5, H(2))
+        PRINT *, 'gradient', G, (H(1) - H(2))/2D-5
+        CALL D(X, N, E + 1D-5, H(1))
+        CALL D(X, N, E - 1D-5, H(2))
+        ADF(E)
+        CALL D(X, N, E, G)
+        END ADF(GG(1) = TANGENT(G))
+        PRINT *, 'over', GG(1), (H(1) - H(2))/2D-5
+        ADR(G)
+        CALL D(X, N, E, G)
+        END ADR(GG(2) = COTANGENT(E))
+   10   PRINT *, 'again', GG(2), (H(1) - H(2))/2D-5
+      END
+      SUBROUTINE D(X, N, E, G)
+      DOUBLE PRECISION X(12), E, G, Y
+      ADR(Y)
+      CALL F(X, N, E, Y)
+      END ADR(G = COTANGENT(E))
+      END
+      SUBROUTINE F(X, N, E, Y)
+      DOUBLE PRECISION X(12), A(0:12, 3), S, T, E, Y
+      DO 10 I = 1, 12
+        X(I) = 0.05D0*I
+        DO 10 J = 1, 3
+   10   A(I, J) = 0.1D0*J
+      DO 20 I = 1, N
+   20 X(I) = X(I)*(E + X(I))
+      DO 30 I = N - 1, 2, -1
+        X(I) = X(I)**2*E
+   30 A(I, 1) = A(I, 1)*X(I) + A(I, 1)**2
+      M = MOD(MAX(N, 0), 3)
+      DO 40 I = M + 1, N, 3
+        X(I) = X(I)*E*X(I)
+        X(I + 1) = X(I + 1)*E*X(I + 1)
+   40 X(I + 2) = X(I + 2)*E*X(I + 2)
+      DO 50 I = 1, N, 2
+   50 X(I) = SIN(X(I))*X(I)*E
+      DO 60 I = N, 1, -3
+   60 X(I) = COS(X(I))*X(I)*E
+      DO 70 J = 1, MIN(N, 3)
+        DO 70 I = J, N
+   70   A(I, J) = A(I, J)*X(I)*E + A(I, J)**2
+      DO 80 I = 1, N
+        X(I) = X(I)*E + X(I)**2
+        IF (X(I) .GT. 0.3D0) X(I) = X(I)**2*E
+   80 CONTINUE
+      DO 90 I = 1, N
+        X(I) = X(I)*E + X(I)**2
+        IF (X(I) .GT. 0.9D0) GOTO 100
+        X(I) = X(I)**2 + E
+   90 CONTINUE
+  100 S = 0
+      T = E
+      DO 110 I = 1, 4
+  110 T = T*SIN(T*E)
+      DO 120 I = 12, 1, -1
+        S = S + X(I)**2*A(I, 1)*E
+        S = S + A(I, 2)**2*A(I, 3)
+  120 CONTINUE
+      Y = S*T
+      END
+";
+
+#[test]
+fn values_of_loops_have_places() {
+    check(PLACES, 2e-6);
+    let text = expand(PLACES).unwrap();
+    let adjoint = text.split("SUBROUTINE F_G").nth(1).unwrap();
+    let adjoint = adjoint.split("\n      END\n").next().unwrap();
+    insta::assert_snapshot!(adjoint);
+}

@@ -243,7 +243,8 @@ impl Looker<'_> {
             }
             value.walk(&mut |e| operations += usize::from(matches!(e.kind, ExprKind::Binary(..))));
             let derivative = derivatives.contains(&base);
-            derived |= derivative;
+            // What is kept for derivatives counts, too.
+            derived |= derivative || self.unit.symbols[base].tape;
             match self.access(target)? {
                 Access::Stream => {}
                 Access::Fixed if !adds_to(target, value) => return None,

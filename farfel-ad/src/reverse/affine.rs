@@ -1,5 +1,6 @@
 //! Subscripts as sums of integer variables, and what can be proven of them.
 
+use farfel_lang::Span as SourceSpan;
 use farfel_lang::ir::{BinOp, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::storage::constant;
 use std::collections::BTreeMap;
@@ -93,6 +94,41 @@ impl Affine {
         match self.terms.remove(&s) {
             None => Some(self),
             Some(f) => self.plus(value, f),
+        }
+    }
+
+    /// Do all its variables have a property?
+    pub fn all_vars(&self, is: &dyn Fn(SymId) -> bool) -> bool {
+        self.terms.keys().all(|s| is(*s))
+    }
+
+    /// As an expression.
+    pub fn to_expr(&self, span: SourceSpan) -> Expr {
+        let mut sum: Option<Expr> = None;
+        for (s, f) in &self.terms {
+            let var = Expr::var(*s, span);
+            let term = match f.unsigned_abs() {
+                1 => var,
+                n => {
+                    let n = i64::try_from(n).unwrap_or(i64::MAX);
+                    Expr::binary(BinOp::Mul, Expr::int(n, span), var)
+                }
+            };
+            sum = Some(match (sum, *f < 0) {
+                (None, false) => term,
+                (None, true) => Expr::new(ExprKind::Unary(UnOp::Minus, Box::new(term)), span),
+                (Some(sum), false) => Expr::binary(BinOp::Add, sum, term),
+                (Some(sum), true) => Expr::binary(BinOp::Sub, sum, term),
+            });
+        }
+        match (sum, self.constant) {
+            (None, n) => Expr::int(n, span),
+            (Some(sum), 0) => sum,
+            (Some(sum), n) if n < 0 => {
+                let n = Expr::int(n.saturating_neg(), span);
+                Expr::binary(BinOp::Sub, sum, n)
+            }
+            (Some(sum), n) => Expr::binary(BinOp::Add, sum, Expr::int(n, span)),
         }
     }
 

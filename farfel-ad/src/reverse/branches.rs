@@ -7,7 +7,9 @@ use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{BinOp, Block, Case, Expr, IfBlock, Select, Stmt, StmtKind, SymId, Type};
+use farfel_lang::ir::{
+    BinOp, Block, Case, Expr, IfBlock, Mark, Select, Stmt, StmtKind, SymId, Type,
+};
 
 impl Sweeper<'_> {
     pub(super) fn if_block(&mut self, b: &IfBlock, span: Span, needs: &mut Needs) -> Sweeps {
@@ -50,7 +52,8 @@ impl Sweeper<'_> {
             self.space,
             &bodies.iter().copied().flatten().cloned().collect::<Block>(),
         );
-        let stable = conditions.iter().all(|c| self.is_stable(c, &changed));
+        let stable = |c: &&Expr| self.is_stable(c, &changed, needs);
+        let stable = conditions.iter().all(stable);
         let mut backward_arms = Vec::new();
         let mut forward_arms = Vec::new();
         let branch = if stable {
@@ -114,18 +117,24 @@ impl Sweeper<'_> {
         made
     }
 
-    /// Will a condition have the same value in the backward sweep, without keeping anything?
-    fn is_stable(&self, c: &Expr, changed: &Set) -> bool {
+    /// Will a condition have the same value in the backward sweep, without keeping anything that
+    /// is not kept anyway? `changed` is what the arms assign: they come first there.
+    fn is_stable(&self, c: &Expr, changed: &Set, needs: &Needs) -> bool {
         if has_calls(&self.make, c) {
             return false;
         }
         let mut stable = true;
         c.for_each_symbol(&mut |s| {
             let loc = self.space.loc(s);
-            let variable = self.make.unit.symbols[s].is_variable();
-            let fixed = !self.assigned.contains(loc)
-                || self.loop_vars.contains(&s) && !changed.contains(loc);
-            stable &= !variable || fixed;
+            let symbol = &self.make.unit.symbols[s];
+            if !symbol.is_variable() || !self.assigned.contains(loc) {
+                return;
+            }
+            let again = self.loop_vars.contains(&s)
+                || self.cheap.contains(&s)
+                || !symbol.is_array() && needs.has(loc)
+                || self.root && self.later.iter().all(|l| !l.contains(loc));
+            stable &= again && !changed.contains(loc);
         });
         stable
     }
@@ -175,6 +184,31 @@ impl Sweeper<'_> {
                 backward: restore,
             };
         }
+        let changed = self.world.assigned_in(&self.make.unit, self.space, &bodies);
+        if self.is_stable(&b.selector, &changed, needs) {
+            self.read(&b.selector, needs);
+            let mut back = Select {
+                name: None,
+                comments: Vec::new(),
+                end: Mark::default(),
+                ..select.clone()
+            };
+            for (c, made) in b.cases.iter().zip(cases) {
+                select.cases.push(Case {
+                    body: made.forward,
+                    ..c.clone()
+                });
+                back.cases.push(Case {
+                    values: c.values.clone(),
+                    body: made.backward,
+                    mark: Mark::default(),
+                });
+            }
+            forward.push(Stmt::new(StmtKind::Select(Box::new(select)), span));
+            let mut backward = vec![Stmt::new(StmtKind::Select(Box::new(back)), span)];
+            backward.extend(restore);
+            return Sweeps { forward, backward };
+        }
         let branch = self.branch();
         let mut arms = Vec::new();
         for (i, (c, mut made)) in b.cases.iter().zip(cases).enumerate() {
@@ -199,7 +233,7 @@ impl Sweeper<'_> {
             select.cases.push(Case {
                 values: None,
                 body: push,
-                mark: farfel_lang::ir::Mark::default(),
+                mark: Mark::default(),
             });
         }
         forward.push(Stmt::new(StmtKind::Select(Box::new(select)), span));

@@ -19,6 +19,8 @@ pub(super) struct Effect {
     pub read: Set,
     /// It may do something besides: input, output, STOP.
     pub other: bool,
+    /// Some of that must not be done twice: all but STOP.
+    pub once: bool,
     /// How many arguments it has.
     pub args: usize,
 }
@@ -35,6 +37,7 @@ pub(super) struct Touched {
     pub assigned: Set,
     pub read: Set,
     pub other: bool,
+    pub once: bool,
 }
 
 impl Touched {
@@ -44,7 +47,12 @@ impl Touched {
             assigned: Set::with_capacity(locations),
             read: Set::with_capacity(locations),
             other: false,
+            once: false,
         }
+    }
+
+    fn not_twice(&mut self) {
+        (self.other, self.once) = (true, true);
     }
 }
 
@@ -60,6 +68,7 @@ impl Effects {
                 assigned: Set::with_capacity(space.slots),
                 read: Set::with_capacity(space.slots),
                 other: false,
+                once: false,
                 args: u.args.len(),
             };
             all.by_unit.insert(u.name.clone(), none);
@@ -87,6 +96,7 @@ impl Effects {
                 assigned: slots(&touched.assigned),
                 read: slots(&touched.read),
                 other: touched.other,
+                once: touched.once,
                 args: unit.args.len(),
             };
             match all.by_unit.get_mut(&unit.name) {
@@ -134,6 +144,7 @@ impl Effects {
                 assigned: Set::with_capacity(slots),
                 read: Set::with_capacity(slots),
                 other: false,
+                once: false,
                 args: at,
             };
             effect.assigned.extend(set);
@@ -175,15 +186,16 @@ impl Effects {
             }
             StmtKind::AssignLabel(_, s) => set(*s, touched),
             StmtKind::Call(callee, args) => self.call(unit, space, *callee, args, touched),
-            StmtKind::Stop(_) | StmtKind::Pause(_) => touched.other = true,
+            StmtKind::Stop(_) => touched.other = true,
+            StmtKind::Pause(_) => touched.not_twice(),
             StmtKind::Allocation(a) => {
-                touched.other = true;
+                touched.not_twice();
                 for e in a.objects.iter().chain(&a.control) {
                     e.for_each_symbol(&mut |s| set(s, touched));
                 }
             }
             StmtKind::Io(io) => {
-                touched.other = true;
+                touched.not_twice();
                 if io.kind == IoKind::Read {
                     for item in &io.items {
                         read_targets(item, &mut |s, _| set(s, touched));
@@ -261,6 +273,7 @@ impl Effects {
         match known {
             Some(effect) => {
                 touched.other |= effect.other;
+                touched.once |= effect.once;
                 for slot in effect.assigned.ones() {
                     if slot < effect.args {
                         let base = args.get(slot).and_then(Expr::base);
@@ -277,7 +290,7 @@ impl Effects {
             }
             // Only intrinsic subroutines and procedures without text.
             None => {
-                touched.other = true;
+                touched.not_twice();
                 let bases = args.iter().filter_map(Expr::base);
                 touched.assigned.extend(bases.map(|s| space.loc(s)));
             }

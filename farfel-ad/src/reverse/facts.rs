@@ -3,7 +3,7 @@
 
 use super::needed::Needs;
 use super::sweep::{Sweeper, Sweeps, is_tape, twice_reversed};
-use super::tape::{Kind, keep};
+use super::tape::Kind;
 use super::{Part, World, bound_variables};
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -173,13 +173,9 @@ impl World {
                 continue;
             }
             let e = Expr::var(s, Span::NONE);
-            match keep(&mut sweeper.make, &mut sweeper.tapes, &e, Span::NONE) {
-                Ok((push, pop)) => {
-                    made.forward.extend(push);
-                    first.push(pop);
-                }
-                Err(d) => sweeper.errors.push(d),
-            }
+            let (push, pop) = sweeper.keep(&e, needs, Span::NONE);
+            made.forward.extend(push);
+            first.push(pop);
         }
         let mut all: Block = first.into_iter().rev().flatten().collect();
         all.append(&mut made.backward);

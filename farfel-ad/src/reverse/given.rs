@@ -6,6 +6,7 @@
 
 use super::build::increment;
 use super::maker::zero;
+use super::needed::Needs;
 use super::sweep::{Sweeper, Sweeps};
 use super::transpose::is_derivative;
 use crate::given::rules::Rule;
@@ -126,7 +127,9 @@ impl<'w> Sweeper<'w> {
                     let reads = a.derivative.is_some() || rule.assumed;
                     if a.input && reads && !kept.contains(&s) {
                         kept.push(s);
-                        let (push, pop) = self.keep(&Expr::var(s, span), span);
+                        // All of it, since nobody says what the adjoint reads.
+                        let all = Needs::default();
+                        let (push, pop) = self.keep(&Expr::var(s, span), &all, span);
                         forward.extend(push);
                         pops.push(pop);
                     }

@@ -85,12 +85,14 @@ impl Sweeper<'_> {
             let own = self.overwrite(&p.target, needs, span);
             match (own.0.is_empty(), read) {
                 (true, true) => {
-                    let made = self.keep(&p.target, span);
+                    let made = self.keep(&p.target, &Needs::default(), span);
                     state.add(made);
                 }
                 (false, true) => {
-                    both.add(own.clone());
-                    state.add(own);
+                    both.add(own);
+                    // All of it, of which a section may be needed.
+                    let made = self.keep(&p.target, &Needs::default(), span);
+                    state.add(made);
                 }
                 (false, false) => needed.add(own),
                 (true, false) => {}

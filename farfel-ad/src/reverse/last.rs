@@ -44,12 +44,12 @@ pub(super) fn join(world: &mut World, closure: &Program) {
 /// Those that would need a tape of a size that nobody knows, and cannot try again with a larger
 /// one (`retry`), have their sweeps apart after all: the head may be able to. True if there
 /// are such, so that what is known has to be found out again.
-pub(super) fn split(world: &mut World, known: &Known) -> bool {
+pub(super) fn split(world: &mut World, closure: &Program, known: &Known) -> bool {
     let needs_room = |i: usize| {
         let mut kinds = known.facts[i].tapes.clone();
         kinds.extend(known.swept[i].tapes.used.keys());
         let rooms = world.rooms(&known.swept, &kinds, i);
-        rooms.iter().any(Option::is_none) && state(world, &world.parts[i]).is_none()
+        rooms.iter().any(Option::is_none) && state(world, closure, &world.parts[i]).is_none()
     };
     let mut last = (0..world.parts.len()).filter(|i| world.parts[*i].last);
     let Some(mut at) = last.find(|i| needs_room(*i)) else {

@@ -3,8 +3,9 @@
 use super::affine::{Affine, Span as LoopSpan};
 use super::build::{binary, count, increment};
 use super::needed::Needs;
+use super::stretch::{Counted, give_places};
 use super::sweep::{Sweeper, Sweeps};
-use super::tape::Kind;
+use super::tape::{Kind, Vars};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
@@ -18,6 +19,16 @@ impl Sweeper<'_> {
         next: &dyn Fn(&mut Needs),
     ) -> Needs {
         let mut state = needs.clone();
+        // Loops around ask again and again, and mostly for the same.
+        let key = body.as_ptr() as usize;
+        if let Some((asked, found)) = self.settled.get(&key) {
+            if asked == needs {
+                return found.clone();
+            }
+            if asked.is_within(needs) {
+                state.union_with(found);
+            }
+        }
         for round in 0.. {
             let mut s = state.clone();
             self.try_block(body, &mut s);
@@ -30,6 +41,7 @@ impl Sweeper<'_> {
             }
             state.union_with(&s);
         }
+        self.settled.insert(key, (needs.clone(), state.clone()));
         state
     }
 
@@ -49,6 +61,12 @@ impl Sweeper<'_> {
         self.make = saved.0;
         self.tapes = saved.1;
         self.branch = saved.2;
+    }
+
+    /// Goes into a loop: whatever it assigns, a later iteration may.
+    fn enter(&mut self, body: &[Stmt]) {
+        let assigned = self.world.assigned_in(&self.make.unit, self.space, body);
+        self.later.push(assigned);
     }
 
     pub(super) fn count_loop(
@@ -86,8 +104,28 @@ impl Sweeper<'_> {
             n.remove(loc);
             n.next_iteration(var, &first, unit_step);
         };
+        self.enter(&d.body);
         let mut state = self.settle(&d.body, needs, &next);
-        let made = self.block(&d.body, &mut state);
+        let mut made = self.block(&d.body, &mut state);
+        let mut moved = Vec::new();
+        if let Some(step) = known.filter(|_| self.trial == 0) {
+            let l = Counted {
+                var,
+                from,
+                to,
+                step,
+            };
+            let tapes: Vec<Vars> = self.tapes.used.values().copied().collect();
+            for tape in tapes {
+                let blocks = [&mut made.forward, &mut made.backward];
+                if let Some((before, after)) = give_places(&mut self.make, &tape, &l, blocks, span)
+                {
+                    forward.extend(before);
+                    moved.extend(after);
+                }
+            }
+        }
+        self.later.pop();
         self.loops -= 1;
         self.loop_vars.pop();
         self.around.pop();
@@ -111,6 +149,7 @@ impl Sweeper<'_> {
             let (last, down) = backwards(from, to, step, known, span);
             backward.extend(count(var, last, from.clone(), down, made.backward, span));
         }
+        backward.extend(moved);
         backward.extend(restore);
         Sweeps { forward, backward }
     }
@@ -135,8 +174,10 @@ impl Sweeper<'_> {
             );
         }
         self.loops += 1;
+        self.enter(body);
         let mut state = self.settle(body, needs, &|_| {});
         let made = self.block(body, &mut state);
+        self.later.pop();
         self.loops -= 1;
         needs.union_with(&state);
         let whole = |body| {

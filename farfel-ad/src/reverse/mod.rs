@@ -54,6 +54,7 @@ mod recorded;
 mod replay;
 pub(crate) mod retry;
 mod room;
+mod stretch;
 mod sweep;
 mod tape;
 mod transpose;
@@ -193,7 +194,7 @@ impl World {
         let order = Order::of(request, &closure.program);
         let mut world = World::of(&closure.program, tangents, order)?;
         let mut known = world.choose_joint(&closure.program, most_tape);
-        while last::split(&mut world, &known) {
+        while last::split(&mut world, &closure.program, &known) {
             known = world.choose_joint(&closure.program, most_tape);
         }
         Ok((closure, world, known))

@@ -172,6 +172,26 @@ impl Needs {
         }
     }
 
+    /// All that is needed of an array, as one section whose bounds are made of variables that
+    /// have a property.
+    pub fn section(
+        &self,
+        loc: usize,
+        array: SymId,
+        is: &dyn Fn(SymId) -> bool,
+    ) -> Option<Vec<(Affine, Affine)>> {
+        let Some(Needed::Some(list)) = self.by_loc.get(&loc) else {
+            return None;
+        };
+        let [one] = list.as_slice() else { return None };
+        if one.array != array {
+            return None;
+        }
+        let ends = |r: &Range| Some((r.low.clone()?, r.high.clone()?));
+        let ends: Option<Vec<(Affine, Affine)>> = one.ranges.iter().map(ends).collect();
+        ends.filter(|e| e.iter().all(|(a, b)| a.all_vars(is) && b.all_vars(is)))
+    }
+
     /// Forgets a location.
     pub fn remove(&mut self, loc: usize) {
         self.by_loc.remove(&loc);

@@ -337,7 +337,7 @@ impl Sweeper<'_> {
         for s in body {
             s.walk(&mut |x| allocates |= matches!(x.kind, StmtKind::Allocation(_)));
         }
-        if (touched.other || allocates) && self.trial == 0 {
+        if (touched.once || allocates) && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,

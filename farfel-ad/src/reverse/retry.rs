@@ -37,23 +37,61 @@ use super::build::binary;
 use super::maker::Maker;
 use super::room::Swept;
 use super::tape::{Kind, Tapes, Vars, full_stop};
-use super::units::Rooms;
+use super::units::{Rooms, import};
 use super::{Part, World};
-use crate::locations::{Set, Space};
+use crate::locations::{Set, Space, common_members};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Place, Program, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, walk_block,
+    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Place, Program,
+    Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
+use farfel_lang::storage::constant::extents;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The tapes of unknown size and, where heads can carry out their forward sweeps again, the
-/// variables that each has to put back.
+/// What a head has to put back before it carries out its forward sweep again.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Variables that it declares.
+    own: Vec<SymId>,
+    /// COMMON variables that it does not declare, by number.
+    shared: Vec<usize>,
+}
+
+impl State {
+    /// The variables, after the COMMON blocks that the head lacks have been declared there.
+    pub fn vars(&self, world: &World, closure: &Program, make: &mut Maker) -> Vec<SymId> {
+        let mut found = self.own.clone();
+        let mut blocks: BTreeMap<&Name, Vec<SymId>> = BTreeMap::new();
+        for k in &self.shared {
+            let v = &world.commons.vars[*k];
+            let Some(from) = owner(world, closure, &v.unit) else {
+                continue;
+            };
+            let members = blocks.entry(&v.block).or_insert_with(|| {
+                let all = common_members(from).remove(&v.block).unwrap_or_default();
+                import(make, from, &v.block, &all)
+            });
+            found.extend(members.get(v.position));
+        }
+        found
+    }
+}
+
+/// The unit that tells how a COMMON block is divided: one of the program, or a tangent.
+fn owner<'a>(world: &'a World, closure: &'a Program, name: &Name) -> Option<&'a Unit> {
+    let mut tangents = world.parts.iter().filter(|p| p.name == *name);
+    let tangent = || tangents.next().map(|p| &p.make.unit);
+    closure.unit(name).or_else(tangent)
+}
+
+/// The tapes of unknown size and, where heads can carry out their forward sweeps again, what
+/// each has to put back.
 pub(super) fn open(
     world: &World,
+    closure: &Program,
     swept: &[Swept],
     rooms: &Rooms,
-) -> (Vec<Kind>, BTreeMap<usize, Vec<SymId>>) {
+) -> (Vec<Kind>, BTreeMap<usize, State>) {
     let mut open: BTreeSet<Kind> = BTreeSet::new();
     let mut states = BTreeMap::new();
     let late = |s: &Swept| {
@@ -71,7 +109,7 @@ pub(super) fn open(
             continue;
         }
         // Where one is not able to, none is: they share what they call.
-        let Some(state) = state(world, &world.parts[*root]) else {
+        let Some(state) = state(world, closure, &world.parts[*root]) else {
             return Default::default();
         };
         open.extend(unknown);
@@ -82,10 +120,10 @@ pub(super) fn open(
 
 /// The variables that the forward sweep of a head reads and changes: to be put back before it
 /// is carried out again. None where that cannot be done.
-pub(super) fn state(world: &World, part: &Part) -> Option<Vec<SymId>> {
+pub(super) fn state(world: &World, closure: &Program, part: &Part) -> Option<State> {
     let (unit, space) = (&part.make.unit, &part.space);
     let touched = world.touched_in(unit, space, &part.body);
-    if world.keeps_state || touched.other {
+    if world.keeps_state || touched.once {
         return None;
     }
     let mut read = Set::with_capacity(space.len);
@@ -95,7 +133,7 @@ pub(super) fn state(world: &World, part: &Part) -> Option<Vec<SymId>> {
     let both = |loc: usize| touched.assigned.contains(loc) && read.contains(loc);
     let shared = |k: &usize| both(space.common(*k)) && !world.derivative_commons.contains(*k);
     let mut shared: Vec<usize> = (0..world.commons.vars.len()).filter(shared).collect();
-    let mut found = Vec::new();
+    let mut own = Vec::new();
     for (id, s) in unit.symbols.iter() {
         let loc = space.loc(id);
         let local = !matches!(s.place, Place::Dummy | Place::Common(_));
@@ -111,9 +149,20 @@ pub(super) fn state(world: &World, part: &Part) -> Option<Vec<SymId>> {
             return None;
         }
         shared.retain(|k| space.common(*k) != loc);
-        found.push(id);
+        own.push(id);
     }
-    shared.is_empty().then_some(found)
+    // Any unit's declaration will do where all divide the block alike.
+    let told = |k: &usize| {
+        let v = &world.commons.vars[*k];
+        let from = owner(world, closure, &v.unit);
+        let is = from.is_some_and(|u| {
+            let s = &u.symbols[v.sym];
+            let plain = s.attributes.iter().count() == 0;
+            plain && extents(u, &s.dims).is_some() && s.ty.is_some_and(|t| t != Type::Character)
+        });
+        is && !world.commons.irregular.contains(&v.block)
+    };
+    shared.iter().all(told).then_some(State { own, shared })
 }
 
 /// Does any unit assign local variables that keep their values?
@@ -171,6 +220,8 @@ pub(super) fn count_on(block: &mut Block, tapes: &[Vars]) {
                 ExprKind::Binary(BinOp::Ge, a, b) => {
                     tapes.iter().any(|t| is(a, t.top()) && is(b, t.most()))
                 }
+                // Of all that a loop keeps.
+                ExprKind::Binary(BinOp::Gt, _, b) => tapes.iter().any(|t| is(b, t.most())),
                 _ => false,
             }),
             _ => false,

@@ -221,6 +221,22 @@ pub(super) fn estimate(terms: &[Term], guess: Option<i64>) -> Option<i64> {
     })
 }
 
+/// Adds a product; loops of which the number of iterations is known become part of its number.
+fn add_product(out: &mut Vec<Term>, mut number: i64, mut trips: Vec<Bound>) {
+    trips.retain(|t| match t.estimate(None) {
+        Some(n) => {
+            number = number.saturating_mul(n.max(0));
+            false
+        }
+        None => true,
+    });
+    match trips.is_empty() {
+        true if number == 0 => {}
+        true => add(out, number),
+        false => out.push(Term { number, trips }),
+    }
+}
+
 struct Counter<'a> {
     world: &'a World,
     sweeps: &'a [Swept],
@@ -299,7 +315,7 @@ impl Counter<'_> {
                 let trips = self.or_guess(around.and_then(|(_, (_, trips))| trips))?;
                 for mut t in inner {
                     t.trips.push(trips.clone());
-                    out.push(t);
+                    add_product(out, t.number, t.trips);
                 }
             }
             StmtKind::LogicalIf(_, inner) => self.stmt(inner, out)?,
@@ -355,10 +371,7 @@ impl Counter<'_> {
             None => most,
         };
         if self.kind == Kind::Integer(4) {
-            out.push(Term {
-                number: 1,
-                trips: vec![slots.clone()],
-            });
+            add_product(out, 1, vec![slots.clone()]);
         }
         let kind = self.kind;
         for m in replay.state.iter().filter(|m| m.kind == kind) {
@@ -367,7 +380,7 @@ impl Counter<'_> {
                 let extent = self.around(low, high, None).1;
                 trips.push(self.or_guess(extent)?);
             }
-            out.push(Term { number: 1, trips });
+            add_product(out, 1, trips);
         }
         Some(())
     }
@@ -397,10 +410,7 @@ impl Counter<'_> {
             self.depth + 1,
         )?;
         for t in self.in_caller(of.kept, &dummies, args)? {
-            match t.trips.is_empty() {
-                true => add(out, t.number),
-                false => out.push(t),
-            }
+            add_product(out, t.number, t.trips);
         }
         for terms in of.late {
             let terms = self.in_caller(terms, &dummies, args)?;

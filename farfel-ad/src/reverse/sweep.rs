@@ -62,14 +62,24 @@ pub(super) struct Sweeper<'w> {
     pub first_backward: Block,
     /// Loops whose iterations are known to be independent, or not, by their places in memory.
     pub apart: HashMap<usize, bool>,
+    /// What was found needed at the start of each iteration of loops, by their places in memory: for
+    /// which needs behind them, and what.
+    pub settled: HashMap<usize, (Needs, Needs)>,
     /// Loops whose iterations are carried out again, by a variable of their own.
     pub replays: HashMap<SymId, Replay>,
+    /// What statements assign that come behind the one at hand, or around it in a loop: of the
+    /// head, by blocks.
+    pub later: Vec<Set>,
+    /// Variables that the backward sweep would compute again here.
+    pub cheap: Vec<SymId>,
 }
 
 /// A variable that the backward sweep computes again instead of keeping it.
 struct Recomputed {
     var: SymId,
     value: Expr,
+    /// The statement of the block that computes it first.
+    first: usize,
     /// The statement of the block behind which it is computed again.
     last: usize,
 }
@@ -95,7 +105,10 @@ impl<'w> Sweeper<'w> {
             trial: 0,
             first_backward: Vec::new(),
             apart: HashMap::new(),
+            settled: HashMap::new(),
             replays: HashMap::new(),
+            later: Vec::new(),
+            cheap: Vec::new(),
         }
     }
 
@@ -129,8 +142,18 @@ impl<'w> Sweeper<'w> {
         let recomputed = self.recomputed(block);
         let mut forward = Vec::with_capacity(block.len());
         let mut backward: Vec<Block> = Vec::new();
+        let mut later = self.later_in(block);
         for (i, s) in block.iter().enumerate() {
+            let known = self.cheap.len();
+            let here = |r: &&Recomputed| r.first < i && i <= r.last;
+            self.cheap
+                .extend(recomputed.iter().filter(here).map(|r| r.var));
+            let behind = later.pop();
+            let depth = self.later.len();
+            self.later.extend(behind);
             let mut made = self.stmt(s, needs);
+            self.later.truncate(depth);
+            self.cheap.truncate(known);
             forward.append(&mut made.forward);
             backward.push(made.backward);
             let mut again = Vec::new();
@@ -150,6 +173,27 @@ impl<'w> Sweeper<'w> {
             forward,
             backward: backward.into_iter().rev().flatten().collect(),
         }
+    }
+
+    /// What comes behind each statement of a block assigns, that of the first one last; nothing where
+    /// nobody asks.
+    fn later_in(&self, block: &[Stmt]) -> Vec<Set> {
+        let chooses = |s: &Stmt| {
+            let mut found = false;
+            s.walk(&mut |x| found |= matches!(x.kind, StmtKind::If(_) | StmtKind::Select(_)));
+            found
+        };
+        if !self.root || !block.iter().any(chooses) {
+            return Vec::new();
+        }
+        let mut behind = self.world.assigned_in(&self.make.unit, self.space, &[]);
+        let mut all = Vec::with_capacity(block.len());
+        for s in block.iter().rev() {
+            all.push(behind.clone());
+            let one = std::slice::from_ref(s);
+            behind.union_with(&self.world.assigned_in(&self.make.unit, self.space, one));
+        }
+        all
     }
 
     /// Scalars of a block that are cheap to compute again right where they are needed last.
@@ -207,6 +251,7 @@ impl<'w> Sweeper<'w> {
                 found.push(Recomputed {
                     var,
                     value: value.clone(),
+                    first: i,
                     last,
                 });
             }
@@ -258,6 +303,8 @@ impl<'w> Sweeper<'w> {
                 _ => true,
             },
             ExprKind::Call(..) => self.is_cheap_call(e),
+            // What needs a tape would keep all of it.
+            ExprKind::Element(s, _) if self.make.unit.symbols[*s].tape => false,
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Logical(_)
@@ -315,7 +362,7 @@ impl<'w> Sweeper<'w> {
             ExprKind::Element(..) if scalar => target.clone(),
             _ => Expr::var(s, span),
         };
-        let made = self.keep(&kept, span);
+        let made = self.keep(&kept, needs, span);
         if let ExprKind::Element(_, subscripts) = &kept.kind {
             for s in subscripts {
                 self.read(s, needs);
@@ -332,14 +379,26 @@ impl<'w> Sweeper<'w> {
         made
     }
 
-    pub(super) fn keep(&mut self, e: &Expr, span: Span) -> (Block, Block) {
+    /// Keeps a variable; of an array that is known where anything is needed, no more than that.
+    pub(super) fn keep(&mut self, e: &Expr, needs: &Needs, span: Span) -> (Block, Block) {
         if matches!(e.kind, ExprKind::Var(s) if is_tape(&self.make.unit.symbols[s])) {
             if self.trial == 0 {
                 self.errors.push(twice_reversed(span));
             }
             return Default::default();
         }
-        match keep(&mut self.make, &mut self.tapes, e, span) {
+        let array = match e.kind {
+            ExprKind::Var(s) if self.make.unit.symbols[s].is_array() => Some(s),
+            _ => None,
+        };
+        // The bounds must be the same when the values are taken back.
+        let fixed = |s: SymId| !self.assigned.contains(self.space.loc(s));
+        let section = array.and_then(|s| {
+            let dims = &self.make.unit.symbols[s].dims;
+            let section = needs.section(self.space.loc(s), s, &fixed)?;
+            (section.len() == dims.len()).then_some(section)
+        });
+        match keep(&mut self.make, &mut self.tapes, e, section.as_deref(), span) {
             Ok(made) => made,
             Err(d) => {
                 if self.trial == 0 {
@@ -385,7 +444,7 @@ impl<'w> Sweeper<'w> {
                 );
             }
             for s in here {
-                let (mut a, b) = self.keep(&Expr::var(s, span), span);
+                let (mut a, b) = self.keep(&Expr::var(s, span), needs, span);
                 push.append(&mut a);
                 pops.push(b);
             }

@@ -5,9 +5,11 @@
 //! variables: local to the head, arguments below it. So an adjoint is a plain program that
 //! can be differentiated again, and each call of it has a tape of its own.
 
+use super::affine::Affine;
 use super::build::{binary, choice, count};
 use super::maker::Maker;
 use super::room::{self, Term};
+use super::stretch::{Counted, give_places};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -284,11 +286,12 @@ pub(super) fn full_stop(span: Span) -> StmtKind {
     )))
 }
 
-/// What keeps a variable, and what takes it back.
+/// What keeps a variable, and what takes it back; of an array a section, where one is told.
 pub(super) fn keep(
     make: &mut Maker,
     tapes: &mut Tapes,
     e: &Expr,
+    section: Option<&[(Affine, Affine)]>,
     span: Span,
 ) -> Result<(Block, Block), Diagnostic> {
     let Some(s) = e.base() else {
@@ -329,19 +332,48 @@ pub(super) fn keep(
             }
         }
     }
+    // Nothing beyond the array, whatever a loop that is not carried out would do.
+    for (bound, (low, high)) in bounds.iter_mut().zip(section.unwrap_or(&[])) {
+        let within = |make: &mut Maker, name: &str, of: &Expr, wanted: &Affine| {
+            let wanted = wanted.to_expr(span);
+            match (of.kind == wanted.kind, &of.kind, &wanted.kind) {
+                (true, ..) => wanted,
+                (_, ExprKind::Int(a), ExprKind::Int(b)) => match name {
+                    "MAX" => Expr::int(*a.max(b), span),
+                    _ => Expr::int(*a.min(b), span),
+                },
+                _ => make.call(name, vec![of.clone(), wanted], span),
+            }
+        };
+        let low = within(make, "MAX", &bound.0, low);
+        let high = within(make, "MIN", &bound.1, high);
+        *bound = (low, high);
+    }
     let counters = make.take_counters(bounds.len());
     let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
     let element = Expr::new(ExprKind::Element(s, subscripts), span);
     let mut push = tapes.push(make, kind, element.clone(), span);
     let mut pop = tapes.pop(make, kind, element, span);
     make.free_counters(bounds.len());
-    for (c, (low, high)) in counters.iter().zip(bounds) {
-        push = count(*c, low.clone(), high.clone(), None, push, span)
-            .into_iter()
-            .collect();
+    for (i, (c, (low, high))) in counters.iter().zip(bounds).enumerate() {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        if i == 0 {
+            let v = tapes.vars(make, kind);
+            let l = Counted {
+                var: *c,
+                from: &low,
+                to: &high,
+                step: 1,
+            };
+            let placed = give_places(make, &v, &l, [&mut push, &mut pop], span);
+            (before, after) = placed.unwrap_or_default();
+        }
         let down = Expr::int(-1, span);
+        before.extend(count(*c, low.clone(), high.clone(), None, push, span));
+        push = before;
         pop = count(*c, high, low, Some(down), pop, span)
             .into_iter()
+            .chain(after)
             .collect();
     }
     Ok((push, pop))

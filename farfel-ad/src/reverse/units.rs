@@ -46,8 +46,8 @@ pub(super) struct Made {
     pub(super) tapes: HashSet<SymId>,
 }
 
-/// Declares a COMMON block of another unit.
-fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
+/// Declares a COMMON block of another unit; returns its members.
+pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
     let span = Span::NONE;
     let mut entities = Vec::new();
     for m in members {
@@ -80,7 +80,6 @@ fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec
             place: Place::Common(block.clone()),
             ..farfel_lang::ir::Symbol::new(name, span)
         });
-        make.derivatives.insert(s);
         entities.push(s);
     }
     let list = entities
@@ -94,6 +93,7 @@ fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec
         .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
     entities
 }
+
 impl World {
     /// The units of all parts.
     pub(super) fn units(
@@ -116,7 +116,7 @@ impl World {
             all_rooms.insert(i, (kinds, rooms));
         }
         // Which tapes count on where they are full, since the head tries again.
-        let (open, states) = retry::open(self, &swept, &all_rooms);
+        let (open, states) = retry::open(self, closure, &swept, &all_rooms);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
             // Tapes that only what it calls uses.
@@ -141,9 +141,9 @@ impl World {
                 let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
                 let rooms = rooms.unwrap_or_default();
                 let (wanted, commons) = self.wanted(p, &facts[i], derivatives.clone());
-                let state = states.get(&i).map(Vec::as_slice);
+                let state = states.get(&i).map(|s| s.vars(self, closure, &mut make));
                 out.push(Made {
-                    unit: self.root(p, make, tapes, made, rooms, state),
+                    unit: self.root(p, make, tapes, made, rooms, state.as_deref()),
                     of: p.of.clone(),
                     derivatives,
                     wanted,
@@ -384,7 +384,11 @@ impl World {
                 }
                 let own = crate::locations::common_members(&make.unit)
                     .remove(&block)
-                    .unwrap_or_else(|| import(make, &p.make.unit, &block, &members));
+                    .unwrap_or_else(|| {
+                        let own = import(make, &p.make.unit, &block, &members);
+                        make.derivatives.extend(own.iter().copied());
+                        own
+                    });
                 for (position, s) in own.into_iter().enumerate() {
                     if root.given_in_common.contains(&(block.clone(), position)) {
                         continue;

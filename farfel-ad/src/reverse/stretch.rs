@@ -1,0 +1,280 @@
+//! Loops that keep the same number of values in each iteration: their place on the tape is known
+//! before, so that one look at its end is enough.
+//!
+//! ```fortran
+//!       TOP = TOP + MAX(N, 0)                         DO I = N, 1, -1
+//!       IF (TOP .GT. MOST) STOP '…'                     X(I) = TAPE(TOP - N + I)
+//!       DO I = 1, N                                     ...
+//!         TAPE(TOP - N + I) = X(I)                    END DO
+//!         ...                                         TOP = TOP - MAX(N, 0)
+//!       END DO
+//! ```
+//!
+//! Pushes one by one make each iteration wait for the last, and compilers leave such loops as
+//! they are. Where an iteration keeps several values, each of them has a stretch of its own, so that
+//! iterations go through all arrays side by side. That is so where the variable counts by one. Where it
+//! counts otherwise, values lie one behind the other, and only the look at the end comes
+//! before the loop; where it counts by as much as there are values (a loop that was unrolled by hand),
+//! the place of each follows from the variable again.
+//!
+//! A loop that keeps values in an arm only, in a loop inside it or in a subprogram, and one whose
+//! number of iterations is not known, pushes one by one.
+
+use super::build::binary;
+use super::maker::Maker;
+use super::replay::{difference, paren, product, sum};
+use super::tape::{Vars, full_stop};
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type, Unit,
+};
+use farfel_lang::types::type_of;
+
+/// What counts a loop: its variable, from, to, step if that is a constant.
+pub(super) struct Counted<'a> {
+    pub var: SymId,
+    pub from: &'a Expr,
+    pub to: &'a Expr,
+    pub step: i64,
+}
+
+/// Gives the values that the body of a loop keeps on one tape their places; returns what comes
+/// before the loop of the forward sweep and behind that of the backward sweep. Nothing happens
+/// where that cannot be done.
+pub(super) fn give_places(
+    make: &mut Maker,
+    tape: &Vars,
+    l: &Counted,
+    [forward, backward]: [&mut Block; 2],
+    span: Span,
+) -> Option<(Block, Block)> {
+    let pushes: Vec<usize> = (0..forward.len())
+        .filter(|i| is_push(&forward[*i..], tape))
+        .collect();
+    let pops: Vec<usize> = (0..backward.len())
+        .filter(|i| is_pop(&backward[*i..], tape))
+        .collect();
+    // Six names of the tape in a push, four in a value that is taken back: there are no others.
+    let number = pushes.len();
+    let all = number > 0
+        && number == pops.len()
+        && mentions(forward, tape) == 6 * number
+        && mentions(backward, tape) == 4 * number;
+    let unit = &make.unit;
+    let whole = |e: &Expr| matches!(type_of(unit, e), Some(Type::Integer(_)));
+    let simple = [l.from, l.to]
+        .iter()
+        .all(|e| is_simple(unit, e) && whole(e));
+    if !all || l.step == 0 || !simple || !whole(&Expr::var(l.var, span)) || jumps(forward) {
+        return None;
+    }
+    let k = i64::try_from(number).ok()?;
+    let top = || Expr::var(tape.top(), span);
+    let (low, high) = match l.step > 0 {
+        true => (l.from, l.to),
+        false => (l.to, l.from),
+    };
+    // How far the variable goes.
+    let way = l.step.checked_abs()?;
+    let length = match (&low.kind, &high.kind) {
+        (ExprKind::Int(a), ExprKind::Int(b)) => Expr::int(b.checked_sub(*a)?, span),
+        _ => difference(high.clone(), low.clone()),
+    };
+    let trips = match (&low.kind, &length.kind, way) {
+        (ExprKind::Int(1), _, 1) => high.clone(),
+        (_, ExprKind::Int(n), _) => Expr::int(n.checked_add(way)?.checked_div(way)?, span),
+        (_, _, 1) => sum(length, Expr::int(1, span)),
+        _ => binary(
+            BinOp::Div,
+            paren(sum(length, Expr::int(way, span))),
+            Expr::int(way, span),
+        ),
+    };
+    let at_least_none = match trips.kind {
+        ExprKind::Int(n) => Expr::int(n.max(0), span),
+        _ => make.call("MAX", vec![trips.clone(), Expr::int(0, span)], span),
+    };
+    let values = match (k, &at_least_none.kind) {
+        (1, _) => at_least_none,
+        (_, ExprKind::Int(n)) => Expr::int(n.checked_mul(k)?, span),
+        _ => product(times(k, span), at_least_none),
+    };
+    let v = || Expr::var(l.var, span);
+    // The place of the value of a number, from 1, where the variable tells it.
+    let place = |j: i64| -> Option<Expr> {
+        if way == 1 {
+            // Its stretch ends where that many values come behind it.
+            let behind = match k - j {
+                0 => top(),
+                n => {
+                    let all = match trips.kind {
+                        ExprKind::Int(t) => Expr::int(n.checked_mul(t)?, span),
+                        _ => binary(BinOp::Mul, times(n, span), paren(trips.clone())),
+                    };
+                    difference(top(), all)
+                }
+            };
+            return Some(match l.step {
+                1 => sum(difference(behind, l.to.clone()), v()),
+                _ => sum(difference(behind, l.from.clone()), v()),
+            });
+        }
+        // Places go up by as much as the variable does.
+        if l.step == k {
+            let all = binary(BinOp::Mul, paren(trips.clone()), Expr::int(k, span));
+            let begin = difference(difference(top(), all), l.from.clone());
+            return Some(sum(sum(begin, Expr::int(j, span)), v()));
+        }
+        None
+    };
+    let full = binary(BinOp::Gt, top(), Expr::var(tape.most(), span));
+    let check = |full: Expr| {
+        let stop = Stmt::new(full_stop(span), span);
+        let block = IfBlock {
+            arms: vec![(full, vec![stop])],
+            ..IfBlock::default()
+        };
+        Stmt::new(StmtKind::If(block), span)
+    };
+    if place(1).is_none() {
+        // One behind the other: there is only no need to look.
+        let need = binary(BinOp::Add, top(), paren(values));
+        let full = binary(BinOp::Gt, need, Expr::var(tape.most(), span));
+        for i in pushes.iter().rev() {
+            forward.remove(*i);
+        }
+        return Some((vec![check(full)], Vec::new()));
+    }
+    for (j, i) in pushes.iter().enumerate() {
+        set_place(forward.get_mut(*i + 2)?, &place(j as i64 + 1)?, true);
+    }
+    for (j, i) in pops.iter().enumerate() {
+        // The last value comes first.
+        set_place(backward.get_mut(*i)?, &place(k - j as i64)?, false);
+    }
+    for i in pushes.iter().rev() {
+        forward.drain(*i..*i + 2);
+    }
+    for i in pops.iter().rev() {
+        backward.remove(*i + 1);
+    }
+    let move_top = |op| Stmt::assign(top(), binary(op, top(), paren(values.clone())), span);
+    Some((
+        vec![move_top(BinOp::Add), check(full)],
+        vec![move_top(BinOp::Sub)],
+    ))
+}
+
+/// A factor of as many digits as places on tapes have.
+fn times(n: i64, span: Span) -> Expr {
+    super::replay::long(n, span)
+}
+
+/// Puts the subscript of a tape in.
+fn set_place(s: &mut Stmt, place: &Expr, push: bool) {
+    let StmtKind::Assign(target, value) = &mut s.kind else {
+        return;
+    };
+    let e = if push { target } else { value };
+    if let ExprKind::Element(_, subscripts) = &mut e.kind {
+        *subscripts = vec![place.clone()];
+    }
+}
+
+fn is_var(e: &Expr, s: SymId) -> bool {
+    matches!(e.kind, ExprKind::Var(x) if x == s)
+}
+
+/// Is it the last value of a tape?
+fn is_last(e: &Expr, tape: &Vars) -> bool {
+    match &e.kind {
+        ExprKind::Element(s, subscripts) if *s == tape.values() => match subscripts.as_slice() {
+            [one] => is_var(one, tape.top()),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Do statements begin with those that keep a value?
+fn is_push(block: &[Stmt], tape: &Vars) -> bool {
+    let [check, up, store, ..] = block else {
+        return false;
+    };
+    let full = match &check.kind {
+        StmtKind::If(b) => match (b.arms.as_slice(), &b.otherwise) {
+            ([(c, stop)], None) => {
+                matches!(stop.as_slice(), [s] if matches!(s.kind, StmtKind::Stop(_)))
+                    && matches!(&c.kind, ExprKind::Binary(BinOp::Ge, a, b)
+                        if is_var(a, tape.top()) && is_var(b, tape.most()))
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    let stores = matches!(&store.kind, StmtKind::Assign(to, _) if is_last(to, tape));
+    full && moves(up, BinOp::Add, tape) && stores
+}
+
+/// Do statements begin with those that take a value back?
+fn is_pop(block: &[Stmt], tape: &Vars) -> bool {
+    let [take, down, ..] = block else {
+        return false;
+    };
+    matches!(&take.kind, StmtKind::Assign(_, from) if is_last(from, tape))
+        && moves(down, BinOp::Sub, tape)
+}
+
+/// `TOP = TOP + 1`
+fn moves(s: &Stmt, way: BinOp, tape: &Vars) -> bool {
+    match &s.kind {
+        StmtKind::Assign(to, by) if is_var(to, tape.top()) => {
+            matches!(&by.kind, ExprKind::Binary(op, a, one)
+                if *op == way && is_var(a, tape.top()) && one.kind == ExprKind::Int(1))
+        }
+        _ => false,
+    }
+}
+
+/// How often a block names a tape.
+fn mentions(block: &[Stmt], tape: &Vars) -> usize {
+    let mut found = 0;
+    farfel_lang::ir::for_each_symbol(block, &mut |s| {
+        found += usize::from([tape.values(), tape.top(), tape.most()].contains(&s));
+    });
+    found
+}
+
+/// Arithmetic on variables and numbers, and intrinsic functions, which may stand in a subscript.
+fn is_simple(unit: &Unit, e: &Expr) -> bool {
+    let own = match &e.kind {
+        ExprKind::Int(_) | ExprKind::Var(_) | ExprKind::Paren(_) | ExprKind::Unary(..) => true,
+        ExprKind::Binary(op, ..) => op.is_arithmetic() && *op != BinOp::Pow,
+        ExprKind::Call(f, _) => matches!(unit.symbols[*f].class, Class::Intrinsic(_)),
+        _ => false,
+    };
+    own && e.children().into_iter().all(|c| is_simple(unit, c))
+}
+
+/// May an iteration end in its middle?
+fn jumps(block: &[Stmt]) -> bool {
+    let mut found = false;
+    for s in block {
+        s.walk(&mut |x| {
+            found |= !matches!(
+                x.kind,
+                StmtKind::Assign(..)
+                    | StmtKind::If(_)
+                    | StmtKind::LogicalIf(..)
+                    | StmtKind::Select(_)
+                    | StmtKind::Do(_)
+                    | StmtKind::Call(..)
+                    | StmtKind::Comment(_)
+                    | StmtKind::Format(_)
+                    | StmtKind::Continue
+                    | StmtKind::Stop(_)
+            );
+        });
+    }
+    found
+}
