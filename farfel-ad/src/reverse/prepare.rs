@@ -1,6 +1,7 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
 //! run has done, and without jumps.
 
+use crate::common_sizes::with_equal_blocks;
 use crate::elements::by_elements;
 use crate::given::functions::written_out;
 use crate::loop_control::{Which, with_conditions, written_as_statements};
@@ -56,6 +57,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     closure.program = without_jumps(&closure.program, &request.head)?;
     by_elements(&mut closure.program, false);
     without_allocations(&mut closure.program, &request.suffix);
+    with_equal_blocks(&mut closure.program);
     name_all_saved(&mut closure.program);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
