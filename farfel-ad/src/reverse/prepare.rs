@@ -1,6 +1,7 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
 //! run has done, and without jumps.
 
+use super::reroll::reroll;
 use crate::elements::by_elements;
 use crate::given::functions::written_out;
 use crate::loop_control::{Which, with_conditions, written_as_statements};
@@ -54,6 +55,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     with_conditions(&mut closure.program);
     written_as_statements(&mut closure.program, Which::Counting);
     closure.program = without_jumps(&closure.program, &request.head)?;
+    reroll(&mut closure.program);
     by_elements(&mut closure.program, false);
     without_allocations(&mut closure.program, &request.suffix);
     name_all_saved(&mut closure.program);
@@ -97,6 +99,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     for head in heads {
         below = without_jumps(&below, head)?;
     }
+    reroll(&mut below);
     by_elements(&mut below, false);
     without_allocations(&mut below, "");
     name_all_saved(&mut below);
