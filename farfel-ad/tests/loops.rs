@@ -108,16 +108,19 @@ fn sums_of_derivatives_are_added_in_strips() {
           A_G(I, 1) = A_G(I, 1) - T*B_G(I)
         10: CONTINUE
     "), @r"
-          PART = 0.0D0
-          DO I = M + 1, N - 8, 8
+          I = M + 1
+          IF (N - 8 .GE. M + 1) THEN
+            PART = 0.0D0
+            DO I = M + 1, N - 8, 8
     CGCC$ UNROLL 8
-            DO LANE = 0, 7
-              PART(LANE) = PART(LANE) + A(I + LANE, 1)*B_G(I + LANE)
-              A_G(I + LANE, 1) = A_G(I + LANE, 1) - T*B_G(I + LANE)
+              DO LANE = 0, 7
+                PART(LANE) = PART(LANE) + A(I + LANE, 1)*B_G(I + LANE)
+                A_G(I + LANE, 1) = A_G(I + LANE, 1) - T*B_G(I + LANE)
+              END DO
             END DO
-          END DO
-          S_G = S_G + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
-         +    + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+            S_G = S_G + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
+         +      + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+          END IF
           DO 10 I = I, N - 1
             S_G = S_G + A(I, 1)*B_G(I)
             A_G(I, 1) = A_G(I, 1) - T*B_G(I)
@@ -133,16 +136,19 @@ fn sums_of_the_program_keep_their_order() {
           S = S + A(I, 1)*B(I)
         END DO
     "), @r"
-          PART = 0.0D0
-          DO I = 1, N - 3, 4
+          I = 1
+          IF (N - 3 .GE. 1) THEN
+            PART = 0.0D0
+            DO I = 1, N - 3, 4
     CGCC$ UNROLL 4
-            DO LANE = 0, 3
-              PART(LANE) = PART(LANE) + (A_G(I + LANE, 1)*B(I + LANE) + A(I
-         +        + LANE, 1)*B_G(I + LANE))
-              S = S + A(I + LANE, 1)*B(I + LANE)
+              DO LANE = 0, 3
+                PART(LANE) = PART(LANE) + (A_G(I + LANE, 1)*B(I + LANE)
+         +          + A(I + LANE, 1)*B_G(I + LANE))
+                S = S + A(I + LANE, 1)*B(I + LANE)
+              END DO
             END DO
-          END DO
-          S_G = S_G + ((PART(0) + PART(2)) + (PART(1) + PART(3)))
+            S_G = S_G + ((PART(0) + PART(2)) + (PART(1) + PART(3)))
+          END IF
           DO I = I, N
             S_G = S_G + (A_G(I, 1)*B(I) + A(I, 1)*B_G(I))
             S = S + A(I, 1)*B(I)
@@ -209,15 +215,18 @@ fn loops_count_up_where_iterations_have_nothing_to_do_with_each_other() {
             B_G(J) = B_G(J) - T*B_G(M) + T_G*A_G(J, 2)
             A_G(J, 1) = A_G(J, 1) + T*A_G(J + 1, 2)
           END DO
-          PART = 0.0D0
-          DO J = 1, M - 8, 8
+          J = 1
+          IF (M - 8 .GE. 1) THEN
+            PART = 0.0D0
+            DO J = 1, M - 8, 8
     CGCC$ UNROLL 8
-            DO LANE = 0, 7
-              PART(LANE) = PART(LANE) + T*B_G(J + LANE)
+              DO LANE = 0, 7
+                PART(LANE) = PART(LANE) + T*B_G(J + LANE)
+              END DO
             END DO
-          END DO
-          B_G(M) = B_G(M) + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
-         +    + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+            B_G(M) = B_G(M) + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
+         +      + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+          END IF
           DO J = J, M - 1
             B_G(M) = B_G(M) + T*B_G(J)
           END DO

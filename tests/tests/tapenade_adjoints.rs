@@ -537,6 +537,87 @@ fn procedures_as_arguments_come_with_their_adjoints() {
     assert!(read(dir, "all_b.msg").contains("provide cube_b"));
 }
 
+/// A call that passes parts of one array twice, of which each is only read: the adjoint that gets the
+/// cotangent of the whole array once stands beside that with Tapenade's arguments. One cotangent
+/// and several.
+#[test]
+fn one_array_twice_as_argument_gets_both_contributions() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE NORM(N, A, LDA, Y)
+      INTEGER N, LDA, J
+      DOUBLE PRECISION A(LDA,N), Y, S
+      Y = 0
+      DO 10 J = 1, N
+        CALL PROD(N, A(J,1), LDA, A(J,1), LDA, S)
+        Y = Y + J*S
+        CALL PROD(2, A(1,1), 1, A(2,1), 1, S)
+   10   Y = Y + S*S
+      END
+      SUBROUTINE PROD(N, X, INCX, Z, INCZ, S)
+      INTEGER N, INCX, INCZ, I
+      DOUBLE PRECISION X(*), Z(*), S
+      S = 0
+      DO 10 I = 1, N
+   10 S = S + X(1+(I-1)*INCX)*Z(1+(I-1)*INCZ)**2
+      END
+",
+    );
+    write(
+        dir,
+        "DIFFSIZES.inc",
+        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=2)\n",
+    );
+    tapenade(dir, &["-b", "-head", "norm(y)/(a)", "-o", "one", "all.f"]).success();
+    let many = [
+        "-b",
+        "-multi",
+        "-head",
+        "norm(y)/(a)",
+        "-o",
+        "many",
+        "all.f",
+    ];
+    tapenade(dir, &many).success();
+    let text = read(dir, "one_b.f");
+    assert!(text.contains("WHOLEB(PLACE + "), "{text}");
+    write(
+        dir,
+        "main.f",
+        "      INTEGER I, J
+      DOUBLE PRECISION A(3,3), AB(3,3), AV(2,3,3), YV(2), Y, YB, P, M
+      DO 10 J = 1, 3
+      DO 10 I = 1, 3
+   10 A(I,J) = COS(I + 0.7D0*J)
+      AB = 0
+      YB = 1
+      CALL NORM_B(3, A, AB, 3, Y, YB)
+      YV(1) = 1
+      YV(2) = -3
+      CALL NORM_BV(3, A, AV, 3, Y, YV, 2)
+      DO 20 J = 1, 3
+      DO 20 I = 1, 3
+      A(I,J) = A(I,J) + 1D-5
+      CALL NORM(3, A, 3, P)
+      A(I,J) = A(I,J) - 2D-5
+      CALL NORM(3, A, 3, M)
+      A(I,J) = A(I,J) + 1D-5
+      PRINT *, AB(I,J), (P - M)/2D-5
+      PRINT *, AV(1,I,J), AB(I,J)
+   20 PRINT *, AV(2,I,J), -3*AB(I,J)
+      END
+",
+    );
+    let sources = ["main.f", "all.f", "one_b.f", "many_bv.f"];
+    let (found, wanted) = pairs(&numbers(dir, &sources, ""));
+    close(&found, &wanted, 1e-8);
+    assert_eq!(found.len(), 27);
+    assert!(found.iter().all(|x| *x != 0.0));
+}
+
 /// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
 #[test]
 fn a_makefile_for_adjoints_works_unchanged() {

@@ -712,7 +712,6 @@ main.ff:3 MAIN: ADR, Y by X
   MAIN_ADR1_G1, adjoint of MAIN_ADR1
     X  argument  in   varied: entry, exit  useful: entry
     Y  argument  out  varied: exit         useful: exit
-    needed by the backward sweep as on exit: X
     main.ff
         4  CALL F(X, Y, 3)  active
 
@@ -733,7 +732,9 @@ main.ff:3 MAIN: ADR, Y by X
     main.ff
        18  A = A*A  active, keeps A
 
-  tape of REAL: 8 values of 4 bytes
+  tape of REAL: 6 values of 4 bytes
+
+  tape of REAL: 1 values of 4 bytes
 
 "#]]
     );

@@ -12,15 +12,18 @@
 //!   what is left. In a strip each iteration adds to a partial sum of its own:
 //!
 //! ```fortran
-//!       PART = 0.0D0
-//!       DO I = 1, N - 7, 8
+//!       I = 1
+//!       IF (N - 7 .GE. 1) THEN
+//!         PART = 0.0D0
+//!         DO I = 1, N - 7, 8
 //! CGCC$ UNROLL 8
-//!         DO LANE = 0, 7
-//!           PART(LANE) = PART(LANE) + A(I + LANE)*B_G(I + LANE)
+//!           DO LANE = 0, 7
+//!             PART(LANE) = PART(LANE) + A(I + LANE)*B_G(I + LANE)
+//!           END DO
 //!         END DO
-//!       END DO
-//!       S_G = S_G + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
-//!      +    + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+//!         S_G = S_G + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
+//!      +      + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+//!       END IF
 //!       DO I = I, N
 //!         S_G = S_G + A(I)*B_G(I)
 //!       END DO

@@ -4,7 +4,8 @@ use super::shape::{Sums, counted, same_place};
 use super::{Pass, directive};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Class, Dim, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Symbol, Type,
+    BinOp, Class, Dim, DoControl, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Symbol,
+    Type,
 };
 use farfel_lang::types::type_of;
 
@@ -76,8 +77,18 @@ impl Pass<'_> {
         let outer = vec![unroll, strip];
         let last = less(to, lanes - 1);
         let step = Some(Expr::int(lanes, span));
-        before.push(Stmt::count(var, [from, last], step, outer, span));
+        // Short loops have no strip, and need not add up nothing.
+        let any = Expr::binary(BinOp::Ge, last.clone(), from.clone());
+        before.push(Stmt::count(var, [from.clone(), last], step, outer, span));
         before.append(&mut after);
+        let strips = IfBlock {
+            arms: vec![(any, before)],
+            ..IfBlock::default()
+        };
+        let before = vec![
+            Stmt::assign(Expr::var(var, span), from, span),
+            Stmt::new(StmtKind::If(strips), span),
+        ];
         // What is left starts where the strips have ended.
         if let StmtKind::Do(d) = &mut stmt.kind
             && let DoControl::Count { from, .. } = &mut d.control

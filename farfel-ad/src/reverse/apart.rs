@@ -60,6 +60,8 @@ impl Sweeper<'_> {
         }
         let (end, after) = (self.state(), std::mem::replace(needs, before));
         self.put_back(start);
+        // Of loops inside, it was found out with this one around them.
+        self.settled.clear();
         let errors = self.errors.len();
         match self.independent(d, control, s.span, s.span, needs) {
             Some(made) if self.errors.len() == errors && !pushes(&made.backward, &self.tapes) => {

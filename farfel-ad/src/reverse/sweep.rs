@@ -62,6 +62,9 @@ pub(super) struct Sweeper<'w> {
     pub first_backward: Block,
     /// Loops whose iterations are known to be independent, or not, by their places in memory.
     pub apart: HashMap<usize, bool>,
+    /// What was found needed at the start of each iteration of loops, by their places in memory: for
+    /// which needs behind them, and what.
+    pub settled: HashMap<usize, (Needs, Needs)>,
     /// Loops whose iterations are carried out again, by a variable of their own.
     pub replays: HashMap<SymId, Replay>,
     /// What statements assign that come behind the one at hand, or around it in a loop: of the
@@ -102,6 +105,7 @@ impl<'w> Sweeper<'w> {
             trial: 0,
             first_backward: Vec::new(),
             apart: HashMap::new(),
+            settled: HashMap::new(),
             replays: HashMap::new(),
             later: Vec::new(),
             cheap: Vec::new(),
