@@ -2,6 +2,7 @@
 //! run has done, and without jumps.
 
 use super::reroll::reroll;
+use crate::common_sizes::with_equal_blocks;
 use crate::elements::by_elements;
 use crate::given::functions::written_out;
 use crate::loop_control::{Which, with_conditions, written_as_statements};
@@ -58,6 +59,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     reroll(&mut closure.program);
     by_elements(&mut closure.program, false);
     without_allocations(&mut closure.program, &request.suffix);
+    with_equal_blocks(&mut closure.program);
     name_all_saved(&mut closure.program);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
