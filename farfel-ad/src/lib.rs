@@ -39,6 +39,7 @@ pub mod adifor;
 pub mod analysis;
 pub mod calls;
 pub mod collect;
+mod common_sizes;
 pub mod depend;
 pub mod dropin;
 mod elements;

@@ -31,7 +31,12 @@ pub(crate) fn without_allocations(program: &mut Program, suffix: &str) {
     let mut taken: HashSet<Name> = HashSet::new();
     for u in &program.units {
         taken.insert(u.name.clone());
-        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+        for (_, s) in u.symbols.iter() {
+            taken.insert(s.name.clone());
+            if let Place::Common(block) = &s.place {
+                taken.insert(block.clone());
+            }
+        }
     }
     let mut i = 0;
     while let Some(unit) = program.units.get_mut(i) {

@@ -183,6 +183,41 @@ const CASES: &[(&str, &str)] = &[
 ",
     ),
     (
+        "common_of_two_sizes",
+        "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A, B, D(4)
+      COMMON /BL@/ A, B
+      COMMON /EX@/ C
+      EQUIVALENCE (C, D(1))
+      DOUBLE PRECISION C
+      A = X(1)
+      B = X(2)*A
+      C = X(3)
+      D(3) = X(1)*X(3)
+      CALL G@(Y(1))
+      Y(2) = A*B + C
+      CALL H@(Y(3))
+      END
+      SUBROUTINE G@(R)
+      DOUBLE PRECISION V(4), R, E(4)
+      COMMON /BL@/ V
+      COMMON /EX@/ E
+      V(3) = V(1)*V(2)
+      V(2) = V(2)*V(3)
+      V(4) = SIN(V(3))*E(3)
+      E(1) = E(1)*E(3)
+      R = V(4) + V(2)
+      END
+      SUBROUTINE H@(R)
+      DOUBLE PRECISION R
+      COMPLEX*16 U, Z
+      COMMON /BL@/ U, Z
+      R = DBLE(Z)*DIMAG(U) + DIMAG(Z)**2
+      END
+",
+    ),
+    (
         "active_loop_control",
         "
       SUBROUTINE F@(X, Y)

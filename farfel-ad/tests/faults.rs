@@ -76,13 +76,14 @@ fn shared_storage() {
     assert_snapshot!(faults("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y, A, B
-      COMMON /C/ A, B
+      CHARACTER*8 W
+      COMMON /C/ A, B, W
       A = X(1)
       B = X(2)
       CALL G(Y)
       END
       SUBROUTINE G(Y)
-      DOUBLE PRECISION Y, A(3)
+      DOUBLE PRECISION Y, A(4)
       COMMON /C/ A
       Y = A(1)*A(2)
       END

@@ -8,21 +8,27 @@ use farfel_lang::storage::constant;
 /// `e + c`
 pub(super) fn plus(e: Expr, c: i64) -> Expr {
     let span = e.span;
-    match e.kind {
-        ExprKind::Int(n) => Expr::int(n + c, span),
-        kind if c == 0 => Expr::new(kind, span),
-        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b)
-            if matches!(b.kind, ExprKind::Int(_)) =>
-        {
-            let ExprKind::Int(n) = b.kind else { return *a };
-            plus(*a, if op == BinOp::Add { n + c } else { c - n })
-        }
-        kind => {
-            let op = if c > 0 { BinOp::Add } else { BinOp::Sub };
-            let by = Expr::int(c.abs(), span);
-            Expr::binary(op, Expr::new(kind, span), by)
-        }
+    if c == 0 {
+        return e;
     }
+    if let ExprKind::Int(n) = e.kind
+        && let Some(n) = n.checked_add(c)
+    {
+        return Expr::int(n, span);
+    }
+    if let ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) = &e.kind
+        && let ExprKind::Int(n) = b.kind
+        && let Some(own) = if *op == BinOp::Add {
+            Some(n)
+        } else {
+            n.checked_neg()
+        }
+        && let Some(c) = own.checked_add(c)
+    {
+        return plus((**a).clone(), c);
+    }
+    let op = if c > 0 { BinOp::Add } else { BinOp::Sub };
+    Expr::binary(op, e, Expr::int(c.saturating_abs(), span))
 }
 
 /// An operand of a product, or what is taken away.
@@ -47,7 +53,7 @@ pub(super) fn sum(a: Expr, b: Expr) -> Expr {
 
 pub(super) fn difference(a: Expr, b: Expr) -> Expr {
     match &b.kind {
-        ExprKind::Int(n) => plus(a, -n),
+        ExprKind::Int(n) if *n != i64::MIN => plus(a, -n),
         _ if super::same(&a, &b) => Expr::int(0, a.span),
         _ => Expr::binary(BinOp::Sub, a, grouped(b)),
     }
@@ -55,7 +61,9 @@ pub(super) fn difference(a: Expr, b: Expr) -> Expr {
 
 pub(super) fn product(a: Expr, b: Expr) -> Expr {
     match (&a.kind, &b.kind) {
-        (ExprKind::Int(m), ExprKind::Int(n)) => Expr::int(m * n, a.span),
+        (ExprKind::Int(m), ExprKind::Int(n)) if m.checked_mul(*n).is_some() => {
+            Expr::int(m.saturating_mul(*n), a.span)
+        }
         (ExprKind::Int(1), _) => b,
         (_, ExprKind::Int(1)) => a,
         _ => Expr::binary(BinOp::Mul, grouped(a), grouped(b)),
@@ -192,9 +200,10 @@ impl Writer<'_> {
     fn count(from: Expr, to: Expr, step: Expr) -> Expr {
         if let (ExprKind::Int(f), ExprKind::Int(t), ExprKind::Int(s)) =
             (&from.kind, &to.kind, &step.kind)
-            && *s != 0
+            && let Some(length) = t.checked_sub(*f).and_then(|n| n.checked_add(*s))
+            && let Some(n) = length.checked_div(*s)
         {
-            return Expr::int(((t - f + s) / s).max(0), from.span);
+            return Expr::int(n.max(0), from.span);
         }
         match step.kind {
             ExprKind::Int(1) => plus(difference(to, from), 1),
@@ -355,12 +364,19 @@ impl Writer<'_> {
     pub(super) fn fixed(&mut self, e: Expr) -> Expr {
         let e = self.folded(e);
         let mut simple = true;
-        e.walk(&mut |x| {
-            simple &= match &x.kind {
-                ExprKind::Call(s, _) => matches!(self.unit.symbols[*s].class, Class::Intrinsic(_)),
-                _ => true,
+        e.for_each_symbol(&mut |s| {
+            let s = &self.unit.symbols[s];
+            simple &= match s.class {
+                Class::Intrinsic(_) | Class::Parameter(_) => true,
+                // The statement may assign others.
+                Class::Variable => matches!(s.ty, Some(Type::Integer(_))),
+                _ => false,
             };
         });
+        // A question about bounds is none about values.
+        simple |= matches!(&e.kind, ExprKind::Call(s, _)
+            if matches!(self.unit.symbols[*s].class, Class::Intrinsic(i)
+                if matches!(i.name, "SIZE" | "LBOUND" | "UBOUND")));
         if simple {
             return e;
         }

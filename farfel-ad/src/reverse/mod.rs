@@ -52,6 +52,7 @@ mod normal;
 mod prepare;
 mod recorded;
 mod replay;
+mod reroll;
 pub(crate) mod retry;
 mod room;
 mod stretch;
@@ -68,15 +69,16 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Block, Name, Program, Request, Stmt, SymId, Type, Unit, UnitKind, unused_name,
+    Arg, Attribute, Block, Name, Place, Program, Request, Stmt, StmtKind, SymId, Type, Unit,
+    UnitKind, unused_name, walk_block,
 };
 pub use heads::{Adjoint, Adjoints, differentiate_heads};
 use heads::{Members, Order};
 use maker::Maker;
 use normal::Normalizer;
 pub(crate) use recorded::{Recorded, recorded};
-use units::Known;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use units::Known;
 
 /// The adjoint of a request's head and of what is active below it. A tape has at most
 /// `most_tape` bytes, where somebody has said so.
@@ -332,6 +334,7 @@ impl World {
                 );
             }
         }
+        errors.extend(allocated_by_assignments(&make, &body));
         let assigned = self.assigned_in(&make.unit, &space, &body);
         for s in bound_variables(&make.unit) {
             if !root && assigned.contains(space.loc(s)) {
@@ -407,6 +410,38 @@ impl World {
     fn assigned_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Set {
         self.touched_in(unit, space, block).assigned
     }
+}
+
+/// Arrays without ALLOCATE: assignments give them bounds, which a backward sweep would not know.
+fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
+    let unit = &make.unit;
+    let mut places: BTreeMap<SymId, Option<Span>> = BTreeMap::new();
+    walk_block(body, &mut |stmt| {
+        let allocates = matches!(stmt.kind, StmtKind::Allocation(_));
+        let mut named = |s: SymId| {
+            let symbol = &unit.symbols[s];
+            let allocatable = symbol.has(Attribute::Allocatable) && symbol.place == Place::Local;
+            if allocatable && !symbol.tape && !make.derivatives.contains(&s) {
+                let first = places.entry(s).or_insert(Some(stmt.span));
+                // Of these there is another message.
+                if allocates {
+                    *first = None;
+                }
+            }
+        };
+        stmt.for_each_own_expr(&mut |e| e.for_each_symbol(&mut named));
+    });
+    let named = places.into_iter().filter_map(|(s, at)| Some((s, at?)));
+    let fault = |(s, at): (SymId, Span)| {
+        let name = &unit.symbols[s].name;
+        Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            at,
+            format!("reverse mode cannot follow {name}, which is allocated by assignments"),
+        )
+        .help("ALLOCATE it before, at the same level of IF and DO as DEALLOCATE")
+    };
+    named.map(fault).collect()
 }
 
 /// The variables that bounds of a unit's arrays depend on.

@@ -1,6 +1,8 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
 //! run has done, and without jumps.
 
+use super::reroll::reroll;
+use crate::common_sizes::with_equal_blocks;
 use crate::elements::by_elements;
 use crate::given::functions::written_out;
 use crate::loop_control::{Which, with_conditions, written_as_statements};
@@ -54,8 +56,10 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     with_conditions(&mut closure.program);
     written_as_statements(&mut closure.program, Which::Counting);
     closure.program = without_jumps(&closure.program, &request.head)?;
+    reroll(&mut closure.program);
     by_elements(&mut closure.program, false);
     without_allocations(&mut closure.program, &request.suffix);
+    with_equal_blocks(&mut closure.program);
     name_all_saved(&mut closure.program);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = closure.program.units.iter().map(|u| &u.name);
@@ -97,6 +101,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     for head in heads {
         below = without_jumps(&below, head)?;
     }
+    reroll(&mut below);
     by_elements(&mut below, false);
     without_allocations(&mut below, "");
     name_all_saved(&mut below);

@@ -35,13 +35,14 @@ mod symbols;
 mod vector;
 
 use crate::activity::Context;
+use crate::common_sizes::with_equal_blocks;
 use crate::depend::Dependence;
 use crate::elements::by_elements;
 use crate::flow::Flow;
 use crate::given::{functions::written_out, rules::Rules, shipped};
 use crate::layout::Layout;
-use crate::loop_control::{Which, written_as_statements};
 use crate::locations::{Set, Space};
+use crate::loop_control::{Which, written_as_statements};
 use crate::structure::without_entries;
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex, references};
@@ -71,6 +72,7 @@ pub fn differentiate(
             // What arrays as a whole do not have, their elements may; and loops, their statements.
             let mut written = program.clone();
             let mut again = written_as_statements(&mut written, Which::All);
+            again |= with_equal_blocks(&mut written);
             again |= !request.directions.pattern && by_elements(&mut written, true);
             match again {
                 true => {
