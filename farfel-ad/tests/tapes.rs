@@ -458,3 +458,66 @@ fn values_of_loops_have_places() {
     let adjoint = adjoint.split("\n      END\n").next().unwrap();
     insta::assert_snapshot!(adjoint);
 }
+
+/// Unrolled by hand: in order, out of order, with a statement that is not like the others, and
+/// backwards. What the loop's variable is behind the loop counts, too.
+const UNROLLED: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(20), E, G, H(2)
+      DO 10 N = -3, 12
+        E = 0.9D0
+        CALL D(X, N, E, G)
+        CALL F(X, N, E + 1D-5, H(1))
+        CALL F(X, N, E - 1D-5, H(2))
+   10   PRINT *, 'gradient', G, (H(1) - H(2))/2D-5
+      END
+      SUBROUTINE D(X, N, E, G)
+      DOUBLE PRECISION X(20), E, G, Y
+      ADR(Y)
+      CALL F(X, N, E, Y)
+      END ADR(G = COTANGENT(E))
+      END
+      SUBROUTINE F(X, N, E, Y)
+      DOUBLE PRECISION X(20), E, Y
+      DO 10 I = 1, 20
+   10 X(I) = 0.05D0*I
+      DO 20 I = 2, N, 3
+        X(I) = E*X(I)*X(I)
+        X(I + 1) = E*X(I + 1)*X(I + 1)
+   20 X(2 + I) = E*X(2 + I)*X(I + 2)
+      Y = I*E
+      DO 30 I = 1, N - 1, 2
+        X(I + 1) = E*X(I)**2
+   30 X(I + 2) = E*X(I + 1)**2
+      Y = Y + I
+      DO 40 I = 1, N, 2
+        X(I + 1) = E*X(I + 1)**2
+   40 X(I) = E*X(I)**2
+      DO 50 I = 1, N, 2
+        X(I) = E*X(I)**2
+   50 X(I + 1) = E*X(I + 1)**3
+      DO 60 I = 1, 20
+   60 Y = Y + SIN(X(I))
+      END
+";
+
+#[test]
+fn loops_unrolled_by_hand_are_rolled_up() {
+    check(UNROLLED, 1e-7);
+    let text = expand(UNROLLED).unwrap();
+    let adjoint = text.split("SUBROUTINE F_G1(").nth(1).unwrap();
+    let loops: Vec<&str> = adjoint
+        .lines()
+        .map(str::trim)
+        .filter(|l| l.starts_with("DO I"))
+        .take(6)
+        .collect();
+    insta::assert_snapshot!(loops.join("\n"), @r"
+    DO I = 1, 20
+    DO I = 2, 2 + ((N - 2 + 3)/3*3) - 1
+    DO I = 1, 1 + ((N - 1 - 1 + 2)/2*2) - 1
+    DO I = 1, N, 2
+    DO I = 1, N, 2
+    DO I = 20, 1, -1
+    ");
+}

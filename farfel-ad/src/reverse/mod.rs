@@ -52,6 +52,7 @@ mod normal;
 mod prepare;
 mod recorded;
 mod replay;
+mod reroll;
 pub(crate) mod retry;
 mod room;
 mod stretch;

@@ -1,6 +1,7 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
 //! run has done, and without jumps.
 
+use super::reroll::reroll;
 use crate::common_sizes::with_equal_blocks;
 use crate::elements::by_elements;
 use crate::given::functions::written_out;
@@ -55,6 +56,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     with_conditions(&mut closure.program);
     written_as_statements(&mut closure.program, Which::Counting);
     closure.program = without_jumps(&closure.program, &request.head)?;
+    reroll(&mut closure.program);
     by_elements(&mut closure.program, false);
     without_allocations(&mut closure.program, &request.suffix);
     with_equal_blocks(&mut closure.program);
@@ -99,6 +101,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     for head in heads {
         below = without_jumps(&below, head)?;
     }
+    reroll(&mut below);
     by_elements(&mut below, false);
     without_allocations(&mut below, "");
     name_all_saved(&mut below);

@@ -246,7 +246,7 @@ fn mentions(block: &[Stmt], tape: &Vars) -> usize {
 }
 
 /// Arithmetic on variables and numbers, and intrinsic functions, which may stand in a subscript.
-fn is_simple(unit: &Unit, e: &Expr) -> bool {
+pub(super) fn is_simple(unit: &Unit, e: &Expr) -> bool {
     let own = match &e.kind {
         ExprKind::Int(_) | ExprKind::Var(_) | ExprKind::Paren(_) | ExprKind::Unary(..) => true,
         ExprKind::Binary(op, ..) => op.is_arithmetic() && *op != BinOp::Pow,
