@@ -511,3 +511,20 @@ fn order_of_requests() {
     ]
     "#);
 }
+
+/// A destination that a statement function of the opening reads keeps its value until then.
+#[test]
+fn destination_read_by_a_statement_function() {
+    let text = "
+      SUBROUTINE GRAD(X, W)
+      G(T) = T + W
+      F(T) = G(T) + 1
+      ADR(COTANGENT(Y) = F(1.0))
+      Y = X
+      END ADR(W = COTANGENT(X))
+      END
+";
+    let staged = printed(text, Stage::Stage);
+    let at = |what: &str| staged.find(what).unwrap_or(usize::MAX);
+    assert!(at("W = ") > at("F(1.0)"), "{staged}");
+}

@@ -295,6 +295,18 @@ impl<'a> Stager<'a> {
         for item in &block.opening {
             item.for_each_expr(&mut |e| e.for_each_symbol(&mut |s| named.extend([s])));
         }
+        // Statement functions in it read variables that nobody names there.
+        let mut before = 0;
+        while before < named.len() {
+            before = named.len();
+            for (id, f) in self.unit.symbols.iter() {
+                if let Class::StatementFunction(_, value) = &f.class
+                    && named.contains(&id)
+                {
+                    value.for_each_symbol(&mut |s| named.extend([s]));
+                }
+            }
+        }
         for item in &block.closing {
             let AdItem::Assign(AdAssign { var, other, .. }) = item else {
                 continue;
