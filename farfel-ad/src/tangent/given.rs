@@ -187,7 +187,7 @@ impl Gen<'_> {
             if !self.activity.live[node].contains(loc) || !self.varied.contains(loc) {
                 continue;
             }
-            let found = match self.space.tangled.contains(loc) {
+            let found = match self.is_one_location(k) {
                 true => self.whole_block(k),
                 false => self.common_derivative(k).into_iter().collect(),
             };
