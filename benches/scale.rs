@@ -1,11 +1,13 @@
-//! How the front end grows with the program: 25,000, 50,000 and 100,000 lines.
+//! How the front end grows with the program: 25,000, 50,000 and 100,000 lines. And how reverse mode
+//! grows with what one AD block reaches: subprograms in a chain, and loops in each other.
 //!
 //! `cargo bench -p farfel-benches --bench scale`. A made-up program with an AD request for
 //! every hundred lines is parsed, resolved, lowered and printed. Times are processor times,
 //! the least of three runs.
 //!
 //! Ends with 1 when four times the text takes more than [`GROWTH`] times the time, or
-//! takes more memory than [`MEMORY`]. The number of instructions grows by 4.0 (`valgrind
+//! takes more memory than [`MEMORY`]; when eight times the subprograms take more than [`CHAIN`] times the
+//! time for each, or eight loops in each other more than [`DEPTH`] times that of one. The number of instructions grows by 4.0 (`valgrind
 //! --tool=callgrind`); how much longer they take when the program no longer fits into the
 //! processor's caches, depends on the machine and on what else it does. Without `--bench`, as under `cargo test --benches`, it
 //! only checks that the passes accept a small program of the kind.
@@ -13,6 +15,7 @@
 // The table is what this program is for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use farfel_ad::{Builtin, differentiate_all};
 use farfel_benches::generate::{Generated, Project};
 use farfel_benches::{Clock, exit_code};
 use farfel_lang::ir::Program;
@@ -35,13 +38,25 @@ const GROWTH: f64 = 8.0;
 /// How many bytes the process may take at most.
 const MEMORY: u64 = 500_000_000;
 
+/// Subprograms in a chain.
+const CHAINS: [usize; 2] = [40, 320];
+
+/// How much longer a subprogram may take in the longer chain.
+const CHAIN: f64 = 3.0;
+
+/// How much longer than one loop eight loops in each other may take. What tries all
+/// combinations would take thousands of times as long.
+const DEPTH: f64 = 40.0;
+
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let outcome = if std::env::args().any(|a| a == "--bench") {
         bench()
     } else {
-        steps(&Project::new(2_000, 20).generate(), 20).map(|_| Vec::new())
+        steps(&Project::new(2_000, 20).generate(), 20)
+            .and_then(|_| Ok([adjoint(&chain(3))?, adjoint(&nest(3))?]))
+            .map(|_| Vec::new())
     };
     exit_code(outcome)
 }
@@ -91,7 +106,116 @@ fn bench() -> Result<Vec<String>, Failure> {
     if memory > MEMORY {
         faults.push(format!("{memory} bytes were in use, more than {MEMORY}"));
     }
+    faults.extend(reverse()?);
     Ok(faults)
+}
+
+/// Reverse mode.
+fn reverse() -> Result<Vec<String>, Failure> {
+    let best = |text: &str| -> Result<f64, Failure> {
+        let times = (0..3).map(|_| adjoint(text).map(|t| t.as_secs_f64()));
+        let times: Vec<f64> = times.collect::<Result<_, _>>()?;
+        Ok(times.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    let mut faults = Vec::new();
+    println!("\nMilliseconds for the adjoint of a subprogram in a chain of calls\n");
+    let mut each = Vec::new();
+    for n in CHAINS {
+        let time = best(&chain(n))? * 1e3 / n as f64;
+        println!("{n:>8}{time:>10.2}");
+        each.push(time);
+    }
+    let growth = each[1] / each[0];
+    if growth > CHAIN {
+        faults.push(format!(
+            "a subprogram takes {growth:.1} times as long in a chain of {}",
+            CHAINS[1]
+        ));
+    }
+    println!("\nMilliseconds for the adjoint of loops in each other\n");
+    let mut of_depths = Vec::new();
+    for n in 1..=8 {
+        let time = best(&nest(n))? * 1e3;
+        println!("{n:>8}{time:>10.2}");
+        of_depths.push(time);
+    }
+    let growth = of_depths[7] / of_depths[0];
+    if growth > DEPTH {
+        faults.push(format!(
+            "eight loops in each other take {growth:.0} times as long as one"
+        ));
+    }
+    Ok(faults)
+}
+
+/// The time that it takes to make the adjoint of a program.
+fn adjoint(text: &str) -> Result<Duration, Failure> {
+    let mut sources = Sources::new();
+    let file = sources.add("adjoint.ff", text);
+    let parsed = parse(&mut sources, file, None, &mut NoIncludes);
+    none(&parsed.diagnostics)?;
+    let mut program = parsed.program;
+    none(&resolve(&mut program))?;
+    let lowered = lower_with(program, Stage::Stage, &Options::default());
+    none(&lowered.diagnostics)?;
+    let mut clock = Clock::new()?;
+    let made = differentiate_all(&Builtin, lowered.program, &lowered.requests);
+    let time = clock.lap()?;
+    match made {
+        Ok(_) => Ok(time),
+        Err(d) => none(&d).map(|()| time),
+    }
+}
+
+const GRADIENT: &str = "      PROGRAM P
+      DOUBLE PRECISION X(10), G(10), Y
+      X = 1
+      ADR(Y)
+      CALL U1(X, Y)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 10))
+      END
+";
+
+/// So many subprograms, of which each calls the next.
+fn chain(n: usize) -> String {
+    let mut text = GRADIENT.to_owned();
+    for i in 1..=n {
+        text += &format!(
+            "      SUBROUTINE U{i}(X, Y)
+      DOUBLE PRECISION X(10), Y, T, S
+      INTEGER I
+      S = 1
+      DO I = 1, 10
+        T = SIN(X(I))*S
+        IF (T .GT. 0.5D0) T = T*T
+        S = S + T*X(I)
+      END DO
+      T = S
+"
+        );
+        if i < n {
+            text += &format!("      CALL U{}(X, T)\n", i + 1);
+        }
+        text += "      Y = T*S\n      X(3) = X(3)*T\n      END\n";
+    }
+    text
+}
+
+/// So many loops in each other, with statements before and behind each.
+fn nest(n: usize) -> String {
+    let mut text = GRADIENT.to_owned();
+    text += "      SUBROUTINE U1(X, Y)
+      DOUBLE PRECISION X(10), Y, T, S, A(10,10)
+      S = 1
+";
+    for i in 1..=n {
+        text += &format!("      DO I{i} = 1, 2\n        T = X(I{i})*S\n        A(I{i},1) = S*T\n");
+    }
+    text += "        S = S + SIN(T)*X(1)*A(I1,1)\n";
+    for _ in 0..n {
+        text += "        X(2) = X(2)*T + A(2,1)\n      END DO\n";
+    }
+    text + "      Y = S\n      END\n"
 }
 
 /// Runs all steps and gives the time that each took.

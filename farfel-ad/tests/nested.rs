@@ -225,3 +225,70 @@ fn saved_state_is_shared() {
         0.0,
     );
 }
+
+/// Real loop variables, functions in conditions, and COMMON of two sizes, two and three deep.
+#[test]
+fn loops_and_blocks_of_adjoints() {
+    check(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), V(3), G(3), H(3), H2(3), D, E
+      DATA X /0.7D0, 1.3D0, -0.4D0/, V /1D0, -0.5D0, 0.75D0/
+      ADF(TANGENT(X) = V)
+        CALL GRAD(X, G)
+      END ADF(H = TANGENT(G))
+      ADR(COTANGENT(G) = V)
+        CALL GRAD(X, G)
+      END ADR(H2 = COTANGENT(X))
+      ADF(TANGENT(X) = V)
+        CALL ALONG(X, V, D)
+      END ADF(E = TANGENT(D))
+      DO I = 1, 3
+        PRINT *, 'reverse_reverse', H2(I), H(I)
+      END DO
+      PRINT *, 'forward_forward', E, DOT_PRODUCT(H, V)
+      END
+      SUBROUTINE GRAD(X, G)
+      DOUBLE PRECISION X(3), G(3), Y
+      ADR(Y)
+        CALL F(X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE ALONG(X, V, D)
+      DOUBLE PRECISION X(3), V(3), Y, D
+      ADF(TANGENT(X) = V)
+        CALL F(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(3), Y, T, A, B
+      LOGICAL MORE
+      COMMON /BL/ A, B
+      A = 1
+      B = X(3)
+      DO T = X(1), X(2) + 0.1D0, 0.2D0 + X(1)*0.1D0
+        A = A + T*T*X(2)
+        IF (A .GT. 3) A = A*0.5D0
+      END DO
+      Y = X(2)*T
+      DO WHILE (MORE(Y, X))
+        Y = Y + A*B
+      END DO
+      CALL G(X(1))
+      Y = Y*A*SIN(B)
+      END
+      LOGICAL FUNCTION MORE(Y, X)
+      DOUBLE PRECISION Y, X(3)
+      Y = Y*X(2)*(1 + X(1)**2)
+      MORE = Y .LT. 20
+      END
+      SUBROUTINE G(X)
+      DOUBLE PRECISION C(4), X
+      COMMON /BL/ C
+      C(3) = C(1)*X
+      C(4) = C(3)*C(2)
+      C(1) = C(1) + C(4)
+      END
+",
+        1e-10,
+    );
+}

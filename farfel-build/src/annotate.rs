@@ -20,6 +20,8 @@ enum Kind {
 /// derivatives with a comment before the statements of each line of the source.
 pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
     let both = SideBySide::of(text, sources);
+    let lines = both.sources.iter().map(|(_, text)| text.lines().collect());
+    let lines: Vec<Vec<&str>> = lines.collect();
     let mut out = String::with_capacity(text.len());
     let mut kind = Kind::Source;
     let mut title = Kind::Source;
@@ -52,7 +54,7 @@ pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
             let what = (from, role);
             if said != Some(what) {
                 said = Some(what);
-                if let Some(comment) = comment(&both, what) {
+                if let Some(comment) = comment(&both, &lines, what) {
                     out.push_str(&comment);
                 }
             }
@@ -131,9 +133,13 @@ fn is_executable(code: &str) -> bool {
 }
 
 /// `C     12: Y = X*SIN(X) (adjoint)`
-fn comment(both: &SideBySide, ((file, line), role): ((usize, usize), &str)) -> Option<String> {
-    let (name, text) = both.sources.get(file)?;
-    let source = text.lines().nth(line.checked_sub(1)?)?.trim();
+fn comment(
+    both: &SideBySide,
+    lines: &[Vec<&str>],
+    ((file, line), role): ((usize, usize), &str),
+) -> Option<String> {
+    let (name, _) = both.sources.get(file)?;
+    let source = lines.get(file)?.get(line.checked_sub(1)?)?.trim();
     let place = match both.sources.len() {
         1 => line.to_string(),
         _ => format!("{name}:{line}"),

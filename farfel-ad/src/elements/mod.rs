@@ -33,21 +33,29 @@ use farfel_lang::ir::{
 };
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::{rank, type_of};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Rewrites all units of a program; `false` where there was nothing to do. `jumps`: there may be
 /// jumps to labels.
 pub(crate) fn by_elements(program: &mut Program, jumps: bool) -> bool {
+    let wanted = |unit: &Unit| {
+        let mut found = false;
+        walk_block(&unit.body, &mut |s| found |= is_wanted(unit, s));
+        found
+    };
+    let places: Vec<usize> = (0..program.units.len())
+        .filter(|i| wanted(&program.units[*i]))
+        .collect();
+    if places.is_empty() {
+        return false;
+    }
     let assigned = Assigned::of(program);
     let units: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     let mut changed = false;
-    for unit in &mut program.units {
-        let mut wanted = false;
-        walk_block(&unit.body, &mut |s| wanted |= is_wanted(unit, s));
-        if wanted {
-            let assigned = assigned.in_unit(unit);
-            changed |= Writer::of(unit, assigned, &units).unit(jumps);
-        }
+    for i in places {
+        let unit = &mut program.units[i];
+        let assigned = assigned.in_unit(unit);
+        changed |= Writer::of(unit, assigned, &units).unit(jumps);
     }
     changed
 }
@@ -214,8 +222,12 @@ struct Writer<'u> {
     /// What the unit assigns.
     assigned: HashSet<SymId>,
     storage: Option<UnitStorage>,
+    /// Not all arguments are there at each entry.
+    entries: bool,
     /// Variables that were added.
     new: Vec<SymId>,
+    /// The extents of arrays that were added for the statement at hand.
+    shapes: HashMap<SymId, Vec<Expr>>,
     /// Loop variables, and how many of them are in use.
     counters: Vec<SymId>,
     counting: usize,
@@ -228,12 +240,18 @@ struct Writer<'u> {
 impl<'u> Writer<'u> {
     fn of(unit: &'u mut Unit, assigned: HashSet<SymId>, taken: &'u HashSet<Name>) -> Self {
         let storage = has_equivalence(unit).then(|| UnitStorage::of(unit));
+        let mut entries = false;
+        walk_block(&unit.body, &mut |s| {
+            entries |= matches!(s.kind, StmtKind::Entry(_));
+        });
         Writer {
             unit,
+            entries,
             taken,
             assigned,
             storage,
             new: Vec::new(),
+            shapes: HashMap::new(),
             counters: Vec::new(),
             counting: 0,
             before: Vec::new(),
@@ -300,6 +318,7 @@ impl<'u> Writer<'u> {
             let (symbols, added) = (self.unit.symbols.len(), self.new.len());
             let counters = self.counters.len();
             self.span = s.span;
+            self.shapes.clear();
             match self.statement(&s) {
                 Some(mut made) => {
                     let mut first = std::mem::take(&mut self.before);
@@ -376,10 +395,10 @@ impl<'u> Writer<'u> {
     /// A new array with these extents, which may be known only when the statement is carried out.
     fn array(&mut self, ty: Type, extents: &[Expr]) -> SymId {
         let span = self.span;
-        let constant = extents.iter().all(|e| matches!(e.kind, ExprKind::Int(_)));
+        let known = extents.iter().all(|e| self.is_known(e));
         let dims = extents.iter().map(|e| Dim {
             lower: None,
-            upper: constant.then(|| e.clone()),
+            upper: known.then(|| e.clone()),
         });
         let dims = dims.collect();
         let wanted = match ty {
@@ -387,7 +406,8 @@ impl<'u> Writer<'u> {
             _ => "TA",
         };
         let s = self.variable(wanted, ty, dims);
-        if !constant {
+        self.shapes.insert(s, extents.to_vec());
+        if !known {
             let make = |free, object| {
                 Stmt::new(
                     StmtKind::Allocation(Box::new(Allocation {
@@ -404,6 +424,20 @@ impl<'u> Writer<'u> {
             self.after.insert(0, make(true, Expr::var(s, span)));
         }
         s
+    }
+
+    /// Can it be a bound in a declaration: a constant, or made of arguments that stay as they are?
+    fn is_known(&self, e: &Expr) -> bool {
+        let mut given = !self.entries;
+        given |= matches!(e.kind, ExprKind::Int(_));
+        e.for_each_symbol(&mut |s| {
+            let s = &self.unit.symbols[s];
+            given &= matches!(s.class, Class::Parameter(_))
+                || s.place == Place::Dummy
+                    && matches!(s.ty, Some(Type::Integer(_)))
+                    && !s.is_array();
+        });
+        given && self.is_kept(e)
     }
 
     /// A call of an intrinsic function; `None` where its name means something else here.

@@ -88,7 +88,7 @@ impl Writer<'_> {
     }
 
     /// Does the value of a bound stay what it was when the unit was entered?
-    fn is_kept(&self, e: &Expr) -> bool {
+    pub(super) fn is_kept(&self, e: &Expr) -> bool {
         let mut kept = true;
         e.for_each_symbol(&mut |s| kept &= !self.assigned.contains(&s));
         let mut calls = false;
@@ -104,6 +104,9 @@ impl Writer<'_> {
 
     /// The lower bound of a dimension.
     pub(super) fn lower(&mut self, array: SymId, d: usize) -> Option<Expr> {
+        if self.shapes.contains_key(&array) {
+            return Some(Expr::int(1, self.span));
+        }
         let dim = self.unit.symbols[array].dims.get(d)?;
         let open = dim.upper.is_none();
         match dim.lower.clone() {
@@ -117,6 +120,9 @@ impl Writer<'_> {
 
     /// The upper bound of a dimension; `None` for assumed size.
     fn upper(&mut self, array: SymId, d: usize) -> Option<Expr> {
+        if let Some(extents) = self.shapes.get(&array) {
+            return extents.get(d).cloned();
+        }
         let dim = self.unit.symbols[array].dims.get(d)?;
         match dim.upper.clone() {
             Some(e) if e.kind == ExprKind::Star => None,

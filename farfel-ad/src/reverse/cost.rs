@@ -166,20 +166,25 @@ impl World {
         };
         let mut peak = Peak { bytes: 0, over: 0 };
         let mut known = false;
-        let mut kept: Vec<(i64, usize)> = Vec::new();
-        for (i, p) in self.parts.iter().enumerate() {
+        let lengths = |i: usize| -> Vec<i64> {
             let mut kinds = facts[i].tapes.clone();
             kinds.extend(swept[i].tapes.used.keys());
-            let lengths: Vec<i64> = kinds.iter().filter_map(|k| bytes(i, *k)).collect();
-            let sum = lengths.iter().fold(0i64, |a, b| a.saturating_add(*b));
-            if p.root {
-                known |= !lengths.is_empty();
-                peak.bytes = peak.bytes.saturating_add(sum);
-                let over = lengths.iter().filter(|n| **n > limit);
-                peak.over = over.fold(peak.over, |a, n| a.saturating_add(*n));
-            } else if facts[i].forward {
-                kept.push((sum, i));
-            }
+            kinds.iter().filter_map(|k| bytes(i, *k)).collect()
+        };
+        let sum = |l: &[i64]| l.iter().fold(0i64, |a, b| a.saturating_add(*b));
+        let roots = self.parts.iter().enumerate().filter(|(_, p)| p.root);
+        for (i, _) in roots {
+            let lengths = lengths(i);
+            known |= !lengths.is_empty();
+            peak.bytes = peak.bytes.saturating_add(sum(&lengths));
+            let over = lengths.iter().filter(|n| **n > limit);
+            peak.over = over.fold(peak.over, |a, n| a.saturating_add(*n));
+        }
+        let mut kept: Vec<(i64, usize)> = Vec::new();
+        if peak.over > 0 {
+            let others = self.parts.iter().enumerate();
+            let others = others.filter(|(i, p)| !p.root && facts[*i].forward);
+            kept.extend(others.map(|(i, _)| (sum(&lengths(i)), i)));
         }
         kept.sort_by_key(|(n, i)| (-n, *i));
         known.then(|| (peak, kept.into_iter().map(|(_, i)| i).collect()))

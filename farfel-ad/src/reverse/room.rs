@@ -15,6 +15,7 @@ use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
 };
 use farfel_lang::storage::constant;
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// How deep calls are followed.
@@ -50,10 +51,12 @@ pub(super) struct Swept {
     pub tapes: Tapes,
     pub made: Sweeps,
     pub replays: HashMap<SymId, Replay>,
+    /// What was found out about its tapes.
+    pub rooms: RefCell<HashMap<(Kind, Option<i64>), Room>>,
 }
 
 /// The values that are on one tape at the same time.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Room {
     /// Those that the forward sweep keeps.
     pub kept: Vec<Term>,
@@ -102,7 +105,11 @@ pub(super) fn room(
         tapes,
         made,
         replays,
+        rooms,
     } = sweeps.get(part)?;
+    if let Some(known) = rooms.borrow().get(&(kind, guess)) {
+        return Some(known.clone());
+    }
     let p = &world.parts[part];
     let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
     let mut counter = Counter {
@@ -124,7 +131,9 @@ pub(super) fn room(
     let mut kept = Vec::new();
     counter.block(&made.forward, &mut kept)?;
     let late = counter.late;
-    Some(Room { kept, late })
+    let found = Room { kept, late };
+    rooms.borrow_mut().insert((kind, guess), found.clone());
+    Some(found)
 }
 
 /// The same values in the arguments of the head, where a unit is the last call of one (`last`).

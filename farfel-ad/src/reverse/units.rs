@@ -16,6 +16,7 @@ use farfel_lang::ir::{
     Arg, Block, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit,
     for_each_symbol,
 };
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The tapes of heads, and how large they have to be.
@@ -236,6 +237,7 @@ impl World {
                 tapes: sweeper.tapes,
                 made,
                 replays: sweeper.replays,
+                rooms: RefCell::default(),
             }
         };
         (0..self.parts.len()).map(one).collect()

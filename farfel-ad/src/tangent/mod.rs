@@ -69,17 +69,12 @@ pub fn differentiate(
             if let Some(units) = by_entries(program, request, warnings)? {
                 return Ok(units);
             }
-            // What arrays as a whole do not have, their elements may; and loops, their statements.
-            let mut written = program.clone();
-            let mut again = written_as_statements(&mut written, Which::All);
-            again |= with_equal_blocks(&mut written);
-            again |= !request.directions.pattern && by_elements(&mut written, true);
-            match again {
-                true => {
+            match rewritten(program, request) {
+                Some(written) => {
                     found.clear();
                     run(&written, request, false, &mut found, &mut |_, _| ()).map_err(|_| faults)
                 }
-                false => Err(faults),
+                None => Err(faults),
             }
         }
     };
@@ -89,6 +84,16 @@ pub fn differentiate(
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
     Ok(units)
+}
+
+/// What arrays as a whole do not have, their elements may; and loops, their statements. Without
+/// need, units stay as they are: `None`.
+fn rewritten(program: &Program, request: &Request) -> Option<Program> {
+    let mut written = program.clone();
+    let mut changed = written_as_statements(&mut written, Which::All);
+    changed |= with_equal_blocks(&mut written);
+    changed |= !request.directions.pattern && by_elements(&mut written, true);
+    changed.then_some(written)
 }
 
 /// Derivatives that go through ENTRY points want a subprogram for each of these. Without need,
@@ -131,7 +136,12 @@ pub(crate) fn look_into(
     };
     match without_entries(program, &request.head)? {
         Some(apart) if !linear => run(&apart, request, linear, &mut Vec::new(), look).map(|_| ()),
-        _ => Err(faults),
+        _ => match rewritten(program, request) {
+            Some(written) if !linear => run(&written, request, linear, &mut Vec::new(), look)
+                .map(|_| ())
+                .map_err(|_| faults),
+            _ => Err(faults),
+        },
     }
 }
 
@@ -279,6 +289,32 @@ pub struct Tangent {
 ///
 /// What cannot be differentiated, at its place in the source.
 pub fn differentiate_heads(
+    program: &Program,
+    heads: &[Head],
+    layout: &Layout,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Tangents, Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let made = match of_heads(program, heads, layout, &mut found) {
+        Err(faults) if !layout.adjoint && !layout.pattern => {
+            let mut written = program.clone();
+            let mut again = written_as_statements(&mut written, Which::All);
+            again |= by_elements(&mut written, true);
+            match again {
+                true => {
+                    found.clear();
+                    of_heads(&written, heads, layout, &mut found).map_err(|_| faults)
+                }
+                false => Err(faults),
+            }
+        }
+        made => made,
+    };
+    warnings.append(&mut found);
+    made
+}
+
+fn of_heads(
     program: &Program,
     heads: &[Head],
     layout: &Layout,

@@ -39,6 +39,8 @@ pub(crate) struct Names {
     count: HashMap<Name, usize>,
     /// Units that get no more contexts of their own, as of the last [`Names::freeze`].
     full: HashSet<Name>,
+    /// Those that have become full since.
+    filled: Vec<Name>,
     largest: HashMap<Name, Context>,
     blocks: HashMap<Name, Name>,
 }
@@ -108,6 +110,7 @@ impl Names {
             unknown: HashMap::new(),
             count: HashMap::new(),
             full: HashSet::new(),
+            filled: Vec::new(),
             largest,
             blocks: HashMap::new(),
         }
@@ -134,12 +137,11 @@ impl Names {
     /// From here on to the next call of this function, [`Names::admit`] gives the same
     /// answers.
     pub fn freeze(&mut self) {
-        self.full = self
-            .count
-            .iter()
-            .filter(|(_, n)| **n >= MOST_CONTEXTS)
-            .map(|(u, _)| u.clone())
-            .collect();
+        self.full.extend(self.filled.drain(..));
+        if !self.layout.is_tapenade() {
+            // Nobody asks what is shared.
+            return;
+        }
         self.shared.extend(self.passed.ones());
         for w in &self.wanted {
             let Context { inputs, outputs } = &w.context;
@@ -214,7 +216,11 @@ impl Names {
             return self.wanted[*i].name.clone();
         }
         let name = self.global(&self.layout.units.of(unit));
-        *self.count.entry(unit.clone()).or_default() += 1;
+        let count = self.count.entry(unit.clone()).or_default();
+        *count += 1;
+        if *count >= MOST_CONTEXTS {
+            self.filled.push(unit.clone());
+        }
         if self.layout.is_tapenade() {
             self.by_unit.insert(unit.clone(), self.wanted.len());
             self.grown = true;
