@@ -2,7 +2,11 @@
 //!
 //! `FARFEL_CASES=n` tries n programs, `FARFEL_SEED=n` other ones than those of every run, and
 //! `FARFEL_FROM=n` those from the number n on, so that a long run can be done in portions. With
-//! `--nocapture` it says how many of them agreed, and what became of the others.
+//! `FARFEL_COMPILE_ONE_IN=n` gfortran compiles one in n bundles of programs, and the interpreter
+//! carries out the Fortran that the compiler has made of the others: that takes a third of the
+//! time, and where the two differ gfortran decides. `FARFEL_FAULTS=n` ends a run after n faults.
+//! With `--nocapture` it says how many programs agreed, what became of the others, and how often
+//! ADR blocks reached each construct.
 
 use farfel_tests::compiled::{self, Tolerance, compare, expand, read, run};
 use farfel_tests::generated::{Case, Kind, program, smaller};

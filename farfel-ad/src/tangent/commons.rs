@@ -36,6 +36,13 @@ impl Gen<'_> {
         p
     }
 
+    /// Does a COMMON variable stand for its whole block?
+    pub(super) fn is_one_location(&self, k: usize) -> bool {
+        let commons = &self.engine.dependence.commons;
+        let block = commons.vars.get(k).map(|v| &v.block);
+        block.is_some_and(|b| commons.irregular.contains(b))
+    }
+
     /// The derivatives of a whole block, of which units see different variables.
     pub(super) fn whole_block(&mut self, k: usize) -> Vec<SymId> {
         let Some(var) = self.engine.dependence.commons.vars.get(k).cloned() else {

@@ -129,7 +129,9 @@ impl Gen<'_> {
                 continue;
             }
             let found: Vec<SymId> = match self.space.common_at(loc) {
-                Some(k) if self.space.tangled.contains(loc) => self.whole_block(k),
+                // A block that units divide differently is one location. Where EQUIVALENCE only gives
+                // a variable another name, the others of its block may have been given.
+                Some(k) if self.is_one_location(k) => self.whole_block(k),
                 Some(k) => self.common_derivative(k).into_iter().collect(),
                 None => {
                     // More than one where EQUIVALENCE ties them together.

@@ -18,7 +18,7 @@ impl World<'_> {
     pub fn sweep(&mut self, u: &mut Unit) -> Vec<Item> {
         let is_array = |s| matches!(s, Shape::Array { .. });
         let targets: Vec<Var> = self.assignable(u, is_array);
-        let arrays: Vec<Var> = u.scope.vars.iter().cloned().collect();
+        let arrays: Vec<Var> = u.scope.vars.clone();
         let matrix = arrays
             .iter()
             .find(|v| matches!(v.shape, Shape::Matrix { .. }));

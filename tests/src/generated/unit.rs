@@ -207,6 +207,19 @@ impl World<'_> {
         });
     }
 
+    /// The beginning of the same block.
+    fn short_common(&self, u: &mut Unit, out: &mut Vec<Item>, entity: Entity) {
+        out.push(line(&format!("COMMON /B{}/ R", self.name)));
+        u.scope.add_var(Var {
+            entity,
+            name: "R".into(),
+            shape: Shape::Scalar,
+            assignable: true,
+            common: true,
+            single: false,
+        });
+    }
+
     /// Two names of one piece of storage.
     fn equivalence(&mut self, u: &mut Unit, out: &mut Vec<Item>) {
         let (with, text, shape) = match self.random.below(4) {
@@ -563,9 +576,10 @@ impl World<'_> {
             specs.push(line(&format!("EXTERNAL {}", externals.join(", "))));
         }
         if let Some(e) = common {
-            match self.divided && self.random.once_in(2) {
-                true => self.undivided_common(&mut u, &mut specs, e.0),
-                false => self.in_common(&mut u, &mut specs, ("R", "S0"), e),
+            match self.random.below(3) {
+                0 if self.divided => self.undivided_common(&mut u, &mut specs, e.0),
+                1 if self.divided => self.short_common(&mut u, &mut specs, e.0),
+                _ => self.in_common(&mut u, &mut specs, ("R", "S0"), e),
             }
             let pure = u.pure;
             let common = u.scope.vars.iter_mut().filter(|v| v.common);

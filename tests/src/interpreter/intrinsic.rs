@@ -21,15 +21,15 @@ impl<'p> Machine<'p> {
             return Err(Halt::not_interpreted("keywords"));
         }
         let all = |e: &'p Expr| -> Run<Vec<Value>> {
-            let count = match &e.kind {
-                ExprKind::Var(_) | ExprKind::Element(..) => self.places(f, e)?.len(),
-                _ => {
-                    return Err(Halt::not_interpreted(format!(
-                        "{} of an expression",
-                        i.name
-                    )));
+            // All arrays of an expression have as many elements.
+            let mut array = None;
+            e.walk(&mut |e| {
+                if array.is_none() && self.is_array(f, e) {
+                    array = Some(e);
                 }
-            };
+            });
+            let none = || Halt::not_interpreted(format!("{} of no array", i.name));
+            let count = self.places(f, array.ok_or_else(none)?)?.len();
             (0..count).map(|n| self.eval(f, e, Some(n))).collect()
         };
         match (i.name, args) {
