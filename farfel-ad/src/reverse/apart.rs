@@ -52,24 +52,37 @@ impl Sweeper<'_> {
         if d.mark.is_some() || !self.is_apart(d, control.0) {
             return self.count_loop(s, d, control, needs);
         }
+        // Loops around ask again, at last to have the statements: what they get must need the same.
+        let key = std::ptr::from_ref(d) as usize;
+        let decided = self.decided.get(&key).into_iter().flatten();
+        let decided = decided.rev().find(|(asked, _)| asked == needs);
+        let decided = decided.map(|(_, apart)| *apart);
+        if decided == Some(false) {
+            return self.count_loop(s, d, control, needs);
+        }
         let start = self.state();
         let before = needs.clone();
         let usual = self.count_loop(s, d, control, needs);
-        if self.errors.len() > start.errors || !self.is_dear(d, control.0, &usual, &before, needs) {
+        let dear = || self.is_dear(d, control.0, &usual, &before, needs);
+        if self.errors.len() > start.errors || !decided.unwrap_or_else(dear) {
+            self.decided.entry(key).or_default().push((before, false));
             return usual;
         }
-        let (end, after) = (self.state(), std::mem::replace(needs, before));
+        let (end, after) = (self.state(), std::mem::replace(needs, before.clone()));
         self.put_back(start);
         // Of loops inside, it was found out with this one around them.
         self.settled.clear();
         let errors = self.errors.len();
         match self.independent(d, control, s.span, s.span, needs) {
             Some(made) if self.errors.len() == errors && !pushes(&made.backward, &self.tapes) => {
+                self.decided.entry(key).or_default().push((before, true));
                 made
             }
             _ => {
                 self.put_back(end);
+                self.settled.clear();
                 *needs = after;
+                self.decided.entry(key).or_default().push((before, false));
                 usual
             }
         }

@@ -6,7 +6,8 @@ use crate::given::rules::{Rules, stand_in};
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::callgraph::Below;
 use farfel_lang::ir::{
-    Class, DoControl, Expr, ExprKind, IoKind, Name, Place, Stmt, StmtKind, SymId, Unit, walk_block,
+    Class, DoControl, Expr, ExprKind, IoKind, Name, Place, SpecKind, Stmt, StmtKind, SymId, Unit,
+    walk_block,
 };
 use std::collections::HashMap;
 
@@ -290,10 +291,22 @@ impl Effects {
             }
             // Only intrinsic subroutines and procedures without text.
             None => {
-                touched.not_twice();
+                match ends(unit, callee) {
+                    true => touched.other = true,
+                    false => touched.not_twice(),
+                }
                 let bases = args.iter().filter_map(Expr::base);
                 touched.assigned.extend(bases.map(|s| space.loc(s)));
             }
         }
     }
+}
+
+/// Is it the extension that ends the program, as STOP does?
+fn ends(unit: &Unit, callee: SymId) -> bool {
+    let written = |k: &SpecKind| matches!(k, SpecKind::External(l) if l.contains(&callee));
+    let symbol = &unit.symbols[callee];
+    matches!(symbol.name.as_str(), "EXIT" | "ABORT")
+        && symbol.place == Place::Global
+        && !unit.specs.iter().any(|s| written(&s.kind))
 }

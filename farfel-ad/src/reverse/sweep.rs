@@ -65,6 +65,8 @@ pub(super) struct Sweeper<'w> {
     /// What was found needed at the start of each iteration of loops, by their places in memory: for
     /// which needs behind them, and what.
     pub settled: HashMap<usize, (Needs, Needs)>,
+    /// Whether such loops are carried out again, by their places: for which needs behind them.
+    pub decided: HashMap<usize, Vec<(Needs, bool)>>,
     /// Loops whose iterations are carried out again, by a variable of their own.
     pub replays: HashMap<SymId, Replay>,
     /// What statements assign that come behind the one at hand, or around it in a loop: of the
@@ -105,6 +107,7 @@ impl<'w> Sweeper<'w> {
             trial: 0,
             first_backward: Vec::new(),
             apart: HashMap::new(),
+            decided: HashMap::new(),
             settled: HashMap::new(),
             replays: HashMap::new(),
             later: Vec::new(),

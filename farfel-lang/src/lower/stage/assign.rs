@@ -24,7 +24,7 @@ impl Stager<'_> {
                 self.set_all(tangent, *v, &value, along, span)
             }
             ExprKind::Var(_) | ExprKind::Element(..) => {
-                let target = of_variable(&a.var, tangent, direction, span);
+                let target = self.of_variable(&a.var, tangent, direction, span);
                 vec![Stmt::assign(target, value, span)]
             }
             _ => Vec::new(),
@@ -65,7 +65,7 @@ impl Stager<'_> {
                         self.set_all(*dest, *v, &value, along, span)
                     }
                     _ => {
-                        let value = of_variable(&a.var, t, direction, a.var.span);
+                        let value = self.of_variable(&a.var, t, direction, a.var.span);
                         vec![Stmt::assign(a.other.clone(), value, span)]
                     }
                 }
@@ -206,19 +206,29 @@ impl Stager<'_> {
     fn index(&mut self, k: usize) -> SymId {
         elements::index(self.unit, k, &|n| self.taken.contains(n))
     }
-}
 
-/// `var` with the tangent in the place of the variable, and the direction as its first
-/// subscript.
-fn of_variable(var: &Expr, tangent: SymId, direction: Option<&Expr>, span: Span) -> Expr {
-    let subscripts = match &var.kind {
-        ExprKind::Element(_, subscripts) => subscripts.as_slice(),
-        _ => &[],
-    };
-    let all: Vec<Expr> = direction.into_iter().chain(subscripts).cloned().collect();
-    match all.is_empty() {
-        true => Expr::var(tangent, span),
-        false => Expr::new(ExprKind::Element(tangent, all), span),
+    /// `var` with the tangent in the place of the variable, and the direction as its first
+    /// subscript.
+    fn of_variable(
+        &self,
+        var: &Expr,
+        tangent: SymId,
+        direction: Option<&Expr>,
+        span: Span,
+    ) -> Expr {
+        let mut all: Vec<Expr> = direction.into_iter().cloned().collect();
+        match &var.kind {
+            ExprKind::Element(_, subscripts) => all.extend(subscripts.iter().cloned()),
+            ExprKind::Var(v) if direction.is_some() => {
+                let whole = || Expr::new(ExprKind::Range(None, None, None), span);
+                all.extend(self.unit.symbols[*v].dims.iter().map(|_| whole()));
+            }
+            _ => {}
+        }
+        match all.is_empty() {
+            true => Expr::var(tangent, span),
+            false => Expr::new(ExprKind::Element(tangent, all), span),
+        }
     }
 }
 
