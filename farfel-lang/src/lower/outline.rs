@@ -10,7 +10,7 @@ mod sharing;
 mod sweeps;
 
 use self::copies::listed;
-use self::sharing::{Named, Sharing};
+use self::sharing::{Named, Sharing, independents_inside};
 use super::calls::has_ad_blocks;
 use super::compact::Changed;
 use super::import::{Import, variables_needed};
@@ -205,6 +205,7 @@ impl Outline<'_> {
             mentioned: &mentioned,
             independents: &by,
             dependents: &of,
+            inside: &independents_inside(block),
         };
         let tied = match self.sharing {
             Some(sharing) => sharing.tied(unit, block, &named),

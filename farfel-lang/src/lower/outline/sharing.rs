@@ -1,8 +1,9 @@
 //! Variables of a block that share their storage.
 
+use super::copies::listed;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
-use crate::ir::{AdBlock, Program, SpecKind, SymId, Type, Unit};
+use crate::ir::{AdBlock, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block};
 use crate::source::Span;
 use crate::storage::{Area, UnitStorage};
 use std::collections::BTreeSet;
@@ -30,9 +31,27 @@ pub(super) struct Named<'a> {
     pub independents: &'a [SymId],
     /// Likewise, as dependents.
     pub dependents: &'a [SymId],
+    /// What blocks inside of it are differentiated by: their derivatives do not pass to other names
+    /// of the same storage, as little as its own.
+    pub inside: &'a BTreeSet<SymId>,
+}
+
+/// What the blocks in a block are differentiated by.
+pub(super) fn independents_inside(block: &AdBlock) -> BTreeSet<SymId> {
+    let mut found = BTreeSet::new();
+    walk_block(&block.body, &mut |s| {
+        if let StmtKind::Ad(inner) = &s.kind {
+            found.extend(listed(inner).0);
+        }
+    });
+    found
 }
 
 impl Named<'_> {
+    fn is_differentiated_by(&self, s: SymId) -> bool {
+        self.independents.contains(&s) || self.inside.contains(&s)
+    }
+
     fn all(&self) -> BTreeSet<SymId> {
         let listed = self.independents.iter().chain(self.dependents);
         self.mentioned.iter().chain(listed).copied().collect()
@@ -61,7 +80,7 @@ impl Sharing {
         let storage = UnitStorage::of(unit);
         let changed = self.assigned.in_block(unit, &block.body);
         let used = named.all();
-        let active = |s: &SymId| changed.contains(s) || named.independents.contains(s);
+        let active = |s: &SymId| changed.contains(s) || named.is_differentiated_by(*s);
         let concerned = |area: &Area| {
             area.members.iter().map(|m| m.sym).any(|a| {
                 active(&a) && used.contains(&a) && used.iter().any(|b| storage.overlap(a, *b))
@@ -126,7 +145,7 @@ impl Sharing {
         for a in &used {
             let how = match () {
                 () if changed.contains(a) => "assigns",
-                () if named.independents.contains(a) => "is differentiated by",
+                () if named.is_differentiated_by(*a) => "is differentiated by",
                 () => continue,
             };
             if let Some(b) = used.iter().find(|b| storage.overlap(*a, **b)) {
