@@ -326,6 +326,8 @@ impl<'p> Checker<'_, 'p> {
             others.any(|o| assigned.contains(&o) || seen.contains(&o))
         };
         let common = |u: &Unit, s: SymId| matches!(u.symbols[s].place, Place::Common(_));
+        let in_common =
+            |v: SymId| common(unit, v) || storage.overlapping(v).any(|o| common(unit, o));
         let host = |v: SymId, is: &dyn Fn(&Unit, SymId) -> bool| {
             matches!(unit.symbols[v].place, Place::Host(_))
                 && self.around.iter().any(|u| {
@@ -342,7 +344,7 @@ impl<'p> Checker<'_, 'p> {
                     return;
                 };
                 let hidden = calls_nested
-                    || calls && (common(unit, v) || host(v, &common))
+                    || calls && (in_common(v) || host(v, &common))
                     || other_name(v)
                     || out_there(v);
                 let symbol = &unit.symbols[v];
