@@ -41,21 +41,7 @@ pub(crate) fn written_as_statements(program: &mut Program, which: Which) -> bool
                 d.end = DoEnd::EndDo(None);
             }
         });
-        let taken: HashSet<Name> = references(unit).into_iter().collect();
-        let mut writer = Writer {
-            unit,
-            taken,
-            new: Vec::new(),
-        };
-        writer.block(&mut body, which);
-        let new = writer.new;
-        unit.body = body;
-        if !new.is_empty() {
-            crate::structure::name_saved(unit, &new);
-        }
-        for s in new {
-            unit.declare(s);
-        }
+        rewritten(unit, body, |writer, body| writer.block(body, which));
     }
     changed
 }
@@ -69,22 +55,27 @@ pub(crate) fn with_conditions(program: &mut Program) {
         if !marked {
             continue;
         }
-        let mut body = std::mem::take(&mut unit.body);
-        let taken: HashSet<Name> = references(unit).into_iter().collect();
-        let mut writer = Writer {
-            unit,
-            taken,
-            new: Vec::new(),
-        };
-        writer.conditions(&mut body);
-        let new = writer.new;
-        unit.body = body;
-        if !new.is_empty() {
-            crate::structure::name_saved(unit, &new);
-        }
-        for s in new {
-            unit.declare(s);
-        }
+        let body = std::mem::take(&mut unit.body);
+        rewritten(unit, body, |writer, body| writer.conditions(body));
+    }
+}
+
+/// Gives a unit its statements, rewritten, with the variables that they have more.
+fn rewritten(unit: &mut Unit, mut body: Block, rewrite: impl FnOnce(&mut Writer, &mut Block)) {
+    let taken: HashSet<Name> = references(unit).into_iter().collect();
+    let mut writer = Writer {
+        unit,
+        taken,
+        new: Vec::new(),
+    };
+    rewrite(&mut writer, &mut body);
+    let new = writer.new;
+    unit.body = body;
+    if !new.is_empty() {
+        crate::structure::name_saved(unit, &new);
+    }
+    for s in new {
+        unit.declare(s);
     }
 }
 

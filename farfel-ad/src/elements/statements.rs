@@ -313,7 +313,7 @@ impl Writer<'_> {
             body.extend(std::mem::replace(&mut self.after, after));
             let (from, to) = (self.fixed(d.from.clone()), self.fixed(d.to.clone()));
             let step = d.step.clone().map(|s| self.fixed(s));
-            let stmt = self.count_loop(var, from, to, step, body);
+            let stmt = Stmt::count(var, [from, to], step, body, self.span);
             self.before.push(stmt);
             return Some(());
         }
@@ -397,7 +397,7 @@ impl Writer<'_> {
             let mut body = Vec::new();
             let value = self.element(&vector, &at, &mut body)?;
             body.push(self.assign(self.at(array, &at), value));
-            let stmt = self.count_loop(c, plus(n, 1), size, None, body);
+            let stmt = Stmt::count(c, [plus(n, 1), size], None, body, self.span);
             self.free_counters(1);
             self.before.push(stmt);
         } else if self.rank(&mask) == 0 {

@@ -5,8 +5,7 @@ use super::shape::{Along, argument, difference, plus, product, sum, value_of};
 use super::{Writer, is_simple};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{
-    ArrayConstructor, BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt,
-    StmtKind, SymId, Type,
+    ArrayConstructor, BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type,
 };
 use farfel_lang::storage::constant;
 
@@ -38,33 +37,6 @@ impl<'u> Writer<'u> {
         whole_number(0, ty, self.span)
     }
 
-    /// Counts a variable from one bound to another.
-    pub(super) fn count_loop(
-        &self,
-        var: SymId,
-        from: Expr,
-        to: Expr,
-        step: Option<Expr>,
-        body: Block,
-    ) -> Stmt {
-        Stmt::new(
-            StmtKind::Do(Box::new(Do {
-                name: None,
-                control: DoControl::Count {
-                    var,
-                    from,
-                    to,
-                    step,
-                },
-                body,
-                end: DoEnd::EndDo(None),
-                end_span: self.span,
-                mark: None,
-            })),
-            self.span,
-        )
-    }
-
     /// Loops over all elements of an array with these extents, the first subscript innermost.
     pub(super) fn loops(
         &mut self,
@@ -76,7 +48,8 @@ impl<'u> Writer<'u> {
         let at: Vec<Expr> = counters.iter().map(|c| Expr::var(*c, span)).collect();
         let mut body = make(self, &at)?;
         for (c, n) in counters.iter().zip(extents) {
-            body = vec![self.count_loop(*c, Expr::int(1, span), n.clone(), None, body)];
+            let ends = [Expr::int(1, span), n.clone()];
+            body = vec![Stmt::count(*c, ends, None, body, span)];
         }
         self.free_counters(counters.len());
         Some(body)

@@ -76,18 +76,7 @@ impl Sweeper<'_> {
         }
         self.changed(&assigned, needs);
         needs.union_with(&after);
-        for (i, a) in args.iter().enumerate() {
-            match &a.kind {
-                ExprKind::Element(_, subscripts) => {
-                    subscripts.iter().for_each(|s| self.read(s, needs));
-                }
-                ExprKind::Var(_) => {}
-                _ if !callee.derivative_args.get(i).copied().unwrap_or(false) => {
-                    self.read(a, needs);
-                }
-                _ => {}
-            }
-        }
+        self.read_to_pass(callee, args, needs);
         if callee.last {
             // Both sweeps are carried out when the backward sweep comes by.
             let backward = self.backward_call(part, args, Vec::new(), span);

@@ -18,7 +18,7 @@ use super::transpose::same;
 use super::{Part, World};
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, ExprKind, Stmt, Type};
+use farfel_lang::ir::{Block, Expr, Stmt, Type};
 
 /// A variable that a call gets or changes.
 struct Place {
@@ -107,18 +107,7 @@ impl Sweeper<'_> {
                 }
             }
         }
-        for (i, a) in args.iter().enumerate() {
-            match &a.kind {
-                ExprKind::Element(_, subscripts) => {
-                    subscripts.iter().for_each(|s| self.read(s, needs));
-                }
-                ExprKind::Var(_) => {}
-                _ if !callee.derivative_args.get(i).copied().unwrap_or(false) => {
-                    self.read(a, needs);
-                }
-                _ => {}
-            }
-        }
+        self.read_to_pass(callee, args, needs);
         let (sweep, tapes) = self.forward_call(part, args, span);
         let primals = self.primals(part, args);
         let mark = self.make.variable("AGAIN", Type::INTEGER);

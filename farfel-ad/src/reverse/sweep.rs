@@ -322,6 +322,23 @@ impl<'w> Sweeper<'w> {
         own && rank(&self.make.unit, e) == 0 && e.children().into_iter().all(|c| self.is_cheap(c))
     }
 
+    /// Adds what is read so that a call gets its arguments: subscripts, and expressions that are no
+    /// variables.
+    pub(super) fn read_to_pass(&self, callee: &super::Part, args: &[Expr], needs: &mut Needs) {
+        for (i, a) in args.iter().enumerate() {
+            match &a.kind {
+                ExprKind::Element(_, subscripts) => {
+                    subscripts.iter().for_each(|s| self.read(s, needs));
+                }
+                ExprKind::Var(_) => {}
+                _ if !callee.derivative_args.get(i).copied().unwrap_or(false) => {
+                    self.read(a, needs);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Adds what an expression reads.
     pub(super) fn read(&self, e: &Expr, needs: &mut Needs) {
         e.walk(&mut |e| {
