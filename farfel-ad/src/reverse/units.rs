@@ -257,7 +257,13 @@ impl World {
         let mut out = Vec::new();
         for (id, s) in make.unit.symbols.iter() {
             let own = s.place == Place::Local && !tied.contains(&id);
-            let zeroed = own && !s.tape && used.contains(&id);
+            // The cotangent of a tape is set where values are taken from it. Where nothing that counts
+            // comes of these, it never is: a small tape is set to zero.
+            let small = s.dims.iter().all(|d| {
+                let upper = d.upper.as_ref().map(|u| &u.kind);
+                matches!(upper, Some(ExprKind::Int(_)))
+            });
+            let zeroed = own && (!s.tape || small) && used.contains(&id);
             if make.derivatives.contains(&id) && zeroed {
                 let ty = s.ty.unwrap_or(Type::REAL);
                 out.push(Stmt::assign(
