@@ -34,6 +34,19 @@ const MEASURING: [&str; 9] = [
     "ROUTIN", "VECFWD", "SCALAR", "VECTOR", "POINTS", "COUNTS", "PRIMAL", "FORWRD", "REVERS",
 ];
 
+/// How statements begin that do nothing.
+const DECLARATIONS: [&str; 9] = [
+    "SUBROUTINE ",
+    "IMPLICIT ",
+    "DIMENSION ",
+    "DOUBLE PRECISION ",
+    "REAL ",
+    "INTEGER ",
+    "LOGICAL ",
+    "EXTERNAL ",
+    "END",
+];
+
 /// How far the dot products may be off, relative to the terms of their sums.
 const TOLERANCE: f64 = 1e-11;
 
@@ -163,57 +176,160 @@ fn texts(name: &str, folders: &[&str]) -> Result<[String; 2], Failure> {
             units.push(Vec::new());
         }
     }
-    // What TANGEN and ADJOIN call.
-    let mut generated = HashMap::new();
-    for unit in &units {
-        let Some(name) = unit.iter().find_map(|s| subroutine(s)) else {
-            continue;
-        };
-        for s in unit {
-            if let Some((callee, args)) = call(s)
-                && ["TANGEN", "ADJOIN"].iter().any(|n| callee.starts_with(n))
-                && callee
-                    .rsplit('_')
-                    .next()
-                    .is_some_and(|s| s.starts_with('G'))
-            {
-                generated.insert(name.to_owned(), (callee.to_owned(), args));
-            }
-        }
-    }
+    let units: Vec<Unit> = units.into_iter().map(Unit::new).collect();
+    let by_name: HashMap<&str, &Unit> = units.iter().map(|u| (u.name.as_str(), u)).collect();
     let mut parts = [String::new(), String::new()];
-    for unit in units {
-        let first = unit
-            .iter()
-            .find(|s| !s.starts_with(['C', '!']) && !s.trim().is_empty());
-        let name = unit
-            .iter()
-            .find_map(|s| subroutine(s))
-            .unwrap_or_default()
-            .to_owned();
+    for unit in &units {
         // Those that the lowering made copies of have more behind an underscore.
-        let original = name.split('_').next().unwrap_or_default();
-        let measures = MEASURING.contains(&original)
-            || first.is_some_and(|s| s.trim_start().starts_with("PROGRAM"));
-        for mut s in unit {
+        let original = unit.name.split('_').next().unwrap_or_default();
+        let measures = MEASURING.contains(&original) || unit.is_program;
+        let mut locals = Vec::new();
+        let mut statements = unit.statements.clone();
+        for s in &mut statements {
             if measures
                 && ["FORWRD", "REVERS"].contains(&original)
                 && let Some(at) = s.find("CALL TANGEN").or_else(|| s.find("CALL ADJOIN"))
-                && let Some((callee, _)) = call(&s)
+                && let Some(direct) =
+                    call(s).and_then(|c| derivative(&by_name, &c, original, &mut locals))
             {
-                let (callee, args) = generated.get(callee).ok_or("a derivative is missing")?;
-                let args: Option<Vec<&str>> = args.iter().map(|a| actual(a, original)).collect();
-                // With more arguments, the whole block is timed.
-                if let Some(args) = args {
-                    s.replace_range(at.., &format!("CALL {callee}({})", args.join(", ")));
-                }
+                s.replace_range(at.., &format!("CALL {}({})", direct.0, direct.1.join(", ")));
             }
+        }
+        let declared = (statements.iter()).position(|s| s.trim_start().starts_with("DIMENSION"));
+        let at = declared.map_or(0, |d| d + 1);
+        // The declarations before the DATA statements.
+        locals.sort_by(|a, b| b.cmp(a));
+        locals.dedup();
+        statements.splice(at..at, locals);
+        for s in statements {
             let part = &mut parts[usize::from(!measures)];
             part.push_str(&s);
             part.push('\n');
         }
     }
     Ok(parts)
+}
+
+/// A call: what is called, and the arguments.
+type Call = (String, Vec<String>);
+
+/// A program unit in fixed form.
+struct Unit {
+    name: String,
+    is_program: bool,
+    /// Those of a subroutine.
+    dummies: Vec<String>,
+    /// Each with its continuation lines, comments too.
+    statements: Vec<String>,
+}
+
+impl Unit {
+    fn new(statements: Vec<String>) -> Unit {
+        let is_comment = |s: &str| s.starts_with(['C', '!']) || s.trim().is_empty();
+        let first = statements.iter().find(|s| !is_comment(s));
+        let is_program = first.is_some_and(|s| s.trim_start().starts_with("PROGRAM"));
+        let head = statements
+            .iter()
+            .find_map(|s| s.strip_prefix("      SUBROUTINE "));
+        let (name, dummies) = match head {
+            Some(head) => parts_of_call(head).unwrap_or((head.to_owned(), Vec::new())),
+            None => Default::default(),
+        };
+        Unit {
+            name,
+            is_program,
+            dummies,
+            statements,
+        }
+    }
+
+    /// The calls of subroutines in it.
+    fn calls(&self) -> impl Iterator<Item = Call> {
+        self.statements.iter().filter_map(|s| call(s))
+    }
+
+    /// Declares a variable as this unit does, with zeros in it. `None` for an adjustable array.
+    fn zeros(&self, variable: &str) -> Option<[String; 2]> {
+        let bounds = self.statements.iter().find_map(|s| {
+            let (_, rest) = s.split_once(&format!("{variable}("))?;
+            (s.trim_start().starts_with("DOUBLE PRECISION")).then_some(())?;
+            rest.split(')').next()
+        });
+        let mut count = 1;
+        for extent in bounds.into_iter().flat_map(|b| b.split(',')) {
+            count *= extent.trim().parse::<usize>().ok()?;
+        }
+        let bounds = bounds.map_or(String::new(), |b| format!("({b})"));
+        Some([
+            format!("      DATA {variable} /{count}*0D0/"),
+            format!("      DOUBLE PRECISION {variable}{bounds}"),
+        ])
+    }
+
+    /// The call that is all that it does, if it does nothing else.
+    fn only_call(&self) -> Option<Call> {
+        let mut made = None;
+        for s in &self.statements {
+            let words = s.trim_start();
+            let silent = s.starts_with(['C', '!'])
+                || words.is_empty()
+                || DECLARATIONS.iter().any(|d| words.starts_with(d));
+            match call(s) {
+                _ if silent => {}
+                Some(c) if made.is_none() => made = Some(c),
+                _ => return None,
+            }
+        }
+        made
+    }
+}
+
+/// The call of the derivative of the routine itself, in place of a call of TANGEN or ADJOIN:
+/// without what the block copies, and without the block's own subroutine where that only passes
+/// its arguments on. `locals` gets declarations for derivatives of what the routine has from its
+/// host.
+fn derivative(
+    units: &HashMap<&str, &Unit>,
+    outer: &Call,
+    which: &str,
+    locals: &mut Vec<String>,
+) -> Option<Call> {
+    let (callee, actuals) = outer;
+    let block = units.get(callee.as_str())?;
+    let (mut callee, args) = block.calls().find(|(callee, _)| {
+        ["TANGEN", "ADJOIN"].iter().any(|n| callee.starts_with(n))
+            && callee
+                .rsplit('_')
+                .next()
+                .is_some_and(|s| s.starts_with('G'))
+    })?;
+    let passed = |a: &String| match actual(a, which) {
+        Some(known) => Some(known.to_owned()),
+        // What the routine has from its host.
+        None if a.contains("_G") => {
+            locals.extend(block.zeros(a)?);
+            Some(a.clone())
+        }
+        None => {
+            // The block may have a copy from before its primal run.
+            let original = a.split("_C").next()?;
+            let at = block.dummies.iter().position(|d| d == original)?;
+            Some(actuals.get(at)?.clone())
+        }
+    };
+    let mut args = args.iter().map(passed).collect::<Option<Vec<_>>>()?;
+    while let Some(unit) = units.get(callee.as_str())
+        && let Some((inner, handed)) = unit.only_call()
+        && let Some(handed) = (handed.iter())
+            .map(|a| {
+                let at = unit.dummies.iter().position(|d| d == a)?;
+                args.get(at).cloned()
+            })
+            .collect::<Option<Vec<_>>>()
+    {
+        (callee, args) = (inner, handed);
+    }
+    Some((callee, args))
 }
 
 /// What the subroutines that measure pass for an argument of a generated one.
@@ -247,21 +363,38 @@ fn statements(text: &str) -> Vec<String> {
     out
 }
 
-/// The name of a subroutine that begins here.
-fn subroutine(statement: &str) -> Option<&str> {
-    let rest = statement.strip_prefix("      SUBROUTINE ")?;
-    rest.split('(').next()
-}
-
-/// The name and the arguments of a call.
-fn call(statement: &str) -> Option<(&str, Vec<String>)> {
+/// The call that a statement is.
+fn call(statement: &str) -> Option<Call> {
     if statement.starts_with('C') {
         return None;
     }
     let (_, rest) = statement.split_once("CALL ")?;
-    let (name, args) = rest.split_once('(')?;
-    let args = args.strip_suffix(')')?;
-    Some((name, args.split(", ").map(str::to_owned).collect()))
+    parts_of_call(rest)
+}
+
+/// `F(A, B)`: the name and the arguments. Parentheses in arguments count.
+fn parts_of_call(text: &str) -> Option<Call> {
+    let (name, args) = text.split_once('(')?;
+    let args = args.trim_end().strip_suffix(')')?;
+    let mut out = vec![String::new()];
+    let mut depth = 0;
+    for c in args.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                out.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = out.last_mut()
+            && !(c == ' ' && last.is_empty())
+        {
+            last.push(c);
+        }
+    }
+    Some((name.to_owned(), out))
 }
 
 /// Compiles and links the texts.
