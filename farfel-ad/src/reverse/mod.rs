@@ -33,6 +33,7 @@ mod branches;
 mod build;
 mod calls;
 mod checkpoint;
+pub(crate) mod cleared;
 mod cost;
 mod dead;
 mod effects;
