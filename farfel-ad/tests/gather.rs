@@ -129,3 +129,37 @@ fn what_is_no_number_of_the_same_type_stays() {
         adjoint("DOUBLE PRECISION", body);
     }
 }
+
+/// Compilers compute both in one call, if they stand together.
+#[test]
+fn sine_and_cosine_are_computed_together() {
+    let kept = |body: &str| {
+        let text = adjoint("DOUBLE PRECISION", body);
+        let computed = |l: &&str| {
+            let value = l.split_once(" = ").map(|(_, value)| value);
+            let called =
+                |v: &str| v.ends_with(')') && (v.starts_with("SIN(") || v.starts_with("COS("));
+            value.is_some_and(called)
+        };
+        text.lines().filter(computed).count()
+    };
+    for (body, expected) in [
+        ("      Y = EXP(X)*SIN(Z*X)\n", 2),
+        ("      Y = EXP(X)*COS(Z*X)\n", 2),
+        ("      Y = SIN(Z)*X*SIN(X)\n", 4),
+        ("      Y = SIN(Z)*COS(X)\n", 4),
+        // Nobody needs the sine itself.
+        ("      Y = SIN(Z*X)\n", 0),
+        // Each iteration would keep one value more.
+        (
+            "      S = X
+      DO I = 1, 3
+        S = S*SIN(Z*S)
+      END DO
+      Y = S\n",
+            1,
+        ),
+    ] {
+        assert_eq!(kept(body), expected, "{body}");
+    }
+}

@@ -15,25 +15,46 @@
 //! The factor is the derivative of an expression by a variable, as far as that expression has
 //! only this one. Where it is infinite, so is the derivative; a cotangent of zero does not help then.
 //!
+//! # Sine and cosine
+//!
+//! Where the derivative of a value is the cosine of what this is the sine of, or the other way round, the forward
+//! sweep computes both: compilers make one call of that, which takes hardly longer than that of
+//! one of them. This is so only where the value is kept anyway, and outside of loops, where
+//! each iteration would keep one value more.
+//!
 //! Source: A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, section 10.2
 //! (statement-level preaccumulation).
 
 use super::build::{binary, negative};
 use super::maker::{Maker, literal};
 use super::normal::has_calls;
+use super::sweep::mentions;
 use super::transpose::{is_derivative, leaves, same};
 use farfel_lang::Span;
-use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp};
+use farfel_lang::intrinsics::Op;
+use farfel_lang::ir::{
+    BinOp, Block, Class, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp,
+};
 use farfel_lang::types::{rank, type_of};
 use std::collections::BTreeSet;
 
 /// Gathers in all linear statements of a block, and of the blocks in it. `source`: what the
 /// subprogram itself has as variables.
 pub(super) fn gather(make: &mut Maker, block: Block, source: &dyn Fn(&str) -> bool) -> Block {
+    gather_in(make, block, source, false)
+}
+
+fn gather_in(
+    make: &mut Maker,
+    block: Block,
+    source: &dyn Fn(&str) -> bool,
+    in_loop: bool,
+) -> Block {
     let mut out = Vec::with_capacity(block.len());
     for mut s in block {
+        let in_loop = in_loop || matches!(s.kind, StmtKind::Do(_));
         for inner in s.blocks_mut() {
-            *inner = gather(make, std::mem::take(inner), source);
+            *inner = gather_in(make, std::mem::take(inner), source, in_loop);
         }
         if let StmtKind::Assign(target, value) = &mut s.kind
             && is_derivative(&make.derivatives, target)
@@ -51,10 +72,52 @@ pub(super) fn gather(make: &mut Maker, block: Block, source: &dyn Fn(&str) -> bo
                 *value = new;
                 out.append(&mut g.before);
             }
+            if !in_loop {
+                beside(make, &mut out, value, s.span);
+            }
         }
         out.push(s);
     }
     out
+}
+
+/// The sine or cosine in a factor goes to a variable, where the other one of the same argument is in one
+/// that the statement reads as well.
+fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
+    let trigonometric = |make: &Maker, e: &Expr| match &e.kind {
+        ExprKind::Call(s, args) if args.len() == 1 && rank(&make.unit, e) == 0 => {
+            match (&make.unit.symbols[*s].class, type_of(&make.unit, e)) {
+                (Class::Intrinsic(i), Some(ty @ Type::Real(_))) => {
+                    let known = matches!(i.op, Op::Sin | Op::Cos);
+                    known.then(|| (i.op, args[0].clone(), ty))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let mut wanted = Vec::new();
+    value.walk(&mut |e| wanted.extend(trigonometric(make, e)));
+    for (op, argument, ty) in wanted {
+        let is_other = |s: &Stmt| match &s.kind {
+            StmtKind::Assign(t, v) => trigonometric(make, v).is_some_and(|(o, a, _)| {
+                o != op && same(&a, &argument) && t.base().is_some_and(|t| mentions(value, t))
+            }),
+            _ => false,
+        };
+        let straight = |s: &&Stmt| matches!(s.kind, StmtKind::Assign(..));
+        if !out.iter().rev().take_while(straight).any(is_other) {
+            continue;
+        }
+        let mut call = None;
+        let t = Expr::var(make.temporary(ty), span);
+        value.rewrite(&mut |e| {
+            if trigonometric(make, e).is_some_and(|(o, a, _)| o == op && same(&a, &argument)) {
+                call = Some(std::mem::replace(e, t.clone()));
+            }
+        });
+        out.extend(call.map(|call| Stmt::assign(t, call, span)));
+    }
 }
 
 struct Gatherer<'a> {
