@@ -653,7 +653,7 @@ impl Gen<'_> {
             }
             (Some(ad), Some(bd)) => {
                 let (a, b) = (self.share(a.p), self.share(b.p));
-                let d = if same(&a, &b) {
+                let d = if a.reads_as(&b) {
                     let ty = self.ty(&a);
                     let twice = self.scale("2.0", ty, a.clone());
                     self.mul(twice, ad)
@@ -828,16 +828,4 @@ impl Gen<'_> {
         let factor = self.mul(factor, power);
         Some(self.mul(factor, d_base))
     }
-}
-
-/// Do two expressions read the same?
-fn same(a: &Expr, b: &Expr) -> bool {
-    let strip = |e: &Expr| {
-        let mut e = e.clone();
-        e.rewrite(&mut |x| {
-            x.span = farfel_lang::Span::NONE;
-        });
-        e
-    };
-    strip(a) == strip(b)
 }
