@@ -142,14 +142,20 @@ impl<'w> Sweeper<'w> {
 
     pub fn block(&mut self, block: &[Stmt], needs: &mut Needs) -> Sweeps {
         let recomputed = self.recomputed(block);
+        // Those behind which they are computed again, and those that are valid at the statement at hand.
+        let mut ends: HashMap<usize, Vec<&Recomputed>> = HashMap::new();
+        for r in recomputed.iter().rev() {
+            ends.entry(r.last).or_default().push(r);
+        }
+        let mut begun = recomputed.iter().peekable();
+        let mut open: Vec<&Recomputed> = Vec::new();
         let mut forward = Vec::with_capacity(block.len());
         let mut backward: Vec<Block> = Vec::new();
         let mut later = self.later_in(block);
         for (i, s) in block.iter().enumerate() {
+            open.retain(|r| i <= r.last);
             let known = self.cheap.len();
-            let here = |r: &&Recomputed| r.first < i && i <= r.last;
-            self.cheap
-                .extend(recomputed.iter().filter(here).map(|r| r.var));
+            self.cheap.extend(open.iter().map(|r| r.var));
             let behind = later.pop();
             let depth = self.later.len();
             self.later.extend(behind);
@@ -159,7 +165,7 @@ impl<'w> Sweeper<'w> {
             forward.append(&mut made.forward);
             backward.push(made.backward);
             let mut again = Vec::new();
-            for r in recomputed.iter().rev().filter(|r| r.last == i) {
+            for r in ends.get(&i).into_iter().flatten() {
                 let loc = self.space.loc(r.var);
                 if needs.has(loc) {
                     needs.remove(loc);
@@ -170,6 +176,9 @@ impl<'w> Sweeper<'w> {
             }
             again.reverse();
             backward.push(again);
+            while let Some(r) = begun.next_if(|r| r.first <= i) {
+                open.push(r);
+            }
         }
         Sweeps {
             forward,
