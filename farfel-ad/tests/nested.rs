@@ -292,3 +292,44 @@ fn loops_and_blocks_of_adjoints() {
         1e-10,
     );
 }
+
+/// The cotangent of an inner tape begins with zero as far as the tape is used, not as far as it
+/// could be: that may be a gigabyte.
+#[test]
+fn cotangents_of_tapes_are_zero_as_far_as_they_are_used() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION B(3), D, W, Y, A(3), E, UNTIL
+      B(1) = 0.3D0
+      B(2) = 0.5D0
+      B(3) = 0.7D0
+      N = 5
+      ADR(Y)
+      ADR(D)
+      D = SIN(UNTIL(B, N))
+      END ADR(W = COTANGENT(B(1)))
+      Y = W
+      END ADR(A = COTANGENT(B))
+      ADF(B(2))
+      ADR(D)
+      D = SIN(UNTIL(B, N))
+      END ADR(W = COTANGENT(B(1)))
+      END ADF(E = TANGENT(W))
+      PRINT *, 'as_forward_over_reverse', A(2), E
+      END
+
+      DOUBLE PRECISION FUNCTION UNTIL(B, N)
+      DOUBLE PRECISION B(3), S
+      S = 0
+      I = 0
+   10 I = I + 1
+      S = S + B(MOD(I,3)+1)**2
+      S = S*COS(S)
+      IF (I .LT. N) GOTO 10
+      UNTIL = S
+      END
+";
+    check(text, 1e-12);
+    let fortran = expand(text).unwrap();
+    assert!(fortran.contains("(1:USED) = 0.0D0"), "{fortran}");
+}

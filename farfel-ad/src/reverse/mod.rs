@@ -33,11 +33,13 @@ mod branches;
 mod build;
 mod calls;
 mod checkpoint;
+pub(crate) mod cleared;
 mod cost;
 mod dead;
 mod effects;
 mod facts;
 mod fixed_point;
+mod gather;
 mod given;
 mod heads;
 mod independent;
@@ -319,6 +321,8 @@ impl World {
             errors,
         }
         .block(body);
+        let of_source = |name: &str| source.is_some_and(|u| u.symbols.find(name).is_some());
+        let body = gather::gather(&mut make, body, &of_source);
         // The normal form has more symbols.
         let space = Space::of(&make.unit, &self.commons);
         for d in &make.derivatives {

@@ -1,6 +1,7 @@
 //! The program that an adjoint is made of: without input, output and STOP, which the primal
 //! run has done, and without jumps.
 
+use super::cleared::clear;
 use super::reroll::reroll;
 use crate::common_sizes::with_equal_blocks;
 use crate::elements::by_elements;
@@ -59,6 +60,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     reroll(&mut closure.program);
     by_elements(&mut closure.program, false);
     without_allocations(&mut closure.program, &request.suffix);
+    clear(&mut closure.program);
     with_equal_blocks(&mut closure.program);
     name_all_saved(&mut closure.program);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
@@ -104,6 +106,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     reroll(&mut below);
     by_elements(&mut below, false);
     without_allocations(&mut below, "");
+    clear(&mut below);
     name_all_saved(&mut below);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = below.units.iter().map(|u| &u.name);

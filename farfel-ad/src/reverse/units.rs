@@ -13,8 +13,8 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId, Type,
-    Unit, for_each_symbol,
+    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit,
+    for_each_symbol,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -47,32 +47,6 @@ pub(super) struct Made {
     pub(super) tapes: HashSet<SymId>,
 }
 
-/// Sets the cotangents of tapes to zero where they are allocated.
-///
-/// They get a value where the inner block takes values from its tape; but not there where nothing
-/// that counts comes of these values.
-fn zero_allocated(make: &Maker, block: &mut Block) {
-    for mut s in std::mem::take(block) {
-        for inner in s.blocks_mut() {
-            zero_allocated(make, inner);
-        }
-        let mut zeros = Vec::new();
-        if let StmtKind::Allocation(a) = &s.kind
-            && !a.free
-        {
-            for id in a.objects.iter().filter_map(Expr::base) {
-                let symbol = &make.unit.symbols[id];
-                if symbol.tape && make.derivatives.contains(&id) {
-                    let value = zero(symbol.ty.unwrap_or(Type::REAL), Span::NONE);
-                    zeros.push(Stmt::assign(Expr::var(id, Span::NONE), value, Span::NONE));
-                }
-            }
-        }
-        block.push(s);
-        block.append(&mut zeros);
-    }
-}
-
 /// Declares a COMMON block of another unit; returns its members.
 pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
     let span = Span::NONE;
@@ -102,6 +76,7 @@ pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[Sym
         let name = make.unused(&of.name);
         let s = make.declare(farfel_lang::ir::Symbol {
             ty: of.ty,
+            length: constant(&of.length),
             dims,
             class: Class::Variable,
             place: Place::Common(block.clone()),
@@ -283,12 +258,8 @@ impl World {
         let mut out = Vec::new();
         for (id, s) in make.unit.symbols.iter() {
             let own = s.place == Place::Local && !tied.contains(&id);
-            // Those of larger tapes are not there yet: see `zero_allocated`.
-            let small = s.dims.iter().all(|d| {
-                let upper = d.upper.as_ref().map(|u| &u.kind);
-                matches!(upper, Some(ExprKind::Int(_)))
-            });
-            let zeroed = own && (!s.tape || small) && used.contains(&id);
+            // Those of tapes get their values where values are taken from the tape.
+            let zeroed = own && !s.tape && used.contains(&id);
             if make.derivatives.contains(&id) && zeroed {
                 let ty = s.ty.unwrap_or(Type::REAL);
                 out.push(Stmt::assign(
@@ -306,7 +277,7 @@ impl World {
         p: &Part,
         mut make: Maker,
         tapes: Tapes,
-        mut made: Sweeps,
+        made: Sweeps,
         rooms: Vec<Option<Vec<room::Term>>>,
         state: Option<&[SymId]>,
     ) -> Unit {
@@ -328,7 +299,6 @@ impl World {
             body.extend(p.zero.iter().cloned());
             body.extend(self.zero_commons(&mut make, p));
         }
-        zero_allocated(&make, &mut made.backward);
         body.extend(self.zeros(&make, &made.backward, !p.last));
         body.extend(made.backward);
         make.unit.name = p.backward_name.clone();
@@ -392,9 +362,8 @@ impl World {
         make.unit
     }
 
-    fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, mut backward: Block) -> Unit {
+    fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, backward: Block) -> Unit {
         tapes.be_arguments(&mut make);
-        zero_allocated(&make, &mut backward);
         let mut body = self.zeros(&make, &backward, false);
         body.extend(backward);
         make.unit.name = p.backward_name.clone();

@@ -11,6 +11,7 @@ use crate::depend::Move;
 use crate::flow::Flow;
 use crate::locations::{Set, Space, differentiable};
 use crate::loops::speed_up;
+use crate::reverse::cleared::clears;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -390,7 +391,8 @@ impl Gen<'_> {
         let active_target = target.base().filter(|s| {
             differentiable(&self.unit.symbols[*s])
                 && (self.activity.live[node].contains(self.space.loc(*s))
-                    || is_pop(self.source, value) && self.is_varied(value))
+                    || is_pop(self.source, value) && self.is_varied(value)
+                    || clears(self.source, target) && self.varied.contains(self.space.loc(*s)))
         });
         self.warn_of_integer_functions(value);
         let Some(s) = active_target else {

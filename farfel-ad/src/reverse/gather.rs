@@ -1,0 +1,293 @@
+//! Several terms in one derivative become one: what they are multiplied by is a number that the
+//! forward sweep can compute.
+//!
+//! ```fortran
+//!       TEMP = P3*X + P2                           TEMP = P3*X + P2
+//!       YD = (P3*XD*X + TEMP*XD)*X                 FACTOR = (P3*X + TEMP)*X + (TEMP*X + P1)
+//!      *     + (TEMP*X + P1)*XD                    YD = FACTOR*XD
+//! ```
+//!
+//! The transpose of the text on the left is a chain of multiplications, and a sum that waits for each
+//! of them: the longer, the slower, as nothing of it can begin before the cotangent of Y is there. That
+//! of the text on the right is one product. The factor has no more operations than the tangent, and
+//! processors compute it beside Y itself.
+//!
+//! The factor is the derivative of an expression by a variable, as far as that expression has
+//! only this one. Where it is infinite, so is the derivative; a cotangent of zero does not help then.
+//!
+//! Source: A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, section 10.2
+//! (statement-level preaccumulation).
+
+use super::build::{binary, negative};
+use super::maker::{Maker, literal};
+use super::normal::has_calls;
+use super::transpose::{is_derivative, leaves, same};
+use farfel_lang::Span;
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp};
+use farfel_lang::types::{rank, type_of};
+use std::collections::BTreeSet;
+
+/// Gathers in all linear statements of a block, and of the blocks in it. `source`: what the
+/// subprogram itself has as variables.
+pub(super) fn gather(make: &mut Maker, block: Block, source: &dyn Fn(&str) -> bool) -> Block {
+    let mut out = Vec::with_capacity(block.len());
+    for mut s in block {
+        for inner in s.blocks_mut() {
+            *inner = gather(make, std::mem::take(inner), source);
+        }
+        if let StmtKind::Assign(target, value) = &mut s.kind
+            && is_derivative(&make.derivatives, target)
+            && rank(&make.unit, target) == 0
+            && !has_calls(make, value)
+        {
+            let mut g = Gatherer {
+                make,
+                target,
+                source,
+                before: Vec::new(),
+                span: s.span,
+            };
+            if let Some(new) = g.sum(value) {
+                *value = new;
+                out.append(&mut g.before);
+            }
+        }
+        out.push(s);
+    }
+    out
+}
+
+struct Gatherer<'a> {
+    make: &'a mut Maker,
+    target: &'a Expr,
+    source: &'a dyn Fn(&str) -> bool,
+    /// What computes factors.
+    before: Block,
+    span: Span,
+}
+
+/// A term of a sum: subtracted, the text, and its derivative if it has but one.
+struct Term {
+    minus: bool,
+    text: Expr,
+    only: Option<Expr>,
+}
+
+/// What a derivative is multiplied by.
+enum Factor {
+    One,
+    Is(Expr),
+}
+
+impl Gatherer<'_> {
+    fn leaves<'e>(&self, e: &'e Expr) -> Vec<&'e Expr> {
+        let mut found = Vec::new();
+        leaves(&self.make.derivatives, e, &mut found);
+        found
+    }
+
+    /// The only derivative of an expression, and how often it is there.
+    fn only(&self, e: &Expr) -> Option<(Expr, usize)> {
+        let found = self.leaves(e);
+        let first = *found.first()?;
+        let alone = found.iter().all(|l| same(l, first))
+            && rank(&self.make.unit, first) == 0
+            && !same(first, self.target);
+        alone.then(|| (first.clone(), found.len()))
+    }
+
+    /// The text with its terms gathered, if that makes a difference.
+    fn sum(&mut self, e: &Expr) -> Option<Expr> {
+        let mut terms = Vec::new();
+        self.terms(e, false, &mut terms);
+        let mut changed = false;
+        let mut made: Vec<(bool, Expr)> = Vec::new();
+        let mut done = vec![false; terms.len()];
+        for i in 0..terms.len() {
+            if done[i] {
+                continue;
+            }
+            let t = &terms[i];
+            let alike: Vec<usize> = match &t.only {
+                Some(d) => (i..terms.len())
+                    .filter(|j| terms[*j].only.as_ref().is_some_and(|o| same(o, d)))
+                    .collect(),
+                None => vec![i],
+            };
+            if let Some(d) = &t.only
+                && let Some(new) = self.one(d, alike.iter().map(|j| &terms[*j]))
+            {
+                for j in alike {
+                    done[j] = true;
+                }
+                changed = true;
+                made.push((false, new));
+                continue;
+            }
+            let (minus, text) = (t.minus, t.text.clone());
+            let inner = self.inside(&text);
+            changed |= inner.is_some();
+            made.push((minus, inner.unwrap_or(text)));
+        }
+        if !changed {
+            return None;
+        }
+        made.into_iter()
+            .fold(None, |sum: Option<Expr>, (minus, t)| {
+                Some(match (sum, minus) {
+                    (None, false) => t,
+                    (None, true) => negative(parenthesis(t)),
+                    (Some(s), false) => binary(BinOp::Add, s, t),
+                    (Some(s), true) => binary(BinOp::Sub, s, t),
+                })
+            })
+    }
+
+    fn terms(&self, e: &Expr, minus: bool, out: &mut Vec<Term>) {
+        match &e.kind {
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.terms(a, minus, out),
+            ExprKind::Unary(UnOp::Minus, a) => self.terms(a, !minus, out),
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                self.terms(a, minus, out);
+                self.terms(b, minus, out);
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) => {
+                self.terms(a, minus, out);
+                self.terms(b, !minus, out);
+            }
+            _ => out.push(Term {
+                minus,
+                text: e.clone(),
+                only: self.only(e).map(|(d, _)| d),
+            }),
+        }
+    }
+
+    /// Gathers in a product or quotient.
+    fn inside(&mut self, e: &Expr) -> Option<Expr> {
+        let ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), a, b) = &e.kind else {
+            return None;
+        };
+        let (a, b) = (&**a, &**b);
+        if !self.leaves(a).is_empty() {
+            let a = self.sum(a)?;
+            Some(binary(*op, parenthesis(a), b.clone()))
+        } else {
+            let b = self.sum(b)?;
+            Some(binary(*op, a.clone(), parenthesis(b)))
+        }
+    }
+
+    /// Terms in one derivative as one.
+    fn one<'t>(&mut self, d: &Expr, terms: impl Iterator<Item = &'t Term>) -> Option<Expr> {
+        let ty = type_of(&self.make.unit, d).filter(|t| t.is_differentiable())?;
+        let mut factor: Option<Factor> = None;
+        let mut count = 0;
+        for t in terms {
+            count += self.leaves(&t.text).len();
+            let own = self.factor(&t.text, ty)?;
+            factor = Some(match (factor, t.minus) {
+                (None, false) => own,
+                (None, true) => Factor::Is(negative(parenthesis(self.number(own, ty)))),
+                (Some(f), minus) => {
+                    let op = if minus { BinOp::Sub } else { BinOp::Add };
+                    let (a, b) = (self.number(f, ty), self.number(own, ty));
+                    Factor::Is(binary(op, a, if minus { parenthesis(b) } else { b }))
+                }
+            });
+        }
+        let Factor::Is(factor) = factor.filter(|_| count > 1)? else {
+            return None;
+        };
+        let factor = match self.is_worth_keeping(&factor) {
+            true => {
+                let t = Expr::var(self.make.temporary(ty), self.span);
+                self.before.push(Stmt::assign(t.clone(), factor, self.span));
+                t
+            }
+            false => parenthesis(factor),
+        };
+        Some(binary(BinOp::Mul, factor, d.clone()))
+    }
+
+    /// Is a factor made of values that nobody else may need?
+    fn is_worth_keeping(&self, factor: &Expr) -> bool {
+        let mut found: BTreeSet<SymId> = BTreeSet::new();
+        factor.for_each_symbol(&mut |s| {
+            let symbol = &self.make.unit.symbols[s];
+            if symbol.is_variable() && symbol.place == Place::Local && !(self.source)(&symbol.name)
+            {
+                found.insert(s);
+            }
+        });
+        found.len() > 1
+    }
+
+    fn number(&self, factor: Factor, ty: Type) -> Expr {
+        match factor {
+            Factor::Is(e) => e,
+            Factor::One => match ty {
+                Type::Complex(_) => {
+                    let part = |text| literal(text, ty, self.span);
+                    let parts = Box::new((part("1.0"), part("0.0")));
+                    Expr::new(ExprKind::Complex(parts), self.span)
+                }
+                _ => literal("1.0", ty, self.span),
+            },
+        }
+    }
+
+    /// What an expression with one derivative, of type `ty`, multiplies it by. Everything there is of that
+    /// type: else products would be rounded otherwise than the program's.
+    fn factor(&self, e: &Expr, ty: Type) -> Option<Factor> {
+        let is_number = |e: &Expr| {
+            type_of(&self.make.unit, e) == Some(ty)
+                && rank(&self.make.unit, e) == 0
+                && self.leaves(e).is_empty()
+        };
+        Some(match &e.kind {
+            _ if is_derivative(&self.make.derivatives, e) => Factor::One,
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.factor(a, ty)?,
+            ExprKind::Unary(UnOp::Minus, a) => {
+                let a = self.factor(a, ty)?;
+                Factor::Is(negative(parenthesis(self.number(a, ty))))
+            }
+            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
+                let (a, b) = (self.factor(a, ty)?, self.factor(b, ty)?);
+                let b = self.number(b, ty);
+                let b = if *op == BinOp::Sub { parenthesis(b) } else { b };
+                Factor::Is(binary(*op, self.number(a, ty), b))
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                let first = self.leaves(b).is_empty();
+                let (linear, number) = if first { (a, b) } else { (b, a) };
+                if !is_number(number) {
+                    return None;
+                }
+                let number = (**number).clone();
+                Factor::Is(match (self.factor(linear, ty)?, first) {
+                    (Factor::One, _) => number,
+                    (Factor::Is(f), true) => binary(BinOp::Mul, parenthesis(f), number),
+                    (Factor::Is(f), false) => binary(BinOp::Mul, number, parenthesis(f)),
+                })
+            }
+            ExprKind::Binary(BinOp::Div, a, b) if is_number(b) => {
+                let a = self.factor(a, ty)?;
+                let a = parenthesis(self.number(a, ty));
+                Factor::Is(binary(BinOp::Div, a, (**b).clone()))
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Sums in parentheses.
+fn parenthesis(e: Expr) -> Expr {
+    match &e.kind {
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
+            let span = e.span;
+            Expr::new(ExprKind::Paren(Box::new(e)), span)
+        }
+        _ => e,
+    }
+}
