@@ -21,7 +21,7 @@
 use super::build::{binary, negative};
 use super::maker::{Maker, literal};
 use super::normal::has_calls;
-use super::transpose::{is_derivative, leaves, same};
+use super::transpose::{is_derivative, leaves};
 use farfel_lang::Span;
 use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp};
 use farfel_lang::types::{rank, type_of};
@@ -90,9 +90,9 @@ impl Gatherer<'_> {
     fn only(&self, e: &Expr) -> Option<(Expr, usize)> {
         let found = self.leaves(e);
         let first = *found.first()?;
-        let alone = found.iter().all(|l| same(l, first))
+        let alone = found.iter().all(|l| l.reads_as(first))
             && rank(&self.make.unit, first) == 0
-            && !same(first, self.target);
+            && !first.reads_as(self.target);
         alone.then(|| (first.clone(), found.len()))
     }
 
@@ -110,7 +110,7 @@ impl Gatherer<'_> {
             let t = &terms[i];
             let alike: Vec<usize> = match &t.only {
                 Some(d) => (i..terms.len())
-                    .filter(|j| terms[*j].only.as_ref().is_some_and(|o| same(o, d)))
+                    .filter(|j| terms[*j].only.as_ref().is_some_and(|o| o.reads_as(d)))
                     .collect(),
                 None => vec![i],
             };
