@@ -215,6 +215,68 @@ fn common_blocks_that_the_head_does_not_declare_are_put_back() {
     assert!(text.contains("D_G1_COPY"), "{text}");
 }
 
+/// What procedures keep from call to call may be text, and written by WRITE: that opens no file.
+const NOTES: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, G, T(5), Z, DZ
+      CHARACTER*6 NOTE, LAST*10
+      DATA T /3D0, 2000D0, 5D0, 9000D0, 1D0/
+      X = 1.01D0
+      N = 0
+      DO 10 I = 1, 5
+        CALL GRAD(X, T(I), G)
+        Z = 2*X
+        DZ = 2
+        DO 20 K = 1, INT(T(I))
+          N = N + 1
+          DZ = COS(Z)*DZ*X + SIN(Z)
+   20     Z = SIN(Z)*X
+        WRITE (NOTE, '(I6)') N
+        CALL TOLD(LAST)
+        IF (LAST .NE. 'note' // NOTE) STOP 1
+   10   PRINT *, 'first', G, DZ
+      END
+      SUBROUTINE GRAD(X, T, G)
+      DOUBLE PRECISION X, T, G, Z
+      ADR(Z)
+      CALL F(X, T, Z)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE F(X, T, Z)
+      DOUBLE PRECISION X, T, Z, A
+      CHARACTER*10 LAST
+      Z = 2*X
+      A = 0
+      DO WHILE (A .LT. T)
+        Z = SIN(Z)*X
+        A = A + 1
+        CALL TELL(LAST, 1)
+      END DO
+      END
+      SUBROUTINE TOLD(LAST)
+      CHARACTER*(*) LAST
+      CALL TELL(LAST, 0)
+      END
+      SUBROUTINE TELL(LAST, K)
+      CHARACTER*(*) LAST
+      CHARACTER*10 NOTE
+      SAVE NOTE, N
+      DATA NOTE /'note     0'/, N /0/
+      N = N + K
+      IF (K .GT. 0 .AND. NOTE(1:4) .EQ. 'note')
+     +  WRITE (NOTE(5:10), '(I6)') N
+      LAST = NOTE
+      END
+";
+
+#[test]
+fn text_that_is_kept_from_call_to_call_is_put_back() {
+    check(NOTES, 1e-10);
+    let text = expand(NOTES).unwrap();
+    assert!(text.contains("DO WHILE (AGAIN_"), "{text}");
+    assert!(text.contains("CHARACTER*10 NOTE_G1_COPY"), "{text}");
+}
+
 /// How often loops are carried out is a number, in a branch and below a call, too.
 const COUNTED: &str = "
       PROGRAM MAIN

@@ -528,3 +528,64 @@ fn destination_read_by_a_statement_function() {
     let at = |what: &str| staged.find(what).unwrap_or(usize::MAX);
     assert!(at("W = ") > at("F(1.0)"), "{staged}");
 }
+
+/// The statements of a block only run before its derivative where somebody sees what they do.
+#[test]
+fn statements_that_nobody_sees_do_not_run() {
+    let block = |inside: &str, after: &str| {
+        format!(
+            "
+      SUBROUTINE S(X, N, G, R)
+      COMMON /C/ C
+      EXTERNAL UNKNOWN
+      REAL X(N), V(9)
+      ADR(Y)
+      CALL F(X, N, Y)
+{inside}      END ADR(G = COTANGENT(X(1)))
+{after}      END
+      SUBROUTINE F(X, N, Y)
+      REAL X(N)
+      Y = 0
+      DO 10 I = 1, N
+   10 Y = Y + X(I)**2
+      END"
+        )
+    };
+    let runs = |source: &str| printed(source, Stage::Stage).contains("CALL S_ADR1(");
+    for (inside, after) in [
+        ("", ""),
+        ("      Y = Y*SIN(Y)\n", "      R = G\n"),
+        ("      V(1) = Y\n      Y = V(1)*V(1)\n", ""),
+    ] {
+        assert!(!runs(&block(inside, after)), "{inside}{after}");
+    }
+    for (inside, after) in [
+        // A variable of the block is used after it, an argument, in COMMON.
+        ("", "      R = Y\n"),
+        ("      R = Y\n", ""),
+        ("      C = Y\n", ""),
+        // What runs once is seen.
+        ("      PRINT *, Y\n", ""),
+        ("      IF (Y .GT. 1E9) STOP\n", ""),
+        ("      CALL UNKNOWN(N)\n", ""),
+        // What one run leaves in V the next may find.
+        (
+            "      V(1) = V(1) + Y\n",
+            "      IF (G .GT. 1) GOTO 20\n   20 CONTINUE\n",
+        ),
+    ] {
+        assert!(runs(&block(inside, after)), "{inside}{after}");
+    }
+    let again = "
+      SUBROUTINE S(X, N, G)
+      REAL X(N), G(N), V(2)
+      DO 10 I = 1, N
+      ADR(Y)
+      V(1) = X(I)*V(2)
+      V(2) = V(1)
+      Y = V(2)
+      END ADR(G(I) = COTANGENT(X(I)))
+   10 CONTINUE
+      END";
+    assert!(runs(again), "{again}");
+}

@@ -187,7 +187,7 @@ fn meets_itself(unit: &Unit, target: &Expr, value: &Expr) -> bool {
     let mut found = false;
     value.walk(&mut |e| {
         if let ExprKind::Var(s) | ExprKind::Element(s, _) = &e.kind {
-            found |= *s == base && !same(e, target);
+            found |= *s == base && !e.reads_as(target);
         }
     });
     if found || !has_equivalence(unit) {
@@ -202,16 +202,6 @@ fn has_equivalence(unit: &Unit) -> bool {
     let of =
         |s: &farfel_lang::ir::Spec| matches!(s.kind, farfel_lang::ir::SpecKind::Equivalence(_));
     unit.specs.iter().any(of)
-}
-
-/// Do two expressions read the same?
-fn same(a: &Expr, b: &Expr) -> bool {
-    let strip = |e: &Expr| {
-        let mut e = e.clone();
-        e.rewrite(&mut |x| x.span = Span::NONE);
-        e
-    };
-    strip(a) == strip(b)
 }
 
 /// What is being written of one unit.

@@ -54,7 +54,7 @@ pub(super) fn sum(a: Expr, b: Expr) -> Expr {
 pub(super) fn difference(a: Expr, b: Expr) -> Expr {
     match &b.kind {
         ExprKind::Int(n) if *n != i64::MIN => plus(a, -n),
-        _ if super::same(&a, &b) => Expr::int(0, a.span),
+        _ if a.reads_as(&b) => Expr::int(0, a.span),
         _ => Expr::binary(BinOp::Sub, a, grouped(b)),
     }
 }

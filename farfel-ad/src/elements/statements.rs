@@ -2,7 +2,7 @@
 
 use super::shape::{argument, plus, value_of};
 use super::value::choice;
-use super::{Writer, is_simple, same};
+use super::{Writer, is_simple};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{
     BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type, UnOp,
@@ -84,9 +84,9 @@ impl Writer<'_> {
             return false;
         };
         match &e.kind {
-            ExprKind::Var(s) => self.overlap(*s, base) && !(aligned && same(e, target)),
+            ExprKind::Var(s) => self.overlap(*s, base) && !(aligned && e.reads_as(target)),
             ExprKind::Element(s, subscripts) => {
-                self.overlap(*s, base) && !(aligned && same(e, target))
+                self.overlap(*s, base) && !(aligned && e.reads_as(target))
                     || subscripts.iter().any(|s| self.meets(target, s, false))
             }
             ExprKind::Call(s, args) => {

@@ -5,7 +5,7 @@ use super::maker::zero;
 use super::merge::{Passed, has_offset, twice};
 use super::needed::{Elements, Needs};
 use super::sweep::{Sweeper, Sweeps};
-use super::transpose::{is_derivative, same};
+use super::transpose::is_derivative;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtKind, Type};
@@ -208,7 +208,7 @@ impl Sweeper<'_> {
                 // For parts of one array there will be a copy of the callee.
                 let told = |e: &Expr| has_offset(&self.make.unit, e);
                 let merged = added && !scalar && p.base() == a.base() && told(p) && told(a);
-                p.base().map(|s| self.space.loc(s)) == loc && (same(p, a) || added) && !merged
+                p.base().map(|s| self.space.loc(s)) == loc && (p.reads_as(a) || added) && !merged
             });
             if !meets && !loc.is_some_and(|l| touches_common(l, self.space)) {
                 passed.push((actuals.len(), a));

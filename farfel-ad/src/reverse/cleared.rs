@@ -149,10 +149,11 @@ impl Use {
         let callee = program.unit(name);
         let own = callee.and_then(|u| Some((u, u.args.get(argument)?.sym()?)));
         match own {
-            Some((unit, tape)) => {
+            // Read from text, not all that are tapes are known to be (`tapes`).
+            Some((unit, tape)) if unit.symbols[tape].tape => {
                 walk_block(&unit.body, &mut |s| self.add(program, unit, s, tape, seen));
             }
-            None => (self.takes, self.puts) = (true, true),
+            _ => (self.takes, self.puts) = (true, true),
         }
     }
 }

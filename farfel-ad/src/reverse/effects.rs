@@ -4,6 +4,7 @@
 use crate::calls::read_targets;
 use crate::given::rules::{Rules, stand_in};
 use crate::locations::{Commons, Set, Space};
+use crate::tapenade::silence::is_internal;
 use farfel_lang::callgraph::Below;
 use farfel_lang::ir::{
     Class, DoControl, Expr, ExprKind, IoKind, Name, Place, SpecKind, Stmt, StmtKind, SymId, Unit,
@@ -196,7 +197,10 @@ impl Effects {
                 }
             }
             StmtKind::Io(io) => {
-                touched.not_twice();
+                match is_internal(unit, io) {
+                    true => touched.other = true,
+                    false => touched.not_twice(),
+                }
                 if io.kind == IoKind::Read {
                     for item in &io.items {
                         read_targets(item, &mut |s, _| set(s, touched));

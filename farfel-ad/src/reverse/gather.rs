@@ -29,7 +29,7 @@ use super::build::{binary, negative};
 use super::maker::{Maker, literal};
 use super::normal::has_calls;
 use super::sweep::mentions;
-use super::transpose::{is_derivative, leaves, same};
+use super::transpose::{is_derivative, leaves};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
@@ -101,7 +101,7 @@ fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
     for (op, argument, ty) in wanted {
         let is_other = |s: &Stmt| match &s.kind {
             StmtKind::Assign(t, v) => trigonometric(make, v).is_some_and(|(o, a, _)| {
-                o != op && same(&a, &argument) && t.base().is_some_and(|t| mentions(value, t))
+                o != op && a.reads_as(&argument) && t.base().is_some_and(|t| mentions(value, t))
             }),
             _ => false,
         };
@@ -112,7 +112,7 @@ fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
         let mut call = None;
         let t = Expr::var(make.temporary(ty), span);
         value.rewrite(&mut |e| {
-            if trigonometric(make, e).is_some_and(|(o, a, _)| o == op && same(&a, &argument)) {
+            if trigonometric(make, e).is_some_and(|(o, a, _)| o == op && a.reads_as(&argument)) {
                 call = Some(std::mem::replace(e, t.clone()));
             }
         });
@@ -153,9 +153,9 @@ impl Gatherer<'_> {
     fn only(&self, e: &Expr) -> Option<(Expr, usize)> {
         let found = self.leaves(e);
         let first = *found.first()?;
-        let alone = found.iter().all(|l| same(l, first))
+        let alone = found.iter().all(|l| l.reads_as(first))
             && rank(&self.make.unit, first) == 0
-            && !same(first, self.target);
+            && !first.reads_as(self.target);
         alone.then(|| (first.clone(), found.len()))
     }
 
@@ -173,7 +173,7 @@ impl Gatherer<'_> {
             let t = &terms[i];
             let alike: Vec<usize> = match &t.only {
                 Some(d) => (i..terms.len())
-                    .filter(|j| terms[*j].only.as_ref().is_some_and(|o| same(o, d)))
+                    .filter(|j| terms[*j].only.as_ref().is_some_and(|o| o.reads_as(d)))
                     .collect(),
                 None => vec![i],
             };

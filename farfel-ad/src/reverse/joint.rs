@@ -14,7 +14,6 @@
 use super::needed::{Elements, Needs};
 use super::replay::Replay;
 use super::sweep::{Sweeper, Sweeps};
-use super::transpose::same;
 use super::{Part, World};
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -73,13 +72,13 @@ impl Sweeper<'_> {
         let mut done: Vec<&Expr> = Vec::new();
         for p in places.iter().filter(|p| p.assigned) {
             assigned.insert(p.loc);
-            if done.iter().any(|d| same(d, &p.target)) {
+            if done.iter().any(|d| d.reads_as(&p.target)) {
                 continue;
             }
             done.push(&p.target);
             // Under another name of the same storage, or as an argument and in COMMON.
             let again = |q: &Place| {
-                q.read && (same(&q.target, &p.target) || self.space.tangled.contains(p.loc))
+                q.read && (q.target.reads_as(&p.target) || self.space.tangled.contains(p.loc))
             };
             let read = places.iter().any(|q| q.loc == p.loc && again(q));
             let own = self.overwrite(&p.target, needs, span);

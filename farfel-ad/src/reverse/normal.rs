@@ -7,7 +7,7 @@
 
 use super::World;
 use super::maker::Maker;
-use super::transpose::{is_derivative, same};
+use super::transpose::is_derivative;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -299,7 +299,7 @@ impl Normalizer<'_> {
                             continue;
                         }
                         if self.reads_any(s, &assigned) || has_calls(self.make, s) {
-                            let known = kept.iter().find(|(e, _)| same(e, s));
+                            let known = kept.iter().find(|(e, _)| e.reads_as(s));
                             let t = match known {
                                 Some((_, t)) => t.clone(),
                                 None => {
@@ -347,7 +347,7 @@ impl Normalizer<'_> {
             {
                 continue;
             }
-            let written = |j: usize| effect.assigned.contains(j) && same(&args[i], &args[j]);
+            let written = |j: usize| effect.assigned.contains(j) && args[i].reads_as(&args[j]);
             let Some(j) = (0..args.len()).find(|j| written(*j)) else {
                 continue;
             };

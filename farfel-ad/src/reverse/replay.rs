@@ -5,7 +5,6 @@ use super::build::{binary, choice, count};
 use super::maker::Maker;
 use super::sweep::Sweeper;
 use super::tape::{Kind, Tapes};
-use super::transpose::same;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -31,6 +30,14 @@ pub(super) struct Member {
 struct Done {
     locs: Set,
     elements: Vec<Expr>,
+}
+
+impl Done {
+    fn add(&mut self, element: &Expr) {
+        if !self.elements.iter().any(|e| e.reads_as(element)) {
+            self.elements.push(element.clone());
+        }
+    }
 }
 
 /// What a forward sweep keeps for a loop besides what its text says: needed to know how large
@@ -137,7 +144,7 @@ impl Sweeper<'_> {
                                 done.locs.insert(loc);
                             }
                         }
-                        ExprKind::Element(..) => done.elements.push(target.clone()),
+                        ExprKind::Element(..) => done.add(target),
                         _ => {}
                     }
                 }
@@ -164,7 +171,7 @@ impl Sweeper<'_> {
                         ExprKind::Var(_) if !self.space.weak.contains(loc) => {
                             done.locs.insert(loc);
                         }
-                        ExprKind::Element(..) => done.elements.push(result.clone()),
+                        ExprKind::Element(..) => done.add(result),
                         _ => {}
                     }
                 }
@@ -185,7 +192,7 @@ impl Sweeper<'_> {
                             Some(all) => {
                                 all.locs.intersect_with(&inner.locs);
                                 all.elements
-                                    .retain(|e| inner.elements.iter().any(|o| same(e, o)));
+                                    .retain(|e| inner.elements.iter().any(|o| e.reads_as(o)));
                             }
                         }
                     }
@@ -211,7 +218,7 @@ impl Sweeper<'_> {
                 _ if target && std::ptr::eq(x, e) => {}
                 ExprKind::Var(v) => all &= self.space.loc(*v) != loc,
                 ExprKind::Element(v, _) if self.space.loc(*v) == loc => {
-                    all &= done.elements.iter().any(|d| same(d, x));
+                    all &= done.elements.iter().any(|d| d.reads_as(x));
                 }
                 ExprKind::Call(f, _) => {
                     let class = &self.make.unit.symbols[*f].class;

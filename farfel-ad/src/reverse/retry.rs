@@ -45,7 +45,7 @@ use farfel_lang::ir::{
     Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Place, Program,
     Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
-use farfel_lang::storage::constant::extents;
+use farfel_lang::storage::constant::{extents, integer};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a head has to put back before it carries out its forward sweep again.
@@ -144,8 +144,7 @@ pub(super) fn state(world: &World, closure: &Program, part: &Part) -> Option<Sta
             .dims
             .iter()
             .any(|d| d.upper.as_ref().is_none_or(|u| u.kind == ExprKind::Star));
-        let plain = s.ty.is_some_and(|t| t != Type::Character) && s.attributes.iter().count() == 0;
-        if open || !plain || space.tangled.contains(loc) {
+        if open || !can_be_kept(unit, s) || space.tangled.contains(loc) {
             return None;
         }
         shared.retain(|k| space.common(*k) != loc);
@@ -157,12 +156,17 @@ pub(super) fn state(world: &World, closure: &Program, part: &Part) -> Option<Sta
         let from = owner(world, closure, &v.unit);
         let is = from.is_some_and(|u| {
             let s = &u.symbols[v.sym];
-            let plain = s.attributes.iter().count() == 0;
-            plain && extents(u, &s.dims).is_some() && s.ty.is_some_and(|t| t != Type::Character)
+            can_be_kept(u, s) && extents(u, &s.dims).is_some()
         });
         is && !world.commons.irregular.contains(&v.block)
     };
     shared.iter().all(told).then_some(State { own, shared })
+}
+
+/// Can a variable be kept in another one of its type?
+fn can_be_kept(unit: &Unit, s: &Symbol) -> bool {
+    let known = |l: &Expr| integer(unit, l).is_some();
+    s.attributes.iter().count() == 0 && s.ty.is_some() && s.length.as_ref().is_none_or(known)
 }
 
 /// Does any unit assign local variables that keep their values?
@@ -267,6 +271,7 @@ pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &
         let of = &make.unit.symbols[*s];
         let copy = Symbol {
             dims: of.dims.clone(),
+            length: of.length.clone(),
             tape: of.dims.is_empty(),
             ..Symbol::variable(
                 make.unused(&format!("{}_COPY", of.name)),

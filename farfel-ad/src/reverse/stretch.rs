@@ -140,9 +140,7 @@ pub(super) fn give_places(
         // One behind the other: there is only no need to look.
         let need = binary(BinOp::Add, top(), paren(values));
         let full = binary(BinOp::Gt, need, Expr::var(tape.most(), span));
-        for i in pushes.iter().rev() {
-            forward.remove(*i);
-        }
+        remove(forward, &pushes, 1);
         return Some((vec![check(full)], Vec::new()));
     }
     for (j, i) in pushes.iter().enumerate() {
@@ -152,17 +150,26 @@ pub(super) fn give_places(
         // The last value comes first.
         set_place(backward.get_mut(*i)?, &place(k - j as i64)?, false);
     }
-    for i in pushes.iter().rev() {
-        forward.drain(*i..*i + 2);
-    }
-    for i in pops.iter().rev() {
-        backward.remove(*i + 1);
-    }
+    remove(forward, &pushes, 2);
+    let downs: Vec<usize> = pops.iter().map(|i| i + 1).collect();
+    remove(backward, &downs, 1);
     let move_top = |op| Stmt::assign(top(), binary(op, top(), paren(values.clone())), span);
     Some((
         vec![move_top(BinOp::Add), check(full)],
         vec![move_top(BinOp::Sub)],
     ))
+}
+
+/// Takes `count` statements out at each of some places, which are in order.
+fn remove(block: &mut Block, places: &[usize], count: usize) {
+    let mut at = 0;
+    let mut places = places.iter().copied().peekable();
+    block.retain(|_| {
+        let here = at;
+        at += 1;
+        while places.next_if(|p| p + count <= here).is_some() {}
+        places.peek().is_none_or(|p| here < *p)
+    });
 }
 
 /// A factor of as many digits as places on tapes have.

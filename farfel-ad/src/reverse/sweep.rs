@@ -8,7 +8,6 @@
 use super::World;
 use super::affine::Span as LoopSpan;
 use super::build::binary;
-use super::effects::Touched;
 use super::facts::Facts;
 use super::maker::Maker;
 use super::needed::{Elements, Needs};
@@ -143,14 +142,20 @@ impl<'w> Sweeper<'w> {
 
     pub fn block(&mut self, block: &[Stmt], needs: &mut Needs) -> Sweeps {
         let recomputed = self.recomputed(block);
+        // Those behind which they are computed again, and those that are valid at the statement at hand.
+        let mut ends: HashMap<usize, Vec<&Recomputed>> = HashMap::new();
+        for r in recomputed.iter().rev() {
+            ends.entry(r.last).or_default().push(r);
+        }
+        let mut begun = recomputed.iter().peekable();
+        let mut open: Vec<&Recomputed> = Vec::new();
         let mut forward = Vec::with_capacity(block.len());
         let mut backward: Vec<Block> = Vec::new();
         let mut later = self.later_in(block);
         for (i, s) in block.iter().enumerate() {
+            open.retain(|r| i <= r.last);
             let known = self.cheap.len();
-            let here = |r: &&Recomputed| r.first < i && i <= r.last;
-            self.cheap
-                .extend(recomputed.iter().filter(here).map(|r| r.var));
+            self.cheap.extend(open.iter().map(|r| r.var));
             let behind = later.pop();
             let depth = self.later.len();
             self.later.extend(behind);
@@ -160,7 +165,7 @@ impl<'w> Sweeper<'w> {
             forward.append(&mut made.forward);
             backward.push(made.backward);
             let mut again = Vec::new();
-            for r in recomputed.iter().rev().filter(|r| r.last == i) {
+            for r in ends.get(&i).into_iter().flatten() {
                 let loc = self.space.loc(r.var);
                 if needs.has(loc) {
                     needs.remove(loc);
@@ -171,6 +176,9 @@ impl<'w> Sweeper<'w> {
             }
             again.reverse();
             backward.push(again);
+            while let Some(r) = begun.next_if(|r| r.first <= i) {
+                open.push(r);
+            }
         }
         Sweeps {
             forward,
@@ -206,13 +214,30 @@ impl<'w> Sweeper<'w> {
             // Nothing overwrites them.
             return found;
         }
-        let touched: Vec<Touched> = block
-            .iter()
-            .map(|s| {
-                self.world
-                    .touched_in(&self.make.unit, self.space, std::slice::from_ref(s))
-            })
-            .collect();
+        // By location the statements that assign it, and by variable those whose backward sweep
+        // may read it, in order.
+        let mut assigned: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut readers: HashMap<SymId, Vec<usize>> = HashMap::new();
+        for (i, s) in block.iter().enumerate() {
+            let one = std::slice::from_ref(s);
+            let touched = self.world.touched_in(&self.make.unit, self.space, one);
+            for loc in touched.assigned.ones() {
+                assigned.entry(loc).or_default().push(i);
+            }
+            self.for_each_reader(s, &mut |var| {
+                let all = readers.entry(var).or_default();
+                if all.last() != Some(&i) {
+                    all.push(i);
+                }
+            });
+        }
+        // By variable behind which statements values that read it are computed again.
+        let mut again: HashMap<SymId, Vec<usize>> = HashMap::new();
+        // The first from a statement on.
+        let next = |list: Option<&Vec<usize>>, from: usize| -> Option<usize> {
+            let list = list?;
+            list.get(list.partition_point(|j| *j < from)).copied()
+        };
         for (i, s) in block.iter().enumerate().rev() {
             let StmtKind::Assign(target, value) = &s.kind else {
                 continue;
@@ -233,24 +258,21 @@ impl<'w> Sweeper<'w> {
                 continue;
             }
             // Up to where it has this value.
-            let end = (i + 1..block.len())
-                .find(|j| touched[*j].assigned.contains(loc))
-                .unwrap_or(block.len());
-            let mut last = (i + 1..end)
-                .filter(|j| self.may_need(&block[*j], var))
-                .max();
-            for r in &found {
-                if r.last < end && mentions(&r.value, var) {
-                    last = last.max(Some(r.last));
-                }
-            }
+            let end = next(assigned.get(&loc), i + 1).unwrap_or(block.len());
+            let mut last = readers.get(&var).and_then(|list| {
+                let before = list.partition_point(|j| *j < end).checked_sub(1)?;
+                list.get(before).copied().filter(|j| *j > i)
+            });
+            let ends = again.get(&var).into_iter().flatten().copied();
+            last = last.max(ends.filter(|l| *l < end).max());
             let Some(last) = last else { continue };
             let mut changes = false;
             value.for_each_symbol(&mut |s| {
                 let l = self.space.loc(s);
-                changes |= (i + 1..=last).any(|j| touched[j].assigned.contains(l));
+                changes |= next(assigned.get(&l), i + 1).is_some_and(|j| j <= last);
             });
             if !changes {
+                value.for_each_symbol(&mut |s| again.entry(s).or_default().push(last));
                 found.push(Recomputed {
                     var,
                     value: value.clone(),
@@ -263,23 +285,20 @@ impl<'w> Sweeper<'w> {
         found
     }
 
-    /// May the backward sweep of a statement read a variable?
-    fn may_need(&self, s: &Stmt, var: SymId) -> bool {
+    /// Calls `f` with the variables that the backward sweep of a statement may read.
+    fn for_each_reader(&self, s: &Stmt, f: &mut dyn FnMut(SymId)) {
         match &s.kind {
             StmtKind::Assign(target, value) => {
                 if is_derivative(&self.make.derivatives, target) {
-                    mentions(target, var) || mentions(value, var)
+                    target.for_each_symbol(f);
+                    value.for_each_symbol(f);
                 } else {
-                    target.children().into_iter().any(|c| mentions(c, var))
+                    for c in target.children() {
+                        c.for_each_symbol(f);
+                    }
                 }
             }
-            _ => {
-                let mut found = false;
-                s.walk(&mut |x| {
-                    x.for_each_own_expr(&mut |e| found |= mentions(e, var));
-                });
-                found
-            }
+            _ => s.walk(&mut |x| x.for_each_own_expr(&mut |e| e.for_each_symbol(f))),
         }
     }
 
@@ -619,7 +638,10 @@ impl<'w> Sweeper<'w> {
         let (push, mut pop) = self.overwrite(target, needs, s.span);
         forward.extend(push);
         pop.append(&mut backward);
-        if let Some(v) = target.base() {
+        // Subscripts are whole numbers.
+        if let Some(v) = target.base()
+            && matches!(self.make.unit.symbols[v].ty, Some(Type::Integer(_)))
+        {
             needs.changed(v);
         }
         forward.push(s.clone());

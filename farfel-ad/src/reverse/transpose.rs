@@ -34,16 +34,6 @@ pub(super) fn leaves<'e>(derivatives: &HashSet<SymId>, e: &'e Expr, out: &mut Ve
     }
 }
 
-/// Do two expressions read the same?
-pub(super) fn same(a: &Expr, b: &Expr) -> bool {
-    let strip = |e: &Expr| {
-        let mut e = e.clone();
-        e.rewrite(&mut |x| x.span = Span::NONE);
-        e
-    };
-    strip(a) == strip(b)
-}
-
 /// The transpose of `target = value`. `same_place`: may two derivatives share storage,
 /// besides being equal in name?
 pub(super) fn transpose(
@@ -63,7 +53,7 @@ pub(super) fn transpose(
     if found.is_empty() {
         return Ok(vec![reset()]);
     }
-    let is_self = |e: &Expr| same(e, target);
+    let is_self = |e: &Expr| e.reads_as(target);
     let selfs = found.iter().filter(|e| is_self(e)).count();
     let overlapping = found
         .iter()
@@ -121,7 +111,7 @@ fn keeps_itself(e: &Expr, target: &Expr) -> bool {
         ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => keeps_itself(a, target),
         ExprKind::Binary(BinOp::Add, a, b) => keeps_itself(a, target) || keeps_itself(b, target),
         ExprKind::Binary(BinOp::Sub, a, _) => keeps_itself(a, target),
-        _ => same(e, target),
+        _ => e.reads_as(target),
     }
 }
 
@@ -269,7 +259,7 @@ impl Transposer<'_> {
     }
 
     fn leaf(&mut self, e: &Expr, seed: Expr) {
-        if self.keep_self && same(e, self.target) {
+        if self.keep_self && e.reads_as(self.target) {
             if !matches!(
                 self.own,
                 Some(Expr {

@@ -76,6 +76,7 @@ pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[Sym
         let name = make.unused(&of.name);
         let s = make.declare(farfel_lang::ir::Symbol {
             ty: of.ty,
+            length: constant(&of.length),
             dims,
             class: Class::Variable,
             place: Place::Common(block.clone()),

@@ -40,7 +40,7 @@ impl Gen<'_> {
         rank(&self.unit, e) > 0
     }
 
-    fn has_calls(&self, e: &Expr) -> bool {
+    pub(super) fn has_calls(&self, e: &Expr) -> bool {
         let mut found = false;
         e.walk(&mut |x| {
             if let ExprKind::Call(s, _) = &x.kind {
@@ -198,7 +198,8 @@ impl Gen<'_> {
         }
         let span = self.span;
         // What a derivative is multiplied by is none itself.
-        let derivative = !self.engine.linear || self.names_derivative(&then);
+        let derivative =
+            !(self.engine.linear || self.unit_tangents) || self.names_derivative(&then);
         let t = Expr::var(self.temporary(ty, derivative), span);
         let set = |e| vec![Stmt::assign(t.clone(), e, span)];
         self.pre.push(Stmt::new(
@@ -260,6 +261,9 @@ impl Gen<'_> {
                 }
                 (ExprKind::Unary(UnOp::Minus, a), b_kind) => {
                     self.bin(BinOp::Sub, Expr::new(b_kind, b.span), *a)
+                }
+                (ExprKind::Real(x), ExprKind::Real(y)) if x == y && x.starts_with("1.0") => {
+                    self.literal("2.0", self.ty(&Expr::new(ExprKind::Real(x), a.span)))
                 }
                 (a_kind, b_kind) => self.bin(
                     BinOp::Add,
@@ -371,8 +375,21 @@ impl Gen<'_> {
                 d: None,
             };
         }
+        if let Some(v) = self.by_factor(e) {
+            return v;
+        }
         match &e.kind {
-            ExprKind::Var(s) if self.bound.contains_key(s) => self.bound[s].clone(),
+            ExprKind::Var(s) if self.bound.contains_key(s) => {
+                let mut v = self.bound[s].clone();
+                if self.unit_tangents && v.d.is_some() {
+                    v.d = Some(self.literal("1.0", self.ty(e)));
+                }
+                v
+            }
+            ExprKind::Var(_) | ExprKind::Element(..) if self.unit_tangents => Value {
+                p: self.designator(e),
+                d: Some(self.literal("1.0", self.ty(e))),
+            },
             ExprKind::Var(s) | ExprKind::Element(s, _) => {
                 let p = self.designator(e);
                 let varied = differentiable(&self.unit.symbols[*s])
@@ -578,6 +595,11 @@ impl Gen<'_> {
                 }
             }
             BinOp::Mul => {
+                if let Some(divisor) = divided_by(b)
+                    && self.is_varied(divisor)
+                {
+                    return self.times_reciprocal(e, a, b, divisor);
+                }
                 let (a, b) = (self.tangent(a), self.tangent(b));
                 self.product(a, b, e)
             }
@@ -611,6 +633,27 @@ impl Gen<'_> {
                 p: self.primal(e),
                 d: None,
             },
+        }
+    }
+
+    /// `A*(1.0/B)`, as tangents have it, is a quotient for its derivative, too: that needs
+    /// no tangent of the reciprocal.
+    fn times_reciprocal(&mut self, e: &Expr, a: &Expr, reciprocal: &Expr, divisor: &Expr) -> Value {
+        let ty = self.ty(e);
+        let (a, b) = (self.tangent(a), self.tangent(divisor));
+        let divisor = self.share(b.p);
+        let mut reciprocal = reciprocal.clone();
+        if let ExprKind::Paren(inner) = &mut reciprocal.kind
+            && let ExprKind::Binary(BinOp::Div, _, place) = &mut inner.kind
+        {
+            **place = divisor.clone();
+        }
+        let product = ExprKind::Binary(BinOp::Mul, Box::new(a.p), Box::new(reciprocal));
+        let q = self.quotient(Expr::new(product, e.span), ty);
+        let part = b.d.map(|d| self.mul(q.clone(), d));
+        Value {
+            d: self.sub(a.d, part).map(|n| self.div(n, divisor)),
+            p: q,
         }
     }
 
@@ -653,7 +696,7 @@ impl Gen<'_> {
             }
             (Some(ad), Some(bd)) => {
                 let (a, b) = (self.share(a.p), self.share(b.p));
-                let d = if same(&a, &b) {
+                let d = if a.reads_as(&b) {
                     let ty = self.ty(&a);
                     let twice = self.scale("2.0", ty, a.clone());
                     self.mul(twice, ad)
@@ -830,14 +873,16 @@ impl Gen<'_> {
     }
 }
 
-/// Do two expressions read the same?
-fn same(a: &Expr, b: &Expr) -> bool {
-    let strip = |e: &Expr| {
-        let mut e = e.clone();
-        e.rewrite(&mut |x| {
-            x.span = farfel_lang::Span::NONE;
-        });
-        e
+/// What `(1.0/B)` divides by.
+fn divided_by(e: &Expr) -> Option<&Expr> {
+    let ExprKind::Paren(inner) = &e.kind else {
+        return None;
     };
-    strip(a) == strip(b)
+    match &inner.kind {
+        ExprKind::Binary(BinOp::Div, one, divisor) => match &one.kind {
+            ExprKind::Real(text) if matches!(text.as_str(), "1.0" | "1.0D0") => Some(divisor),
+            _ => None,
+        },
+        _ => None,
+    }
 }

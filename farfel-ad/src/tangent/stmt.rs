@@ -2,6 +2,7 @@
 
 use super::allocate::is_allocated_here;
 use super::interface::title;
+use super::reciprocals::use_reciprocals;
 use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::CallSite;
@@ -58,6 +59,8 @@ pub(super) struct Gen<'a> {
     pub errors: Vec<Diagnostic>,
     /// Values of the dummy arguments of a statement function that is being expanded.
     pub bound: HashMap<SymId, Value>,
+    /// The tangent of each variable is one: see [`super::factor`].
+    pub unit_tangents: bool,
     /// Inside of WHERE, whose statements share what is carried out before all of it.
     pub in_where: bool,
     /// Statements to carry out before the one at hand.
@@ -197,6 +200,7 @@ pub(super) fn generate(
         temporaries_used: HashMap::new(),
         errors: Vec::new(),
         bound: HashMap::new(),
+        unit_tangents: false,
         in_where: false,
         pre: Vec::new(),
         span: source.span,
@@ -243,6 +247,7 @@ pub(super) fn generate(
             .collect();
         if !engine.linear && !engine.layout.pattern {
             collect(&mut g.unit, &tangents);
+            use_reciprocals(&mut g.unit, &tangents);
         }
         if engine.layout.vector {
             let tangents = g.all_derivatives(&tangents);

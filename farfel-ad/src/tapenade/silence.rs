@@ -55,7 +55,7 @@ fn reads(unit: &Unit, s: &Stmt, request: &Request) -> Diagnostic {
 }
 
 /// Reading and writing of CHARACTER variables, which touches no file.
-fn is_internal(unit: &Unit, io: &Io) -> bool {
+pub(crate) fn is_internal(unit: &Unit, io: &Io) -> bool {
     if !matches!(io.kind, IoKind::Read | IoKind::Write) || !io.parens {
         return false;
     }

@@ -5,10 +5,11 @@
 //! for everything that a block of statements holds.
 
 use super::{AdItem, Block, Do, DoControl, Entry, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId};
+use smallvec::{SmallVec, smallvec};
 
 impl Expr {
     /// The direct operands.
-    pub fn children(&self) -> Vec<&Expr> {
+    pub fn children(&self) -> SmallVec<[&Expr; 2]> {
         match &self.kind {
             ExprKind::Int(_)
             | ExprKind::Real(_)
@@ -19,8 +20,8 @@ impl Expr {
             | ExprKind::Var(_)
             | ExprKind::Closure(..)
             | ExprKind::AltReturn(_)
-            | ExprKind::Star => Vec::new(),
-            ExprKind::Complex(p) => vec![&p.0, &p.1],
+            | ExprKind::Star => SmallVec::new(),
+            ExprKind::Complex(p) => smallvec![&p.0, &p.1],
             ExprKind::Apply(_, a) | ExprKind::Element(_, a) | ExprKind::Call(_, a) => {
                 a.iter().collect()
             }
@@ -38,8 +39,8 @@ impl Expr {
             | ExprKind::Paren(a)
             | ExprKind::Kind(a, _)
             | ExprKind::Percent(_, a)
-            | ExprKind::Keyword(_, a) => vec![a],
-            ExprKind::Binary(_, a, b) => vec![a, b],
+            | ExprKind::Keyword(_, a) => smallvec![&**a],
+            ExprKind::Binary(_, a, b) => smallvec![&**a, &**b],
             ExprKind::Array(a) => a.length.iter().chain(&a.items).collect(),
             ExprKind::ImpliedDo(d) => d
                 .items
@@ -48,6 +49,50 @@ impl Expr {
                 .chain(d.step.as_ref())
                 .collect(),
         }
+    }
+
+    /// Does it read the same as another one, wherever both stand?
+    ///
+    /// ```
+    /// use farfel_lang::Span;
+    /// use farfel_lang::ir::Expr;
+    ///
+    /// let one = Expr::int(1, Span::NONE);
+    /// assert!(one.reads_as(&Expr::int(1, Span::NONE)));
+    /// assert!(!one.reads_as(&Expr::int(2, Span::NONE)));
+    /// ```
+    pub fn reads_as(&self, other: &Expr) -> bool {
+        use ExprKind as K;
+        let own = match (&self.kind, &other.kind) {
+            (K::Apply(a, _), K::Apply(b, _))
+            | (K::Element(a, _), K::Element(b, _))
+            | (K::Call(a, _), K::Call(b, _)) => a == b,
+            (K::Unary(a, _), K::Unary(b, _)) => a == b,
+            (K::Binary(a, ..), K::Binary(b, ..)) => a == b,
+            (K::Kind(_, a), K::Kind(_, b)) => a == b,
+            (K::Percent(a, _), K::Percent(b, _)) => a == b,
+            (K::Keyword(a, _), K::Keyword(b, _)) => a == b,
+            (K::Paren(_), K::Paren(_)) | (K::Complex(_), K::Complex(_)) => true,
+            (K::Substring(_, a, b), K::Substring(_, c, d)) => {
+                a.is_some() == c.is_some() && b.is_some() == d.is_some()
+            }
+            (K::Range(a, b, c), K::Range(d, e, f)) => {
+                a.is_some() == d.is_some()
+                    && b.is_some() == e.is_some()
+                    && c.is_some() == f.is_some()
+            }
+            (K::Array(a), K::Array(b)) => a.ty == b.ty && a.length.is_some() == b.length.is_some(),
+            (K::ImpliedDo(a), K::ImpliedDo(b)) => {
+                a.var == b.var && a.step.is_some() == b.step.is_some()
+            }
+            // They have no operands.
+            (a, b) => a == b,
+        };
+        if !own {
+            return false;
+        }
+        let (mine, its) = (self.children(), other.children());
+        mine.len() == its.len() && mine.iter().zip(its).all(|(a, b)| a.reads_as(b))
     }
 
     /// The direct operands, to change.

@@ -182,7 +182,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
         for value in select.cases.iter().flat_map(|c| &c.values).flatten() {
             let range = matches!(value.kind, ExprKind::Range(..));
             let ends = match range {
-                true => value.children(),
+                true => value.children().into_vec(),
                 false => vec![value],
             };
             if !ends.iter().all(|e| self.case_value(e, ty, range)) {

@@ -143,7 +143,7 @@ impl<'p> Machine<'p> {
                 Class::StatementFunction(..) => all(args.iter().collect()),
                 _ => false,
             },
-            _ => all(e.children()),
+            _ => all(e.children().into_vec()),
         }
     }
 

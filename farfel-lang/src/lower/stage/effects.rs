@@ -5,6 +5,7 @@
 
 use super::entry::Entry;
 use super::input;
+use super::unseen::only_compute;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -25,6 +26,8 @@ pub(super) struct HeadEffects {
     pub starts: Vec<Start>,
     /// The COMMON variables that it may assign.
     pub commons: Vec<ChangedCommon>,
+    /// It changes nothing else.
+    pub only_computes: bool,
     /// What it changes that cannot be put back.
     pub faults: Vec<Diagnostic>,
 }
@@ -122,6 +125,7 @@ impl<'p> Search<'p> {
             assigned: Vec::new(),
             starts: Vec::new(),
             commons: Vec::new(),
+            only_computes: false,
             faults: Vec::new(),
         };
         let Some(unit) = self.places.get(head).map(|i| &self.program.units[*i]) else {
@@ -174,6 +178,8 @@ impl<'p> Search<'p> {
                 Err(d) => effects.faults.push(*d),
             }
         }
+        let changes = !effects.commons.is_empty() || !effects.faults.is_empty();
+        effects.only_computes = !changes && only_compute(self.program, &closure, &self.graph);
         effects
     }
 

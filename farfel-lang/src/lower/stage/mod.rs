@@ -13,11 +13,13 @@ mod input;
 mod order;
 mod reverse;
 mod suffix;
+mod unseen;
 
 pub(super) use order::order;
 
 use self::effects::HeadEffects;
 use self::suffix::Suffixes;
+use self::unseen::Naming;
 use super::calls::has_ad_blocks;
 use super::compact::Changed;
 use super::naming::taken_names;
@@ -66,6 +68,7 @@ pub(super) fn stage(
             continue;
         }
         changed.insert(unit.name.clone());
+        let naming = Naming::of(unit);
         let body = std::mem::take(&mut unit.body);
         let unit_name = unit.name.clone();
         let mut stager = Stager {
@@ -73,6 +76,7 @@ pub(super) fn stage(
             blocks,
             heads: &heads,
             effects: &effects,
+            naming: &naming,
             taken: &mut taken,
             suffixes: &mut suffixes,
             requests: &mut requests,
@@ -112,6 +116,7 @@ struct Stager<'a> {
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
+    naming: &'a Naming,
     taken: &'a mut HashSet<Name>,
     suffixes: &'a mut Suffixes,
     requests: &'a mut Vec<Request>,

@@ -17,13 +17,16 @@
 //! derivative then runs from the same start: what the statements assign, here Z and Y, it
 //! gets as copies, which hold the values from before the block where those can matter.
 //!
+//! Where they do nothing of all this but give values to local variables that nothing else names,
+//! they do not run: the derivative computes what it needs.
+//!
 //! COMMON variables that the statements change have their earlier values again while the
 //! derivative runs, and the later ones after it.
 //!
 //! Where the closing assigns a cotangent to a plain variable that has no other part in the
 //! block, that variable is passed itself.
 
-use super::effects::{ChangedCommon, Start};
+use super::effects::{ChangedCommon, HeadEffects, Start};
 use super::{HeadCall, Stager, assumed_size};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
@@ -55,7 +58,8 @@ impl Stager<'_> {
         self.diagnostics.extend(effects.faults.iter().cloned());
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut copies = BTreeMap::new();
-        for (p, s) in symbols.iter().enumerate() {
+        let unseen = self.is_unseen(call, effects);
+        for (p, s) in symbols.iter().enumerate().filter(|_| !unseen) {
             if self.unit.symbols[*s].class == Class::Variable && effects.assigned[p] {
                 if assumed_size(&self.unit.symbols[*s]) {
                     self.no_copy(*s, span);
@@ -80,10 +84,10 @@ impl Stager<'_> {
             }
         }
         let mut out = before;
-        out.push(Stmt::new(
-            StmtKind::Call(call.callee, call.actuals.clone()),
-            span,
-        ));
+        if !unseen {
+            let statement = StmtKind::Call(call.callee, call.actuals.clone());
+            out.push(Stmt::new(statement, span));
+        }
         for (copy, s) in after {
             out.extend(self.assign(copy, s, span));
         }
@@ -120,6 +124,17 @@ impl Stager<'_> {
         }
         out.extend(self.close(call, &tangents, &direct));
         out
+    }
+
+    /// Do the statements nothing but give values to variables that nothing else names?
+    fn is_unseen(&self, call: &HeadCall, effects: &HeadEffects) -> bool {
+        let head = &call.request.head;
+        let seen = |p: usize, s: SymId| {
+            let fresh = effects.starts[p] != Start::Anything;
+            effects.assigned[p] && !self.naming.is_unseen(s, head, fresh)
+        };
+        let mut all = call.symbols.iter().enumerate();
+        effects.only_computes && !all.any(|(p, s)| seen(p, *s))
     }
 
     /// Gives the implied DOs of the block variables of their own where the statements assign

@@ -1,0 +1,194 @@
+//! Whether anybody sees what the statements of an ADR block do.
+//!
+//! The derivative computes all that it needs itself. So where the statements only give values to
+//! local variables that nothing else names, as in a subprogram that returns a gradient alone,
+//! they need not run before it.
+
+use super::entry::has_jumps;
+use crate::callgraph::CallGraph;
+use crate::ir::{
+    AdBlock, AdItem, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId,
+    Symbol, Unit, walk_block,
+};
+use std::collections::{HashMap, HashSet};
+
+/// Do these units of a program nothing but compute? No input, no output, no STOP, and nothing of
+/// which the text is not known.
+pub(super) fn only_compute(program: &Program, units: &[usize], graph: &CallGraph) -> bool {
+    units.iter().all(|i| {
+        let unit = &program.units[*i];
+        let known = |s: SymId| {
+            let s = &unit.symbols[s];
+            match s.class {
+                Class::Intrinsic(_) | Class::StatementFunction(..) => true,
+                _ => s.place == Place::Global && graph.index(&s.name).is_some(),
+            }
+        };
+        let mut fine = true;
+        let calls = |e: &Expr| {
+            let mut all = true;
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, _) = &e.kind {
+                    all &= known(*callee);
+                }
+            });
+            all
+        };
+        for (_, s) in unit.symbols.iter() {
+            if let Class::StatementFunction(_, value) = &s.class {
+                fine &= calls(value);
+            }
+        }
+        walk_block(&unit.body, &mut |s| {
+            fine &= match &s.kind {
+                StmtKind::Stop(_) | StmtKind::Pause(_) | StmtKind::Io(_) => false,
+                StmtKind::Call(callee, _) => known(*callee),
+                _ => true,
+            };
+            s.for_each_own_expr(&mut |e| fine &= calls(e));
+        });
+        fine
+    })
+}
+
+/// Who names the variables of a unit with AD blocks.
+#[derive(Default)]
+pub(super) struct Naming {
+    /// Each of these is named by one block, where its subroutine is called and as what the block
+    /// has cotangents of.
+    by_one: HashMap<SymId, Name>,
+    /// These are named somewhere else.
+    elsewhere: HashSet<SymId>,
+    /// The subroutines of blocks that may run more than once.
+    again: HashSet<Name>,
+}
+
+impl Naming {
+    pub fn of(unit: &Unit) -> Naming {
+        let mut found = Naming::default();
+        let everything = |k: &SpecKind| matches!(k, SpecKind::Save(l) if l.is_empty());
+        let kept = unit.specs.iter().any(|s| everything(&s.kind));
+        for (id, s) in unit.symbols.iter() {
+            // A main program keeps its variables, but nobody looks at them again.
+            let own = s.class == Class::Variable && s.place == Place::Local && !s.saved;
+            if !own || s.init.is_some() || s.attributes.iter().count() > 0 || kept {
+                found.elsewhere.insert(id);
+            }
+            found.declaration(s);
+        }
+        for s in &unit.specs {
+            found.spec(&s.kind);
+        }
+        found.block(unit, &unit.body, has_jumps(unit));
+        found
+    }
+
+    /// Is a variable seen by a block alone? `fresh`: what it holds on entry may matter to the block.
+    pub fn is_unseen(&self, s: SymId, block: &Name, fresh: bool) -> bool {
+        !self.elsewhere.contains(&s)
+            && self.by_one.get(&s) == Some(block)
+            && !(fresh && self.again.contains(block))
+    }
+
+    fn declaration(&mut self, s: &Symbol) {
+        for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
+            self.expr(e);
+        }
+        s.length.iter().for_each(|e| self.expr(e));
+        match &s.class {
+            Class::StatementFunction(_, e) | Class::Parameter(e) => self.expr(e),
+            Class::Namelist(names) => self.elsewhere.extend(names),
+            _ => {}
+        }
+    }
+
+    fn spec(&mut self, spec: &SpecKind) {
+        match spec {
+            SpecKind::Equivalence(groups) => groups.iter().flatten().for_each(|e| self.expr(e)),
+            SpecKind::Data(sets) => {
+                sets.iter()
+                    .flat_map(|s| &s.targets)
+                    .for_each(|e| self.expr(e));
+            }
+            SpecKind::Pointer(pairs) => {
+                for (pointer, e) in pairs {
+                    self.elsewhere.extend([*pointer, e.sym]);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        e.for_each_symbol(&mut |s| {
+            self.elsewhere.insert(s);
+        });
+    }
+
+    fn block(&mut self, unit: &Unit, block: &[Stmt], again: bool) {
+        for s in block {
+            if let StmtKind::Ad(ad) = &s.kind {
+                self.ad(unit, ad, again);
+                continue;
+            }
+            s.for_each_own_expr(&mut |e| self.expr(e));
+            s.for_each_own_symbol(&mut |s| {
+                self.elsewhere.insert(s);
+            });
+            let again = again || matches!(s.kind, StmtKind::Do(_));
+            if let StmtKind::LogicalIf(_, inner) = &s.kind {
+                self.block(unit, std::slice::from_ref(inner), again);
+            }
+            for inner in s.blocks() {
+                self.block(unit, inner, again);
+            }
+        }
+    }
+
+    fn ad(&mut self, unit: &Unit, ad: &AdBlock, again: bool) {
+        let Some(StmtKind::Call(head, args)) = ad.body.first().map(|s| &s.kind) else {
+            return;
+        };
+        let head = &unit.symbols[*head].name;
+        if again {
+            self.again.insert(head.clone());
+        }
+        for a in args {
+            self.whole(a, head);
+        }
+        for item in ad.opening.iter().chain(&ad.closing) {
+            self.item(item, head);
+        }
+    }
+
+    /// A variable, or an element of one, that a block names in its own way.
+    fn whole(&mut self, e: &Expr, head: &Name) {
+        match e.base() {
+            Some(s) => {
+                let one = self.by_one.entry(s).or_insert_with(|| head.clone());
+                if one != head {
+                    self.elsewhere.insert(s);
+                }
+                e.children().into_iter().for_each(|c| self.expr(c));
+            }
+            None => self.expr(e),
+        }
+    }
+
+    fn item(&mut self, item: &AdItem, head: &Name) {
+        match item {
+            AdItem::Assign(a) => {
+                self.whole(&a.var, head);
+                self.expr(&a.other);
+            }
+            AdItem::ImpliedDo(d) => {
+                self.elsewhere.insert(d.var);
+                [&d.from, &d.to]
+                    .into_iter()
+                    .chain(&d.step)
+                    .for_each(|e| self.expr(e));
+                d.items.iter().for_each(|i| self.item(i, head));
+            }
+        }
+    }
+}
