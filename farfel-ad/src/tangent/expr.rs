@@ -8,7 +8,6 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,
 };
-use farfel_lang::storage::constant;
 use farfel_lang::types::{rank, type_of};
 
 impl Gen<'_> {
@@ -196,15 +195,25 @@ impl Gen<'_> {
         if self.is_array_valued(&then) || self.is_array_valued(&condition) {
             return self.call("MERGE", vec![then, otherwise, condition]);
         }
+        self.choose_among(vec![(condition, then)], otherwise, ty)
+    }
+
+    /// The value behind the first condition that holds, or `otherwise`.
+    pub(super) fn choose_among(
+        &mut self,
+        arms: Vec<(Expr, Expr)>,
+        otherwise: Expr,
+        ty: Type,
+    ) -> Expr {
         let span = self.span;
         // What a derivative is multiplied by is none itself.
-        let derivative =
-            !(self.engine.linear || self.unit_tangents) || self.names_derivative(&then);
+        let factors = self.engine.linear || self.unit_tangents;
+        let derivative = !factors || arms.iter().any(|(_, then)| self.names_derivative(then));
         let t = Expr::var(self.temporary(ty, derivative), span);
         let set = |e| vec![Stmt::assign(t.clone(), e, span)];
         self.pre.push(Stmt::new(
             StmtKind::If(IfBlock {
-                arms: vec![(condition, set(then))],
+                arms: arms.into_iter().map(|(c, then)| (c, set(then))).collect(),
                 otherwise: Some(set(otherwise)),
                 ..IfBlock::default()
             }),
@@ -286,7 +295,7 @@ impl Gen<'_> {
     }
 
     /// The number that a real or integer constant stands for.
-    fn constant(&self, e: &Expr) -> Option<f64> {
+    pub(super) fn constant(&self, e: &Expr) -> Option<f64> {
         match &e.kind {
             ExprKind::Int(n) => Some(*n as f64),
             ExprKind::Real(t) => t.replace(['D', 'Q'], "E").parse().ok(),
@@ -714,162 +723,6 @@ impl Gen<'_> {
                 }
             }
         }
-    }
-
-    fn pow(&mut self, e: &Expr, base: &Expr, exponent: &Expr) -> Value {
-        let ty = self.ty(e);
-        let exponent_type = self.ty(exponent);
-        let (a, b) = (self.tangent(base), self.tangent(exponent));
-        let rebuild = |p: Expr, q: Expr| {
-            Expr::new(
-                ExprKind::Binary(BinOp::Pow, Box::new(p), Box::new(q)),
-                e.span,
-            )
-        };
-        if let (Some(ad), None) = (&a.d, &b.d) {
-            let ad = ad.clone();
-            if let Type::Integer(_) = exponent_type {
-                return self.integer_power(ty, a.p, ad, b.p, &rebuild);
-            }
-            if let Some(k) = self.constant(&b.p) {
-                let a = self.share(a.p);
-                let d = self.constant_power(ty, &a, k, &b.p, ad);
-                return Value {
-                    p: rebuild(a, b.p),
-                    d,
-                };
-            }
-        }
-        // The general case: a' b a**(b-1) + b' a**b log(a), each part only where the
-        // factor before the power is not zero.
-        let (ap, bp) = (self.share(a.p), self.share(b.p));
-        let p = match (&b.d, self.is_array_valued(e)) {
-            (Some(_), false) => self.store(rebuild(ap.clone(), bp.clone())),
-            _ => rebuild(ap.clone(), bp.clone()),
-        };
-        let from_base = a.d.map(|ad| {
-            let one = self.literal("1.0", exponent_type);
-            let less = self.bin(BinOp::Sub, bp.clone(), one);
-            let power = self.bin(BinOp::Pow, ap.clone(), less);
-            let factor = self.mul(bp.clone(), power);
-            let zero = self.zero(exponent_type);
-            let condition = self.bin(BinOp::Ne, bp.clone(), zero);
-            let factor = self.guarded(condition, factor, ty);
-            self.mul(factor, ad)
-        });
-        let from_exponent = b.d.map(|bd| {
-            let positive = self.constant(&ap).is_some_and(|k| k > 0.0);
-            // In the type of the power: an INTEGER has no LOG, a REAL has too few digits,
-            // and a negative base has a complex logarithm.
-            let of = match (self.ty(&ap), ty, self.constant(&ap)) {
-                (from, to, _) if from == to => ap.clone(),
-                (Type::Integer(_), to, Some(k)) if positive => self.literal(&format!("{k:?}"), to),
-                (_, Type::Complex(8), _) => self.call("DCMPLX", vec![ap.clone()]),
-                (_, Type::Complex(_), _) => self.call("CMPLX", vec![ap.clone()]),
-                (_, Type::Real(8), _) => self.call("DBLE", vec![ap.clone()]),
-                _ => self.call("REAL", vec![ap.clone()]),
-            };
-            let log = self.call("LOG", vec![of]);
-            let factor = self.mul(p.clone(), log);
-            let factor = if positive {
-                factor
-            } else {
-                let zero = self.zero(self.ty(&ap));
-                let condition = self.bin(BinOp::Ne, ap.clone(), zero);
-                self.guarded(condition, factor, ty)
-            };
-            self.mul(factor, bd)
-        });
-        Value {
-            p,
-            d: self.add(from_base, from_exponent),
-        }
-    }
-
-    /// A power with an INTEGER exponent.
-    fn integer_power(
-        &mut self,
-        ty: Type,
-        base: Expr,
-        d_base: Expr,
-        exponent: Expr,
-        rebuild: &dyn Fn(Expr, Expr) -> Expr,
-    ) -> Value {
-        if let Some(n) = constant::integer(&self.unit, &exponent) {
-            let base = self.share(base);
-            let d = match n {
-                0 => None,
-                1 => Some(d_base),
-                n => {
-                    let power = self.power(base.clone(), n - 1);
-                    let k = self.literal(&format!("{}.0", n.abs()), ty);
-                    let k = if n < 0 { self.neg(k) } else { k };
-                    let factor = self.mul(k, power);
-                    Some(self.mul(factor, d_base))
-                }
-            };
-            return Value {
-                p: rebuild(base, exponent),
-                d,
-            };
-        }
-        let base = self.share(base);
-        let n = self.share_always(exponent);
-        // n-1, but 0 for n = 0: zero times the power of a zero base must not be NaN.
-        let magnitude = self.call("ABS", vec![n.clone()]);
-        let one = match self.ty(&n) {
-            Type::Integer(4) => Expr::int(1, self.span),
-            // MIN wants arguments of one kind.
-            _ => self.bin(BinOp::Pow, n.clone(), Expr::int(0, self.span)),
-        };
-        let step = self.call("MIN", vec![one, magnitude]);
-        let less = self.bin(BinOp::Sub, n.clone(), step);
-        let power = self.bin(BinOp::Pow, base.clone(), less);
-        let factor = self.bin(BinOp::Mul, n.clone(), power);
-        let d = self.mul(factor, d_base);
-        Value {
-            p: rebuild(base, n),
-            d: Some(d),
-        }
-    }
-
-    /// The derivative of a power with a real constant exponent.
-    fn constant_power(
-        &mut self,
-        ty: Type,
-        base: &Expr,
-        k: f64,
-        exponent: &Expr,
-        d_base: Expr,
-    ) -> Option<Expr> {
-        if k == 0.0 {
-            return None;
-        }
-        if k == 1.0 {
-            return Some(d_base);
-        }
-        let exponent_type = self.ty(exponent);
-        // Exactly representable in few digits, so that the literal is exact too.
-        let exact = |x: f64| x.abs() < 1000.0 && (x * 64.0).fract() == 0.0;
-        let power = if k == 2.0 && self.ty(base).promote(exponent_type) == self.ty(base) {
-            base.clone()
-        } else if exact(k) {
-            let less = self.literal(&format!("{:?}", (k - 1.0).abs()), exponent_type);
-            let less = if k < 1.0 { self.neg(less) } else { less };
-            self.bin(BinOp::Pow, base.clone(), less)
-        } else {
-            let one = self.literal("1.0", exponent_type);
-            let less = self.bin(BinOp::Sub, exponent.clone(), one);
-            self.bin(BinOp::Pow, base.clone(), less)
-        };
-        let factor = if exact(k) {
-            let c = self.literal(&format!("{:?}", k.abs()), ty);
-            if k < 0.0 { self.neg(c) } else { c }
-        } else {
-            exponent.clone()
-        };
-        let factor = self.mul(factor, power);
-        Some(self.mul(factor, d_base))
     }
 }
 

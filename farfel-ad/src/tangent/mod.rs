@@ -29,6 +29,7 @@ mod interface;
 mod io;
 mod names;
 mod pattern;
+mod powers;
 mod reciprocals;
 mod rules;
 mod special;
