@@ -5,7 +5,9 @@ use super::stmt::Gen;
 use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Context, dummy_key};
 use crate::locations::{Set, differentiable};
-use farfel_lang::ir::{Arg, Block, Class, Name, Place, SymId, Symbol, Unit, UnitKind};
+use farfel_lang::ir::{
+    Arg, Block, Class, Expr, ExprKind, Name, Place, StmtKind, SymId, Symbol, Unit, UnitKind,
+};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What a reader of the generated unit wants to know first.
@@ -123,6 +125,7 @@ impl Gen<'_> {
         let given = self.space.locs(&wanted.context.inputs);
         let mut out = Vec::new();
         let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
+        let unread = self.unread_before_set();
         for loc in locs {
             if self.space.saved.contains(loc) && !self.engine.begun_anew.contains(&self.source.name)
             {
@@ -150,6 +153,9 @@ impl Gen<'_> {
                     here.into_iter().map(|s| self.derivative_of(s)).collect()
                 }
             };
+            if unread.contains(loc) {
+                continue;
+            }
             for d in found {
                 // It is not there yet.
                 if is_allocated_here(&self.unit.symbols[d]) {
@@ -159,6 +165,59 @@ impl Gen<'_> {
             }
         }
         out
+    }
+
+    /// Local arrays whose elements get a derivative whenever they get a value, so that a program
+    /// that reads no undefined elements reads no undefined derivatives.
+    fn unread_before_set(&self) -> Set {
+        let mut found = Set::with_capacity(self.space.len);
+        if self.engine.linear || self.engine.layout.pattern {
+            return found;
+        }
+        for (id, s) in self.source.symbols.iter() {
+            let loc = self.space.loc(id);
+            let own = s.is_array()
+                && s.place == Place::Local
+                && !s.tape
+                && !is_allocated_here(s)
+                && !self.space.saved.contains(loc)
+                && !self.space.tangled.contains(loc)
+                && !self.left_zero.contains(loc);
+            if own {
+                found.insert(loc);
+            }
+        }
+        // What others may give a value.
+        let mut drop = |e: &Expr| e.for_each_symbol(&mut |s| found.set(self.space.loc(s), false));
+        for s in &self.source.body {
+            s.walk(&mut |x| match &x.kind {
+                StmtKind::Comment(_)
+                | StmtKind::Assign(..)
+                | StmtKind::If(_)
+                | StmtKind::Select(_)
+                | StmtKind::LogicalIf(..)
+                | StmtKind::ArithmeticIf(..)
+                | StmtKind::Do(_)
+                | StmtKind::Continue
+                | StmtKind::Goto(_)
+                | StmtKind::ComputedGoto(..)
+                | StmtKind::Return(_)
+                | StmtKind::Stop(_)
+                | StmtKind::Format(_)
+                | StmtKind::Cycle(_)
+                | StmtKind::Exit(_) => x.for_each_own_expr(&mut |e| {
+                    e.walk(&mut |c| {
+                        if let ExprKind::Call(f, args) = &c.kind
+                            && !matches!(self.source.symbols[*f].class, Class::Intrinsic(_))
+                        {
+                            args.iter().for_each(&mut drop);
+                        }
+                    });
+                }),
+                _ => x.walk(&mut |inner| inner.for_each_own_expr(&mut |e| drop(e))),
+            });
+        }
+        found
     }
 
     /// Sets the derivatives of those arguments to zero that only come out of an adjoint. Who

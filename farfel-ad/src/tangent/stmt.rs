@@ -67,6 +67,8 @@ pub(super) struct Gen<'a> {
     pub pre: Vec<Stmt>,
     /// The place of the statement at hand.
     pub span: Span,
+    /// Locations of which something gets a value and its derivative does not, which is zero.
+    pub left_zero: Set,
     /// Varied while the statement at hand is carried out.
     pub varied: Set,
     /// Live derivatives after it, and those that it reads itself.
@@ -204,6 +206,7 @@ pub(super) fn generate(
         in_where: false,
         pre: Vec::new(),
         span: source.span,
+        left_zero: Set::with_capacity(space.len),
         varied: Set::new(),
         live: Set::new(),
         cursor: 0,
@@ -429,6 +432,8 @@ impl Gen<'_> {
             if d.kind != d_target.kind {
                 out.push(Stmt::assign(d_target, d, span));
             }
+        } else {
+            self.left_zero.set(loc, true);
         }
         if v.p.kind != target.kind {
             out.push(Stmt::assign(target, v.p, span));

@@ -1,0 +1,129 @@
+//! The derivatives of local arrays: set to zero on entry only where something may be read that
+//! no statement has set.
+
+mod support;
+
+use support::{check, expand};
+
+/// A function of X with a local array A of three elements.
+fn program(body: &str) -> String {
+    format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D, U, V
+C     Leaves something on the stack.
+      CALL DIRTY
+      X = 0.75D0
+      ADF(X)
+      CALL F(X, Y)
+      END ADF(D = TANGENT(Y))
+      CALL DIRTY
+      CALL F(X + 1D-5, U)
+      CALL DIRTY
+      CALL F(X - 1D-5, V)
+      PRINT '(A, 2ES26.17)', 'D', D, (U - V)/2D-5
+      END
+      SUBROUTINE DIRTY
+      DOUBLE PRECISION S(2000)
+      DO 10 I = 1, 2000
+   10   S(I) = 1D3*I
+      CALL USE(S)
+      END
+      SUBROUTINE USE(S)
+      DOUBLE PRECISION S(2000)
+      IF (S(7) .LT. 0) PRINT *, S
+      END
+      SUBROUTINE CHANGE(A)
+      DOUBLE PRECISION A(3)
+      A(2) = 3
+      END
+      DOUBLE PRECISION FUNCTION G(A)
+      DOUBLE PRECISION A(3)
+      A(2) = 4
+      G = 1
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y, A(3), G
+{body}
+      END
+"
+    )
+}
+
+fn sets_to_zero(body: &str) -> bool {
+    let fortran = check(&program(body), 1e-8);
+    let zero = |l: &&str| {
+        let l = l.trim();
+        l.starts_with("A_G") && !l.contains('(') && l.ends_with("= 0.0D0")
+    };
+    fortran.lines().any(|l| zero(&l))
+}
+
+#[test]
+fn no_statement_leaves_a_zero_out() {
+    for body in [
+        "      DO 10 I = 1, 3
+   10 A(I) = X**I
+      Y = A(1)*A(3)",
+        "      A(1) = X
+      DO 10 I = 2, 3
+   10 A(I) = A(I - 1)*X
+      A(1) = 2
+      Y = A(1)*A(3) + A(2)",
+        "      DO 10 J = 1, 2
+      IF (J .EQ. 1) THEN
+        A(1) = X
+        A(2) = SIN(X)
+      ELSE
+        A(3) = A(2)*A(1)
+      END IF
+   10 CONTINUE
+      Y = A(3)*A(1)",
+    ] {
+        assert!(!sets_to_zero(body), "{body}");
+    }
+}
+
+#[test]
+fn some_statement_relies_on_zero() {
+    for body in [
+        // Nothing varies yet.
+        "      A(1) = 2
+      A(3) = 1
+      A(2) = X
+      Y = A(1)*A(2) + A(3)",
+        // Read from text.
+        "      CHARACTER*8 T
+      T = '   2.500'
+      READ (T, '(F8.3)') A(1)
+      A(2) = X
+      Y = A(1)*A(2)",
+        // By other units.
+        "      CALL CHANGE(A)
+      A(1) = X
+      Y = A(1)*A(2)",
+        "      A(3) = X*G(A)
+      A(1) = X
+      Y = A(1)*A(2) + A(3)",
+        // By another name.
+        "      DOUBLE PRECISION B
+      EQUIVALENCE (B, A(2))
+      B = 3
+      A(1) = X
+      Y = A(1)*A(2)",
+    ] {
+        assert!(sets_to_zero(body), "{body}");
+    }
+}
+
+/// Values from the last call.
+#[test]
+fn saved_arrays_begin_with_zero() {
+    let body = "      SAVE A
+      DATA A /3*2D0/
+      A(1) = X
+      Y = A(1)*A(2)";
+    let fortran = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(fortran.contains("A_G"));
+    check(&program(body), 1e-8);
+}
