@@ -1,5 +1,5 @@
 //! How the front end grows with the program: 25,000, 50,000 and 100,000 lines. And how reverse mode
-//! grows with what one AD block reaches: subprograms in a chain, and loops in each other.
+//! grows with what one AD block reaches: subprograms in a chain, loops in each other, and statements of one loop.
 //!
 //! `cargo bench -p farfel-benches --bench scale`. A made-up program with an AD request for
 //! every hundred lines is parsed, resolved, lowered and printed. Times are processor times,
@@ -7,7 +7,8 @@
 //!
 //! Ends with 1 when four times the text takes more than [`GROWTH`] times the time, or
 //! takes more memory than [`MEMORY`]; when eight times the subprograms take more than [`CHAIN`] times the
-//! time for each, or eight loops in each other more than [`DEPTH`] times that of one. The number of instructions grows by 4.0 (`valgrind
+//! time for each, eight loops in each other more than [`DEPTH`] times that of one, or a statement more than [`LONG`]
+//! times as long in a longer loop. The number of instructions grows by 4.0 (`valgrind
 //! --tool=callgrind`); how much longer they take when the program no longer fits into the
 //! processor's caches, depends on the machine and on what else it does. Without `--bench`, as under `cargo test --benches`, it
 //! only checks that the passes accept a small program of the kind.
@@ -48,6 +49,12 @@ const CHAIN: f64 = 3.0;
 /// combinations would take thousands of times as long.
 const DEPTH: f64 = 40.0;
 
+/// Statements of a loop, as in the reaction rates that tools for chemistry write.
+const STATEMENTS: [usize; 2] = [250, 2000];
+
+/// How much longer a statement may take in the longer loop.
+const LONG: f64 = 3.0;
+
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
@@ -55,7 +62,13 @@ fn main() -> ExitCode {
         bench()
     } else {
         steps(&Project::new(2_000, 20).generate(), 20)
-            .and_then(|_| Ok([adjoint(&chain(3))?, adjoint(&nest(3))?]))
+            .and_then(|_| {
+                Ok([
+                    adjoint(&chain(3))?,
+                    adjoint(&nest(3))?,
+                    adjoint(&rates(10))?,
+                ])
+            })
             .map(|_| Vec::new())
     };
     exit_code(outcome)
@@ -145,6 +158,20 @@ fn reverse() -> Result<Vec<String>, Failure> {
             "eight loops in each other take {growth:.0} times as long as one"
         ));
     }
+    println!("\nMilliseconds for the adjoint of a statement, by how many there are in a loop\n");
+    let mut each = Vec::new();
+    for n in STATEMENTS {
+        let time = best(&rates(n))? * 1e3 / n as f64;
+        println!("{n:>8}{time:>10.3}");
+        each.push(time);
+    }
+    let growth = each[1] / each[0];
+    if growth > LONG {
+        faults.push(format!(
+            "a statement takes {growth:.1} times as long in a loop of {}",
+            STATEMENTS[1]
+        ));
+    }
     Ok(faults)
 }
 
@@ -216,6 +243,20 @@ fn nest(n: usize) -> String {
         text += "        X(2) = X(2)*T + A(2,1)\n      END DO\n";
     }
     text + "      Y = S\n      END\n"
+}
+
+/// A loop of so many statements.
+fn rates(n: usize) -> String {
+    let mut text = GRADIENT.to_owned();
+    text += "      SUBROUTINE U1(X, Y)
+      DOUBLE PRECISION X(10), Y, R
+      DO I = 1, 10
+";
+    for i in 0..n / 2 {
+        let [a, b, c] = [1, 3, 7].map(|k| i * k % 10 + 1);
+        text += &format!("        R = EXP(-X({a}))*X({b})\n        X({c}) = X({c}) - R*X({a})\n");
+    }
+    text + "      END DO\n      Y = X(1)\n      END\n"
 }
 
 /// Runs all steps and gives the time that each took.
