@@ -89,10 +89,19 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         Some(Box::new(Expr::var(used, span))),
         None,
     );
-    let part = ExprKind::Element(tape, vec![Expr::new(range, span)]);
+    // Of several directions, all.
+    let others = unit.symbols[tape].dims.len().saturating_sub(1);
+    let mut part = vec![Expr::new(range, span)];
+    part.extend((0..others).map(|_| Expr::new(ExprKind::Range(None, None, None), span)));
+    let part = ExprKind::Element(tape, part);
     let zero = Expr::int(0, span);
     unit.body
         .push(Stmt::assign(Expr::new(part, span), zero, span));
+}
+
+/// May it tell how many values are on a tape?
+fn is_counter(s: &Symbol) -> bool {
+    s.ty == Some(Type::Integer(8)) && s.dims.is_empty() && s.is_variable()
 }
 
 /// What statements do with a tape.
@@ -127,8 +136,16 @@ impl Use {
                     inner.below(program, name, i, seen);
                     self.takes |= inner.takes;
                     self.puts |= inner.puts;
-                    let two = |i: usize| Some([args.get(i + 1)?.base()?, args.get(i + 2)?.base()?]);
-                    self.by_call = two(i).filter(|_| inner.takes).or(self.by_call);
+                    // Where the call is differentiated, the derivative of the tape comes first.
+                    let mut counters = args.iter().skip(i + 1).filter_map(|a| match a.kind {
+                        ExprKind::Var(s) => is_counter(&unit.symbols[s]).then_some(s),
+                        _ => None,
+                    });
+                    if inner.takes
+                        && let (Some(top), Some(most)) = (counters.next(), counters.next())
+                    {
+                        self.by_call = Some([top, most]);
+                    }
                 }
             }
             _ => {}
