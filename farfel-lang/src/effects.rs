@@ -114,8 +114,12 @@ impl Assigned {
     pub fn in_unit(&self, unit: &Unit) -> HashSet<SymId> {
         let mut found = self.in_block(unit, &unit.body);
         for nested in &unit.nested {
-            for s in self.in_unit(nested) {
-                if let Place::Host(outer) = nested.symbols[s].place {
+            let inside = self.in_unit(nested);
+            // In a program with faults, the variables may be those of another host, which is not there.
+            for (s, symbol) in nested.symbols.iter() {
+                if let Place::Host(outer) = symbol.place
+                    && inside.contains(&s)
+                {
                     found.insert(outer);
                 }
             }
