@@ -7,7 +7,7 @@ use support::{check, expand, run};
 const FLAGS: &[&str] = support::CHECKED;
 
 /// Expressions in X, and in the elements of Z that are X, by themselves and in others.
-const EXPRESSIONS: [&str; 15] = [
+const EXPRESSIONS: [&str; 16] = [
     "((0.25D0*X + 0.5D0)*X - 1.5D0)*X + 2D0",
     "X/(1D0 + X)",
     "1D0/(X*X)",
@@ -16,6 +16,7 @@ const EXPRESSIONS: [&str; 15] = [
     "LOG(X)*X**2.5D0 - X**X",
     "SIN(X)*COS(X)/ATAN(X) - X",
     "X + X",
+    "1.05D0*X + X*1.05D0",
     "-(X - 3D0*X)*(-X)",
     "SINH(X)/COSH(X) - TANH(X)*X",
     "Z(2)*Z(2)/(Z(2) + W)",

@@ -271,7 +271,7 @@ impl Gen<'_> {
                 (ExprKind::Unary(UnOp::Minus, a), b_kind) => {
                     self.bin(BinOp::Sub, Expr::new(b_kind, b.span), *a)
                 }
-                (ExprKind::Real(x), ExprKind::Real(y)) if x == y && x.starts_with("1.0") => {
+                (ExprKind::Real(x), ExprKind::Real(y)) if x == y && is_one(&x) => {
                     self.literal("2.0", self.ty(&Expr::new(ExprKind::Real(x), a.span)))
                 }
                 (a_kind, b_kind) => self.bin(
@@ -726,6 +726,11 @@ impl Gen<'_> {
     }
 }
 
+/// Is it the constant that the engine writes for one?
+fn is_one(text: &str) -> bool {
+    matches!(text, "1.0" | "1.0D0")
+}
+
 /// What `(1.0/B)` divides by.
 fn divided_by(e: &Expr) -> Option<&Expr> {
     let ExprKind::Paren(inner) = &e.kind else {
@@ -733,7 +738,7 @@ fn divided_by(e: &Expr) -> Option<&Expr> {
     };
     match &inner.kind {
         ExprKind::Binary(BinOp::Div, one, divisor) => match &one.kind {
-            ExprKind::Real(text) if matches!(text.as_str(), "1.0" | "1.0D0") => Some(divisor),
+            ExprKind::Real(text) if is_one(text) => Some(divisor),
             _ => None,
         },
         _ => None,
