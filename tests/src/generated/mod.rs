@@ -8,7 +8,8 @@
 //! | module | what |
 //! |---|---|
 //! | `scope` | what is visible where, and who reads and assigns what |
-//! | `unit` | subprograms |
+//! | `unit` | the program, and the subroutine that is called |
+//! | `subprogram` | what that calls |
 //! | `expression`, `statement`, `sweep` | what stands in them |
 //! | `block` | AD blocks |
 //! | `smaller` | from a case that fails to a smaller one that fails likewise |
@@ -18,6 +19,7 @@ mod expression;
 mod scope;
 mod smaller;
 mod statement;
+mod subprogram;
 mod sweep;
 mod unit;
 
