@@ -63,7 +63,7 @@ impl World<'_> {
     }
 
     fn signature(&mut self, order: usize, function: Option<bool>) -> Signature {
-        let function = function.unwrap_or_else(|| self.random.below(3) > 0);
+        let function = function.unwrap_or_else(|| self.random.once_in(2));
         let mut params = Vec::new();
         if order > 0 && self.random.once_in(2) {
             for _ in 0..self.random.below(2) + 1 {
@@ -86,7 +86,10 @@ impl World<'_> {
         Signature {
             function,
             params,
-            alternate: !function && self.random.once_in(6),
+            alternate: match !function && self.random.once_in(3) {
+                true => self.random.below(2) + 1,
+                false => 0,
+            },
         }
     }
 
@@ -251,15 +254,14 @@ impl World<'_> {
         if !implicit {
             specs.push(line(&format!("INTEGER {}", u.free_loops.join(", "))));
         }
-        if signature.alternate {
-            names.push("*".into());
-        }
+        let labels = vec!["*".to_owned(); signature.alternate];
         let header = if signature.function {
             "FUNCTION"
         } else {
             "SUBROUTINE"
         };
-        let mut out = vec![line(&format!("{header} {name}({})", names.join(", ")))];
+        let all = [&names[..], &labels].concat().join(", ");
+        let mut out = vec![line(&format!("{header} {name}({all})"))];
         out.extend(specs);
         // A function's result is a variable from the beginning.
         if signature.function {
@@ -276,7 +278,7 @@ impl World<'_> {
             start.insert(0, line("NTHREE = 3"));
         }
         let mut entry = None;
-        if !nested && !signature.function && self.random.once_in(3) {
+        if other.is_none() && self.random.once_in(3) {
             // The entry leaves the first statements out.
             for v in u
                 .scope
@@ -289,8 +291,15 @@ impl World<'_> {
                 }
             }
             let name = format!("E{name}");
-            out.push(line(&format!("ENTRY {name}({})", names.join(", "))));
-            entry = Some(name);
+            // Sometimes with its arguments in another order.
+            let mut params = signature.params.clone();
+            if self.random.once_in(2) {
+                names.reverse();
+                params.reverse();
+            }
+            let all = [&names[..], &labels].concat().join(", ");
+            out.push(line(&format!("ENTRY {name}({all})")));
+            entry = Some((name, params));
         }
         out.extend(start);
         u.returns = Some(Returns {
@@ -303,7 +312,9 @@ impl World<'_> {
         if self.random.once_in(2) {
             out.extend(self.ad_block(&mut u, 1));
         }
+        // What calls itself has no ENTRY points.
         if nested
+            && entry.is_none()
             && signature.params.contains(&Param::Integer)
             && (other.is_some() || self.random.once_in(3))
         {
@@ -313,9 +324,9 @@ impl World<'_> {
             let value = self.value(&mut u, 2);
             out.push(line(&format!("{name} = {value}")));
         }
-        if signature.alternate {
+        for i in 1..=signature.alternate {
             let condition = self.condition(&mut u);
-            out.push(line(&format!("IF ({condition}) RETURN 1")));
+            out.push(line(&format!("IF ({condition}) RETURN {i}")));
         }
         out.push(line("END"));
         let own = u.own;
@@ -329,8 +340,12 @@ impl World<'_> {
             passable: true,
             dummy: false,
         };
-        let also = entry.map(|name| Callable {
+        let also = entry.map(|(name, params)| Callable {
             name,
+            signature: Signature {
+                params,
+                ..callable.signature.clone()
+            },
             ..callable.clone()
         });
         (
@@ -380,11 +395,7 @@ impl World<'_> {
         let args = args.join(", ");
         if !signature.function {
             let label = u.new_label();
-            let end = if signature.alternate {
-                format!(", *{label}")
-            } else {
-                String::new()
-            };
+            let end = format!(", *{label}").repeat(signature.alternate);
             return Some(Item::Group(vec![
                 line(&format!("{condition} CALL {name}({args}{end})")),
                 line(&format!("{label} CONTINUE")),
@@ -410,7 +421,7 @@ impl World<'_> {
         let signature = Signature {
             function: true,
             params: vec![Param::In],
-            alternate: false,
+            alternate: 0,
         };
         let callable = Callable {
             name,

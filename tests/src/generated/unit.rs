@@ -46,6 +46,8 @@ pub struct Unit {
     pub returns: Option<Returns>,
     /// In a loop with many rounds.
     pub long: bool,
+    /// In a block.
+    pub block: bool,
     /// Variables for ASSIGN that are not in use.
     pub label_variables: Vec<&'static str>,
 }
@@ -56,6 +58,8 @@ pub struct Way {
     /// By EXIT and CYCLE.
     pub exit: bool,
     pub cycle: bool,
+    /// And by its name, from loops in it, too.
+    pub name: Option<String>,
     /// By a jump to this label, and whether there is one.
     pub label: u32,
     pub used: bool,
@@ -66,7 +70,7 @@ pub struct Way {
 pub struct Returns {
     /// The function, which must have a value.
     pub function: Option<String>,
-    pub alternate: bool,
+    pub alternate: usize,
 }
 
 /// What every unit has for statements that need another type for a moment.
@@ -162,6 +166,7 @@ impl World<'_> {
             ways: Vec::new(),
             returns: None,
             long: false,
+            block: false,
             label_variables: vec!["LB", "LC", "LD"],
         }
     }
