@@ -226,7 +226,7 @@ impl World<'_> {
     }
 
     /// An assignment to a part of an array.
-    fn part_assignment(&mut self, u: &mut Unit, size: &Size) -> Option<Item> {
+    fn part_assignment(&mut self, u: &mut Unit, size: &Size, masked: bool) -> Option<Item> {
         let targets = self.assignable(u, |s| size.fits(s));
         if targets.is_empty() {
             return None;
@@ -246,7 +246,8 @@ impl World<'_> {
                 format!("{to} = 0.3D0*{from} - 0.6D0*COS({value})")
             }
             1 => format!("{to} = 0.7D0*ATAN({value})"),
-            2 => format!("{to} = SIN({})", self.value(u, 1)),
+            // In WHERE, gfortran 12 evaluates what has no array in it for each element anew.
+            2 if !masked => format!("{to} = SIN({})", self.value(u, 1)),
             _ => format!("{to} = SIN({value})"),
         }))
     }
@@ -254,7 +255,7 @@ impl World<'_> {
     /// An assignment to a part of an array from parts of others.
     pub fn parts(&mut self, u: &mut Unit) -> Vec<Item> {
         let size = self.size(u);
-        self.part_assignment(u, &size).into_iter().collect()
+        self.part_assignment(u, &size, false).into_iter().collect()
     }
 
     /// One to parts of the dependent array from parts of the independent one.
@@ -285,7 +286,7 @@ impl World<'_> {
                 true => format!("IF ({}) ", self.condition(u)),
                 false => String::new(),
             };
-            return match self.part_assignment(u, &size) {
+            return match self.part_assignment(u, &size, true) {
                 Some(Item::Line(s)) => vec![line(&format!("{condition}WHERE ({mask}) {s}"))],
                 _ => Vec::new(),
             };
@@ -305,12 +306,12 @@ impl World<'_> {
                 out.push(line(&text));
                 // The last arm.
                 if mask.is_none() {
-                    out.extend(self.part_assignment(u, &size));
+                    out.extend(self.part_assignment(u, &size, true));
                     break;
                 }
             }
             for _ in 0..self.random.below(2) + 1 {
-                out.extend(self.part_assignment(u, &size));
+                out.extend(self.part_assignment(u, &size, true));
             }
             if out.len() - before < 1 + usize::from(arm > 0) || before == 0 {
                 return Vec::new();
