@@ -93,9 +93,13 @@ impl World<'_> {
         }
     }
 
-    /// A part of three elements.
-    pub fn three(&mut self, u: &mut Unit, v: &Var) -> String {
-        self.part(u, v, &Size::Line(3))
+    /// A part of three elements, as an argument; `None` where that would not be good.
+    pub fn three(&mut self, u: &mut Unit, v: &Var, function: bool) -> Option<String> {
+        let part = self.part(u, v, &Size::Line(3));
+        // gfortran 12 puts copies of arguments back after the assignment with the function in it,
+        // whatever that has assigned.
+        let steps = part.matches(':').count() > 1 || matches!(v.shape, Shape::Matrix { .. });
+        (!function || !steps).then_some(part)
     }
 
     /// First, last and step of as many subscripts as are wanted.

@@ -285,7 +285,7 @@ impl World<'_> {
             u.effects.writes.insert(v.entity);
             args[i] = match array {
                 true if matrix => v.name.clone(),
-                true => self.array(u, &v, !free),
+                true => self.array(u, &v, callee, !free),
                 false => self.element(u, &v),
             };
         }
@@ -331,7 +331,7 @@ impl World<'_> {
                     given.push(v.entity);
                     match matrix {
                         true => v.name.clone(),
-                        false => self.array(u, &v, !free),
+                        false => self.array(u, &v, callee, !free),
                     }
                 }
             };
@@ -352,9 +352,12 @@ impl World<'_> {
     }
 
     /// An array of three numbers, as an argument.
-    fn array(&mut self, u: &mut Unit, v: &Var, sections: bool) -> String {
-        if sections && self.random.once_in(4) {
-            return self.three(u, v);
+    fn array(&mut self, u: &mut Unit, v: &Var, callee: &Callable, sections: bool) -> String {
+        if sections
+            && self.random.once_in(4)
+            && let Some(part) = self.three(u, v, callee.signature.function)
+        {
+            return part;
         }
         match v.shape {
             Shape::Array { lower, extent, .. } if extent > 3 || self.random.once_in(4) => {
