@@ -333,3 +333,67 @@ fn cotangents_of_tapes_are_zero_as_far_as_they_are_used() {
     let fortran = expand(text).unwrap();
     assert!(fortran.contains("(1:USED) = 0.0D0"), "{fortran}");
 }
+
+/// `U*SIN(U)`, four times, and its third derivative by Faà di Bruno's formula; the first one comes
+/// from an adjoint that hands its tape to other subroutines.
+const SINES: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, H, T, T1, T2, T3, F1, F2, F3
+      X = 0.7D0
+      T = X
+      T1 = 1
+      T2 = 0
+      T3 = 0
+      DO 10 I = 1, 4
+        F1 = SIN(T) + T*COS(T)
+        F2 = 2*COS(T) - T*SIN(T)
+        F3 = -3*SIN(T) - T*COS(T)
+        T3 = F3*T1**3 + 3*F2*T1*T2 + F1*T3
+        T2 = F2*T1**2 + F1*T2
+        T1 = F1*T1
+   10   T = T*SIN(T)
+      CALL FIRST(X, H)
+      PRINT *, 'third', H, T3
+      CALL SEVERAL(X, H)
+      PRINT *, 'several', H, 4*T2*T3
+      END
+      SUBROUTINE S(T)
+      DOUBLE PRECISION T
+      DO 10 I = 1, 2
+   10 T = SIN(T)*T
+      END
+      DOUBLE PRECISION FUNCTION GRAD(U)
+      DOUBLE PRECISION U, D
+      ADR(D)
+      D = U
+      CALL S(D)
+      CALL S(D)
+      END ADR(GRAD = COTANGENT(U))
+      END
+      SUBROUTINE FIRST(X, H)
+      DOUBLE PRECISION X, A, P, H, GRAD
+      ADR(A)
+      ADF(X)
+      P = GRAD(X)
+      END ADF(A = TANGENT(P))
+      END ADR(H = COTANGENT(X))
+      END
+      SUBROUTINE SEVERAL(X, H)
+      DOUBLE PRECISION X, A, B, C, P, H, GRAD
+      ADR(C)
+      ADF(DIRECTIONS = 2, TANGENT(X, 1) = 1, TANGENT(X, 2) = 2)
+      P = GRAD(X)
+      END ADF(A = TANGENT(P, 1), B = TANGENT(P, 2))
+      C = A*B
+      END ADR(H = COTANGENT(X))
+      END
+";
+
+/// Where the call that takes values from a tape is differentiated, the tape's derivative, of one
+/// direction or several, stands before its counters.
+#[test]
+fn cotangents_of_tapes_and_of_their_tangents_begin_with_zero() {
+    check(SINES, 1e-12);
+    let (_, warnings) = support::expand_warning(SINES).unwrap();
+    assert_eq!(warnings, "");
+}

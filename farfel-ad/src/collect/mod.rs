@@ -167,7 +167,7 @@ fn variable_of(unit: &Unit, tangent: SymId, tangents: &HashSet<SymId>) -> Option
 }
 
 /// Takes the declarations of tangents away that are not named any more.
-fn undeclare_unused(unit: &mut Unit, tangents: &HashSet<SymId>) {
+pub(crate) fn undeclare_unused(unit: &mut Unit, tangents: &HashSet<SymId>) {
     let mut named = HashSet::new();
     for_each_symbol(&unit.body, &mut |s| {
         named.insert(s);

@@ -89,10 +89,11 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         Some(Box::new(Expr::var(used, span))),
         None,
     );
-    // Of several directions, all.
+    // Of several directions, whose dimensions come first, all.
     let others = unit.symbols[tape].dims.len().saturating_sub(1);
-    let mut part = vec![Expr::new(range, span)];
-    part.extend((0..others).map(|_| Expr::new(ExprKind::Range(None, None, None), span)));
+    let all = || Expr::new(ExprKind::Range(None, None, None), span);
+    let mut part: Vec<Expr> = std::iter::repeat_with(all).take(others).collect();
+    part.push(Expr::new(range, span));
     let part = ExprKind::Element(tape, part);
     let zero = Expr::int(0, span);
     unit.body

@@ -28,6 +28,7 @@ mod given;
 mod interface;
 mod io;
 mod names;
+mod one_direction;
 mod pattern;
 mod powers;
 mod reciprocals;

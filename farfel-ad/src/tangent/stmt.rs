@@ -2,6 +2,7 @@
 
 use super::allocate::is_allocated_here;
 use super::interface::title;
+use super::one_direction::in_one_direction;
 use super::reciprocals::use_reciprocals;
 use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
@@ -152,27 +153,10 @@ pub(super) fn generate(
     let mut labels = HashSet::new();
     walk_block(&source.body, &mut |s| {
         labels.extend(s.label);
+        jumped_to.extend(s.kind.jumps());
         match &s.kind {
-            StmtKind::Goto(l) | StmtKind::AssignLabel(l, _) => {
+            StmtKind::AssignLabel(l, _) => {
                 jumped_to.insert(*l);
-            }
-            StmtKind::ComputedGoto(list, _) | StmtKind::AssignedGoto(_, list) => {
-                jumped_to.extend(list);
-            }
-            StmtKind::ArithmeticIf(_, list) => jumped_to.extend(list),
-            StmtKind::Call(_, args) => jumped_to.extend(args.iter().filter_map(|a| match a.kind {
-                ExprKind::AltReturn(l) => Some(l),
-                _ => None,
-            })),
-            StmtKind::Io(io) => {
-                // END=, ERR=, but also FMT=: a label too many does no harm.
-                for c in &io.control {
-                    if let ExprKind::Keyword(_, e) = &c.kind
-                        && let ExprKind::Int(l) = e.kind
-                    {
-                        jumped_to.extend(Label::try_from(l));
-                    }
-                }
             }
             StmtKind::Do(d) => {
                 if let DoEnd::Label(l) | DoEnd::EndDo(Some(l)) = d.end {
@@ -251,16 +235,20 @@ pub(super) fn generate(
             .chain(g.whole_blocks.values().flatten())
             .copied()
             .collect();
+        let mut derivatives = HashSet::new();
         if !engine.linear && !engine.layout.pattern {
             collect(&mut g.unit, &tangents);
             use_reciprocals(&mut g.unit, &tangents);
+            let primal = g.derivatives.iter().map(|(p, d)| (*d, *p)).collect();
+            derivatives = in_one_direction(&mut g.unit, &tangents, &primal);
         }
         if engine.layout.vector {
             let tangents = g.all_derivatives(&tangents);
             g.vectorize(&tangents, &mut zero)?;
         }
         if !engine.linear {
-            speed_up(&mut g.unit, &tangents);
+            derivatives.extend(&tangents);
+            speed_up(&mut g.unit, &derivatives);
         }
         let procedures = g.procedures.values().copied();
         Ok(Generated {

@@ -451,6 +451,43 @@ impl Stmt {
     }
 }
 
+impl StmtKind {
+    /// The labels where a statement may go on, but those of an assigned GOTO without a list.
+    ///
+    /// ```
+    /// use farfel_lang::ir::StmtKind;
+    ///
+    /// assert_eq!(StmtKind::Goto(10).jumps(), [10]);
+    /// assert!(StmtKind::Continue.jumps().is_empty());
+    /// ```
+    pub fn jumps(&self) -> Vec<Label> {
+        match self {
+            StmtKind::Goto(l) => vec![*l],
+            StmtKind::ArithmeticIf(_, l) => l.to_vec(),
+            StmtKind::ComputedGoto(l, _) | StmtKind::AssignedGoto(_, l) => l.clone(),
+            StmtKind::Call(_, args) => args
+                .iter()
+                .filter_map(|a| match a.kind {
+                    ExprKind::AltReturn(l) => Some(l),
+                    _ => None,
+                })
+                .collect(),
+            StmtKind::Io(io) => {
+                let on = |name: &str| matches!(name, "END" | "ERR" | "EOR");
+                let label = |c: &Expr| match &c.kind {
+                    ExprKind::Keyword(name, e) if on(name) => match e.kind {
+                        ExprKind::Int(label) => Label::try_from(label).ok(),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                io.control.iter().filter_map(label).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl AdItem {
     /// Calls `f` on every assignment in the item, through implied DO.
     pub fn for_each_assign<'a>(&'a self, f: &mut dyn FnMut(&'a AdAssign)) {

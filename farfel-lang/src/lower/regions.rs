@@ -16,7 +16,6 @@ use crate::ir::{
     Block, Class, DoEnd, Label, Name, Place, Program, Spec, SpecKind, Stmt, StmtKind, SymId,
     Symbol, Unit, UnitKind, for_each_symbol_mut, unused_name, walk_block,
 };
-use crate::resolve::label_jumps as jumps;
 use crate::source::Span;
 use std::collections::HashSet;
 
@@ -87,7 +86,7 @@ impl Outside {
     fn of(body: &[Stmt]) -> Self {
         let mut found = Vec::new();
         walk_block(body, &mut |s| {
-            let to = jumps(&s.kind);
+            let to = s.kind.jumps();
             if !to.is_empty() {
                 found.push((s.span, to));
             }
@@ -217,7 +216,7 @@ impl Regions<'_> {
                 StmtKind::AssignLabel(..) | StmtKind::AssignedGoto(..) => {
                     Some("labels in variables cannot stand in")
                 }
-                kind if jumps(kind).iter().any(|l| !inside.contains(l)) => Some("the jump leaves"),
+                kind if kind.jumps().iter().any(|l| !inside.contains(l)) => Some("the jump leaves"),
                 _ => None,
             };
             if found.is_none() {

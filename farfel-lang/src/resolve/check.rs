@@ -8,8 +8,8 @@ mod several;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    Class, DoControl, Expr, ExprKind, IoKind, Label, Name, Place, Program, Stmt, StmtKind, SymId,
-    Type, Unit, walk_block,
+    Class, DoControl, Expr, ExprKind, IoKind, Name, Place, Program, Stmt, StmtKind, SymId, Type,
+    Unit, walk_block,
 };
 use crate::source::Span;
 use crate::targets::Targets;
@@ -355,34 +355,6 @@ impl<'p> Checker<'_, 'p> {
                 format!("a {v} value cannot be assigned to a {t} variable"),
             ));
         }
-    }
-}
-
-/// The labels where a statement may go on.
-pub(crate) fn jumps(kind: &StmtKind) -> Vec<Label> {
-    match kind {
-        StmtKind::Goto(l) => vec![*l],
-        StmtKind::ArithmeticIf(_, l) => l.to_vec(),
-        StmtKind::ComputedGoto(l, _) | StmtKind::AssignedGoto(_, l) => l.clone(),
-        StmtKind::Call(_, args) => args
-            .iter()
-            .filter_map(|a| match a.kind {
-                ExprKind::AltReturn(l) => Some(l),
-                _ => None,
-            })
-            .collect(),
-        StmtKind::Io(io) => {
-            let on = |name: &str| matches!(name, "END" | "ERR" | "EOR");
-            let label = |c: &Expr| match &c.kind {
-                ExprKind::Keyword(name, e) if on(name) => match e.kind {
-                    ExprKind::Int(label) => Label::try_from(label).ok(),
-                    _ => None,
-                },
-                _ => None,
-            };
-            io.control.iter().filter_map(label).collect()
-        }
-        _ => Vec::new(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Jumps into loops, and ENTRY inside of blocks.
 
-use super::check::jumps;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{DoEnd, Label, Stmt, StmtKind, Unit};
 use crate::source::Span;
@@ -59,7 +58,7 @@ impl Found {
         if let Some(label) = s.label {
             self.label(label);
         }
-        for label in jumps(&s.kind) {
+        for label in s.kind.jumps() {
             self.jumps.push((label, s.span, self.open.clone()));
         }
         match &s.kind {

@@ -20,7 +20,6 @@ mod jumps;
 mod names;
 mod procedures;
 
-pub(crate) use check::jumps as label_jumps;
 pub(crate) use names::closest;
 
 use crate::diagnostic::{Diagnostic, Rule, rules};

@@ -1,6 +1,6 @@
 //! AD blocks: what their openings and closings name, and how they are entered and left.
 
-use super::{Checker, jumps};
+use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Place,
@@ -389,7 +389,7 @@ impl<'p> Checker<'_, 'p> {
             StmtKind::AssignedGoto(v, list) if list.is_empty() => {
                 assigned.get(v).cloned().unwrap_or_default()
             }
-            kind => jumps(kind),
+            kind => kind.jumps(),
         };
         let name = match block.mode {
             AdMode::Forward => "ADF",

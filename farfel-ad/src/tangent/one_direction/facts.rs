@@ -1,0 +1,267 @@
+//! What is known of a unit's tangents at its statements.
+
+use super::form::{Form, has_calls, is_zero};
+use crate::flow::{Flow, size};
+use crate::locations::Set;
+use farfel_lang::ir::{Expr, ExprKind, Place, SpecKind, Stmt, StmtKind, SymId, Symbol, Type, Unit};
+use farfel_lang::storage::UnitStorage;
+use farfel_lang::types::type_of;
+use std::collections::{HashMap, HashSet};
+
+/// How many statements before a loop are looked at to find a tangent's value on entry.
+const MOST_BEFORE: usize = 200;
+
+/// What is known of a unit's statements.
+pub(super) struct Facts<'a> {
+    pub(super) unit: &'a Unit,
+    pub(super) tangents: &'a HashSet<SymId>,
+    pub(super) flow: Flow<'a>,
+    storage: UnitStorage,
+    /// In how many loops each statement is.
+    pub(super) depth: Vec<u32>,
+    /// The scalar tangents that can be followed from statement to statement.
+    pub(super) plain: HashMap<SymId, usize>,
+    /// Which of them have a value before each statement that is used later.
+    live: Vec<Set>,
+}
+
+impl<'a> Facts<'a> {
+    /// `None`: there is nothing to do in the unit.
+    pub(super) fn of(
+        unit: &'a Unit,
+        tangents: &'a HashSet<SymId>,
+        fixed: &HashSet<SymId>,
+    ) -> Option<Self> {
+        let mut loops = false;
+        farfel_lang::ir::walk_block(&unit.body, &mut |s| {
+            loops |= matches!(s.kind, StmtKind::Do(_));
+        });
+        let storage = UnitStorage::of(unit);
+        let mut plain: Vec<SymId> = tangents.iter().copied().collect();
+        plain.retain(|t| {
+            let s = &unit.symbols[*t];
+            s.is_variable()
+                && !s.is_array()
+                && matches!(s.ty, Some(Type::Real(4 | 8)))
+                && matches!(s.place, Place::Local | Place::Dummy | Place::Result)
+                && storage.is_own(*t)
+                && !fixed.contains(t)
+        });
+        if !loops || plain.len() < 2 {
+            return None;
+        }
+        plain.sort_unstable();
+        let plain = plain.into_iter().zip(0..).collect();
+        let mut facts = Facts {
+            unit,
+            tangents,
+            flow: Flow::of(unit),
+            storage,
+            depth: Vec::new(),
+            plain,
+            live: Vec::new(),
+        };
+        depths(&unit.body, 0, &mut facts.depth);
+        facts.liveness();
+        Some(facts)
+    }
+
+    /// The plain tangent that a statement gives a new value.
+    pub(super) fn assigned(&self, node: usize) -> Option<(SymId, &'a Expr)> {
+        match &self.flow.stmts.get(node)?.kind {
+            StmtKind::Assign(target, value) => match target.kind {
+                ExprKind::Var(t) if self.plain.contains_key(&t) => Some((t, value)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn liveness(&mut self) {
+        let n = self.flow.len();
+        let stays = |s: &Symbol, all: bool| s.place != Place::Local || s.saved || all;
+        let all = self
+            .unit
+            .specs
+            .iter()
+            .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+        let mut live = vec![Set::with_capacity(self.plain.len()); n];
+        for (t, i) in &self.plain {
+            live[self.flow.exit].set(*i, stays(&self.unit.symbols[*t], all));
+        }
+        let mut reads = vec![Set::with_capacity(self.plain.len()); self.flow.stmts.len()];
+        for (node, s) in self.flow.stmts.iter().enumerate() {
+            let mut add = |t: SymId| {
+                if let Some(i) = self.plain.get(&t) {
+                    reads[node].insert(*i);
+                }
+            };
+            match (self.assigned(node), &s.kind) {
+                (Some((_, value)), _) => value.for_each_symbol(&mut add),
+                _ => s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut add)),
+            }
+        }
+        let mut waiting: Vec<usize> = (0..n).collect();
+        while let Some(node) = waiting.pop() {
+            if node == self.flow.exit {
+                continue;
+            }
+            let mut before = Set::with_capacity(self.plain.len());
+            for next in &self.flow.successors[node] {
+                before.union_with(&live[*next]);
+            }
+            if let Some(i) = self.assigned(node).and_then(|(t, _)| self.plain.get(&t)) {
+                before.set(*i, false);
+            }
+            if let Some(reads) = reads.get(node) {
+                before.union_with(reads);
+            }
+            if before != live[node] {
+                live[node] = before;
+                waiting.extend(&self.flow.predecessors[node]);
+            }
+        }
+        self.live = live;
+    }
+
+    pub(super) fn form<'f>(&'f self, one: SymId, multiples: &'f [SymId]) -> Form<'f> {
+        Form {
+            unit: self.unit,
+            tangents: self.tangents,
+            one,
+            multiples,
+        }
+    }
+
+    /// The assignments to some of the tangents that nothing reads.
+    pub(super) fn dead(&self, of: &HashSet<SymId>) -> HashSet<usize> {
+        let all = 0..self.flow.stmts.len();
+        all.filter(|n| {
+            self.assigned(*n).is_some_and(|(t, value)| {
+                let used = |next: &usize| self.is_live(t, *next);
+                of.contains(&t)
+                    && !has_calls(self.unit, value)
+                    && !self.flow.successors[*n].iter().any(used)
+            })
+        })
+        .collect()
+    }
+
+    /// Is a tangent's value before a statement used later?
+    pub(super) fn is_live(&self, t: SymId, node: usize) -> bool {
+        self.plain
+            .get(&t)
+            .is_none_or(|i| self.live[node].contains(*i))
+    }
+
+    /// The derivative of a tangent by `one` where a loop begins.
+    pub(super) fn on_entry(&self, t: SymId, one: SymId, head: usize, end: usize) -> Option<Expr> {
+        let mut between = HashSet::new();
+        let from = self.flow.predecessors[head].iter().copied();
+        let from = from.filter(|n| !(head..end).contains(n)).collect();
+        let found = self.last_value(t, one, from, &mut between)?;
+        let mut names = HashSet::from([one]);
+        found.for_each_symbol(&mut |s| {
+            names.insert(s);
+        });
+        let zero = is_zero(&found);
+        let same = |n: &usize| zero || !names.iter().any(|s| self.may_change(*n, *s));
+        between.iter().all(same).then_some(found)
+    }
+
+    /// The same before other statements; `between` gets those that were passed.
+    fn last_value(
+        &self,
+        t: SymId,
+        one: SymId,
+        mut from: Vec<usize>,
+        between: &mut HashSet<usize>,
+    ) -> Option<Expr> {
+        let mut values: Vec<usize> = Vec::new();
+        let mut passed = HashSet::new();
+        while let Some(n) = from.pop() {
+            if n == self.flow.entry || passed.len() > MOST_BEFORE {
+                return None;
+            }
+            if !passed.insert(n) {
+                continue;
+            }
+            match self.assigned(n) {
+                Some((s, _)) if s == t => values.push(n),
+                _ if self.may_change(n, t) => return None,
+                _ => from.extend(&self.flow.predecessors[n]),
+            }
+        }
+        between.extend(passed.iter().filter(|n| !values.contains(n)));
+        let value = |n: usize| self.assigned(n).map(|(_, value)| value);
+        if values.iter().all(|n| value(*n).is_some_and(is_zero)) {
+            return value(*values.first()?).cloned();
+        }
+        let [only] = values[..] else { return None };
+        let value = value(only)?;
+        // Another tangent that was just computed.
+        if let ExprKind::Var(other) = value.kind
+            && other != one
+            && self.plain.contains_key(&other)
+            && between.len() < MOST_BEFORE
+        {
+            let from = self.flow.predecessors[only].clone();
+            return self.last_value(other, one, from, between);
+        }
+        let form = self.form(one, &[]);
+        let same_type = type_of(self.unit, value) == self.unit.symbols[one].ty;
+        (same_type && form.is_multiple(value) == Some(true) && !has_calls(self.unit, value))
+            .then(|| form.by(value, &HashMap::new(), &mut 0))
+    }
+
+    /// May a statement give a variable another value?
+    fn may_change(&self, node: usize, s: SymId) -> bool {
+        let Some(stmt) = self.flow.stmts.get(node) else {
+            return false;
+        };
+        let mut calls = false;
+        stmt.for_each_own_expr(&mut |e| calls |= has_calls(self.unit, e));
+        match &stmt.kind {
+            StmtKind::Assign(target, _) if !calls => target
+                .base()
+                .is_none_or(|t| t == s || !self.plain.contains_key(&s) && !self.is_apart(t, s)),
+            StmtKind::If(_)
+            | StmtKind::LogicalIf(..)
+            | StmtKind::ArithmeticIf(..)
+            | StmtKind::Select(_)
+            | StmtKind::ComputedGoto(..)
+                if !calls =>
+            {
+                false
+            }
+            StmtKind::Continue | StmtKind::Comment(_) | StmtKind::Goto(_) | StmtKind::Format(_) => {
+                false
+            }
+            _ => {
+                let place = &self.unit.symbols[s].place;
+                let mut named = !matches!(place, Place::Local | Place::Dummy | Place::Result);
+                stmt.for_each_own_symbol(&mut |t| named |= t == s);
+                stmt.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |t| named |= t == s));
+                named || !self.plain.contains_key(&s)
+            }
+        }
+    }
+
+    /// Are two variables certainly not the same storage?
+    fn is_apart(&self, a: SymId, b: SymId) -> bool {
+        let plain = |s: SymId| !matches!(self.unit.symbols[s].place, Place::Pointee(_));
+        plain(a) && plain(b) && !self.storage.overlap(a, b)
+    }
+}
+
+/// In how many loops the statements of a block are, in the order of [`Flow`].
+fn depths(block: &[Stmt], depth: u32, found: &mut Vec<u32>) {
+    for s in block {
+        found.push(depth);
+        if let StmtKind::LogicalIf(_, inner) = &s.kind {
+            found.extend(std::iter::repeat_n(depth, size(inner)));
+        }
+        let inside = depth + u32::from(matches!(s.kind, StmtKind::Do(_)));
+        s.blocks().iter().for_each(|b| depths(b, inside, found));
+    }
+}

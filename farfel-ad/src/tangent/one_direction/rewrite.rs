@@ -1,0 +1,183 @@
+//! Rewriting loops as planned.
+
+use super::form::{Form, is_zero};
+use super::plan::{Multiple, Plan};
+use crate::flow::size;
+use farfel_lang::ir::{
+    BinOp, Block, DoEnd, Expr, ExprKind, Name, Stmt, StmtKind, SymId, Symbol, Type, Unit,
+};
+use std::collections::{HashMap, HashSet};
+
+/// A plan with the variables that are made for it.
+pub(super) struct Named<'a> {
+    pub(super) plan: Plan,
+    tangents: &'a HashSet<SymId>,
+    /// The derivative that stands for each tangent.
+    pub(super) by: HashMap<SymId, SymId>,
+}
+
+impl<'a> Named<'a> {
+    pub(super) fn of(
+        unit: &mut Unit,
+        plan: Plan,
+        tangents: &'a HashSet<SymId>,
+        primal: &HashMap<SymId, SymId>,
+    ) -> Self {
+        let base = |unit: &Unit, t: SymId| -> Name {
+            let of = primal.get(&t).copied().unwrap_or(t);
+            unit.symbols[of].name.clone()
+        };
+        let mut by = HashMap::new();
+        for t in plan.multiples.iter().map(|m| m.tangent) {
+            let wanted = format!("{}_BY_{}", base(unit, t), base(unit, plan.one));
+            let name = unit.symbols.unused(&wanted, &|_| false);
+            let ty = unit.symbols[t].ty.unwrap_or(Type::DOUBLE);
+            let d = unit
+                .symbols
+                .add(Symbol::variable(name, ty, unit.symbols[t].span));
+            unit.declare(d);
+            by.insert(t, d);
+        }
+        Named { plan, tangents, by }
+    }
+
+    /// A derivative times the tangent.
+    fn times(&self, value: Expr) -> Expr {
+        let span = value.span;
+        let value = match value.kind {
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
+                Expr::new(ExprKind::Paren(Box::new(value)), span)
+            }
+            _ => value,
+        };
+        Expr::binary(BinOp::Mul, value, Expr::var(self.plan.one, span))
+    }
+
+    /// A statement of the loop.
+    fn rewrite(&self, unit: &Unit, s: &mut Stmt) {
+        let StmtKind::Assign(target, value) = &mut s.kind else {
+            return;
+        };
+        let multiples: Vec<SymId> = self.plan.multiples.iter().map(|m| m.tangent).collect();
+        let changes = |t: &SymId| {
+            let of = |m: &Multiple| m.tangent == *t && m.changes;
+            self.plan.multiples.iter().any(of)
+        };
+        let form = Form {
+            unit,
+            tangents: self.tangents,
+            one: self.plan.one,
+            multiples: &multiples,
+        };
+        if let ExprKind::Var(t) = target.kind
+            && let Some(d) = self.by.get(&t)
+        {
+            target.kind = ExprKind::Var(*d);
+            if !is_zero(value) {
+                *value = form.by(value, &self.by, &mut 0);
+            }
+            return;
+        }
+        let mut names = false;
+        value.for_each_symbol(&mut |s| names |= changes(&s));
+        if names && form.is_multiple(value) == Some(true) {
+            *value = self.times(form.by(value, &self.by, &mut 0));
+        } else if names {
+            value.rewrite(&mut |e| {
+                if let ExprKind::Var(t) = e.kind
+                    && changes(&t)
+                    && let Some(d) = self.by.get(&t)
+                {
+                    let product = self.times(Expr::var(*d, e.span));
+                    e.kind = ExprKind::Paren(Box::new(product));
+                }
+            });
+        }
+    }
+}
+
+/// Rewrites the loops of a block. `node` counts statements as [`Flow`] does.
+pub(super) fn apply(
+    unit: &Unit,
+    plans: &HashMap<usize, Named>,
+    block: &mut Block,
+    node: &mut usize,
+) {
+    let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
+    // The statement that gets the label of the next one.
+    let mut takes_label = None;
+    for mut s in std::mem::take(block) {
+        if !matches!(s.kind, StmtKind::Comment(_))
+            && let Some(first) = takes_label.take().and_then(|at: usize| out.get_mut(at))
+        {
+            first.label = s.label.take();
+        }
+        let Some(named) = plans.get(node) else {
+            *node += 1;
+            if let StmtKind::LogicalIf(_, inner) = &s.kind {
+                *node += size(inner);
+            }
+            for inner in s.blocks_mut() {
+                apply(unit, plans, inner, node);
+            }
+            end_behind_the_last(&mut s);
+            out.push(s);
+            continue;
+        };
+        *node += size(&s);
+        let span = s.span;
+        let mut label = s.label.take();
+        for m in &named.plan.multiples {
+            if let Some(value) = &m.begin {
+                let target = Expr::var(named.by[&m.tangent], span);
+                let mut begin = Stmt::assign(target, value.clone(), span);
+                begin.label = label.take();
+                out.push(begin);
+            }
+        }
+        s.label = label;
+        s.walk_mut(&mut |s| named.rewrite(unit, s));
+        out.push(s);
+        if named.plan.label.is_some() {
+            takes_label = Some(out.len());
+        }
+        out.extend(named.plan.after.iter().map(|t| {
+            let value = named.times(Expr::var(named.by[t], span));
+            Stmt::assign(Expr::var(*t, span), value, span)
+        }));
+    }
+    *block = out;
+}
+
+/// A loop ends where a label stands only if that is on its last statement still.
+fn end_behind_the_last(s: &mut Stmt) {
+    let StmtKind::Do(d) = &mut s.kind else { return };
+    let DoEnd::Label(label) = d.end else { return };
+    let ends = d.body.last().is_some_and(|last| {
+        let shared = matches!(&last.kind, StmtKind::Do(inner) if inner.end == d.end);
+        last.label == Some(label) || shared
+    });
+    if !ends {
+        d.end = DoEnd::EndDo(None);
+    }
+}
+
+/// Takes assignments out of a block that nothing reads. `node` counts statements as [`Flow`] does.
+pub(super) fn drop(dead: &HashSet<usize>, block: &mut Block, node: &mut usize) {
+    for mut s in std::mem::take(block) {
+        let gone = dead.contains(node);
+        *node += 1;
+        if let StmtKind::LogicalIf(_, inner) = &s.kind {
+            *node += size(inner);
+        }
+        for inner in s.blocks_mut() {
+            drop(dead, inner, node);
+        }
+        if gone && s.label.is_some() {
+            s.kind = StmtKind::Continue;
+        }
+        if !gone || s.label.is_some() {
+            block.push(s);
+        }
+    }
+}
