@@ -383,24 +383,31 @@ impl<'a> Problem<'a> {
         )))
     }
 
-    /// A variable at a location that others share in a way for which derivatives have no
-    /// storage, if a derivative is both varied and live there.
-    ///
-    /// `plain`: derivatives are variables like those that they are the derivatives of, so that they
-    /// can share storage alike.
-    pub fn refused(&self, activity: &Activity, plain: bool) -> Option<SymId> {
+    /// A variable at a location that others share in a way for which derivatives, `several` in
+    /// each, have no storage, if a derivative is both varied and live there; and what that way is.
+    pub fn refused(&self, activity: &Activity, several: bool) -> Option<(SymId, &'static str)> {
         let live = |loc: usize| {
             activity.live.iter().any(|l| l.contains(loc)) && activity.ever_varied.contains(loc)
         };
-        self.unit
-            .symbols
-            .iter()
-            .find(|(id, s)| {
-                let loc = self.space.loc(*id);
-                let shared = self.space.common_at(loc).is_some();
-                let odd = !plain && shared && self.space.tangled.contains(loc);
-                differentiable(s) && (odd || self.space.refused.contains(loc)) && live(loc)
-            })
-            .map(|(id, _)| id)
+        let space = self.space;
+        let way = |loc: usize| {
+            if space.tangled.contains(loc) && space.saved.contains(loc) {
+                return Some("in an EQUIVALENCE with SAVE");
+            }
+            match several {
+                true => (space.uneven.contains(loc)).then_some(
+                    "shares it with numbers of another type, or that begin elsewhere, which one direction can have but not several",
+                ),
+                false => (space.unfit.contains(loc))
+                    .then_some("in a COMMON block whose size program units do not agree on"),
+            }
+        };
+        let symbols = self.unit.symbols.iter();
+        let mut numbers = symbols.filter(|(_, s)| differentiable(s));
+        numbers.find_map(|(id, _)| {
+            let loc = space.loc(id);
+            let way = way(loc).filter(|_| live(loc))?;
+            Some((id, way))
+        })
     }
 }

@@ -50,6 +50,7 @@ pub mod locations;
 mod loop_control;
 pub mod loops;
 mod matrix;
+mod numbers;
 mod path;
 mod refuse;
 mod regions;

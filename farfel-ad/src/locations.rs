@@ -9,6 +9,7 @@
 //! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
 //! all COMMON variables of the program.
 
+use crate::numbers::Numbers;
 use farfel_lang::ir::{Attribute, Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::constant::extents;
 use farfel_lang::storage::{Area, Member, UnitStorage};
@@ -51,6 +52,8 @@ pub struct Commons {
     /// Blocks of which no unit's COMMON statement tells all, or that have not one size: a block of
     /// derivatives beside them could not be set to zero as a whole.
     pub unfit: HashSet<Name>,
+    /// The numbers that units see in the irregular ones.
+    pub numbers: HashMap<Name, Numbers>,
 }
 
 /// The members of a unit's COMMON blocks, in order.
@@ -90,7 +93,7 @@ impl Commons {
                     commons.unfit.insert(block.clone());
                 }
             }
-            let tangled = storage.areas().iter().filter(|a| ties_several(a));
+            let tangled = storage.areas().iter().filter(|a| is_odd(unit, a));
             let names = tangled.filter_map(|a| a.block.clone());
             commons.irregular.extend(names);
             for (block, members) in common_members(unit) {
@@ -110,6 +113,16 @@ impl Commons {
                         commons.irregular.insert(block);
                     }
                     Some(_) => {}
+                }
+            }
+        }
+        for unit in units {
+            let storage = UnitStorage::of(unit);
+            for area in storage.areas() {
+                let block = area.block.as_ref();
+                if let Some(block) = block.filter(|b| commons.irregular.contains(*b)) {
+                    let numbers = commons.numbers.entry(block.clone()).or_default();
+                    numbers.add_area(unit, area);
                 }
             }
         }
@@ -165,8 +178,10 @@ pub struct Space {
     /// Several variables in one location: EQUIVALENCE, irregular COMMON.
     pub tangled: Set,
     /// Tangled ones whose derivatives would have no storage of the same layout: in COMMON blocks
-    /// that are [unfit](Commons::unfit), and those that keep their value between calls.
-    pub refused: Set,
+    /// that are [unfit](Commons::unfit).
+    pub unfit: Set,
+    /// The same for derivatives in several directions: [`Numbers::uneven`].
+    pub uneven: Set,
     /// Local variables that keep their value between calls.
     pub saved: Set,
     slot_locs: Vec<Option<usize>>,
@@ -201,8 +216,22 @@ impl Space {
                 saved.insert(of_symbol[id.0 as usize]);
             }
         }
-        for group in UnitStorage::of(unit).tangles() {
+        let mut uneven = Set::with_capacity(len);
+        let storage = UnitStorage::of(unit);
+        for group in storage.tangles() {
             tie(&group, &mut of_symbol, symbols, &mut weak, &mut tangled);
+            let all = storage.areas().iter().flat_map(|a| &a.members);
+            let members = all.filter(|m| group.contains(&m.sym));
+            if let Some(one) = group.first()
+                && Numbers::of(unit, members).uneven
+            {
+                uneven.insert(of_symbol[one.0 as usize]);
+            }
+        }
+        for (k, v) in commons.vars.iter().enumerate() {
+            if commons.numbers.get(&v.block).is_some_and(|n| n.uneven) {
+                uneven.insert(symbols + k);
+            }
         }
         for spec in &unit.specs {
             match &spec.kind {
@@ -236,9 +265,8 @@ impl Space {
         }
         // COMMON keeps its values by itself.
         saved.remove_range_from(symbols);
-        let mut refused = tangled.clone();
-        refused.intersect_with(&saved);
-        refused.extend(tangled.ones().filter(|l| {
+        let mut unfit = Set::with_capacity(len);
+        unfit.extend(tangled.ones().filter(|l| {
             let var = l.checked_sub(symbols).and_then(|k| commons.vars.get(k));
             var.is_some_and(|v| commons.unfit.contains(&v.block))
         }));
@@ -262,7 +290,8 @@ impl Space {
             slots: slot_locs.len(),
             weak,
             tangled,
-            refused,
+            unfit,
+            uneven,
             saved,
             slot_locs,
         }
@@ -319,14 +348,15 @@ impl RemoveFrom for Set {
 }
 
 /// Does a variable that EQUIVALENCE puts into a COMMON block lie over several of its
-/// variables?
-fn ties_several(area: &Area) -> bool {
+/// variables, or does it have a derivative where they have none?
+fn is_odd(unit: &Unit, area: &Area) -> bool {
     let end = |m: &Member| m.start.saturating_add(m.size);
     let over = |a: &Member, b: &Member| a.start < end(b) && b.start < end(a);
+    let number = |m: &Member| differentiable(&unit.symbols[m.sym]);
     area.block.is_some()
         && area.members.iter().filter(|m| !m.named).any(|m| {
             let named = area.members.iter().filter(|n| n.named && over(m, n));
-            named.count() > 1
+            named.clone().count() > 1 || number(m) && !named.clone().all(number)
         })
 }
 

@@ -174,3 +174,59 @@ pub const CALLBACKS: &str = "      SUBROUTINE SUM2(X, N, W, Y)
       WAVE = SIN(K*X)
       END
 ";
+
+/// COMMON blocks that its units divide differently, and names over parts of these.
+pub const DIVIDED: &str = "      SUBROUTINE HEAD(X, Y)
+      IMPLICIT DOUBLE PRECISION (A-H,O-Z)
+      DIMENSION X(3)
+      COMMON /OUT/ P(2), Q
+      CALL SETS(X)
+      CALL MIDDLE
+      CALL USES(Y)
+      P(2) = Y*X(1)
+      CALL OVER(Y)
+      END
+      SUBROUTINE SETS(X)
+      IMPLICIT DOUBLE PRECISION (A-H,O-Z)
+      DIMENSION X(3)
+      COMMON /B/ A, N, M, B(0:1), C(-1:0,2)
+      EQUIVALENCE (C(0,1), V)
+      A = X(1)
+      N = 3
+      M = 4
+      B(0) = X(2)*A
+      B(1) = X(3)**2
+      C(-1,1) = A*X(2)
+      V = X(3)*X(1)
+      C(-1,2) = 2*V
+      C(0,2) = A
+      END
+      SUBROUTINE MIDDLE
+      IMPLICIT DOUBLE PRECISION (A-H,O-Z)
+      COMMON /B/ A, I(2), R(6)
+      R(2) = R(2)*R(6) + A
+      CALL TAIL(R(3))
+      END
+      SUBROUTINE TAIL(T)
+      IMPLICIT DOUBLE PRECISION (A-H,O-Z)
+      DIMENSION T(4)
+      T(1) = T(1)*T(4)
+      T(3) = T(3)*T(4)
+      END
+      SUBROUTINE USES(Y)
+      IMPLICIT DOUBLE PRECISION (A-H,O-Z)
+      COMMON /B/ R, N(2), S, T, E(4)
+      Y = R + 2*S + 3*T + E(1)*E(2) + E(3)/E(4)
+      END
+      SUBROUTINE OVER(Y)
+      IMPLICIT DOUBLE PRECISION (A-H,O-Z)
+      COMMON /OUT/ P, R(2)
+      COMMON /OWN/ F, G
+      DIMENSION T(2), H(2)
+      EQUIVALENCE (R(1), T), (F, H)
+      T(2) = T(1)**2
+      F = R(2)
+      H(2) = F
+      Y = Y + G
+      END
+";

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use farfel_tests::tapenade::{
-    CALLBACKS, MODEL, close, files_made, headers, numbers, read, real_tapenade, statements,
-    tapenade,
+    CALLBACKS, DIVIDED, MODEL, close, files_made, headers, numbers, read, real_tapenade,
+    statements, tapenade,
 };
 use farfel_tests::{farfel, farfel_path, paper, sandbox, tree, write};
 
@@ -238,6 +238,52 @@ fn several_directions_give_what_single_ones_give() {
     let found = numbers(dir, &["main.f", "model.f", "model_d.f", "model_dv.f"], "");
     let (several, single): (Vec<f64>, Vec<f64>) = found.chunks(2).map(|p| (p[0], p[1])).unzip();
     close(&several, &single, 1e-14);
+}
+
+/// Tangents through COMMON blocks that units divide differently: by differences, and in several
+/// directions at once.
+#[test]
+fn blocks_that_units_divide_differently() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", DIVIDED);
+    write(
+        dir,
+        "DIFFSIZES.inc",
+        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=5)\n",
+    );
+    tapenade(dir, &["-d", "-head", "head(y)/(x)", "all.f"]).success();
+    tapenade(dir, &["-multi", "-head", "head(y)/(x)", "all.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      INCLUDE 'DIFFSIZES.inc'
+      DOUBLE PRECISION X(3), XD(3), XV(NBDIRSMAX,3), Y, YD, YP, YM, H
+      DOUBLE PRECISION YV(NBDIRSMAX), P(3), M(3)
+      H = 1D-6
+      DO 10 I = 1, 3
+      X(I) = I + 0.3D0
+      DO 10 J = 1, 3
+   10 XV(J, I) = (I + J**2 - 2*I*J)/10D0
+      CALL HEAD_DV(X, XV, Y, YV, 3)
+      DO 30 J = 1, 3
+      DO 20 I = 1, 3
+      XD(I) = XV(J, I)
+      P(I) = X(I) + H*XD(I)
+   20 M(I) = X(I) - H*XD(I)
+      CALL HEAD_D(X, XD, Y, YD)
+      CALL HEAD(P, YP)
+      CALL HEAD(M, YM)
+      PRINT *, YV(J), YD
+   30 PRINT *, YD, (YP - YM)/(2*H)
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "all.f", "all_d.f", "all_dv.f"], "");
+    let (derivatives, wanted): (Vec<f64>, Vec<f64>) = found.chunks(2).map(|p| (p[0], p[1])).unzip();
+    assert_eq!(derivatives.len(), 6);
+    close(&derivatives, &wanted, 1e-8);
 }
 
 /// A derivative in several directions, differentiated again: NBDIRSMAX stays the user's.

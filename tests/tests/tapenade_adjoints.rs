@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use farfel_tests::tapenade::{
-    CALLBACKS, MODEL, close, files_made, headers, numbers, read, real_tapenade, statements,
-    tapenade,
+    CALLBACKS, DIVIDED, MODEL, close, files_made, headers, numbers, read, real_tapenade,
+    statements, tapenade,
 };
 use farfel_tests::{farfel_path, sandbox, tree, write};
 
@@ -494,6 +494,53 @@ fn several_cotangents_give_what_single_ones_give() {
     let (several, single) = pairs(&numbers(dir, &sources, ""));
     close(&several, &single, 1e-14);
     assert!(single.iter().all(|s| *s != 0.0) || single.contains(&0.0));
+}
+
+/// Adjoints through COMMON blocks that units divide differently: by differences, and for several
+/// cotangents at once.
+#[test]
+fn blocks_that_units_divide_differently() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", DIVIDED);
+    write(
+        dir,
+        "DIFFSIZES.inc",
+        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=5)\n",
+    );
+    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    tapenade(dir, &["-b", "-multi", "-head", "head(y)/(x)", "all.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      INCLUDE 'DIFFSIZES.inc'
+      DOUBLE PRECISION X(3), XB(3), XV(NBDIRSMAX,3), Y, YB, YP, YM, H
+      DOUBLE PRECISION YV(NBDIRSMAX), P(3), M(3)
+      H = 1D-6
+      DO 10 I = 1, 3
+      X(I) = I + 0.3D0
+   10 YV(I) = I - 1.5D0
+      CALL HEAD_BV(X, XV, Y, YV, 3)
+      YB = 1
+      CALL HEAD_B(X, XB, Y, YB)
+      DO 30 I = 1, 3
+      DO 20 J = 1, 3
+      P(J) = X(J)
+      M(J) = X(J)
+   20 PRINT *, XV(J, I), XB(I)*(J - 1.5D0)
+      P(I) = P(I) + H
+      M(I) = M(I) - H
+      CALL HEAD(P, YP)
+      CALL HEAD(M, YM)
+   30 PRINT *, XB(I), (YP - YM)/(2*H)
+      END
+",
+    );
+    let sources = ["main.f", "all.f", "all_b.f", "all_bv.f"];
+    let (derivatives, wanted) = pairs(&numbers(dir, &sources, ""));
+    assert_eq!(derivatives.len(), 12);
+    close(&derivatives, &wanted, 1e-8);
 }
 
 /// Procedures that are passed come with their adjoints, and what is below a head gets no rubbish

@@ -4,11 +4,17 @@
 //! The derivatives stand in a block that is divided as the block is in the same unit, so that each
 //! of them lies over the derivatives of what its variable lies over. For variables without
 //! derivatives something of the same size stands there.
+//!
+//! Derivatives in several directions are laid out by [`Numbers`] instead.
 
 use super::stmt::Gen;
-use crate::locations::common_members;
-use farfel_lang::ir::{Class, Dim, Entity, Expr, Name, Place, SymId, Symbol, Type, Unit};
-use farfel_lang::storage::constant;
+use crate::locations::{common_members, differentiable};
+use crate::numbers::Numbers;
+use farfel_lang::ir::{
+    Class, Dim, Entity, Expr, ExprKind, Name, Place, SpecKind, SymId, Symbol, Type, Unit,
+};
+use farfel_lang::storage::constant::{self, Constants};
+use farfel_lang::storage::{Member, UnitStorage};
 
 impl Gen<'_> {
     /// Declares the derivatives of all that is at a location which is in COMMON, and shared.
@@ -17,7 +23,8 @@ impl Gen<'_> {
             let here = members.iter().any(|m| self.space.loc(*m) == loc);
             let known =
                 |m: &SymId| self.derivatives.contains_key(m) || self.placeholders.contains_key(m);
-            if here && !members.iter().any(known) {
+            let whole = self.whole_blocks.contains_key(&block);
+            if here && !whole && !members.iter().any(known) {
                 self.derivative_block(&block);
             }
         }
@@ -51,13 +58,19 @@ impl Gen<'_> {
         let own = common_members(self.source).remove(&var.block);
         if let Some(members) = own {
             self.tangled_blocks(self.space.common(k));
+            if let Some(all) = self.whole_blocks.get(&var.block) {
+                return all.clone();
+            }
             let both = members
                 .iter()
                 .map(|m| (self.derivatives.get(m), self.placeholders.get(m)));
             return both.filter_map(|(d, p)| d.or(p)).copied().collect();
         }
-        if let Some(all) = self.imported_blocks.get(&k) {
+        if let Some(all) = self.whole_blocks.get(&var.block) {
             return all.clone();
+        }
+        if self.engine.layout.vector {
+            return self.block_of_numbers(&var.block);
         }
         let Some(owner) = self.engine.find(&var.unit) else {
             return Vec::new();
@@ -81,8 +94,177 @@ impl Gen<'_> {
             dims: false,
         });
         self.common_spec(block, entities.collect());
-        self.imported_blocks.insert(k, all.clone());
+        self.whole_blocks.insert(var.block, all.clone());
         all
+    }
+
+    /// Declares the derivatives of a block that units divide differently, in several directions.
+    pub(super) fn block_of_numbers(&mut self, block: &Name) -> Vec<SymId> {
+        let commons = &self.engine.dependence.commons;
+        let numbers = commons.numbers.get(block).cloned().unwrap_or_default();
+        let name = self.engine.names.borrow_mut().block(block);
+        let mut made = Pieces {
+            numbers,
+            pieces: Vec::new(),
+            place: Place::Common(name.clone()),
+        };
+        let storage = UnitStorage::of(self.source);
+        let mut members = storage
+            .block(block)
+            .map_or(&[][..], |a| &a.members)
+            .to_vec();
+        members.retain(|m| m.named);
+        let nameless = match block.is_empty() {
+            true => self.engine.layout.blank_common().into(),
+            false => block.clone(),
+        };
+        let mut at = 0;
+        for m in members {
+            self.stand_ins(&mut made, &nameless, at, m.start);
+            at = m.start.saturating_add(m.size);
+            let of = self.unit.symbols[m.sym].clone();
+            if differentiable(&of) {
+                let name = self.derivative_name(&of.name);
+                let d = self.declare_new(like(of, name, made.place.clone()));
+                self.derivatives.insert(m.sym, d);
+                made.pieces.push(Piece::of(&m, d));
+            } else {
+                self.stand_ins(&mut made, &of.name, m.start, at);
+            }
+        }
+        self.stand_ins(&mut made, &nameless, at, i64::MAX);
+        let all: Vec<SymId> = made.pieces.iter().map(|p| p.sym).collect();
+        let entities = all.iter().map(|sym| Entity {
+            sym: *sym,
+            dims: false,
+        });
+        self.common_spec(name, entities.collect());
+        self.whole_blocks.insert(block.clone(), all.clone());
+        let others = storage.block(block).into_iter().flat_map(|a| &a.members);
+        let others: Vec<Member> = others.filter(|m| !m.named).copied().collect();
+        self.tie_to(&mut made, &others);
+        all
+    }
+
+    /// Declares what stands for numbers that have no name in the unit.
+    fn stand_ins(&mut self, made: &mut Pieces, of: &str, from: i64, to: i64) {
+        for s in made.numbers.between(from, to) {
+            let symbol = Symbol {
+                place: made.place.clone(),
+                dims: vec![Dim {
+                    lower: None,
+                    upper: Some(Expr::int(s.count, self.span)),
+                }],
+                ..Symbol::variable(self.derivative_name(of), s.ty, self.span)
+            };
+            made.pieces.push(Piece {
+                from: s.from,
+                to: s.to,
+                sym: self.declare_new(symbol),
+            });
+        }
+    }
+
+    /// Ties the derivatives of all variables at a location together as they are tied, in several
+    /// directions.
+    pub(super) fn tie_numbers(&mut self, loc: usize) {
+        let storage = UnitStorage::of(self.source);
+        for area in storage.areas() {
+            let whole = |b: &Name| self.whole_blocks.contains_key(b);
+            if area.block.as_ref().is_some_and(whole) {
+                continue;
+            }
+            let here = |m: &&Member| {
+                self.space.loc(m.sym) == loc && differentiable(&self.source.symbols[m.sym])
+            };
+            let mut members: Vec<Member> = area.members.iter().filter(here).copied().collect();
+            let mut made = Pieces {
+                numbers: Numbers::of(self.source, &members),
+                pieces: Vec::new(),
+                place: Place::Local,
+            };
+            // What lies in COMMON lies in order already.
+            if area.block.is_some() && self.shares(loc) {
+                for m in members.extract_if(.., |m| m.named) {
+                    let d = self.derivative_of(m.sym);
+                    made.pieces.push(Piece::of(&m, d));
+                }
+            }
+            self.tie_to(&mut made, &members);
+        }
+    }
+
+    /// Ties the derivatives of variables, by where they begin, to what is there, and to each other.
+    fn tie_to(&mut self, made: &mut Pieces, members: &[Member]) {
+        let mut tied = Vec::new();
+        for m in members {
+            let of = self.unit.symbols[m.sym].clone();
+            if !differentiable(&of) {
+                continue;
+            }
+            let d = match self.derivatives.get(&m.sym) {
+                Some(d) => *d,
+                None => {
+                    let name = self.derivative_name(&of.name);
+                    let d = self.declare_new(like(of, name, Place::Local));
+                    self.derivatives.insert(m.sym, d);
+                    d
+                }
+            };
+            let mut over = made.pieces.iter();
+            if let Some(p) = over.find(|p| p.from <= m.start && m.start < p.to) {
+                let at = made.numbers.count(p.from, m.start);
+                tied.push(vec![self.element_at(p.sym, at), Expr::var(d, self.span)]);
+            }
+            made.pieces.push(Piece::of(m, d));
+        }
+        if !tied.is_empty() {
+            self.insert_spec(SpecKind::Equivalence(tied));
+        }
+    }
+
+    /// The element of an array with so many before it.
+    fn element_at(&self, array: SymId, mut before: i64) -> Expr {
+        if before == 0 {
+            return Expr::var(array, self.span);
+        }
+        let constants = Constants::of(&self.unit);
+        let dims = 0..self.unit.symbols[array].dims.len();
+        let subscripts = dims.map(|k| {
+            let (low, high) = constants.bounds(array, k);
+            let low = low.unwrap_or(1);
+            let extent = high.map_or(1, |high| high - low + 1).max(1);
+            let subscript = Expr::int(low + before % extent, self.span);
+            before /= extent;
+            subscript
+        });
+        let element = ExprKind::Element(array, subscripts.collect());
+        Expr::new(element, self.span)
+    }
+}
+
+/// Derivatives that are laid out by numbers.
+struct Pieces {
+    numbers: Numbers,
+    pieces: Vec<Piece>,
+    /// Where they stand.
+    place: Place,
+}
+
+/// One of them, and the bytes of which numbers it is the derivative.
+struct Piece {
+    from: i64,
+    to: i64,
+    sym: SymId,
+}
+
+impl Piece {
+    fn of(m: &Member, sym: SymId) -> Self {
+        Piece {
+            from: m.start,
+            to: m.start.saturating_add(m.size),
+            sym,
+        }
     }
 }
 

@@ -43,8 +43,11 @@ pub(super) struct Gen<'a> {
     pub imported: HashMap<usize, SymId>,
     /// What stands in a block of derivatives for variables that have none, and in EQUIVALENCE.
     pub placeholders: HashMap<SymId, SymId>,
-    /// The derivatives of blocks that other units declare, by the number of a variable.
-    pub imported_blocks: HashMap<usize, Vec<SymId>>,
+    /// All that stands in blocks of derivatives which other units declare, or which are laid out
+    /// by numbers.
+    pub whole_blocks: HashMap<Name, Vec<SymId>>,
+    /// Locations whose derivatives share their storage as they do.
+    pub tied: HashSet<usize>,
     /// Derivatives that are called.
     pub called: HashSet<SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
@@ -124,22 +127,21 @@ pub(super) fn generate(
         &space.locs(&wanted.context.inputs),
         &space.locs(&wanted.context.outputs),
     );
-    let layout = engine.layout;
-    let plain = !(layout.vector || layout.pattern || layout.is_tapenade());
-    if let Some(s) = problem.refused(&activity, plain) {
+    if let Some((s, way)) = problem.refused(&activity, engine.layout.vector) {
         let s = &source.symbols[s];
         let fault = Diagnostic::error(
             &rules::AD_UNSUPPORTED,
             s.span,
             format!(
-                "derivatives would go through {}, which shares its storage with other variables",
+                "derivatives{} would go through {}, which shares its storage with other variables",
+                match engine.layout.vector {
+                    true => " in several directions",
+                    false => "",
+                },
                 s.name
             ),
         )
-        .label(match plain {
-            true => "in an EQUIVALENCE with SAVE, or in a COMMON block whose size program units do not agree on",
-            false => "in an EQUIVALENCE with COMMON or SAVE, or in a COMMON block that program units divide differently",
-        })
+        .label(way)
         .help("give the variable storage of its own, or declare the COMMON block alike everywhere");
         return Err(vec![engine.asked_by(fault)]);
     }
@@ -176,7 +178,8 @@ pub(super) fn generate(
         derivatives: HashMap::new(),
         imported: HashMap::new(),
         placeholders: HashMap::new(),
-        imported_blocks: HashMap::new(),
+        whole_blocks: HashMap::new(),
+        tied: HashSet::new(),
         called: HashSet::new(),
         procedures: HashMap::new(),
         dummy_calls: HashMap::new(),
@@ -229,7 +232,7 @@ pub(super) fn generate(
             .chain(g.derivatives.values())
             .chain(g.imported.values())
             .chain(g.placeholders.values())
-            .chain(g.imported_blocks.values().flatten())
+            .chain(g.whole_blocks.values().flatten())
             .copied()
             .collect();
         let mut derivatives = HashSet::new();

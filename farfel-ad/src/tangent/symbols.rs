@@ -112,6 +112,13 @@ impl Gen<'_> {
 
     /// Ties the derivatives of the variables at a location together as they are tied.
     pub(super) fn derivative_equivalence(&mut self, loc: usize) {
+        if !self.tied.insert(loc) {
+            return;
+        }
+        if self.engine.layout.vector {
+            self.tie_numbers(loc);
+            return;
+        }
         let groups: Vec<Vec<Expr>> = self
             .source
             .specs
@@ -218,14 +225,20 @@ impl Gen<'_> {
         });
     }
 
-    /// Does the derivative of what is at a location of COMMON stand in COMMON?
-    fn shares(&self, loc: usize) -> bool {
+    /// Does the derivative of what is at a location of COMMON stand in COMMON? Of a block that units
+    /// divide differently always: what lies over several of its variables wants them in a row.
+    pub(super) fn shares(&self, loc: usize) -> bool {
         let k = self.space.common_at(loc);
-        k.is_none_or(|k| self.engine.names.borrow().shares(k))
+        k.is_none_or(|k| self.is_one_location(k) || self.engine.names.borrow().shares(k))
     }
 
     /// Declares the COMMON block of derivatives beside a block of this unit.
     pub(super) fn derivative_block(&mut self, block: &Name) {
+        let irregular = &self.engine.dependence.commons.irregular;
+        if self.engine.layout.vector && irregular.contains(block) {
+            self.block_of_numbers(block);
+            return;
+        }
         let members: Vec<SymId> = common_members(&self.unit).remove(block).unwrap_or_default();
         let name = self.engine.names.borrow_mut().block(block);
         let mut entities = Vec::new();
@@ -264,7 +277,7 @@ impl Gen<'_> {
     }
 
     /// Adds a specification after the declarations and before what must follow them.
-    fn insert_spec(&mut self, kind: SpecKind) {
+    pub(super) fn insert_spec(&mut self, kind: SpecKind) {
         let at = self
             .unit
             .specs

@@ -143,10 +143,9 @@ impl Gen<'_> {
     }
 
     /// Where the number of directions is known to the caller only, what keeps its value
-    /// between calls, or is in COMMON, cannot have it as a bound. Variables of different
-    /// types that share storage are laid out differently with one more dimension.
+    /// between calls, or is in COMMON or EQUIVALENCE, cannot have it as a bound.
     fn refuse_stored(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
-        if self.engine.layout.is_tapenade() {
+        if self.engine.layout.is_tapenade() || self.engine.layout.directions.is_some() {
             return Ok(());
         }
         let equivalent: HashSet<SymId> = (self.unit.specs.iter())
@@ -158,14 +157,6 @@ impl Gen<'_> {
             .filter_map(Expr::base)
             .filter(|s| tangents.contains(s))
             .collect();
-        let mut types = equivalent.iter().map(|s| self.unit.symbols[*s].ty);
-        let one_type = match types.next() {
-            Some(first) => types.all(|t| t == first),
-            None => true,
-        };
-        if self.engine.layout.directions.is_some() && one_type {
-            return Ok(());
-        }
         let mut stored: Vec<&Symbol> = self
             .derivatives
             .iter()
@@ -179,10 +170,15 @@ impl Gen<'_> {
             })
             .map(|(of, _)| &self.unit.symbols[*of])
             .collect();
-        stored.extend(self.imported.keys().filter_map(|k| {
-            let var = self.engine.dependence.commons.vars.get(*k)?;
-            Some(&self.engine.program.unit(&var.unit)?.symbols[var.sym])
-        }));
+        let vars = &self.engine.dependence.commons.vars;
+        let imported = vars.iter().enumerate().filter(|(k, v)| {
+            self.imported.contains_key(k) || self.whole_blocks.contains_key(&v.block)
+        });
+        stored.extend(
+            imported.filter_map(|(_, var)| {
+                Some(&self.engine.program.unit(&var.unit)?.symbols[var.sym])
+            }),
+        );
         let Some(first) = stored
             .into_iter()
             .min_by_key(|s| (s.span.start, s.name.clone()))
@@ -195,7 +191,7 @@ impl Gen<'_> {
             span,
             format!("derivatives in several directions would go through {name}, which is in COMMON or EQUIVALENCE or keeps its value between calls"),
         )
-        .help("let the number of directions be a constant, as in `DIRECTIONS = 8`, and give variables that share storage one type; or pass it as an argument");
+        .help("let the number of directions be a constant, as in `DIRECTIONS = 8`, or pass it as an argument");
         Err(vec![self.engine.asked_by(fault)])
     }
 

@@ -64,7 +64,7 @@ pub(super) fn in_one_direction(
             let named = Named::of(unit, plan, tangents, primal);
             made.extend(named.by.values().copied());
             multiples.extend(named.by.keys().copied());
-            ready.insert(named.plan.node, named);
+            ready.insert(named.plan.head, named);
         }
         let mut body = std::mem::take(&mut unit.body);
         apply(unit, &ready, &mut body, &mut 0);
