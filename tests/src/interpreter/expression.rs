@@ -7,12 +7,18 @@ use super::value::{self, Value, binary, negative, precision};
 use super::{Code, Halt, Machine, Run};
 use farfel_lang::intrinsics::Shape;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
     /// The value of an expression. With `at`, whole arrays in it stand for their element of
     /// that number.
     pub fn eval(&self, f: &Rc<Frame<'p>>, e: &'p Expr, at: Option<usize>) -> Run<Value> {
+        if at.is_some()
+            && let Some(value) = self.once.borrow().get(&std::ptr::from_ref(e))
+        {
+            return Ok(value.clone());
+        }
         match &e.kind {
             ExprKind::Int(i) => value::integer(4, Some(*i)),
             ExprKind::Real(text) => self.real(text),
@@ -127,8 +133,48 @@ impl<'p> Machine<'p> {
     /// arrays in it, else one for all, which is evaluated once.
     pub fn values(&self, f: &Rc<Frame<'p>>, e: &'p Expr, count: usize) -> Run<Vec<Value>> {
         match self.array_in(f, e).is_some() {
-            true => (0..count).map(|i| self.eval(f, e, Some(i))).collect(),
+            true => self.each(f, e, 0..count),
             false => Ok(vec![self.eval(f, e, None)?; count]),
+        }
+    }
+
+    /// The values of an array expression for some elements. Functions that are not elemental
+    /// are called once, also where there are no elements.
+    pub fn each(
+        &self,
+        f: &Rc<Frame<'p>>,
+        e: &'p Expr,
+        elements: impl Iterator<Item = usize>,
+    ) -> Run<Vec<Value>> {
+        let mut once = HashMap::new();
+        self.scalars(f, e, &mut once)?;
+        let outside = self.once.replace(once);
+        let values = elements.map(|i| self.eval(f, e, Some(i))).collect();
+        self.once.replace(outside);
+        values
+    }
+
+    /// The values of the parts of an array expression that have no elements, but calls.
+    fn scalars(
+        &self,
+        f: &Rc<Frame<'p>>,
+        e: &'p Expr,
+        once: &mut HashMap<*const Expr, Value>,
+    ) -> Run<()> {
+        if self.array_in(f, e).is_none() {
+            let mut calls = false;
+            e.walk(&mut |e| calls |= matches!(e.kind, ExprKind::Call(..)));
+            if calls {
+                once.insert(std::ptr::from_ref(e), self.eval(f, e, None)?);
+            }
+            return Ok(());
+        }
+        match &e.kind {
+            ExprKind::Var(_) | ExprKind::Element(..) => Ok(()),
+            _ => e
+                .children()
+                .into_iter()
+                .try_for_each(|e| self.scalars(f, e, once)),
         }
     }
 

@@ -26,7 +26,7 @@ impl<'p> Machine<'p> {
         };
         let all = |e: &'p Expr| -> Run<Vec<Value>> {
             let count = self.places(f, array_in(e)?)?.len();
-            (0..count).map(|n| self.eval(f, e, Some(n))).collect()
+            self.each(f, e, 0..count)
         };
         // What no elements make.
         let nothing = |e: &'p Expr, value: i64| {
