@@ -11,9 +11,9 @@ impl World<'_> {
         let (ways, returns) = (std::mem::take(&mut u.ways), u.returns.take());
         let outside = std::mem::replace(&mut u.block, true);
         // Blocks that a nest of them has at its bottom have loops and branches, too.
-        let depth = match self.random.once_in(2) {
-            true => depth.max(1),
-            false => depth,
+        let depth = match self.random.once_in(4) {
+            true => depth,
+            false => depth.max(1),
         };
         let out = match self.kind.gradients && self.random.once_in(12) {
             true => self.complex_gradient(u, depth),

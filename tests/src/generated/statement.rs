@@ -51,11 +51,11 @@ impl World<'_> {
         let form = match depth {
             // In loops more of what leaves them, and in blocks more calls and loops.
             _ if !u.ways.is_empty() && self.random.once_in(4) => 20,
-            _ if u.block && self.random.once_in(5) => 4,
+            _ if u.block && self.random.once_in(3) => 4,
             0 => *self
                 .random
                 .pick(&[0, 1, 3, 4, 5, 6, 7, 20, 21, 24, 25, 26, 28]),
-            _ if u.block && self.random.once_in(6) => 10,
+            _ if u.block && self.random.once_in(4) => 10,
             _ => self.random.below(29),
         };
         match form {

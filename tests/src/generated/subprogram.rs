@@ -86,7 +86,7 @@ impl World<'_> {
         Signature {
             function,
             params,
-            alternate: match !function && self.random.once_in(3) {
+            alternate: match !function && self.random.once_in(2) {
                 true => self.random.below(2) + 1,
                 false => 0,
             },
