@@ -84,6 +84,7 @@ impl Facts<'_> {
                 plans.push(plan);
             }
         }
+        plans.sort_by_key(|p| p.head);
         plans
     }
 

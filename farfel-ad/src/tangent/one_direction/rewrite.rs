@@ -25,8 +25,14 @@ impl<'a> Named<'a> {
         primal: &HashMap<SymId, SymId>,
     ) -> Self {
         let base = |unit: &Unit, t: SymId| -> Name {
-            let of = primal.get(&t).copied().unwrap_or(t);
-            unit.symbols[of].name.clone()
+            match primal.get(&t) {
+                Some(of) => unit.symbols[*of].name.clone(),
+                // A temporary variable, with its suffix.
+                None => {
+                    let name = &unit.symbols[t].name;
+                    Name::from(name.split('_').next().unwrap_or(name))
+                }
+            }
         };
         let mut by = HashMap::new();
         for t in plan.multiples.iter().map(|m| m.tangent) {
@@ -214,7 +220,8 @@ fn end_behind_the_last(s: &mut Stmt) {
     }
 }
 
-/// Takes assignments out of a block that nothing reads. `node` counts statements as [`Flow`] does.
+/// Takes assignments out of a block that nothing reads. `node` counts statements as
+/// [`crate::flow::Flow`] does.
 pub(super) fn drop(dead: &HashSet<usize>, block: &mut Block, node: &mut usize) {
     for mut s in std::mem::take(block) {
         let gone = dead.contains(node);
