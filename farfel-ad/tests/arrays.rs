@@ -344,6 +344,35 @@ C     Worked out by hand, step by step.
     );
 }
 
+/// A function in an array expression prints once, as in the statement that is differentiated.
+#[test]
+fn functions_in_array_expressions_are_called_once() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION B(3), X, G, D(3)
+      COMMON /CALLS/ N
+      N = 0
+      X = 0.5D0
+      B = 1
+      ADF(TANGENT(B) = 1)
+      B = SIN(G(X) + B)
+      WHERE (B .GT. 0) B = EXP(G(X) + B)
+      B(1:2) = (B(3:2:-1)*G(X) + G(B(1)))**2
+      END ADF(D = TANGENT(B))
+      PRINT *, 'calls', N, 4D0
+      PRINT *, 'd1', D(1),
+     +  4.5D0*EXP(0.5D0 + SIN(1.5D0))**2*COS(1.5D0)
+      END
+      DOUBLE PRECISION FUNCTION G(X)
+      DOUBLE PRECISION X
+      COMMON /CALLS/ N
+      N = N + 1
+      G = X
+      END
+";
+    check(text, 1e-12);
+}
+
 /// How many elements an array of assumed size has, where a block needs to know it: those of the
 /// section that it gets.
 #[test]

@@ -139,7 +139,9 @@ impl Gen<'_> {
     /// A value that is going to be written more than once: as it is where it is simple,
     /// else in a temporary.
     pub(super) fn share(&mut self, e: Expr) -> Expr {
-        if self.weight(&e) <= 1 || self.is_array_valued(&e) {
+        if self.is_array_valued(&e) {
+            self.calls_once(e)
+        } else if self.weight(&e) <= 1 {
             e
         } else {
             self.store(e)
@@ -148,10 +150,41 @@ impl Gen<'_> {
 
     /// A value that is costly and written more than once.
     pub(super) fn share_always(&mut self, e: Expr) -> Expr {
-        if self.weight(&e) == 0 || self.is_array_valued(&e) {
+        if self.is_array_valued(&e) {
+            self.calls_once(e)
+        } else if self.weight(&e) == 0 {
             e
         } else {
             self.store(e)
+        }
+    }
+
+    /// An array expression that is written more than once: the functions in it, which may print
+    /// something, are called once.
+    fn calls_once(&mut self, mut e: Expr) -> Expr {
+        self.store_calls(&mut e);
+        e
+    }
+
+    fn store_calls(&mut self, e: &mut Expr) {
+        let function = match &e.kind {
+            ExprKind::Call(s, _) => !matches!(
+                self.unit.symbols[*s].class,
+                Class::Intrinsic(_) | Class::StatementFunction(..)
+            ),
+            _ => false,
+        };
+        if !function {
+            e.children_mut()
+                .into_iter()
+                .for_each(|c| self.store_calls(c));
+            return;
+        }
+        // WHERE assigns arrays only: what reads others can be called before it.
+        let mut free = true;
+        e.for_each_symbol(&mut |s| free &= !self.unit.symbols[s].is_array());
+        if !self.is_array_valued(e) && (free || !self.in_where) {
+            *e = self.store(e.clone());
         }
     }
 
