@@ -68,6 +68,11 @@ impl World<'_> {
                 if whole_fits && self.random.once_in(3) {
                     return name.clone();
                 }
+                if let Size::Line(n) = size
+                    && self.random.once_in(6)
+                {
+                    return format!("{name}({})", self.places(lower, extent, *n));
+                }
                 return format!("{name}({})", self.bounds(u, lower, extent, whole, size));
             }
             Shape::Matrix { lower, whole } => ((lower, true), (1, whole)),
@@ -93,11 +98,22 @@ impl World<'_> {
         }
     }
 
+    /// Some subscripts, one by one.
+    fn places(&mut self, lower: i64, extent: i64, count: i64) -> String {
+        let mut left: Vec<i64> = (lower..lower + extent).collect();
+        let mut next = || left.swap_remove(self.random.below(left.len()));
+        let list: Vec<String> = (0..count).map(|_| next().to_string()).collect();
+        format!("(/ {} /)", list.join(", "))
+    }
+
     /// A part of three elements, as an argument; `None` where that would not be good.
     pub fn three(&mut self, u: &mut Unit, v: &Var, function: bool) -> Option<String> {
         let part = self.part(u, v, &Size::Line(3));
         // gfortran 12 puts copies of arguments back after the assignment with the function in it,
         // whatever that has assigned.
+        if part.contains("(/") {
+            return None;
+        }
         let steps = part.matches(':').count() > 1 || matches!(v.shape, Shape::Matrix { .. });
         (!function || !steps).then_some(part)
     }
@@ -171,7 +187,18 @@ impl World<'_> {
         }
         let a = self.array_value(u, size, depth - 1)?;
         let b = self.array_value(u, size, 0)?;
-        Some(match self.random.below(14) {
+        Some(match self.random.below(16) {
+            13 | 14 => match size {
+                Size::Line(3) if self.random.once_in(2) => {
+                    let two = self.array_value(u, &Size::Line(2), 1)?;
+                    format!("((/ {}, {two} /) + {a})", self.value(u, 1))
+                }
+                Size::Line(n) => {
+                    let items: Vec<String> = (0..*n).map(|_| self.value(u, 1)).collect();
+                    format!("SIN((/ {} /)*{b})", items.join(", "))
+                }
+                _ => a,
+            },
             0 => format!("SIN({a})*{}", self.value(u, 1)),
             1 => format!("(0.4D0*{a} - 0.3D0*{b})"),
             2 => format!("({a})*{b}"),

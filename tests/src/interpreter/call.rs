@@ -48,7 +48,7 @@ impl<'p> Machine<'p> {
             ExprKind::AltReturn(l) => Ok(Actual::Label(*l)),
             _ => match self.array_in(f, e) {
                 Some(array) => {
-                    let count = self.places(f, array)?.len();
+                    let count = self.count_of(f, array)?;
                     self.values_as_argument(&self.values(f, e, count)?)
                 }
                 None => Ok(Actual::Place(Place::holding(self.eval(f, e, None)?)?)),

@@ -6,7 +6,7 @@ use super::storage::Place;
 use super::value::{self, Value, binary, negative, precision};
 use super::{Code, Halt, Machine, Run};
 use farfel_lang::intrinsics::Shape;
-use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp};
+use farfel_lang::ir::{ArrayConstructor, BinOp, Class, Expr, ExprKind, SymId, Type, UnOp};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -14,10 +14,14 @@ impl<'p> Machine<'p> {
     /// The value of an expression. With `at`, whole arrays in it stand for their element of
     /// that number.
     pub fn eval(&self, f: &Rc<Frame<'p>>, e: &'p Expr, at: Option<usize>) -> Run<Value> {
-        if at.is_some()
-            && let Some(value) = self.once.borrow().get(&std::ptr::from_ref(e))
+        if let Some(i) = at
+            && let Some(values) = self.once.borrow().get(&std::ptr::from_ref(e))
         {
-            return Ok(value.clone());
+            let different = || Halt::invalid("arrays of different sizes");
+            return match &e.kind {
+                ExprKind::Array(_) => values.get(i).cloned().ok_or_else(different),
+                _ => values.first().cloned().ok_or_else(different),
+            };
         }
         match &e.kind {
             ExprKind::Int(i) => value::integer(4, Some(*i)),
@@ -154,23 +158,51 @@ impl<'p> Machine<'p> {
         values
     }
 
-    /// The values of the parts of an array expression that have no elements, but calls.
+    /// How many elements an array, section or constructor has.
+    pub fn count_of(&self, f: &Rc<Frame<'p>>, array: &'p Expr) -> Run<usize> {
+        match &array.kind {
+            ExprKind::Array(a) => Ok(self.constructed(f, a)?.len()),
+            _ => Ok(self.places(f, array)?.len()),
+        }
+    }
+
+    /// The elements of a constructor.
+    fn constructed(&self, f: &Rc<Frame<'p>>, a: &'p ArrayConstructor) -> Run<Vec<Value>> {
+        if a.ty.is_some() {
+            return Err(Halt::not_interpreted("a constructor with a type"));
+        }
+        let mut values = Vec::new();
+        for item in &a.items {
+            match self.array_in(f, item) {
+                Some(array) => values.extend(self.each(f, item, 0..self.count_of(f, array)?)?),
+                None => values.push(self.eval(f, item, None)?),
+            }
+        }
+        Ok(values)
+    }
+
+    /// The values of the parts of an array expression that have no elements, but calls, and of
+    /// constructors.
     fn scalars(
         &self,
         f: &Rc<Frame<'p>>,
         e: &'p Expr,
-        once: &mut HashMap<*const Expr, Value>,
+        once: &mut HashMap<*const Expr, Vec<Value>>,
     ) -> Run<()> {
         if self.array_in(f, e).is_none() {
             let mut calls = false;
             e.walk(&mut |e| calls |= matches!(e.kind, ExprKind::Call(..)));
             if calls {
-                once.insert(std::ptr::from_ref(e), self.eval(f, e, None)?);
+                once.insert(std::ptr::from_ref(e), vec![self.eval(f, e, None)?]);
             }
             return Ok(());
         }
         match &e.kind {
             ExprKind::Var(_) | ExprKind::Element(..) => Ok(()),
+            ExprKind::Array(a) => {
+                once.insert(std::ptr::from_ref(e), self.constructed(f, a)?);
+                Ok(())
+            }
             _ => e
                 .children()
                 .into_iter()
@@ -183,7 +215,9 @@ impl<'p> Machine<'p> {
     pub fn array_in(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Option<&'p Expr> {
         let first = |list: Vec<&'p Expr>| list.into_iter().find_map(|e| self.array_in(f, e));
         match &e.kind {
-            ExprKind::Var(_) | ExprKind::Element(..) => self.is_array(f, e).then_some(e),
+            ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Array(_) => {
+                self.is_array(f, e).then_some(e)
+            }
             ExprKind::Call(s, args) => match f.unit.symbols[*s].class {
                 Class::Intrinsic(i) if i.shape == Shape::Elemental => first(args.iter().collect()),
                 Class::StatementFunction(..) => first(args.iter().collect()),
@@ -199,7 +233,8 @@ impl<'p> Machine<'p> {
             ExprKind::Var(s) => f.unit.symbols[*s].is_array(),
             ExprKind::Element(_, subscripts) => subscripts
                 .iter()
-                .any(|s| matches!(s.kind, ExprKind::Range(..))),
+                .any(|s| matches!(s.kind, ExprKind::Range(..)) || self.array_in(f, s).is_some()),
+            ExprKind::Array(_) => true,
             _ => false,
         }
     }
@@ -233,7 +268,14 @@ impl<'p> Machine<'p> {
         for (e, (lower, extent)) in subscripts.iter().zip(&shape.0) {
             let integer = |e: &'p Expr| self.eval(f, e, None)?.as_integer();
             let ExprKind::Range(from, to, step) = &e.kind else {
-                indices.push(vec![integer(e)?]);
+                indices.push(match self.array_in(f, e) {
+                    Some(array) => {
+                        let values = self.each(f, e, 0..self.count_of(f, array)?)?;
+                        let integers = values.iter().map(Value::as_integer);
+                        integers.collect::<Run<_>>()?
+                    }
+                    None => vec![integer(e)?],
+                });
                 continue;
             };
             let step = step.as_ref().map_or(Ok(1), |e| integer(e))?;

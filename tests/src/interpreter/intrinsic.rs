@@ -25,7 +25,7 @@ impl<'p> Machine<'p> {
             self.array_in(f, e).ok_or_else(none)
         };
         let all = |e: &'p Expr| -> Run<Vec<Value>> {
-            let count = self.places(f, array_in(e)?)?.len();
+            let count = self.count_of(f, array_in(e)?)?;
             self.each(f, e, 0..count)
         };
         // What no elements make.
@@ -52,7 +52,7 @@ impl<'p> Machine<'p> {
                 _ => integer(4, self.eval(f, e, at)?.as_text()?.len().try_into().ok()),
             },
             ("SIZE", [e]) => {
-                let count = self.places(f, array_in(e)?)?.len();
+                let count = self.count_of(f, array_in(e)?)?;
                 integer(4, i64::try_from(count).ok())
             }
             // Only the type matters.

@@ -245,7 +245,7 @@ struct Machine<'p> {
     steps: Cell<u64>,
     depth: Cell<usize>,
     /// What is evaluated once for all elements of an array expression.
-    once: RefCell<HashMap<*const Expr, Value>>,
+    once: RefCell<HashMap<*const Expr, Vec<Value>>>,
     coverage: coverage::Coverage,
 }
 
