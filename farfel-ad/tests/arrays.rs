@@ -343,3 +343,43 @@ C     Worked out by hand, step by step.
         1e-10,
     );
 }
+
+/// How many elements an array of assumed size has, where a block needs to know it: those of the
+/// section that it gets.
+#[test]
+fn sections_for_arrays_of_assumed_size() {
+    check(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION A(6), H(0:2, 3), D
+      INTEGER N
+      DATA A /1D0, 2D0, 3D0, 4D0, 5D0, 6D0/
+      N = 4
+      CALL SQUARE(A(1:5:2), 3, D)
+      PRINT *, 'steps', D, 2*(1 + 3 + 5D0)
+      PRINT *, 'assigned', A(5), 25D0
+      CALL SQUARE(A(N:2:-2), 2, D)
+      PRINT *, 'computed', D, 2*(4 + 2D0)
+      CALL SQUARE(A(:N - 3), 1, D)
+      PRINT *, 'open', D, 2D0
+      H = 3
+      CALL SQUARE(H(:1, 2:3), 4, D)
+      PRINT *, 'matrix', D, 24D0
+      CALL SQUARE(H(2, :), 3, D)
+      PRINT *, 'row', D, 18D0
+      PRINT *, 'all', SUM(H), 7*9 + 2*3D0
+      END
+      SUBROUTINE SQUARE(X, N, D)
+      DOUBLE PRECISION X(*), D, S
+      INTEGER N
+      ADF((TANGENT(X(I)) = 1, I = 1, N))
+      S = 0
+      DO 10 I = 1, N
+      X(I) = X(I)**2
+   10 S = S + X(I)
+      END ADF(D = TANGENT(S))
+      END
+",
+        1e-12,
+    );
+}

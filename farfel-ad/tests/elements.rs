@@ -67,6 +67,22 @@ const CASES: &[Case] = cases![
       Y = A(1:3) + MATMUL(B, A(4:6)) + E
       END
 ",
+    "bounds_left_out": "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(2:7), C(2, 3)
+      INTEGER M
+      M = -2
+C     Whatever the step is, they are the lower and the upper bound: two elements, one, and none.
+      A = (/ X, X*X(1) /)
+      Y(1:2) = (/ A(7:6:-1)*X(3) /)
+      Y(3) = SUM(SPREAD(A(7::-1), 1, 2)*X(1)) + PRODUCT(A(:2:M))
+      A(6:7) = (/ A(:2:M)*X(2), A(7::M) /)
+      A(2:4) = (/ X(::-1), A(:4)*X /)
+      C = SPREAD(A(6:2:-2) + X(2), 1, 2)
+      C(2::-1, 3) = (/ X(3::2)*A(4), A(::-1) /)
+      Y = Y + SUM(C, 1) + A(2:4)*SUM(A) + PRODUCT(X(3::-1) + X(2::2))
+      END
+",
     "rearranged": "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(2, 3), B(3, 2), C(4, 2)

@@ -187,3 +187,52 @@ fn values_stay() {
 ";
     assert_eq!(run(&expand(source).unwrap(), FLAGS).trim(), "T");
 }
+
+/// Quotients with a minus in front: their tangents are differences the other way round, in all
+/// directions of signs.
+#[test]
+fn differences_in_place_of_signs() {
+    let values = [
+        "-X*W/(X + W)",
+        "-(X - 2*W)*X*W/W",
+        "W - X*W/(X*W + 1)",
+        "-(-X*W - W)/(X - 4*W)",
+        "-X*X/W + (-W/X)",
+        "-(X*W + W*W)*X",
+    ];
+    let mut source = String::from(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, W, Y, D, E
+      COMPLEX*16 CX, CW, CY
+      X = 0.7D0
+      W = 1.3D0
+      CX = DCMPLX(X, 1D-60)
+      CW = DCMPLX(W, -2D-60)
+",
+    );
+    for (i, v) in values.iter().enumerate() {
+        let complex = v.replace('X', "CX").replace('W', "CW");
+        source += &format!(
+            "      ADF(TANGENT(X) = 1, TANGENT(W) = -2)
+      Y = {v}
+      END ADF(D = TANGENT(Y))
+      CY = {complex}
+      E = DIMAG(CY)*1D60
+      PRINT '(A, 2E25.16)', 'V{i}', D, E
+"
+        );
+    }
+    let fortran = check(&(source + "      END\n"), 1e-13);
+    let tangents: Vec<&str> = fortran
+        .lines()
+        .filter(|l| l.contains("Y_G") && l.contains(" = "))
+        .collect();
+    assert_eq!(tangents.len(), values.len(), "{fortran}");
+    let signs: Vec<bool> = tangents.iter().map(|l| l.contains("= -")).collect();
+    // Nothing is subtracted in the first, the second and the last one.
+    assert_eq!(
+        signs,
+        [true, true, false, false, false, true],
+        "{tangents:#?}"
+    );
+}

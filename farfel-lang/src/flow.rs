@@ -22,6 +22,8 @@ pub struct Flow<'a> {
     pub entry: usize,
     /// The node that RETURN and END lead to. STOP leads nowhere.
     pub exit: usize,
+    /// Where a jump to each label leads.
+    pub labels: HashMap<Label, usize>,
 }
 
 /// How many nodes a statement and all inside it take.
@@ -72,6 +74,7 @@ impl<'a> Flow<'a> {
             predecessors,
             entry: n,
             exit: n + 1,
+            labels: b.labels,
         }
     }
 

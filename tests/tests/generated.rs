@@ -413,7 +413,7 @@ fn cases(default: u64) -> usize {
 
 #[test]
 fn double_precision() {
-    many(cases(100), DOUBLE);
+    many(cases(90), DOUBLE);
 }
 
 #[test]

@@ -143,16 +143,15 @@ impl Writer<'_> {
                 let step = step.as_deref().cloned();
                 let step = step.unwrap_or_else(|| Expr::int(1, self.span));
                 let step = self.folded(step);
-                let backward = matches!(step.kind, ExprKind::Int(n) if n < 0);
-                let known = matches!(step.kind, ExprKind::Int(_));
-                let given = |w: &mut Self, e: &Option<Box<Expr>>, low: bool| match e {
-                    Some(e) => Some(w.folded((**e).clone())),
-                    None if !known => None,
-                    None if low => w.lower(array, d),
-                    None => w.upper(array, d),
+                // Bounds that are left out are those of the array, whatever the step is.
+                let from = match from {
+                    Some(e) => self.folded((**e).clone()),
+                    None => self.lower(array, d)?,
                 };
-                let from = given(self, from, !backward)?;
-                let to = given(self, to, backward);
+                let to = match to {
+                    Some(e) => Some(self.folded((**e).clone())),
+                    None => self.upper(array, d),
+                };
                 Some(Along::Range(from, to, step))
             }
             _ if self.rank(subscript) > 0 => Some(Along::Vector(subscript)),

@@ -33,6 +33,7 @@ mod pattern;
 mod powers;
 mod reciprocals;
 mod rules;
+mod signs;
 mod special;
 mod stmt;
 mod symbols;

@@ -4,6 +4,7 @@ use super::allocate::is_allocated_here;
 use super::interface::title;
 use super::one_direction::in_one_direction;
 use super::reciprocals::use_reciprocals;
+use super::signs::turn_differences;
 use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Activity, Problem, Site, is_pop};
 use crate::calls::CallSite;
@@ -241,6 +242,8 @@ pub(super) fn generate(
             use_reciprocals(&mut g.unit, &tangents);
             let primal = g.derivatives.iter().map(|(p, d)| (*d, *p)).collect();
             derivatives = in_one_direction(&mut g.unit, &tangents, &primal);
+            let all = derivatives.union(&tangents).copied().collect();
+            turn_differences(&mut g.unit, &all);
         }
         if engine.layout.vector {
             let tangents = g.all_derivatives(&tangents);

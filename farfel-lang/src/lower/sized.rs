@@ -16,6 +16,7 @@ use crate::ir::{
 };
 use crate::source::Span;
 use crate::storage::constant::integer;
+use crate::types::rank;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Arguments, by unit and position.
@@ -237,6 +238,9 @@ fn elements(
             if subscripts.iter().any(calls) {
                 return None;
             }
+            if subscripts.iter().any(|s| several(unit, s)) {
+                return of_section(unit, dims, subscripts, changing, span);
+            }
             for (k, at) in subscripts.iter().enumerate() {
                 let lower = dims.get(k)?.lower.clone();
                 let lower = lower.unwrap_or_else(|| Expr::int(1, span));
@@ -253,6 +257,54 @@ fn elements(
         }
         _ => None,
     }
+}
+
+/// Does a subscript choose several elements?
+fn several(unit: &Unit, subscript: &Expr) -> bool {
+    matches!(subscript.kind, ExprKind::Range(..)) || rank(unit, subscript) > 0
+}
+
+/// How many elements a section has; zero or less where there are none.
+fn of_section(
+    unit: &Unit,
+    dims: &[Dim],
+    subscripts: &[Expr],
+    changing: &HashSet<SymId>,
+    span: Span,
+) -> Option<Expr> {
+    let mut all = Expr::int(1, span);
+    for (subscript, d) in subscripts.iter().zip(dims) {
+        let ExprKind::Range(from, to, step) = &subscript.kind else {
+            match several(unit, subscript) {
+                true => return None,
+                false => continue,
+            }
+        };
+        if from.is_none() || to.is_none() {
+            count(unit, std::slice::from_ref(d), changing, span)?;
+        }
+        let given = |e: &Option<Box<Expr>>| e.as_deref().cloned();
+        let from = given(from).or_else(|| d.lower.clone());
+        let from = from.unwrap_or_else(|| Expr::int(1, span));
+        let to = given(to).or_else(|| d.upper.clone())?;
+        let step = given(step).unwrap_or_else(|| Expr::int(1, span));
+        let length = binary(unit, BinOp::Sub, to, from);
+        let length = binary(unit, BinOp::Add, length, step.clone());
+        let extent = match step.kind {
+            ExprKind::Int(1) => length,
+            _ => binary(unit, BinOp::Div, length, step),
+        };
+        all = match (&all.kind, &extent.kind) {
+            (ExprKind::Int(1), _) => extent,
+            (ExprKind::Int(_), ExprKind::Int(n)) => {
+                let extent = Expr::int((*n).max(0), span);
+                binary(unit, BinOp::Mul, all, extent)
+            }
+            // Two that are less than zero would make more than none.
+            _ => return None,
+        };
+    }
+    Some(all)
 }
 
 /// Adds the arguments.

@@ -359,12 +359,9 @@ impl<'a, 'd> Shapes<'a, 'd> {
                 None => default,
             };
             let step = end(step, Some(1));
-            let (first, last) = match step {
-                Some(n) if n < 0 => (high, low),
-                _ => (low, high),
-            };
-            let from = end(from, first);
-            let to = end(to, last);
+            // Whatever the step is: A(3::-1) ends at the upper bound, not at the lower one.
+            let from = end(from, low);
+            let to = end(to, high);
             out.push(match (from, to, step) {
                 (Some(a), Some(b), Some(n)) => count_of(a, b, n),
                 _ => None,

@@ -9,11 +9,18 @@ impl World<'_> {
     pub fn ad_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         // It is left at its end only.
         let (ways, returns) = (std::mem::take(&mut u.ways), u.returns.take());
+        let outside = std::mem::replace(&mut u.block, true);
+        // Blocks that a nest of them has at its bottom have loops and branches, too.
+        let depth = match self.random.once_in(4) {
+            true => depth,
+            false => depth.max(1),
+        };
         let out = match self.kind.gradients && self.random.once_in(12) {
             true => self.complex_gradient(u, depth),
             false => self.any_block(u, depth),
         };
         (u.ways, u.returns) = (ways, returns);
+        u.block = outside;
         out
     }
 
@@ -99,12 +106,7 @@ impl World<'_> {
         }
         out.extend(self.statements(u, depth, count));
         // The dependent comes from the independent.
-        let (from, value) = (self.element(u, &independent), self.value(u, 2));
-        let factor = self.value(u, 1);
-        let to = self.element(u, &dependent);
-        out.push(line(&format!(
-            "{to} = SIN({from})*{factor} + 0.5D0*{value}"
-        )));
+        out.push(self.depend(u, &independent, &dependent));
         let dest = self.random.pick(&targets).clone();
         u.effects.writes.insert(dest.entity);
         if reverse {
@@ -179,20 +181,10 @@ impl World<'_> {
             }
         }
         let count = self.random.below(3) + 1;
-        // Blocks that a nest of them has at its bottom have loops and branches, too.
-        let depth = match self.random.once_in(3) {
-            true => depth.max(1),
-            false => depth,
-        };
         assignments.extend(self.statements(u, depth, count));
         for v in &dependents {
             let from = self.random.pick(&independents).clone();
-            let (from, value) = (self.element(u, &from), self.value(u, 2));
-            let factor = self.value(u, 1);
-            let to = self.element(u, v);
-            assignments.push(line(&format!(
-                "{to} = SIN({from})*{factor} + 0.5D0*{value}"
-            )));
+            assignments.push(self.depend(u, &from, v));
         }
         out.extend(assignments);
         let mut closing = Vec::new();
@@ -254,6 +246,19 @@ impl World<'_> {
         let mut out = vec![Item::Group(out)];
         out.extend(after);
         out
+    }
+
+    /// An assignment to a dependent variable from an independent one.
+    fn depend(&mut self, u: &mut Unit, from: &Var, to: &Var) -> Item {
+        if self.random.once_in(2)
+            && let Some(parts) = self.parts_of(u, from, to)
+        {
+            return parts;
+        }
+        let (from, value) = (self.element(u, from), self.value(u, 2));
+        let factor = self.value(u, 1);
+        let to = self.element(u, to);
+        line(&format!("{to} = SIN({from})*{factor} + 0.5D0*{value}"))
     }
 
     /// The tangents of some variables, the independent one among them.

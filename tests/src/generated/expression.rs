@@ -63,6 +63,7 @@ impl World<'_> {
                 1 => format!("({b} + 0.1D0*DBLE(NINT(2.9D0*SIN({a}))))"),
                 _ => format!("({b} + 0.1D0*ANINT(2.7D0*SIN({a})))"),
             },
+            23 if self.random.once_in(2) => self.reduction(u),
             23 => match self.whole_arrays(u) {
                 list if list.is_empty() => format!("({a} + {b})/2"),
                 list => {
@@ -135,7 +136,7 @@ impl World<'_> {
         }
     }
 
-    fn index(&mut self, u: &mut Unit, lower: i64, extent: i64) -> String {
+    pub fn index(&mut self, u: &mut Unit, lower: i64, extent: i64) -> String {
         let shifted = |text: String, by: i64| match by {
             0 => text,
             1.. => format!("{text}+{by}"),
@@ -194,7 +195,8 @@ impl World<'_> {
 
     /// A function or subroutine to call.
     pub fn callable(&mut self, u: &mut Unit, function: bool) -> Option<Callable> {
-        if u.calls_left == 0 {
+        // Statements are counted otherwise.
+        if function && u.calls_left == 0 {
             return None;
         }
         let known: Vec<Callable> = u
@@ -207,7 +209,7 @@ impl World<'_> {
         if known.is_empty() {
             return None;
         }
-        u.calls_left -= 1;
+        u.calls_left -= usize::from(function);
         Some(self.random.pick(&known).clone())
     }
 
@@ -283,7 +285,7 @@ impl World<'_> {
             u.effects.writes.insert(v.entity);
             args[i] = match array {
                 true if matrix => v.name.clone(),
-                true => self.array(&v),
+                true => self.array(u, &v, callee, !free),
                 false => self.element(u, &v),
             };
         }
@@ -329,7 +331,7 @@ impl World<'_> {
                     given.push(v.entity);
                     match matrix {
                         true => v.name.clone(),
-                        false => self.array(&v),
+                        false => self.array(u, &v, callee, !free),
                     }
                 }
             };
@@ -350,7 +352,13 @@ impl World<'_> {
     }
 
     /// An array of three numbers, as an argument.
-    fn array(&mut self, v: &Var) -> String {
+    fn array(&mut self, u: &mut Unit, v: &Var, callee: &Callable, sections: bool) -> String {
+        if sections
+            && self.random.once_in(4)
+            && let Some(part) = self.three(u, v, callee.signature.function)
+        {
+            return part;
+        }
         match v.shape {
             Shape::Array { lower, extent, .. } if extent > 3 || self.random.once_in(4) => {
                 let last = lower + extent - 3;

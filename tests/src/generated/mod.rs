@@ -8,16 +8,19 @@
 //! | module | what |
 //! |---|---|
 //! | `scope` | what is visible where, and who reads and assigns what |
-//! | `unit` | subprograms |
-//! | `expression`, `statement`, `sweep` | what stands in them |
+//! | `unit` | the program, and the subroutine that is called |
+//! | `subprogram` | what that calls |
+//! | `expression`, `statement`, `sweep`, `array` | what stands in them |
 //! | `block` | AD blocks |
 //! | `smaller` | from a case that fails to a smaller one that fails likewise |
 
+mod array;
 mod block;
 mod expression;
 mod scope;
 mod smaller;
 mod statement;
+mod subprogram;
 mod sweep;
 mod unit;
 

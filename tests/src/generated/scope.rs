@@ -61,8 +61,8 @@ pub struct Signature {
     /// A function changes nothing that others see.
     pub function: bool,
     pub params: Vec<Param>,
-    /// A subroutine that may return to a label.
-    pub alternate: bool,
+    /// To how many labels a subroutine may return.
+    pub alternate: usize,
 }
 
 /// Who is read and assigned besides the arguments.

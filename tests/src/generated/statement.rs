@@ -49,10 +49,14 @@ impl World<'_> {
 
     fn statement(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let form = match depth {
-            0 => *self.random.pick(&[0, 1, 3, 4, 5, 6, 7, 20, 21, 24]),
-            // In loops more of what leaves them.
-            _ if !u.ways.is_empty() && self.random.once_in(6) => 20,
-            _ => self.random.below(25),
+            // In loops more of what leaves them, and in blocks more calls and loops.
+            _ if !u.ways.is_empty() && self.random.once_in(4) => 20,
+            _ if u.block && self.random.once_in(3) => 4,
+            0 => *self
+                .random
+                .pick(&[0, 1, 3, 4, 5, 6, 7, 20, 21, 24, 25, 26, 28]),
+            _ if u.block && self.random.once_in(4) => 10,
+            _ => self.random.below(29),
         };
         match form {
             3 => self.whole_array(u),
@@ -93,6 +97,8 @@ impl World<'_> {
             21 | 22 => self.sweep(u),
             23 => self.switch(u, depth),
             24 => self.rough(u),
+            25 | 26 => self.parts(u),
+            27 | 28 => self.masked(u),
             _ => self.assignment(u),
         }
     }
@@ -177,10 +183,11 @@ impl World<'_> {
     fn call(&mut self, u: &mut Unit) -> Option<Vec<Item>> {
         let callee = self.callable(u, false)?;
         let mut args = self.arguments(u, &callee, 2)?;
-        let label = callee.signature.alternate.then(|| u.new_label());
-        args.extend(label.map(|l| format!("*{l}")));
+        let labels = callee.signature.alternate;
+        let labels: Vec<u32> = (0..labels).map(|_| u.new_label()).collect();
+        args.extend(labels.iter().map(|l| format!("*{l}")));
         let mut out = vec![line(&format!("CALL {}({})", callee.name, args.join(", ")))];
-        if let Some(label) = label {
+        for label in labels {
             // What the alternate return leaves out.
             out.extend(self.assignment(u));
             out.push(line(&format!("{label} CONTINUE")));
@@ -209,7 +216,10 @@ impl World<'_> {
         let Some(var) = u.free_loops.pop() else {
             return Item::Group(self.assignment(u));
         };
-        let form = self.random.below(7);
+        let form = match u.block && self.random.once_in(2) {
+            true => self.random.below(3),
+            false => self.random.below(7),
+        };
         let long = form == 1 && !u.long && u.loops.is_empty() && self.random.once_in(3);
         let range = match long {
             true => format!("1, {}", self.random.below(6) + 4),
@@ -218,6 +228,7 @@ impl World<'_> {
         let label = u.new_label();
         let mut out = Vec::new();
         // What says how the adjoint is made holds for loops that are left at their end.
+        let mut name = None;
         let marked = form < 2 && self.kind.gradients && self.random.once_in(6);
         let outside = (std::mem::take(&mut u.ways), u.returns.take());
         if marked {
@@ -226,9 +237,11 @@ impl World<'_> {
         } else {
             (u.ways, u.returns) = outside.clone();
             let leave = u.new_label();
+            name = (form == 1 && self.random.once_in(2)).then(|| format!("NM{label}"));
             u.ways.push(Way {
                 exit: form < 3,
                 cycle: form < 2,
+                name: name.clone(),
                 label: leave,
                 used: false,
             });
@@ -245,7 +258,10 @@ impl World<'_> {
                 out.push(line(&format!("{label} CONTINUE")));
             }
             0 => out.push(line(&format!("DO {label} {var} = {range}"))),
-            1 => out.push(line(&format!("DO {var} = {range}"))),
+            1 => {
+                let colon = name.as_ref().map(|n| format!("{n}: ")).unwrap_or_default();
+                out.push(line(&format!("{colon}DO {var} = {range}")));
+            }
             _ => {
                 out.push(line(&format!("{var} = 1")));
                 out.push(line(&format!("DO WHILE ({var} .LT. 3)")));
@@ -258,6 +274,10 @@ impl World<'_> {
         }
         let count = self.random.below(2) + 1;
         out.extend(self.statements(u, depth - 1, count));
+        if u.ways.last().is_some_and(|w| w.exit) && self.random.once_in(2) {
+            out.extend(self.leave(u));
+            out.extend(self.statements(u, depth - 1, 1));
+        }
         if let Some((_, label)) = &entry {
             out.push(line(&format!("{label} CONTINUE")));
             out.extend(self.statements(u, depth - 1, count));
@@ -282,7 +302,10 @@ impl World<'_> {
                 }
             }
             0 => out.push(line(&format!("{label} CONTINUE"))),
-            1 => out.push(line("END DO")),
+            1 => {
+                let name = name.map(|n| format!(" {n}")).unwrap_or_default();
+                out.push(line(&format!("END DO{name}")));
+            }
             _ => {
                 out.push(line(&format!("{var} = {var} + 1")));
                 out.push(line("END DO"));
@@ -324,10 +347,15 @@ impl World<'_> {
         let condition = self.condition(u);
         let innermost = u.ways.last().cloned().unwrap_or_default();
         let far = self.random.below(u.ways.len());
-        match self.random.below(4) {
-            0 if innermost.exit => vec![line(&format!("IF ({condition}) EXIT"))],
-            1 if innermost.cycle => vec![line(&format!("IF ({condition}) CYCLE"))],
-            2 if far < u.ways.len() => {
+        let named = u.ways.get(far).and_then(|w| w.name.clone());
+        match (self.random.below(6), named) {
+            (0 | 1, Some(name)) => {
+                let word = self.random.pick(&["EXIT", "CYCLE"]);
+                vec![line(&format!("IF ({condition}) {word} {name}"))]
+            }
+            (0 | 2, _) if innermost.exit => vec![line(&format!("IF ({condition}) EXIT"))],
+            (1 | 3, _) if innermost.cycle => vec![line(&format!("IF ({condition}) CYCLE"))],
+            (2..5, _) if far < u.ways.len() => {
                 let way = &mut u.ways[far];
                 way.used = true;
                 vec![line(&format!("IF ({condition}) GOTO {}", way.label))]
@@ -347,7 +375,10 @@ impl World<'_> {
                     ])]
                 }
                 Some(r) => {
-                    let which = ["", " 1"][usize::from(r.alternate && self.random.once_in(2))];
+                    let which = match self.random.below(r.alternate + 1) {
+                        0 => String::new(),
+                        n => format!(" {n}"),
+                    };
                     vec![line(&format!("IF ({condition}) RETURN{which}"))]
                 }
             },

@@ -1,15 +1,18 @@
 //! How subprograms are called.
 
 use super::scope::{Binding, Frame, result_of};
-use super::storage::Place;
+use super::storage::{Area, Place};
 use super::{Code, Flow, Halt, Machine, Procedure, Run, Value};
-use farfel_lang::ir::{Class, Expr, ExprKind, Label, Place as Home};
+use farfel_lang::ir::{Class, Expr, ExprKind, Label, Place as Home, Type};
 use std::rc::Rc;
 
 /// What a dummy argument gets.
 pub enum Actual<'p> {
     /// A variable, array element or array: its place. Of an expression, a new one.
     Place(Place),
+    /// The elements of a section that do not lie in a row: a copy, and what gets its values
+    /// afterwards.
+    Copy(Place, Vec<Place>),
     /// A procedure.
     Procedure(Procedure<'p>),
     /// Where an alternate return goes.
@@ -39,13 +42,59 @@ impl<'p> Machine<'p> {
                 }
             }
             ExprKind::Element(..) if self.is_array(f, e) => {
-                Err(Halt::not_interpreted("a section as an argument"))
+                self.section_as_argument(self.places(f, e)?)
             }
             ExprKind::Element(..) | ExprKind::Substring(..) => Ok(Actual::Place(self.place(f, e)?)),
             ExprKind::AltReturn(l) => Ok(Actual::Label(*l)),
-            _ => Ok(Actual::Place(Place::holding(self.eval(f, e, None)?)?)),
+            _ => match self.array_in(f, e) {
+                Some(array) => {
+                    let count = self.places(f, array)?.len();
+                    self.values_as_argument(&self.values(f, e, count)?)
+                }
+                None => Ok(Actual::Place(Place::holding(self.eval(f, e, None)?)?)),
+            },
         }
         .map_err(|h| h.at(e.span))
+    }
+
+    /// An expression with several values.
+    fn values_as_argument(&self, values: &[Value]) -> Run<Actual<'p>> {
+        let Some(first) = values.first() else {
+            return Ok(Actual::Place(Place::new(Type::DOUBLE, 0)));
+        };
+        let place = Place {
+            area: Area::of_elements(first.ty(), 0, values.len()),
+            ..Place::new(first.ty(), 0)
+        };
+        for (i, value) in values.iter().enumerate() {
+            place.after(i).write(value.clone())?;
+        }
+        Ok(Actual::Place(place))
+    }
+
+    fn section_as_argument(&self, places: Vec<Place>) -> Run<Actual<'p>> {
+        self.coverage.note("section as argument");
+        let Some(first) = places.first() else {
+            return Err(Halt::not_interpreted(
+                "a section without elements as argument",
+            ));
+        };
+        let follows = |(i, p): (usize, &Place)| p.key() == first.after(i).key();
+        if places.iter().enumerate().all(follows) {
+            return Ok(Actual::Place(first.clone()));
+        }
+        let area = Area::of_elements(first.ty, first.length, places.len());
+        let copy = Place {
+            area,
+            byte: 0,
+            ..first.clone()
+        };
+        for (i, place) in places.iter().enumerate() {
+            if place.is_set() {
+                copy.after(i).write(place.read()?)?;
+            }
+        }
+        Ok(Actual::Copy(copy, places))
     }
 
     /// Calls a procedure: the result of a function, and the alternate return that was taken.
@@ -75,6 +124,17 @@ impl<'p> Machine<'p> {
         self.coverage.call(callee, actuals);
         let flow = self.body(&frame, &unit.body, entry)?;
         self.coverage.returned();
+        for a in actuals {
+            let Actual::Copy(copy, places) = a else {
+                continue;
+            };
+            for (i, place) in places.iter().enumerate() {
+                // What the procedure has assigned.
+                if copy.after(i).writes()? > u64::from(place.is_set()) {
+                    place.write(copy.after(i).read()?)?;
+                }
+            }
+        }
         self.depth.set(self.depth.get() - 1);
         let label = match flow {
             Flow::Return(Some(n)) => usize::try_from(n - 1)

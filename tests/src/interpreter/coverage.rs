@@ -70,6 +70,7 @@ impl Coverage {
             },
             StmtKind::If(_) => "IF block",
             StmtKind::Select(_) => "SELECT CASE",
+            StmtKind::Where(_) => "WHERE",
             StmtKind::LogicalIf(..) => "logical IF",
             StmtKind::ArithmeticIf(..) => "arithmetic IF",
             StmtKind::Do(d) if d.mark.is_some() => "DO with a mark",

@@ -7,12 +7,18 @@ use super::value::{self, Value, binary, negative, precision};
 use super::{Code, Halt, Machine, Run};
 use farfel_lang::intrinsics::Shape;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
     /// The value of an expression. With `at`, whole arrays in it stand for their element of
     /// that number.
     pub fn eval(&self, f: &Rc<Frame<'p>>, e: &'p Expr, at: Option<usize>) -> Run<Value> {
+        if at.is_some()
+            && let Some(value) = self.once.borrow().get(&std::ptr::from_ref(e))
+        {
+            return Ok(value.clone());
+        }
         match &e.kind {
             ExprKind::Int(i) => value::integer(4, Some(*i)),
             ExprKind::Real(text) => self.real(text),
@@ -126,24 +132,64 @@ impl<'p> Machine<'p> {
     /// The values of an expression for the elements of an array: one by one where there are
     /// arrays in it, else one for all, which is evaluated once.
     pub fn values(&self, f: &Rc<Frame<'p>>, e: &'p Expr, count: usize) -> Run<Vec<Value>> {
-        match self.is_elementwise(f, e) {
-            true => (0..count).map(|i| self.eval(f, e, Some(i))).collect(),
+        match self.array_in(f, e).is_some() {
+            true => self.each(f, e, 0..count),
             false => Ok(vec![self.eval(f, e, None)?; count]),
         }
     }
 
-    /// Are there whole arrays or sections in an expression, but as arguments of functions that
-    /// take them as such?
-    fn is_elementwise(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> bool {
-        let all = |list: Vec<&'p Expr>| list.into_iter().any(|e| self.is_elementwise(f, e));
+    /// The values of an array expression for some elements. Functions that are not elemental
+    /// are called once, also where there are no elements.
+    pub fn each(
+        &self,
+        f: &Rc<Frame<'p>>,
+        e: &'p Expr,
+        elements: impl Iterator<Item = usize>,
+    ) -> Run<Vec<Value>> {
+        let mut once = HashMap::new();
+        self.scalars(f, e, &mut once)?;
+        let outside = self.once.replace(once);
+        let values = elements.map(|i| self.eval(f, e, Some(i))).collect();
+        self.once.replace(outside);
+        values
+    }
+
+    /// The values of the parts of an array expression that have no elements, but calls.
+    fn scalars(
+        &self,
+        f: &Rc<Frame<'p>>,
+        e: &'p Expr,
+        once: &mut HashMap<*const Expr, Value>,
+    ) -> Run<()> {
+        if self.array_in(f, e).is_none() {
+            let mut calls = false;
+            e.walk(&mut |e| calls |= matches!(e.kind, ExprKind::Call(..)));
+            if calls {
+                once.insert(std::ptr::from_ref(e), self.eval(f, e, None)?);
+            }
+            return Ok(());
+        }
         match &e.kind {
-            ExprKind::Var(_) | ExprKind::Element(..) => self.is_array(f, e),
+            ExprKind::Var(_) | ExprKind::Element(..) => Ok(()),
+            _ => e
+                .children()
+                .into_iter()
+                .try_for_each(|e| self.scalars(f, e, once)),
+        }
+    }
+
+    /// A whole array or section in an expression, but not one that is an argument of a function
+    /// that takes it as such. All of them have as many elements.
+    pub fn array_in(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Option<&'p Expr> {
+        let first = |list: Vec<&'p Expr>| list.into_iter().find_map(|e| self.array_in(f, e));
+        match &e.kind {
+            ExprKind::Var(_) | ExprKind::Element(..) => self.is_array(f, e).then_some(e),
             ExprKind::Call(s, args) => match f.unit.symbols[*s].class {
-                Class::Intrinsic(i) => i.shape == Shape::Elemental && all(args.iter().collect()),
-                Class::StatementFunction(..) => all(args.iter().collect()),
-                _ => false,
+                Class::Intrinsic(i) if i.shape == Shape::Elemental => first(args.iter().collect()),
+                Class::StatementFunction(..) => first(args.iter().collect()),
+                _ => None,
             },
-            _ => all(e.children().into_vec()),
+            _ => first(e.children().into_vec()),
         }
     }
 
@@ -179,6 +225,7 @@ impl<'p> Machine<'p> {
         let ExprKind::Element(_, subscripts) = &e.kind else {
             return Ok(Vec::new());
         };
+        self.coverage.note("section of an array");
         let v = self.variable(f, s)?;
         let none = || Halt::invalid("a section of a scalar");
         let shape = v.shape.ok_or_else(none)?;
@@ -192,19 +239,21 @@ impl<'p> Machine<'p> {
             let step = step.as_ref().map_or(Ok(1), |e| integer(e))?;
             let open = || Halt::invalid("a section up to the end of an array of assumed size");
             let last = || extent.map(|n| lower + n - 1).ok_or_else(open);
-            let (first, end) = match step {
-                0 => return Err(Halt::invalid("a step of zero")),
-                1.. => (Ok(*lower), last()),
-                _ => (last(), Ok(*lower)),
-            };
-            let mut i = from.as_ref().map_or(first, |e| integer(e))?;
-            let to = to.as_ref().map_or(end, |e| integer(e))?;
+            if step == 0 {
+                return Err(Halt::invalid("a step of zero"));
+            }
+            // Also where the step is less than zero (ISO/IEC 1539:1991, 6.2.2.3.1).
+            let mut i = from.as_ref().map_or(Ok(*lower), |e| integer(e))?;
+            let to = to.as_ref().map_or_else(last, |e| integer(e))?;
             let mut list = Vec::new();
             while (step > 0 && i <= to) || (step < 0 && i >= to) {
                 list.push(i);
                 i += step;
             }
             indices.push(list);
+        }
+        if indices.iter().any(Vec::is_empty) {
+            self.coverage.note("section without elements");
         }
         // The first subscript changes fastest.
         let mut all: Vec<Vec<i64>> = vec![Vec::new()];

@@ -20,17 +20,28 @@ impl<'p> Machine<'p> {
         if args.iter().any(|a| matches!(a.kind, ExprKind::Keyword(..))) {
             return Err(Halt::not_interpreted("keywords"));
         }
-        let all = |e: &'p Expr| -> Run<Vec<Value>> {
-            // All arrays of an expression have as many elements.
-            let mut array = None;
-            e.walk(&mut |e| {
-                if array.is_none() && self.is_array(f, e) {
-                    array = Some(e);
-                }
-            });
+        let array_in = |e: &'p Expr| -> Run<&'p Expr> {
             let none = || Halt::not_interpreted(format!("{} of no array", i.name));
-            let count = self.places(f, array.ok_or_else(none)?)?.len();
-            (0..count).map(|n| self.eval(f, e, Some(n))).collect()
+            self.array_in(f, e).ok_or_else(none)
+        };
+        let all = |e: &'p Expr| -> Run<Vec<Value>> {
+            let count = self.places(f, array_in(e)?)?.len();
+            self.each(f, e, 0..count)
+        };
+        // What no elements make.
+        let nothing = |e: &'p Expr, value: i64| {
+            let s = array_in(e)?.base();
+            let s = s.ok_or_else(|| Halt::not_interpreted("this array"))?;
+            let (owner, s) = f.owner(s)?;
+            let (ty, _) = self.kind_of(&owner, &owner.unit.symbols[s])?;
+            Value::integer(value).convert(ty)
+        };
+        let fold = |values: Vec<Value>, op: BinOp, nothing: Run<Value>| {
+            let mut values = values.into_iter();
+            match values.next() {
+                Some(first) => values.try_fold(first, |all, v| binary(op, &all, &v)),
+                None => nothing,
+            }
         };
         match (i.name, args) {
             ("LEN", [e]) => match &e.kind {
@@ -40,12 +51,39 @@ impl<'p> Machine<'p> {
                 }
                 _ => integer(4, self.eval(f, e, at)?.as_text()?.len().try_into().ok()),
             },
-            ("SUM", [e]) => sum(all(e)?),
+            ("SIZE", [e]) => {
+                let count = self.places(f, array_in(e)?)?.len();
+                integer(4, i64::try_from(count).ok())
+            }
+            // Only the type matters.
+            ("HUGE", [e]) => match self.place(f, e)?.ty {
+                Type::Real(8) => Ok(Value::Real(Precision::Double, Number::Plain(f64::MAX))),
+                _ => Err(unknown(i)),
+            },
+            ("SUM", [e]) => fold(all(e)?, BinOp::Add, nothing(e, 0)),
+            ("PRODUCT", [e]) => fold(all(e)?, BinOp::Mul, nothing(e, 1)),
             ("DOT_PRODUCT", [a, b]) => {
                 let products = all(a)?.into_iter().zip(all(b)?);
-                sum(products
-                    .map(|(a, b)| binary(BinOp::Mul, &a, &b))
-                    .collect::<Run<_>>()?)
+                let products = products.map(|(a, b)| binary(BinOp::Mul, &a, &b));
+                fold(products.collect::<Run<_>>()?, BinOp::Add, nothing(a, 0))
+            }
+            ("MAXVAL" | "MINVAL", [e]) => {
+                let values = all(e)?;
+                if values.is_empty() {
+                    return Err(Halt::not_interpreted(format!("{} of nothing", i.name)));
+                }
+                let op = match i.name {
+                    "MAXVAL" => BinOp::Gt,
+                    _ => BinOp::Lt,
+                };
+                best(op, &values)
+            }
+            ("MERGE", [a, b, mask]) => {
+                let (a, b) = (self.eval(f, a, at)?, self.eval(f, b, at)?);
+                match self.eval(f, mask, at)?.as_logical()? {
+                    true => Ok(a),
+                    false => Ok(b),
+                }
             }
             _ => {
                 let values: Run<Vec<Value>> = args.iter().map(|a| self.eval(f, a, at)).collect();
@@ -128,14 +166,8 @@ impl<'p> Machine<'p> {
                 } else {
                     BinOp::Lt
                 };
-                let mut best = first.clone().convert(common)?;
-                for v in &args[1..] {
-                    let v = v.clone().convert(common)?;
-                    if binary(op, &v, &best)?.as_logical()? {
-                        best = v;
-                    }
-                }
-                best.convert(result)
+                let all: Run<Vec<Value>> = args.iter().map(|v| v.clone().convert(common)).collect();
+                best(op, &all?)?.convert(result)
             }
             Op::Aimag => match first {
                 Value::Complex(p, _, im) => Ok(Value::Real(*p, im.clone())),
@@ -181,11 +213,15 @@ fn two(f: Function, ty: Type, args: &[Value]) -> Run<Value> {
     Ok(Value::Real(p, apply(f, &[&a, &b], p)))
 }
 
-fn sum(values: Vec<Value>) -> Run<Value> {
-    let mut values = values.into_iter();
-    let none = || Halt::not_interpreted("a sum of nothing");
-    let first = values.next().ok_or_else(none)?;
-    values.try_fold(first, |sum, v| binary(BinOp::Add, &sum, &v))
+/// The first one that no other is better than.
+fn best(op: BinOp, values: &[Value]) -> Run<Value> {
+    let mut best = &values[0];
+    for v in &values[1..] {
+        if binary(op, v, best)?.as_logical()? {
+            best = v;
+        }
+    }
+    Ok(best.clone())
 }
 
 /// At zero it has the slope of the side that the sign of the zero stands for.

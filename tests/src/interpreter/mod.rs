@@ -38,7 +38,7 @@ use number::{Number, Precision};
 use value::Value;
 
 use farfel_lang::Span;
-use farfel_lang::ir::{Label, Name, Program, Stmt, SymId, Unit, UnitKind};
+use farfel_lang::ir::{Expr, Label, Name, Program, Stmt, SymId, Unit, UnitKind};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -164,6 +164,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
         tags: Cell::new(0),
         steps: Cell::new(options.steps),
         depth: Cell::new(0),
+        once: RefCell::default(),
         coverage: coverage::Coverage::default(),
     };
     let ended = machine.initialise().and_then(|()| {
@@ -243,6 +244,8 @@ struct Machine<'p> {
     tags: Cell<u64>,
     steps: Cell<u64>,
     depth: Cell<usize>,
+    /// What is evaluated once for all elements of an array expression.
+    once: RefCell<HashMap<*const Expr, Value>>,
     coverage: coverage::Coverage,
 }
 

@@ -546,7 +546,7 @@ impl<'p> Machine<'p> {
         let place = match actual {
             Actual::Procedure(p) => return Ok(Binding::Procedure(p.clone())),
             Actual::Label(_) => return Err(Halt::invalid("a label for a variable")),
-            Actual::Place(p) => p,
+            Actual::Place(p) | Actual::Copy(p, _) => p,
         };
         let mut place = place.clone();
         if symbol.class != Class::Variable {

@@ -244,23 +244,20 @@ impl<'p> Machine<'p> {
             let count = self.places(f, first)?.len();
             done.resize(count, false);
             let mut chosen = Vec::new();
-            for (i, done) in done.iter_mut().enumerate() {
-                let wanted = match mask {
-                    Some(m) => self.eval(f, m, Some(i))?.as_logical()?,
-                    None => true,
-                };
-                if wanted && !*done {
+            let masks = match mask {
+                Some(m) => self.each(f, m, 0..count)?,
+                None => vec![Value::logical(true); count],
+            };
+            for (i, (done, wanted)) in done.iter_mut().zip(masks).enumerate() {
+                if wanted.as_logical()? && !*done {
                     *done = true;
                     chosen.push(i);
                 }
             }
             for (target, value) in assignments(arm) {
                 let places = self.places(f, target)?;
-                let values: Run<Vec<Value>> = chosen
-                    .iter()
-                    .map(|i| self.eval(f, value, Some(*i)))
-                    .collect();
-                for (i, value) in chosen.iter().zip(values?) {
+                let values = self.each(f, value, chosen.iter().copied())?;
+                for (i, value) in chosen.iter().zip(values) {
                     let none = || Halt::invalid("arrays of different sizes");
                     places.get(*i).ok_or_else(none)?.write(value)?;
                 }

@@ -1,9 +1,10 @@
 //! What is known of a unit's tangents at its statements.
 
 use super::form::{Form, has_calls, is_zero};
-use crate::flow::{Flow, size};
+use super::plan::frequencies;
+use crate::flow::Flow;
 use crate::locations::Set;
-use farfel_lang::ir::{Expr, ExprKind, Place, SpecKind, Stmt, StmtKind, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{Expr, ExprKind, Place, SpecKind, StmtKind, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -17,8 +18,8 @@ pub(super) struct Facts<'a> {
     pub(super) tangents: &'a HashSet<SymId>,
     pub(super) flow: Flow<'a>,
     storage: UnitStorage,
-    /// In how many loops each statement is.
-    pub(super) depth: Vec<u32>,
+    /// How often each statement is carried out, estimated.
+    pub(super) often: Vec<f64>,
     /// The scalar tangents that can be followed from statement to statement.
     pub(super) plain: HashMap<SymId, usize>,
     /// Which of them have a value before each statement that is used later.
@@ -32,10 +33,6 @@ impl<'a> Facts<'a> {
         tangents: &'a HashSet<SymId>,
         fixed: &HashSet<SymId>,
     ) -> Option<Self> {
-        let mut loops = false;
-        farfel_lang::ir::walk_block(&unit.body, &mut |s| {
-            loops |= matches!(s.kind, StmtKind::Do(_));
-        });
         let storage = UnitStorage::of(unit);
         let mut plain: Vec<SymId> = tangents.iter().copied().collect();
         plain.retain(|t| {
@@ -47,7 +44,7 @@ impl<'a> Facts<'a> {
                 && storage.is_own(*t)
                 && !fixed.contains(t)
         });
-        if !loops || plain.len() < 2 {
+        if plain.len() < 2 {
             return None;
         }
         plain.sort_unstable();
@@ -57,11 +54,11 @@ impl<'a> Facts<'a> {
             tangents,
             flow: Flow::of(unit),
             storage,
-            depth: Vec::new(),
+            often: Vec::new(),
             plain,
             live: Vec::new(),
         };
-        depths(&unit.body, 0, &mut facts.depth);
+        frequencies(&unit.body, 1.0, &mut facts.often);
         facts.liveness();
         Some(facts)
     }
@@ -251,17 +248,5 @@ impl<'a> Facts<'a> {
     fn is_apart(&self, a: SymId, b: SymId) -> bool {
         let plain = |s: SymId| !matches!(self.unit.symbols[s].place, Place::Pointee(_));
         plain(a) && plain(b) && !self.storage.overlap(a, b)
-    }
-}
-
-/// In how many loops the statements of a block are, in the order of [`Flow`].
-fn depths(block: &[Stmt], depth: u32, found: &mut Vec<u32>) {
-    for s in block {
-        found.push(depth);
-        if let StmtKind::LogicalIf(_, inner) = &s.kind {
-            found.extend(std::iter::repeat_n(depth, size(inner)));
-        }
-        let inside = depth + u32::from(matches!(s.kind, StmtKind::Do(_)));
-        s.blocks().iter().for_each(|b| depths(b, inside, found));
     }
 }

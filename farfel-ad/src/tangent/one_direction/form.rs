@@ -44,7 +44,7 @@ impl Form<'_> {
 
     /// A multiple of `one`, divided by it. `by` has what stands for the other tangents. `saved`
     /// gets how many multiplications go.
-    pub(super) fn by(&self, e: &Expr, by: &HashMap<SymId, SymId>, saved: &mut i64) -> Expr {
+    pub(super) fn by(&self, e: &Expr, by: &HashMap<SymId, SymId>, saved: &mut i32) -> Expr {
         let is_one = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if s == self.one);
         let as_it = |e: &Expr| type_of(self.unit, e) == self.unit.symbols[self.one].ty;
         let kind = match &e.kind {
@@ -67,7 +67,7 @@ impl Form<'_> {
             ExprKind::Paren(a) => ExprKind::Paren(Box::new(self.by(a, by, saved))),
             ExprKind::Unary(op, a) => ExprKind::Unary(*op, Box::new(self.by(a, by, saved))),
             ExprKind::Binary(op, a, b) => {
-                let part = |e: &Expr, saved: &mut i64| match self.is_multiple(e) {
+                let part = |e: &Expr, saved: &mut i32| match self.is_multiple(e) {
                     Some(true) => self.by(e, by, saved),
                     _ => e.clone(),
                 };

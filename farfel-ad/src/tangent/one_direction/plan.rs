@@ -1,45 +1,68 @@
-//! Which loops to rewrite.
+//! Which loops and other stretches of statements to rewrite.
 
 use super::facts::Facts;
 use super::form::is_zero;
 use crate::flow::size;
-use farfel_lang::ir::{Class, Expr, ExprKind, Label, Stmt, StmtKind, SymId};
+use farfel_lang::ir::{Class, Expr, ExprKind, Label, Name, Stmt, StmtKind, SymId};
 use std::collections::{HashMap, HashSet};
 
-/// Loops that assign more tangents than this are left alone: the search takes time for each.
+/// Where more tangents than this are assigned nothing is done: the search takes time for each.
 const MOST_TANGENTS: usize = 50;
 
 /// How many tangents are tried as the one that others are multiples of.
 const MOST_TRIED: usize = 5;
 
-/// How much more often the statements of an inner loop are carried out than those around it.
-const ITERATIONS: i64 = 8;
+/// How much more often the statements of a loop are carried out than those around it.
+const ITERATIONS: f64 = 8.0;
 
 /// A tangent that is a multiple of another one.
 pub(super) struct Multiple {
     pub(super) tangent: SymId,
-    /// The derivative that it has before the loop, where that is used.
+    /// The derivative that it has before the stretch, where that is used.
     pub(super) begin: Option<Expr>,
-    /// The loop assigns it.
+    /// The stretch assigns it.
     pub(super) changes: bool,
 }
 
-/// A loop to rewrite.
+/// A stretch to rewrite: statements of one block, one behind the other.
 pub(super) struct Plan {
-    /// The number of the loop's statement.
-    pub(super) node: usize,
+    /// The number of its first statement.
+    pub(super) head: usize,
+    /// The number behind its last one.
+    pub(super) end: usize,
     /// The tangent that the others are multiples of.
     pub(super) one: SymId,
     /// Those.
     pub(super) multiples: Vec<Multiple>,
-    /// Those that are used behind the loop.
+    /// Those that are used behind the stretch.
     pub(super) after: Vec<SymId>,
-    /// The statement behind the loop bears this label, to which only the loop jumps.
-    pub(super) label: Option<Label>,
+    /// The statement behind it bears a label to which only the stretch jumps.
+    pub(super) takes_label: bool,
+    /// Those that are used when the subprogram returns.
+    pub(super) results: Vec<SymId>,
+    /// How many multiplications are saved.
+    gain: f64,
+}
+
+/// A stretch that may be rewritten.
+struct Stretch {
+    head: usize,
+    end: usize,
+    /// Where control falls to from its end.
+    falls: Vec<usize>,
+    /// The label of the statement behind it.
+    label: Option<Label>,
+}
+
+/// A statement of a block: its number and that behind it.
+#[derive(Clone, Copy)]
+struct Place {
+    head: usize,
+    end: usize,
 }
 
 impl Facts<'_> {
-    /// The loops to rewrite, none inside of another one.
+    /// The stretches to rewrite, none inside of another one.
     pub(super) fn plans(&self) -> Vec<Plan> {
         let mut jumps: HashMap<Label, Vec<usize>> = HashMap::new();
         for (node, s) in self.flow.stmts.iter().enumerate() {
@@ -52,114 +75,221 @@ impl Facts<'_> {
             }
         }
         let mut found = Vec::new();
-        self.look_into(&self.unit.body, &mut 0, &jumps, &mut found);
-        found
+        self.look_into(&self.unit.body, 0, self.flow.exit, &jumps, &mut found);
+        found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        let mut plans: Vec<Plan> = Vec::new();
+        for plan in found {
+            let apart = |p: &Plan| p.end <= plan.head || plan.end <= p.head;
+            if plans.iter().all(apart) {
+                plans.push(plan);
+            }
+        }
+        plans.sort_by_key(|p| p.head);
+        plans
     }
 
-    /// Looks at the loops of a block, inner ones first. True: there is a plan in it.
+    /// Finds what may be done in a block, whose first statement has the number `start`; behind it
+    /// control goes to `after`.
     fn look_into(
         &self,
         block: &[Stmt],
-        node: &mut usize,
+        start: usize,
+        after: usize,
         jumps: &HashMap<Label, Vec<usize>>,
         found: &mut Vec<Plan>,
-    ) -> bool {
-        let mut any = false;
-        for (i, s) in block.iter().enumerate() {
-            let own = *node;
-            *node += 1;
-            if let StmtKind::LogicalIf(_, inner) = &s.kind {
-                *node += size(inner);
+    ) {
+        let mut places = Vec::with_capacity(block.len());
+        let mut node = start;
+        for s in block {
+            let end = node + size(s);
+            places.push(Place { head: node, end });
+            node = end;
+        }
+        for (i, (s, at)) in block.iter().zip(&places).enumerate() {
+            let follow = places.get(i + 1).map_or(after, |p| p.head);
+            let behind = match s.kind {
+                StmtKind::Do(_) => at.head,
+                _ => follow,
+            };
+            let mut inner = at.head + 1;
+            for b in s.blocks() {
+                // What WHERE does to an array is no way through it.
+                if !matches!(s.kind, StmtKind::Where(_)) {
+                    self.look_into(b, inner, behind, jumps, found);
+                }
+                inner += b.iter().map(size).sum::<usize>();
             }
-            let mut inside = false;
-            for inner in s.blocks() {
-                inside |= self.look_into(inner, node, jumps, found);
+            if let StmtKind::Do(_) = s.kind
+                && let Some(stretch) = self.stretch(block, &places, i, i + 1, after)
+            {
+                let ones = self.invariants_in(at.head, at.end);
+                found.extend(self.plan(&stretch, &ones, jumps));
             }
-            if let (StmtKind::Do(_), false) = (&s.kind, inside) {
-                let comments = block[i + 1..]
-                    .iter()
-                    .take_while(|s| matches!(s.kind, StmtKind::Comment(_)))
-                    .count();
-                let next = block.get(i + 1 + comments);
-                let next = next.map(|s| (*node + comments, s.label));
-                if let Some(plan) = self.plan(own, *node, next, jumps) {
-                    found.push(plan);
-                    inside = true;
+        }
+        for one in self.read_most(start, node) {
+            let mut from = 0;
+            for i in 0..=block.len() {
+                let ends = places.get(i).is_none_or(|p| self.changes(one, *p));
+                if ends && i > from + 1 {
+                    let stretch = self.stretch(block, &places, from, i, after);
+                    found.extend(stretch.and_then(|s| self.plan(&s, &[one], jumps)));
+                }
+                if ends {
+                    from = i + 1;
                 }
             }
-            any |= inside;
         }
-        any
     }
 
-    /// What to make of the loop whose statements are those from `head` to `end`. `next`: the
-    /// statement behind it in its block, with its label.
+    /// The stretch of some statements of a block, without comments at its ends.
+    fn stretch(
+        &self,
+        block: &[Stmt],
+        places: &[Place],
+        mut from: usize,
+        mut to: usize,
+        after: usize,
+    ) -> Option<Stretch> {
+        let comment = |i: usize| matches!(block[i].kind, StmtKind::Comment(_));
+        while from < to && comment(from) {
+            from += 1;
+        }
+        while from < to && comment(to - 1) {
+            to -= 1;
+        }
+        if from == to {
+            return None;
+        }
+        let mut falls = Vec::new();
+        let mut next = to;
+        while next < block.len() && comment(next) {
+            falls.push(places[next].head);
+            next += 1;
+        }
+        falls.push(places.get(next).map_or(after, |p| p.head));
+        Some(Stretch {
+            head: places[from].head,
+            end: places[to - 1].end,
+            falls,
+            label: block.get(next).and_then(|s| s.label),
+        })
+    }
+
+    /// The plain tangents that most assignments between two statements read.
+    fn read_most(&self, head: usize, end: usize) -> Vec<SymId> {
+        let mut often: HashMap<SymId, usize> = HashMap::new();
+        for n in head..end {
+            if let Some((_, value)) = self.assigned(n) {
+                value.for_each_symbol(&mut |s| {
+                    if self.plain.contains_key(&s) {
+                        *often.entry(s).or_default() += 1;
+                    }
+                });
+            }
+        }
+        let mut found: Vec<SymId> = often.keys().copied().collect();
+        found.retain(|s| often[s] > 1);
+        found.sort_unstable_by_key(|s| (std::cmp::Reverse(often[s]), *s));
+        found.truncate(MOST_TRIED);
+        found
+    }
+
+    /// May a statement or one inside of it change a tangent?
+    fn changes(&self, one: SymId, at: Place) -> bool {
+        let assigned = |n: usize| self.assigned(n).is_some_and(|(t, _)| t == one);
+        (at.head..at.end).any(assigned) || self.named_elsewhere(at.head, at.end).contains(&one)
+    }
+
+    /// What to make of a stretch: of which of `ones` are how many tangents multiples?
     fn plan(
         &self,
-        head: usize,
-        end: usize,
-        next: Option<(usize, Option<Label>)>,
+        stretch: &Stretch,
+        ones: &[SymId],
         jumps: &HashMap<Label, Vec<usize>>,
     ) -> Option<Plan> {
+        let &Stretch { head, end, .. } = stretch;
         let inside = |n: usize| (head..end).contains(&n);
         let enters = |n: usize| self.flow.predecessors[n].iter().any(|p| !inside(*p));
         let own = self.flow.stmts[head].label;
         if (head + 1..end).any(enters) || own.is_some_and(|l| jumps.contains_key(&l)) {
             return None;
         }
-        let mut exits: Vec<usize> = (head..end)
-            .flat_map(|n| self.flow.successors[n].iter().copied())
-            .filter(|n| !inside(*n))
-            .collect();
-        exits.sort_unstable();
-        exits.dedup();
-        let head_exits = self.flow.successors[head].iter().copied();
-        let falls = head_exits
-            .chain(next.map(|(n, _)| n))
-            .find(|n| !inside(*n))?;
-        // Jumps to what follows have to pass what is put between.
-        let label = next.filter(|(n, _)| *n == falls).and_then(|(_, l)| l);
-        let mut label = label.filter(|l| jumps.contains_key(l));
-        let mut only_falls = true;
-        if let Some(from) = label.and_then(|l| jumps.get(&l)) {
-            let some = from.iter().any(|n| inside(*n));
-            let all = from.iter().all(|n| inside(*n));
-            only_falls = !some || all;
-            label = label.filter(|_| some && all);
-        } else if next.is_none_or(|(n, _)| n != falls) {
-            // What follows is at the end of an outer block: a jump there passes by.
-            let target = self.flow.stmts.get(falls).and_then(|s| s.label);
-            let from = target.and_then(|l| jumps.get(&l));
-            only_falls = from.is_none_or(|from| !from.iter().any(|n| inside(*n)));
-        }
-        let others = |t: SymId| exits.iter().any(|n| *n != falls && self.is_live(t, *n));
-        let used_after = |t: SymId| self.is_live(t, falls);
-        let mut multiples = self.multiples_in(head, end)?;
-        multiples.retain(|t| !others(*t) && (only_falls || !used_after(*t)));
-        let invariants = self.invariants_in(head, end);
-        let mut best: Option<(i64, Plan)> = None;
-        for one in &invariants {
-            let others = invariants.iter().copied().filter(|t| t != one).collect();
-            let (gain, multiples) = self.multiples_of(*one, multiples.clone(), others, head, end);
-            let after: Vec<SymId> = multiples
-                .iter()
-                .filter(|m| m.changes)
-                .map(|m| m.tangent)
-                .filter(|t| used_after(*t))
-                .collect();
-            let gain = gain - i64::try_from(after.len()).unwrap_or(i64::MAX);
-            if gain > 0 && best.as_ref().is_none_or(|(g, _)| *g < gain) {
-                let plan = Plan {
-                    node: head,
-                    one: *one,
-                    multiples,
-                    label: label.filter(|_| !after.is_empty()),
-                    after,
-                };
-                best = Some((gain, plan));
+        let (mut falls, mut returns) = (false, 0.0);
+        let mut exits = HashSet::new();
+        for n in head..end {
+            let kind = &self.flow.stmts[n].kind;
+            let leaves = self.flow.successors[n].iter().filter(|to| !inside(**to));
+            match kind {
+                StmtKind::Return(_) => returns += self.often(n, head),
+                StmtKind::AssignedGoto(..) => return None,
+                _ => leaves.for_each(|to| match stretch.falls.contains(to) {
+                    true => falls = true,
+                    false => {
+                        exits.insert(*to);
+                    }
+                }),
             }
         }
-        best.map(|(_, plan)| plan)
+        // Jumps to what follows have to pass what is put between.
+        let from = stretch.label.and_then(|l| jumps.get(&l));
+        let all = from.is_some_and(|from| from.iter().all(|n| inside(*n)));
+        let takes_label = all && from.is_some_and(|from| !from.is_empty());
+        let passes = (head..end).any(|n| {
+            let leads_there = |to: &usize| stretch.falls.contains(to);
+            match &self.flow.stmts[n].kind {
+                StmtKind::Cycle(name) | StmtKind::Exit(name) => {
+                    let inner = (head..n).any(|around| self.is_loop(around, n, name.as_ref()));
+                    !inner && self.flow.successors[n].iter().any(leads_there)
+                }
+                kind => kind.jumps().iter().any(|l| {
+                    let follows = self.flow.labels.get(l).is_none_or(leads_there);
+                    follows && !(takes_label && stretch.label == Some(*l))
+                }),
+            }
+        });
+        let used_after = |t: SymId| falls && stretch.falls.iter().any(|n| self.is_live(t, *n));
+        let returned = |t: SymId| returns > 0.0 && self.is_live(t, self.flow.exit);
+        let mut multiples = self.multiples_in(head, end)?;
+        let leaks = |t: SymId| exits.iter().any(|n| self.is_live(t, *n));
+        multiples.retain(|t| !(leaks(*t) || passes && used_after(*t)));
+        let invariants = self.invariants_in(head, end);
+        let mut best: Option<Plan> = None;
+        for one in ones {
+            let others = invariants.iter().copied().filter(|t| t != one).collect();
+            let (saved, multiples) = self.multiples_of(*one, multiples.clone(), others, head, end);
+            let changed = || multiples.iter().filter(|m| m.changes).map(|m| m.tangent);
+            let after: Vec<SymId> = changed().filter(|t| used_after(*t)).collect();
+            let results: Vec<SymId> = changed().filter(|t| returned(*t)).collect();
+            #[expect(clippy::cast_precision_loss, reason = "a few")]
+            let cost = (after.len() + multiples.len() - changed().count()) as f64
+                + returns * results.len() as f64;
+            let gain = (saved - cost) * self.often[head];
+            if saved - cost >= 1.0 && best.as_ref().is_none_or(|b| b.gain < gain) {
+                best = Some(Plan {
+                    head,
+                    end,
+                    one: *one,
+                    takes_label: takes_label && !after.is_empty(),
+                    multiples,
+                    after,
+                    results,
+                    gain,
+                });
+            }
+        }
+        best
+    }
+
+    /// Is a statement the loop, of a name or any, that another statement is in?
+    fn is_loop(&self, around: usize, inner: usize, name: Option<&Name>) -> bool {
+        let s = self.flow.stmts[around];
+        matches!(&s.kind, StmtKind::Do(d) if name.is_none_or(|n| d.name.as_ref() == Some(n)))
+            && around + size(s) > inner
+    }
+
+    /// How often a statement is carried out, for each time that control comes to another one.
+    fn often(&self, node: usize, head: usize) -> f64 {
+        self.often[node] / self.often[head]
     }
 
     /// The tangents that only assignments in the loop name. `None`: there are none, or many.
@@ -240,7 +370,7 @@ impl Facts<'_> {
         mut others: Vec<SymId>,
         head: usize,
         end: usize,
-    ) -> (i64, Vec<Multiple>) {
+    ) -> (f64, Vec<Multiple>) {
         let ty = self.unit.symbols[one].ty;
         let mut begins: HashMap<SymId, Option<Expr>> = HashMap::new();
         for (list, changes) in [(&mut multiples, true), (&mut others, false)] {
@@ -289,12 +419,11 @@ impl Facts<'_> {
         multiples.retain(|t| named.contains(t));
         let changes = |t: &SymId| multiples.contains(t) && !same.contains(t);
         let form = self.form(one, &multiples);
-        let mut gain = 0;
+        let mut gain = 0.0;
         for n in head..end {
             let StmtKind::Assign(target, value) = &self.flow.stmts[n].kind else {
                 continue;
             };
-            let often = ITERATIONS.pow((self.depth[n] - self.depth[head]).min(4));
             let mut saved = 0;
             match target.kind {
                 ExprKind::Var(t) if multiples.contains(&t) => {
@@ -308,9 +437,9 @@ impl Facts<'_> {
                         saved -= 1;
                     }
                 }
-                _ => value.for_each_symbol(&mut |s| saved -= i64::from(changes(&s))),
+                _ => value.for_each_symbol(&mut |s| saved -= i32::from(changes(&s))),
             }
-            gain += saved * often;
+            gain += f64::from(saved) * self.often(n, head);
         }
         let multiple = |t: &SymId| Multiple {
             tangent: *t,
@@ -318,5 +447,27 @@ impl Facts<'_> {
             changes: !same.contains(t),
         };
         (gain, multiples.iter().map(multiple).collect())
+    }
+}
+
+/// How often the statements of a block are carried out, in the order of [`crate::flow::Flow`], where
+/// the block is so `often`.
+pub(super) fn frequencies(block: &[Stmt], often: f64, found: &mut Vec<f64>) {
+    for s in block {
+        found.push(often);
+        if let StmtKind::LogicalIf(_, inner) = &s.kind {
+            found.extend(std::iter::repeat_n(often / 2.0, size(inner)));
+        }
+        let inside = match &s.kind {
+            StmtKind::Do(_) => often * ITERATIONS,
+            StmtKind::If(b) => {
+                let arms = u32::try_from(b.arms.len()).unwrap_or(u32::MAX);
+                often / f64::from(arms.saturating_add(1))
+            }
+            _ => often / 2.0,
+        };
+        s.blocks()
+            .iter()
+            .for_each(|b| frequencies(b, inside, found));
     }
 }

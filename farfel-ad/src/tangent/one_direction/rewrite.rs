@@ -3,8 +3,9 @@
 use super::form::{Form, is_zero};
 use super::plan::{Multiple, Plan};
 use crate::flow::size;
+use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Block, DoEnd, Expr, ExprKind, Name, Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    BinOp, Block, DoEnd, Expr, ExprKind, IfBlock, Name, Stmt, StmtKind, SymId, Symbol, Type, Unit,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -24,8 +25,14 @@ impl<'a> Named<'a> {
         primal: &HashMap<SymId, SymId>,
     ) -> Self {
         let base = |unit: &Unit, t: SymId| -> Name {
-            let of = primal.get(&t).copied().unwrap_or(t);
-            unit.symbols[of].name.clone()
+            match primal.get(&t) {
+                Some(of) => unit.symbols[*of].name.clone(),
+                // A temporary variable, with its suffix.
+                None => {
+                    let name = &unit.symbols[t].name;
+                    Name::from(name.split('_').next().unwrap_or(name))
+                }
+            }
         };
         let mut by = HashMap::new();
         for t in plan.multiples.iter().map(|m| m.tangent) {
@@ -53,8 +60,63 @@ impl<'a> Named<'a> {
         Expr::binary(BinOp::Mul, value, Expr::var(self.plan.one, span))
     }
 
-    /// A statement of the loop.
-    fn rewrite(&self, unit: &Unit, s: &mut Stmt) {
+    /// What comes before a stretch that begins with a statement, whose label it takes.
+    fn begin(&self, first: &mut Stmt, out: &mut Vec<Stmt>) {
+        let span = first.span;
+        for m in &self.plan.multiples {
+            if let Some(value) = &m.begin {
+                let target = Expr::var(self.by[&m.tangent], span);
+                let mut begin = Stmt::assign(target, value.clone(), span);
+                begin.label = first.label.take();
+                out.push(begin);
+            }
+        }
+    }
+
+    /// Gives some of the tangents their values.
+    fn finish(&self, of: &[SymId], span: Span, out: &mut Vec<Stmt>) {
+        out.extend(of.iter().map(|t| {
+            let value = self.times(Expr::var(self.by[t], span));
+            Stmt::assign(Expr::var(*t, span), value, span)
+        }));
+    }
+
+    /// A statement of the stretch.
+    fn rewrite(&self, unit: &Unit, mut s: Stmt, out: &mut Vec<Stmt>) {
+        let returns = |s: &Stmt| matches!(s.kind, StmtKind::Return(_));
+        if !self.plan.results.is_empty() {
+            if returns(&s) {
+                let at = out.len();
+                self.finish(&self.plan.results, s.span, out);
+                out[at].label = s.label.take();
+            } else if let StmtKind::LogicalIf(c, inner) = &mut s.kind
+                && returns(inner)
+            {
+                let mut arm = Vec::new();
+                self.finish(&self.plan.results, s.span, &mut arm);
+                arm.push((**inner).clone());
+                s.kind = StmtKind::If(IfBlock {
+                    arms: vec![(c.clone(), arm)],
+                    ..IfBlock::default()
+                });
+                out.push(s);
+                return;
+            }
+        }
+        if let StmtKind::LogicalIf(_, inner) = &mut s.kind {
+            self.assignment(unit, inner);
+        }
+        for block in s.blocks_mut() {
+            for inner in std::mem::take(block) {
+                self.rewrite(unit, inner, block);
+            }
+        }
+        end_behind_the_last(&mut s);
+        self.assignment(unit, &mut s);
+        out.push(s);
+    }
+
+    fn assignment(&self, unit: &Unit, s: &mut Stmt) {
         let StmtKind::Assign(target, value) = &mut s.kind else {
             return;
         };
@@ -96,7 +158,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Rewrites the loops of a block. `node` counts statements as [`Flow`] does.
+/// Rewrites the stretches of a block. `node` counts statements as [`crate::flow::Flow`] does.
 pub(super) fn apply(
     unit: &Unit,
     plans: &HashMap<usize, Named>,
@@ -106,13 +168,20 @@ pub(super) fn apply(
     let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
     // The statement that gets the label of the next one.
     let mut takes_label = None;
+    let mut within: Option<&Named> = None;
     for mut s in std::mem::take(block) {
         if !matches!(s.kind, StmtKind::Comment(_))
             && let Some(first) = takes_label.take().and_then(|at: usize| out.get_mut(at))
         {
             first.label = s.label.take();
         }
-        let Some(named) = plans.get(node) else {
+        if within.is_none()
+            && let Some(named) = plans.get(node)
+        {
+            named.begin(&mut s, &mut out);
+            within = Some(named);
+        }
+        let Some(named) = within else {
             *node += 1;
             if let StmtKind::LogicalIf(_, inner) = &s.kind {
                 *node += size(inner);
@@ -126,25 +195,14 @@ pub(super) fn apply(
         };
         *node += size(&s);
         let span = s.span;
-        let mut label = s.label.take();
-        for m in &named.plan.multiples {
-            if let Some(value) = &m.begin {
-                let target = Expr::var(named.by[&m.tangent], span);
-                let mut begin = Stmt::assign(target, value.clone(), span);
-                begin.label = label.take();
-                out.push(begin);
+        named.rewrite(unit, s, &mut out);
+        if *node >= named.plan.end {
+            if named.plan.takes_label {
+                takes_label = Some(out.len());
             }
+            named.finish(&named.plan.after, span, &mut out);
+            within = None;
         }
-        s.label = label;
-        s.walk_mut(&mut |s| named.rewrite(unit, s));
-        out.push(s);
-        if named.plan.label.is_some() {
-            takes_label = Some(out.len());
-        }
-        out.extend(named.plan.after.iter().map(|t| {
-            let value = named.times(Expr::var(named.by[t], span));
-            Stmt::assign(Expr::var(*t, span), value, span)
-        }));
     }
     *block = out;
 }
@@ -162,7 +220,8 @@ fn end_behind_the_last(s: &mut Stmt) {
     }
 }
 
-/// Takes assignments out of a block that nothing reads. `node` counts statements as [`Flow`] does.
+/// Takes assignments out of a block that nothing reads. `node` counts statements as
+/// [`crate::flow::Flow`] does.
 pub(super) fn drop(dead: &HashSet<usize>, block: &mut Block, node: &mut usize) {
     for mut s in std::mem::take(block) {
         let gone = dead.contains(node);
