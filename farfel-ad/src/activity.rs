@@ -385,21 +385,31 @@ impl<'a> Problem<'a> {
 
     /// A variable at a location that others share in a way for which derivatives, `several` in
     /// each, have no storage, if a derivative is both varied and live there; and what that way is.
-    pub fn refused(&self, activity: &Activity, several: bool) -> Option<(SymId, &'static str)> {
+    ///
+    /// `kept`: for reverse mode, which puts back the values of whole blocks.
+    pub fn refused(
+        &self,
+        activity: &Activity,
+        several: bool,
+        kept: bool,
+    ) -> Option<(SymId, &'static str)> {
         let live = |loc: usize| {
             activity.live.iter().any(|l| l.contains(loc)) && activity.ever_varied.contains(loc)
         };
         let space = self.space;
         let way = |loc: usize| {
-            if space.tangled.contains(loc) && space.saved.contains(loc) {
-                return Some("in an EQUIVALENCE with SAVE");
-            }
-            match several {
-                true => (space.uneven.contains(loc)).then_some(
-                    "shares it with numbers of another type, or that begin elsewhere, which one direction can have but not several",
+            let (uneven, unfit) = (space.uneven.contains(loc), space.unfit.contains(loc));
+            match () {
+                () if space.tangled.contains(loc) && space.saved.contains(loc) => {
+                    Some("in an EQUIVALENCE with SAVE")
+                }
+                () if unfit && (kept || uneven) => Some(
+                    "in a COMMON block that program units divide differently, with CHARACTER members or a size that they do not agree on",
                 ),
-                false => (space.unfit.contains(loc))
-                    .then_some("in a COMMON block whose size program units do not agree on"),
+                () if uneven && several => Some(
+                    "shares it with numbers of another type, or that begin elsewhere, as several directions cannot",
+                ),
+                () => None,
             }
         };
         let symbols = self.unit.symbols.iter();

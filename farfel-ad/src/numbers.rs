@@ -1,14 +1,16 @@
 //! Where in shared storage the numbers lie that can have derivatives.
 //!
-//! The derivative of a variable in several directions has the directions as its first dimension, so
-//! that all directions of a number stand together, and a stretch of numbers has its derivatives one
-//! after the other. (With the directions last, an array that a caller passes from some element on
-//! would have no derivative that is an array.) Two variables that share storage then have
-//! derivatives that share theirs wherever both see the same numbers in it: of one type, beginning
-//! at the same bytes. What is no number, INTEGERs or unused bytes, may not count: its bytes are no
-//! multiple of those of a number, and it may be a number for another program unit. So derivatives
-//! that share storage are laid out by numbers: each of those that any of the variables is made of
-//! has its place, in the order of the storage, and nothing else has.
+//! Two variables that share storage can have derivatives that share theirs wherever both see the same
+//! numbers in it: of one type, beginning at the same bytes. What is no number, INTEGERs or unused
+//! bytes, need not count: for another program unit it may be a number. So derivatives that share
+//! storage are laid out by numbers: each of those that any of the variables is made of has its
+//! place, in the order of the storage, and nothing else has.
+//!
+//! That is so for any number of directions. The derivative of a variable has them as its first
+//! dimension, so that all directions of a number stand together, and a stretch of numbers has its
+//! derivatives one after the other. (With the directions last, an array that a caller passes from
+//! some element on would have no derivative that is an array.) And patterns, whose derivatives are
+//! all of one size, are laid out likewise.
 
 use crate::locations::differentiable;
 use farfel_lang::ir::{Type, Unit};

@@ -73,7 +73,7 @@ fn functions_without_a_rule() {
 
 #[test]
 fn shared_storage() {
-    assert_snapshot!(faults("
+    let units = "
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y, A, B
       CHARACTER*8 W
@@ -87,7 +87,27 @@ fn shared_storage() {
       COMMON /C/ A
       Y = A(1)*A(2)
       END
-"), @"F0305 8:33 derivatives would go through A, which shares its storage with other variables");
+";
+    assert!(faults(units).starts_with("no faults"));
+    let block = |opening: &str, closing: &str, units: &str| {
+        let text = format!(
+            "      SUBROUTINE MAIN(X, Y, D)
+      DOUBLE PRECISION X(3), Y, D
+      {opening}
+      CALL F(X, Y)
+      {closing}
+      END
+{}",
+            units.trim_start_matches('\n')
+        );
+        expand(&text).map_or_else(|e| e, |_| "no faults".to_owned())
+    };
+    let gradient = block("ADR(Y)", "END ADR(D = COTANGENT(X(1)))", units);
+    assert_snapshot!(gradient, @"F0305 8:33 derivatives would go through A, which shares its storage with other variables");
+    // CHARACTER, and complex numbers over real ones.
+    let units = units.replace("Y, A(4)", "Y\n      COMPLEX*16 A(2)");
+    let units = units.replace("A(1)*A(2)", "DBLE(A(1)**2)");
+    assert_snapshot!(faults(&units), @"F0305 8:33 derivatives would go through A, which shares its storage with other variables");
 }
 
 #[test]

@@ -201,6 +201,6 @@ fn programs_that_check_themselves_run_with_two_directions() {
 
 #[test]
 fn programs_that_check_themselves_run_with_a_constant_number_of_directions() {
-    let all = check_programs(Some(2), &[]);
+    let all = check_programs(Some(2), &["which shares its storage with other variables"]);
     assert!(all >= 100, "{all}");
 }

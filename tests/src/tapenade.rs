@@ -179,7 +179,7 @@ pub const CALLBACKS: &str = "      SUBROUTINE SUM2(X, N, W, Y)
 pub const DIVIDED: &str = "      SUBROUTINE HEAD(X, Y)
       IMPLICIT DOUBLE PRECISION (A-H,O-Z)
       DIMENSION X(3)
-      COMMON /OUT/ P(2), Q
+      COMMON /OUT/ P(2)
       CALL SETS(X)
       CALL MIDDLE
       CALL USES(Y)

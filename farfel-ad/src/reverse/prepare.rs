@@ -107,6 +107,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     by_elements(&mut below, false);
     without_allocations(&mut below, "");
     clear(&mut below);
+    with_equal_blocks(&mut below);
     name_all_saved(&mut below);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = below.units.iter().map(|u| &u.name);

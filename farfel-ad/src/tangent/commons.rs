@@ -1,11 +1,15 @@
 //! Derivatives of what program units see differently: COMMON blocks that are not divided alike
 //! everywhere, or that share storage by EQUIVALENCE.
 //!
-//! The derivatives stand in a block that is divided as the block is in the same unit, so that each
-//! of them lies over the derivatives of what its variable lies over. For variables without
-//! derivatives something of the same size stands there.
+//! Where all see the same [`Numbers`] in a block, its derivatives stand in a block with a place for
+//! each of these, in every unit. Those that a unit has no name for, since it has INTEGERs there, say,
+//! or ends its block before them, get an array that stands in.
 //!
-//! Derivatives in several directions are laid out by [`Numbers`] instead.
+//! Where they do not, a COMPLEX variable lies over two of type REAL, or an array is worked in by turns
+//! as one of this and of that type. Then the derivatives stand in a block that is divided as the
+//! block is in the same unit, so that each of them lies over the derivatives of what its variable
+//! lies over. For variables without derivatives something of the same size stands there. This is
+//! for one direction: several would be laid out as their types want them.
 
 use super::stmt::Gen;
 use crate::locations::{common_members, differentiable};
@@ -43,6 +47,11 @@ impl Gen<'_> {
         p
     }
 
+    /// Is storage that is shared laid out by [`Numbers`] for derivatives?
+    pub(super) fn by_numbers(&self, loc: usize) -> bool {
+        self.engine.layout.vector || !self.space.uneven.contains(loc)
+    }
+
     /// Does a COMMON variable stand for its whole block?
     pub(super) fn is_one_location(&self, k: usize) -> bool {
         let commons = &self.engine.dependence.commons;
@@ -69,7 +78,7 @@ impl Gen<'_> {
         if let Some(all) = self.whole_blocks.get(&var.block) {
             return all.clone();
         }
-        if self.engine.layout.vector {
+        if self.by_numbers(self.space.common(k)) {
             return self.block_of_numbers(&var.block);
         }
         let Some(owner) = self.engine.find(&var.unit) else {

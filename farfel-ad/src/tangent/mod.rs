@@ -304,6 +304,7 @@ pub fn differentiate_heads(
         Err(faults) if !layout.adjoint && !layout.pattern => {
             let mut written = program.clone();
             let mut again = written_as_statements(&mut written, Which::All);
+            again |= with_equal_blocks(&mut written);
             again |= by_elements(&mut written, true);
             match again {
                 true => {

@@ -128,7 +128,7 @@ pub(super) fn generate(
         &space.locs(&wanted.context.inputs),
         &space.locs(&wanted.context.outputs),
     );
-    if let Some((s, way)) = problem.refused(&activity, engine.layout.vector) {
+    if let Some((s, way)) = problem.refused(&activity, engine.layout.vector, engine.linear) {
         let s = &source.symbols[s];
         let fault = Diagnostic::error(
             &rules::AD_UNSUPPORTED,

@@ -115,7 +115,7 @@ impl Gen<'_> {
         if !self.tied.insert(loc) {
             return;
         }
-        if self.engine.layout.vector {
+        if self.by_numbers(loc) {
             self.tie_numbers(loc);
             return;
         }
@@ -234,8 +234,9 @@ impl Gen<'_> {
 
     /// Declares the COMMON block of derivatives beside a block of this unit.
     pub(super) fn derivative_block(&mut self, block: &Name) {
-        let irregular = &self.engine.dependence.commons.irregular;
-        if self.engine.layout.vector && irregular.contains(block) {
+        let number = self.engine.dependence.commons.find(block, 0);
+        let whole = number.filter(|k| self.is_one_location(*k));
+        if whole.is_some_and(|k| self.by_numbers(self.space.common(k))) {
             self.block_of_numbers(block);
             return;
         }

@@ -84,8 +84,7 @@ impl World<'_> {
         let mut out = Vec::new();
         let mut count = self.random.below(3);
         // A constant, since derivatives may go through COMMON.
-        // Not through EQUIVALENCE with COMMON, nor through blocks that units divide differently.
-        let several = !self.tied && !self.divided && self.random.once_in(4);
+        let several = self.random.once_in(4);
         let directions = several.then(|| self.random.below(2) + 2);
         if reverse {
             out.push(line(&format!("ADR({})", dependent.name)));
