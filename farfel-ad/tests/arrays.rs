@@ -344,6 +344,31 @@ C     Worked out by hand, step by step.
     );
 }
 
+/// Elements of a constructor that are an array of known numbers and one that varies: their
+/// derivatives are one number, but as many.
+#[test]
+fn arrays_in_constructors_with_one_derivative() {
+    check(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION A(2), B(4), X, D(4), S, DS
+      A = (/ 3D0, 5D0 /)
+      X = 2
+      ADF(X)
+      B = (/ X, A + X*X, 1D0 /)
+      S = DOT_PRODUCT((/ X, A - X /), (/ 1D0, 2D0, 3D0 /))
+      END ADF(D = TANGENT(B), DS = TANGENT(S))
+      PRINT *, 'first', D(1), 1D0
+      PRINT *, 'second', D(2), 4D0
+      PRINT *, 'third', D(3), 4D0
+      PRINT *, 'last', D(4), 0D0
+      PRINT *, 'product', DS, 1D0 - 2D0 - 3D0
+      END
+",
+        1e-12,
+    );
+}
+
 /// A function in an array expression prints once, as in the statement that is differentiated.
 #[test]
 fn functions_in_array_expressions_are_called_once() {

@@ -46,16 +46,11 @@ impl Gen<'_> {
             return (like(values), like(derivatives));
         }
         let v = self.tangent(item);
-        let d = match v.d {
-            Some(d) => d,
-            None => {
-                let zero = self.zero(ty);
-                if self.is_array_valued(item) {
-                    self.repeated(zero, v.p.clone())
-                } else {
-                    zero
-                }
-            }
+        let d = v.d.unwrap_or_else(|| self.zero(ty));
+        // Of an array whose elements have one derivative, that is a number.
+        let d = match self.is_array_valued(item) && !self.is_array_valued(&d) {
+            true => self.repeated(d, v.p.clone()),
+            false => d,
         };
         (v.p, d)
     }
