@@ -236,7 +236,12 @@ impl Writer<'_> {
             return terms.iter().map(of).collect();
         }
         let own = |m: &Monomial| variable.is_some_and(|v| m.mentions(v));
-        let is_active = |m: &Monomial| self.active.iter().any(|v| m.mentions(*v));
+        let is_active = |m: &Monomial| {
+            let mut found = false;
+            let mut look = |s: SymId| found |= self.active.contains(&s);
+            m.factors.iter().for_each(|f| f.for_each_symbol(&mut look));
+            found
+        };
         let (constant, rest) = partition(terms, |m| m.factors.is_empty());
         let (last, rest) = partition(rest, own);
         let (active, passive) = partition(rest, is_active);
