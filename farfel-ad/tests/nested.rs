@@ -397,3 +397,43 @@ fn cotangents_of_tapes_and_of_their_tangents_begin_with_zero() {
     let (_, warnings) = support::expand_warning(SINES).unwrap();
     assert_eq!(warnings, "");
 }
+
+/// Only COMMON tells that the derivative goes through ENTRY points, or ends there.
+#[test]
+fn entry_points_that_change_common() {
+    check(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Q, Y, Z
+      COMMON /C/ Q
+      Q = 0.7D0
+      ADF(Q)
+      CALL ETWICE(Z)
+      Y = Q
+      END ADF(X = TANGENT(Y))
+      PRINT *, 'changed', X, 2*0.7D0
+      Q = 0.7D0
+      ADF(Q)
+      CALL ESET(Z)
+      Y = Q*2
+      END ADF(X = TANGENT(Y))
+      PRINT *, 'set', X, 0D0
+      END
+      SUBROUTINE TWICE(V)
+      DOUBLE PRECISION V, R
+      COMMON /C/ R
+      ENTRY ETWICE(V)
+      V = 1
+      R = R**2
+      END
+      SUBROUTINE SET(V)
+      DOUBLE PRECISION V, R
+      COMMON /C/ R
+      ENTRY ESET(V)
+      V = 1
+      R = 3
+      END
+",
+        1e-12,
+    );
+}

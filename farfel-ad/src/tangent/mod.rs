@@ -52,7 +52,9 @@ use crate::structure::without_entries;
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{AdMode, Block, Name, Program, Request, SymId, Unit};
+use farfel_lang::ir::{
+    AdMode, Block, Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit,
+};
 use names::Names;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -67,6 +69,20 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+    // What an ENTRY point does with COMMON is not seen at its calls.
+    let entry = |s: &Stmt| matches!(s.kind, StmtKind::Entry(_));
+    let shares = |u: &Unit| {
+        let common = |s: &Symbol| {
+            let differentiable = s.ty.is_some_and(Type::is_differentiable);
+            matches!(s.place, Place::Common(_)) && differentiable
+        };
+        u.body.iter().any(entry) && u.symbols.iter().any(|(_, s)| common(s))
+    };
+    if program.units.iter().any(shares)
+        && let Some(units) = by_entries(program, request, warnings)?
+    {
+        return Ok(units);
+    }
     let mut found = Vec::new();
     let made = match run(program, request, false, &mut found, &mut |_, _| ()) {
         Ok(made) => Ok(made),
