@@ -49,13 +49,16 @@ const CHAIN: f64 = 3.0;
 /// combinations would take thousands of times as long.
 const DEPTH: f64 = 40.0;
 
-/// Statements of a loop, as in the reaction rates that tools for chemistry write.
+/// Statements of a loop, as in the reaction rates that tools for chemistry write, and without loop.
 const STATEMENTS: [usize; 2] = [250, 2000];
 
-/// How much longer a statement may take in the longer loop.
+/// How much longer a statement may take among the larger number.
 const LONG: f64 = 3.0;
 
 type Failure = Box<dyn std::error::Error>;
+
+/// The text of a program with so many statements.
+type Text = fn(usize) -> String;
 
 fn main() -> ExitCode {
     let outcome = if std::env::args().any(|a| a == "--bench") {
@@ -64,9 +67,10 @@ fn main() -> ExitCode {
         steps(&Project::new(2_000, 20).generate(), 20)
             .and_then(|_| {
                 Ok([
-                    adjoint(&chain(3))?,
-                    adjoint(&nest(3))?,
-                    adjoint(&rates(10))?,
+                    differentiated(&chain(3))?,
+                    differentiated(&nest(3))?,
+                    differentiated(&rates(10))?,
+                    differentiated(&straight(10))?,
                 ])
             })
             .map(|_| Vec::new())
@@ -119,14 +123,14 @@ fn bench() -> Result<Vec<String>, Failure> {
     if memory > MEMORY {
         faults.push(format!("{memory} bytes were in use, more than {MEMORY}"));
     }
-    faults.extend(reverse()?);
+    faults.extend(derivatives()?);
     Ok(faults)
 }
 
-/// Reverse mode.
-fn reverse() -> Result<Vec<String>, Failure> {
+/// Derivatives.
+fn derivatives() -> Result<Vec<String>, Failure> {
     let best = |text: &str| -> Result<f64, Failure> {
-        let times = (0..3).map(|_| adjoint(text).map(|t| t.as_secs_f64()));
+        let times = (0..3).map(|_| differentiated(text).map(|t| t.as_secs_f64()));
         let times: Vec<f64> = times.collect::<Result<_, _>>()?;
         Ok(times.into_iter().fold(f64::INFINITY, f64::min))
     };
@@ -158,27 +162,39 @@ fn reverse() -> Result<Vec<String>, Failure> {
             "eight loops in each other take {growth:.0} times as long as one"
         ));
     }
-    println!("\nMilliseconds for the adjoint of a statement, by how many there are in a loop\n");
-    let mut each = Vec::new();
-    for n in STATEMENTS {
-        let time = best(&rates(n))? * 1e3 / n as f64;
-        println!("{n:>8}{time:>10.3}");
-        each.push(time);
-    }
-    let growth = each[1] / each[0];
-    if growth > LONG {
-        faults.push(format!(
-            "a statement takes {growth:.1} times as long in a loop of {}",
-            STATEMENTS[1]
-        ));
+    let texts: [(&str, Text); 2] = [
+        (
+            "the adjoint of a statement, by how many there are in a loop",
+            rates,
+        ),
+        (
+            "the tangent of a statement, by how many there are",
+            straight,
+        ),
+    ];
+    for (what, text) in texts {
+        println!("\nMilliseconds for {what}\n");
+        let mut each = Vec::new();
+        for n in STATEMENTS {
+            let time = best(&text(n))? * 1e3 / n as f64;
+            println!("{n:>8}{time:>10.3}");
+            each.push(time);
+        }
+        let growth = each[1] / each[0];
+        if growth > LONG {
+            faults.push(format!(
+                "{what}: {growth:.1} times as long with {}",
+                STATEMENTS[1]
+            ));
+        }
     }
     Ok(faults)
 }
 
-/// The time that it takes to make the adjoint of a program.
-fn adjoint(text: &str) -> Result<Duration, Failure> {
+/// The time that it takes to make the derivatives of a program.
+fn differentiated(text: &str) -> Result<Duration, Failure> {
     let mut sources = Sources::new();
-    let file = sources.add("adjoint.ff", text);
+    let file = sources.add("derivatives.ff", text);
     let parsed = parse(&mut sources, file, None, &mut NoIncludes);
     none(&parsed.diagnostics)?;
     let mut program = parsed.program;
@@ -257,6 +273,31 @@ fn rates(n: usize) -> String {
         text += &format!("        R = EXP(-X({a}))*X({b})\n        X({c}) = X({c}) - R*X({a})\n");
     }
     text + "      END DO\n      Y = X(1)\n      END\n"
+}
+
+/// So many statements one behind the other, each with a variable of its own.
+fn straight(n: usize) -> String {
+    let mut text = "      PROGRAM P
+      DOUBLE PRECISION X, Y, D
+      X = 1
+      ADF(TANGENT(X) = 1)
+      CALL U1(X, Y)
+      END ADF(D = TANGENT(Y))
+      END
+      SUBROUTINE U1(X, Y)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      A0 = X
+      A1 = X*X
+"
+    .to_owned();
+    for i in 2..n {
+        let [a, b] = [i - 1, i * 7919 % (i - 1)];
+        text += &match i % 3 {
+            0 => format!("      A{i} = SIN(A{a}) - A{b}*X\n"),
+            k => format!("      A{i} = A{a}*{k}.5D0 + A{b}*X/(1 + A{b})\n"),
+        };
+    }
+    text + &format!("      Y = A{}\n      END\n", n - 1)
 }
 
 /// Runs all steps and gives the time that each took.

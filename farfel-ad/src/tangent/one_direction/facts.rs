@@ -44,7 +44,8 @@ impl<'a> Facts<'a> {
                 && storage.is_own(*t)
                 && !fixed.contains(t)
         });
-        if plain.len() < 2 {
+        // Nested subprograms may name tangents, too.
+        if plain.len() < 2 || !unit.nested.is_empty() {
             return None;
         }
         plain.sort_unstable();
