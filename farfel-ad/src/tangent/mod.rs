@@ -53,7 +53,8 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    AdMode, Block, Name, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    AdMode, Block, Name, Place, Program, Request, Stmt, StmtKind, SymId, Type, Unit,
+    for_each_symbol,
 };
 use names::Names;
 use std::cell::RefCell;
@@ -69,16 +70,7 @@ pub fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    // What an ENTRY point does with COMMON is not seen at its calls.
-    let entry = |s: &Stmt| matches!(s.kind, StmtKind::Entry(_));
-    let shares = |u: &Unit| {
-        let common = |s: &Symbol| {
-            let differentiable = s.ty.is_some_and(Type::is_differentiable);
-            matches!(s.place, Place::Common(_)) && differentiable
-        };
-        u.body.iter().any(entry) && u.symbols.iter().any(|(_, s)| common(s))
-    };
-    if program.units.iter().any(shares)
+    if entries_may_change_common(program)
         && let Some(units) = by_entries(program, request, warnings)?
     {
         return Ok(units);
@@ -105,6 +97,29 @@ pub fn differentiate(
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
     Ok(units)
+}
+
+/// What an ENTRY point does with COMMON is not seen at its calls: does one have variables there
+/// that another unit names?
+fn entries_may_change_common(program: &Program) -> bool {
+    let entry = |s: &Stmt| matches!(s.kind, StmtKind::Entry(_));
+    let shared = |u: &Unit, block: &Name| {
+        let mut named = false;
+        for_each_symbol(&u.body, &mut |s| {
+            named |= matches!(&u.symbols[s].place, Place::Common(b) if b == block);
+        });
+        named
+    };
+    program.units.iter().any(|u| {
+        u.body.iter().any(entry)
+            && u.symbols.iter().any(|(_, s)| match &s.place {
+                Place::Common(block) if s.ty.is_some_and(Type::is_differentiable) => {
+                    let others = program.units.iter().filter(|o| o.name != u.name);
+                    others.into_iter().any(|o| shared(o, block))
+                }
+                _ => false,
+            })
+    })
 }
 
 /// What arrays as a whole do not have, their elements may; and loops, their statements. Without
