@@ -211,10 +211,6 @@ impl Space {
             if s.is_array() {
                 weak.insert(of_symbol[id.0 as usize]);
             }
-            // Also by an initial value or SAVE in its declaration.
-            if s.saved && s.is_variable() && s.place == Place::Local {
-                saved.insert(of_symbol[id.0 as usize]);
-            }
         }
         let mut uneven = Set::with_capacity(len);
         let storage = UnitStorage::of(unit);
@@ -261,6 +257,12 @@ impl Space {
                     }
                 }
                 _ => {}
+            }
+        }
+        // Also by an initial value or SAVE in its declaration.
+        for (id, s) in unit.symbols.iter() {
+            if s.saved && s.is_variable() && s.place == Place::Local {
+                saved.insert(of_symbol[id.0 as usize]);
             }
         }
         // COMMON keeps its values by itself.

@@ -478,3 +478,51 @@ C     Two and four are constants now, A(1) and A(3) are not.
         1e-12,
     );
 }
+
+/// EQUIVALENCE and a SAVE for everything: what EQUIVALENCE puts into COMMON, and variables that
+/// keep their values by SAVE.
+#[test]
+fn everything_saved_with_equivalence() {
+    for (declared, before) in [
+        ("COMMON /Q/ A", "A(1) = 1\n      A(3) = 3"),
+        ("DATA A /1D0, 2D0, 3D0, 4D0/", "CONTINUE"),
+    ] {
+        let common = match declared.contains("COMMON") {
+            true => "      COMMON /Q/ A\n",
+            false => "",
+        };
+        check(
+            &format!(
+                "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D, G, R, A(4)
+{common}      X = 0.7D0
+      {before}
+      ADF(TANGENT(X) = 1)
+      CALL F(X, Y)
+      END ADF(D = TANGENT(Y))
+      R = 3*(3*X**2 + 1)**2 + 36*X**2*(3*X**2 + 1)
+      PRINT *, 'tangent', D, R
+      ADR(COTANGENT(Y) = 1)
+      CALL F(X, Y)
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'adjoint', G, R
+      CALL F(X, Y)
+      PRINT *, 'value', Y, 3*X*(3*X**2 + 1)**2
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y, A(4), B(2), C
+      {declared}
+      EQUIVALENCE (A(2), B(1)), (A(4), C)
+      SAVE
+      A(2) = A(3)*X
+      C = B(1)*X + A(1)
+      B(2) = B(1)*C
+      Y = A(3)*A(4)
+      A(3) = 3
+      END
+"
+            ),
+            1e-13,
+        );
+    }
+}

@@ -31,6 +31,7 @@ use emit::Names;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, SymId, Unit};
+use farfel_lang::storage::UnitStorage;
 use graph::Maker;
 use std::collections::HashSet;
 use tree::{Target, Tree, unsupported};
@@ -139,9 +140,11 @@ pub(crate) fn name_saved(unit: &mut Unit, new: &[SymId]) {
         .iter()
         .position(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
     if let Some(at) = everything {
+        let storage = UnitStorage::of(unit);
         let saved = unit.symbols.iter().filter(|(id, s)| {
             s.is_variable()
                 && s.place == Place::Local
+                && !storage.is_in_common(*id)
                 && !s.has(Attribute::Automatic)
                 && !new.contains(id)
                 && s.dims.iter().all(|d| {

@@ -155,6 +155,13 @@ impl UnitStorage {
         self.spots.get(&sym).copied()
     }
 
+    /// Does a variable lie in COMMON, if only by EQUIVALENCE? It keeps its value there, and no SAVE
+    /// may name it.
+    pub fn is_in_common(&self, sym: SymId) -> bool {
+        self.spot(sym)
+            .is_some_and(|spot| self.areas[spot.area].block.is_some())
+    }
+
     /// Do two different variables share storage?
     pub fn overlap(&self, a: SymId, b: SymId) -> bool {
         match (self.spot(a), self.spot(b)) {

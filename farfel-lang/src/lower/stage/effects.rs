@@ -331,7 +331,12 @@ fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
             Place::Common(b) => {
                 found.commons.entry(b.clone()).or_default().insert(id);
             }
-            Place::Local if s.class == Class::Variable && (s.saved || everything) => {
+            // What EQUIVALENCE puts into COMMON is there, whatever SAVE says.
+            Place::Local
+                if s.class == Class::Variable
+                    && (s.saved || everything)
+                    && !storage.is_in_common(id) =>
+            {
                 found.stuck.push(id);
             }
             _ => {}
