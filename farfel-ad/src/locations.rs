@@ -180,7 +180,7 @@ pub struct Space {
     /// Tangled ones whose derivatives would have no storage of the same layout: in COMMON blocks
     /// that are [unfit](Commons::unfit).
     pub unfit: Set,
-    /// The same for derivatives in several directions: [`Numbers::uneven`].
+    /// The same for derivatives in several directions: `Numbers::uneven`.
     pub uneven: Set,
     /// Local variables that keep their value between calls.
     pub saved: Set,
