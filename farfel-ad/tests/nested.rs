@@ -437,3 +437,47 @@ fn entry_points_that_change_common() {
         1e-12,
     );
 }
+
+/// A nested subprogram that keeps a value, once with an array of COMMON as its argument, for which
+/// it has a copy, and once with a section: both are one subprogram.
+#[test]
+fn copies_have_one_state() {
+    check(
+        "
+      PROGRAM MAIN
+      CALL C5197
+      END
+      SUBROUTINE C5197
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION A(3), B(0:2), D(6)
+      COMMON /BC5197/ P, Q(3)
+      DIMENSION HM(0:2, 3)
+      SUBROUTINE S1(NLEN, Y, A)
+      INTEGER NLEN
+      DIMENSION A(3)
+      DOUBLE PRECISION SA1(3)
+      DATA SA1 /2*0.41D0, -0.23D0/
+      P = SA1(1)
+      ADF(TANGENT(B(2)) = 1)
+      SA1(1) = 1.0231D0/(2 + (TANH(SA1(2))*Y)**2)
+      END ADF
+      END
+      Q(1) = -0.6930D0
+      Q(2) = -0.5760D0
+      Q(3) = -0.4590D0
+      X = 0.5900D0
+      A(1) = 0.1070D0
+      ADF(W)
+      I3 = 1
+      DO WHILE (I3 .LT. 3)
+      CALL S1(3, X, Q)
+      I3 = I3 + 1
+      END DO
+      CALL S1(3, A(1), Q(:3))
+      END ADF(HM(0, 1) = TANGENT(P))
+      PRINT *, 'kept', P, 1.0231D0/(2 + (TANH(0.41D0)*0.59D0)**2)
+      END
+",
+        1e-15,
+    );
+}

@@ -12,6 +12,7 @@ use super::compact::{Changed, renumber};
 use super::import::Import;
 use super::naming::{Families, taken_names};
 use super::outline::bases;
+use super::state::{keeps_values, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -107,6 +108,31 @@ pub(super) fn once(
         let mut body = std::mem::take(&mut caller.body);
         let index = UnitIndex::of(program);
         let storage = UnitStorage::of(&caller);
+        // Copies have one state with what they are made of.
+        let mut keep: HashSet<Name> = HashSet::new();
+        for_each_call_mut(&mut body.clone(), &mut |callee, args| {
+            if let Some(name) = global(&caller.symbols, *callee)
+                && let Some(target) = index.unit(program, name)
+                && keeps_values(target)
+            {
+                let quiet = &mut Vec::new();
+                let merge = merge(&caller, &storage, target, args, families, &assigned, quiet);
+                let below = families.is_member(name) && args.len() == target.args.len();
+                if below || !merge.is_empty() {
+                    keep.insert(name.clone());
+                }
+            }
+        });
+        if !keep.is_empty() {
+            let which: Vec<bool> = program
+                .units
+                .iter()
+                .map(|u| keep.contains(&u.name))
+                .collect();
+            share(program, &which, changed);
+            taken = None;
+            continue;
+        }
         let mut new: Vec<Unit> = Vec::new();
         let mut any = false;
         for_each_call_mut(&mut body, &mut |callee, args| {

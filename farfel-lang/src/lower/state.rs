@@ -60,6 +60,11 @@ pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed
     program.units.extend(new);
 }
 
+/// Does a subprogram keep values from call to call that [`share`] moves?
+pub(super) fn keeps_values(unit: &Unit) -> bool {
+    unit.kind != UnitKind::Program && !saved(unit).is_empty()
+}
+
 /// Moves what a unit saves to COMMON. Returns the BLOCK DATA unit with the initial values, if
 /// there are any.
 pub(super) fn share_unit(unit: &mut Unit, taken: &mut HashSet<Name>) -> Option<Unit> {
