@@ -16,7 +16,7 @@
 
 use farfel_benches::children_time;
 use farfel_benches::generate::{self, Generated};
-use farfel_build::timings::{From, Timings};
+use farfel_driver::timings::{From, Timings};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -186,7 +186,7 @@ fn percent_of_steps(part: &Timings, of: &Timings) -> f64 {
             s.from == From::Ran && ["request", "generate", "compile"].contains(&s.kind.as_str())
         });
         steps
-            .map(farfel_build::timings::StepTime::duration_ms)
+            .map(farfel_driver::timings::StepTime::duration_ms)
             .sum()
     };
     100.0 * made(part) / made(of)

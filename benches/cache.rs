@@ -5,8 +5,8 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use farfel_build::CacheSettings;
-use farfel_build::cache::{Cache, Entry, Key};
+use farfel_driver::CacheSettings;
+use farfel_driver::cache::{Cache, Entry, Key};
 use tempfile::TempDir;
 
 fn main() {

@@ -13,7 +13,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::{Run, exit_code, run, take_turns};
-use farfel_build::{Config, build_program, toolchain};
+use farfel_driver::{Config, Session, toolchain};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -154,7 +154,7 @@ fn build(precision: &Precision, level: &str, dir: &Path) -> Result<Pair, Failure
     };
     config.cache.enabled = false;
     let generated = dir.join(format!("generated-{}-{level}", precision.name));
-    build_program(&[paper], &generated, &config)?;
+    Session::of_files(&[paper], &config)?.build_program(&generated)?;
 
     let source = here.join("programs/equilibrium_by_hand.f");
     let by_hand = dir.join(format!("by-hand-{}-{level}", precision.name));

@@ -10,7 +10,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::{exit_code, run};
-use farfel_build::{Config, build_program};
+use farfel_driver::{Config, Session};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -128,6 +128,6 @@ fn build(level: &str, dir: &Path) -> Result<PathBuf, Failure> {
     };
     config.cache.enabled = false;
     let program = dir.join(format!("gradient-{level}"));
-    build_program(&[source], &program, &config)?;
+    Session::of_files(&[source], &config)?.build_program(&program)?;
     Ok(program)
 }

@@ -14,7 +14,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::exit_code;
-use farfel_build::{Config, ExpandStage, expand, toolchain};
+use farfel_driver::{Config, ExpandStage, Session, toolchain};
 use farfel_tests::corpora::obtain;
 use farfel_tests::corpora::routines::{PROGRAMS, files};
 use std::collections::HashMap;
@@ -165,7 +165,7 @@ fn texts(name: &str, folders: &[&str]) -> Result<[String; 2], Failure> {
     let files = files(name, folders, &library)?;
     let mut config = Config::default();
     config.cache.enabled = false;
-    let (text, _) = expand(&files, ExpandStage::Final, &config)?;
+    let (text, _) = Session::of_files(&files, &config)?.expand(ExpandStage::Final)?;
     let mut units = vec![Vec::new()];
     for line in statements(&text) {
         let ends = line.trim() == "END" && line.starts_with(' ');

@@ -18,7 +18,7 @@ mod table;
 use driver::{head, program, wrapper};
 use farfel_ad::{AdTool as _, Builtin};
 use farfel_benches::{exit_code, run};
-use farfel_build::{Config, toolchain};
+use farfel_driver::{Config, toolchain};
 use farfel_lang::ir::{AdMode, Class, Program, Request, Unit};
 use farfel_lang::source::Span;
 use farfel_lang::syntax::{NoIncludes, parse};
@@ -242,6 +242,7 @@ fn request(
         paired: Vec::new(),
         vector: false,
         directions: farfel_lang::ir::Directions::default(),
+        real: 4,
         span: Span::NONE,
     };
     for (i, (arg, dummy)) in kernel.arguments().iter().zip(&unit.args).enumerate() {

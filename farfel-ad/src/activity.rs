@@ -14,28 +14,12 @@
 //! The invariant of generated code: *wherever a derivative is live, it is right.*
 
 use crate::calls::{CallSite, calls};
-use crate::depend::{Dependence, Move, apply_varied};
+use crate::depend::{Dependence, Moves, apply_varied};
 use crate::flow::Flow;
+pub use crate::locations::Context;
 use crate::locations::{Set, Space, differentiable};
-use farfel_lang::ir::{Class, Expr, ExprKind, IoKind, Place, StmtKind, SymId, Unit};
-use std::collections::VecDeque;
-
-/// In which context a unit's derivative is wanted: which inputs have a derivative, and
-/// which outputs' derivatives are used. Sets of slots.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Context {
-    /// Inputs whose derivatives are read.
-    pub inputs: Set,
-    /// Outputs whose derivatives are computed.
-    pub outputs: Set,
-}
-
-impl Context {
-    /// Does the variable of a slot come with its derivative?
-    pub fn active(&self, slot: usize) -> bool {
-        self.inputs.contains(slot) || self.outputs.contains(slot)
-    }
-}
+use farfel_lang::ir::{Class, Expr, ExprKind, Place, StmtKind, SymId, Unit};
+use farfel_lang::solve::{Graph, backward, forward};
 
 /// Where derivatives are varied and live in one unit, in one context.
 #[derive(Debug)]
@@ -48,6 +32,9 @@ pub struct Activity {
     pub live_on_entry: Set,
     /// Varied somewhere.
     pub ever_varied: Set,
+    /// Whose derivatives one call leaves to the next: saved, varied at the end and read before they
+    /// are set. Of everything else that is saved, the derivative is zero on entry.
+    pub kept: Set,
 }
 
 /// Does an assignment take a value from a tape? Its derivative comes with it, whether it is
@@ -90,13 +77,7 @@ pub enum Site {
 impl<'a> Problem<'a> {
     /// Analyses for independents and dependents, sets of locations.
     pub fn solve(&self, independents: &Set, dependents: &Set) -> Activity {
-        let n = self.flow.len();
-        let moves: Vec<Vec<Vec<Move>>> = self
-            .flow
-            .stmts
-            .iter()
-            .map(|s| self.dependence.moves(self.unit, self.space, s))
-            .collect();
+        let moves = self.dependence.moves_of(self.unit, self.space, self.flow);
 
         let mut entry = independents.clone();
         let varied = loop {
@@ -112,118 +93,90 @@ impl<'a> Problem<'a> {
         varied.iter().for_each(|v| ever_varied.union_with(v));
 
         let mut exit = dependents.clone();
-        let mut live = vec![Set::with_capacity(self.space.len); n];
-        loop {
-            self.live(&exit, &varied, &moves, &mut live);
-            let mut kept = self.before(self.flow.entry, &varied, &moves, &live);
+        let live = loop {
+            let live = self.live(&exit, &varied, &moves);
+            let entry = self.flow.entry;
+            let mut kept = self.before(entry, &varied, &moves, &live[entry]);
             kept.intersect_with(&self.space.saved);
             if kept.is_subset(&exit) {
-                break;
+                break live;
             }
             exit.union_with(&kept);
-        }
+        };
         let live_on_entry = live[self.flow.entry].clone();
+        let mut kept = varied[self.flow.exit].clone();
+        kept.intersect_with(&self.space.saved);
+        kept.intersect_with(&live_on_entry);
         Activity {
             varied,
             live,
             live_on_entry,
             ever_varied,
+            kept,
         }
     }
 
-    fn varied(&self, entry: &Set, moves: &[Vec<Vec<Move>>]) -> Vec<Set> {
-        let n = self.flow.len();
-        let mut varied = vec![Set::with_capacity(self.space.len); n];
-        varied[self.flow.entry].clone_from(entry);
-        let mut work: VecDeque<usize> = [self.flow.entry].into();
-        let mut queued = vec![false; n];
-        let mut seen = vec![false; n];
-        while let Some(i) = work.pop_front() {
-            queued[i] = false;
-            seen[i] = true;
-            let mut state = varied[i].clone();
-            for group in moves.get(i).into_iter().flatten() {
-                apply_varied(&mut state, group);
-            }
-            for &to in &self.flow.successors[i] {
-                let grows = !state.is_subset(&varied[to]);
-                varied[to].union_with(&state);
-                if (grows || !seen[to]) && !queued[to] {
-                    queued[to] = true;
-                    work.push_back(to);
-                }
-            }
-        }
-        varied
+    fn varied(&self, entry: &Set, moves: &[Vec<Moves>]) -> Vec<Set> {
+        let found = forward(
+            &Graph::of(self.flow),
+            self.flow.entry,
+            entry.clone(),
+            &mut |i, varied: &mut Set| {
+                let groups = moves.get(i).into_iter().flatten();
+                groups.for_each(|m| apply_varied(varied, &m.group));
+            },
+        );
+        // Nothing is varied where nothing leads to.
+        let nothing = || Set::with_capacity(self.space.len);
+        let found = found.into_iter();
+        found.map(|v| v.unwrap_or_else(nothing)).collect()
     }
 
-    fn live(&self, exit: &Set, varied: &[Set], moves: &[Vec<Vec<Move>>], live: &mut [Set]) {
-        live[self.flow.exit].union_with(exit);
-        let mut work: VecDeque<usize> = (0..self.flow.len()).rev().collect();
-        let mut queued = vec![true; self.flow.len()];
-        while let Some(i) = work.pop_front() {
-            queued[i] = false;
-            let before = self.before(i, varied, moves, live);
-            for &from in &self.flow.predecessors[i] {
-                if !before.is_subset(&live[from]) {
-                    live[from].union_with(&before);
-                    if !queued[from] {
-                        queued[from] = true;
-                        work.push_back(from);
-                    }
-                }
-            }
-        }
+    fn live(&self, exit: &Set, varied: &[Set], moves: &[Vec<Moves>]) -> Vec<Set> {
+        backward(
+            &Graph::of(self.flow),
+            self.flow.exit,
+            exit.clone(),
+            &Set::with_capacity(self.space.len),
+            &mut |i, live: &mut Set| *live = self.before(i, varied, moves, live),
+        )
     }
 
     /// What is varied while a statement is carried out: before it, or by the calls in it.
-    pub fn varied_within(&self, before: &Set, moves: &[Vec<Move>]) -> Set {
+    pub fn varied_within(&self, before: &Set, moves: &[Moves]) -> Set {
         let mut within = before.clone();
         if moves.len() > 1 {
-            for group in &moves[..moves.len() - 1] {
+            for m in &moves[..moves.len() - 1] {
                 let mut after = within.clone();
-                apply_varied(&mut after, group);
+                apply_varied(&mut after, &m.group);
                 within.union_with(&after);
             }
         }
         within
     }
 
-    /// The live derivatives before a node.
-    fn before(&self, i: usize, varied: &[Set], moves: &[Vec<Vec<Move>>], live: &[Set]) -> Set {
-        let mut out = live[i].clone();
+    /// The live derivatives before a node, of those after it.
+    fn before(&self, i: usize, varied: &[Set], moves: &[Vec<Moves>], live: &Set) -> Set {
+        let mut out = live.clone();
         let Some(stmt) = self.flow.stmts.get(i) else {
             return out;
         };
         let varied = self.varied_within(&varied[i], &moves[i]);
         let mut wanted = false;
-        match &stmt.kind {
-            StmtKind::Assign(target, value) => {
-                if let Some(s) = target.base()
-                    && differentiable(&self.unit.symbols[s])
-                    && (out.contains(self.space.loc(s)) || is_pop(self.unit, value))
-                {
-                    let loc = self.space.loc(s);
-                    let mut from = Set::with_capacity(self.space.len);
-                    self.dependence
-                        .depends(self.unit, self.space, value, &mut from);
+        let pop = matches!(&stmt.kind, StmtKind::Assign(_, value) if is_pop(self.unit, value));
+        for m in moves[i].iter().rev().filter(|m| m.own) {
+            for m in &m.group {
+                let live = out.contains(m.target);
+                if m.strong {
+                    out.remove(m.target);
+                }
+                if live || pop {
+                    let mut from = m.from.clone();
                     from.intersect_with(&varied);
-                    let own = moves[i].last().and_then(|g| g.first());
-                    if own.is_some_and(|m| m.target == loc && m.strong) {
-                        out.remove(loc);
-                    }
-                    wanted = !from.is_clear();
+                    wanted |= !from.is_clear();
                     out.union_with(&from);
                 }
             }
-            StmtKind::Io(io) if io.kind == IoKind::Read => {
-                for m in moves[i].last().into_iter().flatten() {
-                    if m.strong {
-                        out.remove(m.target);
-                    }
-                }
-            }
-            _ => {}
         }
         for (call, certain) in calls(self.unit, stmt).into_iter().rev() {
             let Some(Site::Known(c)) = self.site(call, &varied, &out, wanted) else {
@@ -255,7 +208,8 @@ impl<'a> Problem<'a> {
                 if x < args {
                     let Some(a) = call.args.get(x) else { continue };
                     let mut from = Set::with_capacity(self.space.len);
-                    self.dependence.depends(self.unit, self.space, a, &mut from);
+                    self.dependence
+                        .argument(self.unit, self.space, call, x, &mut from);
                     if matches!(a.kind, ExprKind::Var(_) | ExprKind::Element(..)) {
                         // Passed with its derivative whether varied or not.
                         out.union_with(&from);
@@ -276,11 +230,10 @@ impl<'a> Problem<'a> {
     pub fn site(&self, call: CallSite, varied: &Set, live: &Set, wanted: bool) -> Option<Site> {
         let unit = self.unit;
         let actual_varied = |i: usize| {
-            call.args.get(i).is_some_and(|a| {
-                let mut from = Set::with_capacity(self.space.len);
-                self.dependence.depends(unit, self.space, a, &mut from);
-                !from.is_disjoint(varied)
-            })
+            let mut from = Set::with_capacity(self.space.len);
+            self.dependence
+                .argument(unit, self.space, call, i, &mut from);
+            !from.is_disjoint(varied)
         };
         let actual_live = |i: usize| {
             call.args.get(i).is_some_and(|a| match &a.kind {

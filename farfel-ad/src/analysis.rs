@@ -13,10 +13,11 @@
 
 use crate::activity::{Activity, Context, Problem};
 use crate::flow::Flow;
+use crate::layout::Unknown;
 use crate::locations::{Space, differentiable};
 use crate::reverse::Recorded;
 pub use crate::reverse::memory::{Joint, Tape};
-use crate::tangent::{Engine, Tangent, look_into};
+use crate::tangent::{Engine, Tangent, look_into, look_into_linear};
 use farfel_lang::Span;
 use farfel_lang::dataflow::{Procedure, Use, procedures};
 use farfel_lang::diagnostic::Diagnostic;
@@ -107,8 +108,8 @@ pub struct Ends {
     pub exit: bool,
 }
 
-/// Analyses what a request asks for. `real` is the number of bytes of a default REAL, `most_tape`
-/// that of the longest tape, where somebody has said so.
+/// Analyses what a request asks for. `most_tape` is the number of bytes of the longest tape, where
+/// somebody has said so.
 ///
 /// # Errors
 ///
@@ -116,11 +117,8 @@ pub struct Ends {
 pub fn analyse(
     program: &Program,
     request: &Request,
-    real: u8,
     most_tape: Option<u64>,
 ) -> Result<Analysis, Vec<Diagnostic>> {
-    let simple = crate::reverse::retry::once(program);
-    let program = simple.as_ref().unwrap_or(program);
     let mut found = Analysis::default();
     if request.mode == AdMode::Reverse {
         (found.tapes, found.joint) = crate::reverse::memory::tapes(program, request, most_tape)?;
@@ -132,9 +130,8 @@ pub fn analyse(
             crate::reverse::recorded(program, request, most_tape)?,
         ),
     };
-    let program = prepared.as_ref().unwrap_or(program);
-    look_into(program, request, &mut |engine, made| {
-        let known = procedures(engine.program, real);
+    let look = &mut |engine: &Engine, made: &[Tangent]| {
+        let known = procedures(engine.program, request.real);
         let of = |t: &Tangent| {
             let kept = recorded.iter().find(|r| r.derivative == t.unit.name);
             Some(in_context(engine, &known, engine.find(&t.of)?, t, kept))
@@ -146,7 +143,11 @@ pub fn analyse(
             .filter(|u| made.iter().all(|t| t.of != u.name))
             .map(|u| u.name.clone())
             .collect();
-    })?;
+    };
+    match &prepared {
+        None => look_into(program, request, look)?,
+        Some(prepared) => look_into_linear(prepared, request, look)?,
+    }
     Ok(found)
 }
 
@@ -168,7 +169,7 @@ fn in_context(
         flow: &flow,
         dependence: &engine.dependence,
         admit: &admit,
-        assume: engine.layout.is_tapenade(),
+        assume: engine.layout.unknown == Unknown::Provided,
     };
     let Context { inputs, outputs } = &made.context;
     let activity = problem.solve(&space.locs(inputs), &space.locs(outputs));

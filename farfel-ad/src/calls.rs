@@ -1,6 +1,7 @@
 //! The calls and the inputs of a statement.
 
-use farfel_lang::ir::{Class, Expr, ExprKind, Stmt, StmtKind, SymId, Unit};
+use farfel_lang::access::{self, Access, Call};
+use farfel_lang::ir::{Expr, ExprKind, Stmt, SymId, Unit};
 
 /// A call in a statement.
 #[derive(Debug, Clone, Copy)]
@@ -9,43 +10,51 @@ pub struct CallSite<'e> {
     pub callee: SymId,
     /// Its actual arguments.
     pub args: &'e [Expr],
+    /// Where the call stands in a statement function: with which arguments the statement names that.
+    pub within: Option<&'e [Expr]>,
+}
+
+impl<'e> CallSite<'e> {
+    /// A call that stands in the statement itself.
+    pub fn new(callee: SymId, args: &'e [Expr]) -> Self {
+        CallSite {
+            callee,
+            args,
+            within: None,
+        }
+    }
+}
+
+impl<'e> From<Call<'e>> for CallSite<'e> {
+    fn from(call: Call<'e>) -> Self {
+        CallSite {
+            callee: call.callee,
+            args: call.args,
+            within: call.within,
+        }
+    }
 }
 
 /// The calls that a statement itself makes to anything but intrinsic and statement
-/// functions, innermost first; with false where it may also not happen (ELSE IF).
-pub fn calls<'e>(unit: &Unit, stmt: &'e Stmt) -> Vec<(CallSite<'e>, bool)> {
+/// functions, also in the statement functions that it names, in their order; with false where one may also
+/// not happen.
+pub fn calls<'e>(unit: &'e Unit, stmt: &'e Stmt) -> Vec<(CallSite<'e>, bool)> {
     let mut found = Vec::new();
-    let mut number = 0;
-    stmt.for_each_own_expr(&mut |e| {
-        let certain = number == 0 || !matches!(stmt.kind, StmtKind::If(_));
-        number += 1;
-        calls_in(unit, e, &mut |c| found.push((c, certain)));
+    access::own(unit, stmt, false, &mut |a| {
+        if let Access::Call(c) = a {
+            found.push((c.into(), c.certain));
+        }
     });
-    if let StmtKind::Call(callee, args) = &stmt.kind {
-        found.push((
-            CallSite {
-                callee: *callee,
-                args,
-            },
-            true,
-        ));
-    }
     found
 }
 
-/// The calls in an expression, innermost first.
-pub fn calls_in<'e>(unit: &Unit, e: &'e Expr, f: &mut dyn FnMut(CallSite<'e>)) {
-    for c in e.children() {
-        calls_in(unit, c, f);
-    }
-    if let ExprKind::Call(s, args) = &e.kind
-        && !matches!(
-            unit.symbols[*s].class,
-            Class::Intrinsic(_) | Class::StatementFunction(..)
-        )
-    {
-        f(CallSite { callee: *s, args });
-    }
+/// The calls in an expression, in the same way.
+pub fn calls_in<'e>(unit: &'e Unit, e: &'e Expr, f: &mut dyn FnMut(CallSite<'e>)) {
+    access::value(unit, e, &mut |a| {
+        if let Access::Call(c) = a {
+            f(c.into());
+        }
+    });
 }
 
 /// Calls `f` on each variable that an item of READ assigns; with true when all of it is.

@@ -4,29 +4,18 @@
 //! "Depends" always means: with a derivative that may differ from zero. A value that goes
 //! through an INTEGER, a condition or a subscript does not depend on where it came from.
 
-use crate::calls::{CallSite, calls, read_targets};
+use crate::calls::CallSite;
 use crate::flow::Flow;
 use crate::given::rules::{Rule, Rules};
 use crate::locations::{Commons, Set, Space, differentiable};
 use crate::matrix::Matrix;
+pub use crate::matrix::{Move, Moves};
+use farfel_lang::access::{self, Access, Kind, Source};
 use farfel_lang::callgraph::Below;
 use farfel_lang::intrinsics::Op;
-use farfel_lang::ir::{
-    Class, DoControl, Expr, ExprKind, IoKind, Name, Place, Stmt, StmtKind, SymId, Symbol, Type,
-    Unit,
-};
-use std::collections::{HashMap, VecDeque};
-
-/// An assignment that a statement makes, as far as dependence goes.
-#[derive(Debug, Clone)]
-pub struct Move {
-    /// What is assigned.
-    pub target: usize,
-    /// The whole of the target gets a new value.
-    pub strong: bool,
-    /// What the new value depends on.
-    pub from: Set,
-}
+use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Stmt, SymId, Symbol, Type, Unit};
+use farfel_lang::solve::{Graph, forward};
+use std::collections::HashMap;
 
 /// What one unit does, seen from outside.
 #[derive(Debug, Clone, PartialEq)]
@@ -248,7 +237,8 @@ impl Dependence {
                     match self.callee(unit, *s) {
                         Some(summary) => {
                             let from = &summary.depends[summary.args];
-                            self.slots_to_locs(unit, space, summary, args, from, out);
+                            let call = CallSite::new(*s, args);
+                            self.slots_to_locs(unit, space, summary, call, from, out);
                         }
                         None => {
                             for a in args {
@@ -268,18 +258,25 @@ impl Dependence {
         unit: &Unit,
         space: &Space,
         callee: &Summary,
-        args: &[Expr],
+        call: CallSite,
         slots: &Set,
         out: &mut Set,
     ) {
         for j in slots.ones() {
             if j < callee.args {
-                if let Some(a) = args.get(j) {
-                    self.depends(unit, space, a, out);
-                }
+                self.argument(unit, space, call, j, out);
             } else if j > callee.args {
                 out.insert(space.common(j - callee.args - 1));
             }
+        }
+    }
+
+    /// Adds what the actual argument of a call at a position depends on. Dummy arguments of a statement
+    /// function around the call stand for whatever that is named with.
+    pub fn argument(&self, unit: &Unit, space: &Space, call: CallSite, i: usize, out: &mut Set) {
+        let Some(a) = call.args.get(i) else { return };
+        for a in call.within.into_iter().flatten().chain([a]) {
+            self.depends(unit, space, a, out);
         }
     }
 
@@ -302,8 +299,8 @@ impl Dependence {
                 return moves;
             }
             let mut from = Set::with_capacity(space.len);
-            for a in call.args {
-                self.depends(unit, space, a, &mut from);
+            for i in 0..call.args.len() {
+                self.argument(unit, space, call, i, &mut from);
             }
             for (target, _) in call.args.iter().filter_map(target) {
                 moves.push(Move {
@@ -327,14 +324,7 @@ impl Dependence {
                 continue;
             };
             let mut from = Set::with_capacity(space.len);
-            self.slots_to_locs(
-                unit,
-                space,
-                callee,
-                call.args,
-                &callee.depends[o],
-                &mut from,
-            );
+            self.slots_to_locs(unit, space, callee, call, &callee.depends[o], &mut from);
             moves.push(Move {
                 target,
                 strong,
@@ -345,79 +335,64 @@ impl Dependence {
     }
 
     /// The assignments of a statement itself: groups that happen one after the other, each
-    /// at once.
-    pub fn moves(&self, unit: &Unit, space: &Space, stmt: &Stmt) -> Vec<Vec<Move>> {
+    /// at once. `masked`: it stands in WHERE.
+    pub fn moves(&self, unit: &Unit, space: &Space, stmt: &Stmt, masked: bool) -> Vec<Moves> {
         let mut groups = Vec::new();
-        for (call, certain) in calls(unit, stmt) {
-            let mut group = self.call_moves(unit, space, call);
-            if !certain {
-                group.iter_mut().for_each(|m| m.strong = false);
-            }
-            if !group.is_empty() {
-                groups.push(group);
-            }
-        }
-        let mut own = Vec::new();
-        let mut set = |s: SymId, whole: bool, values: &[&Expr]| {
-            if !differentiable(&unit.symbols[s]) {
-                return;
-            }
-            let mut from = Set::with_capacity(space.len);
-            for v in values {
-                self.depends(unit, space, v, &mut from);
-            }
-            let target = space.loc(s);
-            own.push(Move {
-                target,
-                strong: whole
-                    && (!space.weak.contains(target)
-                        || unit.symbols[s].is_array() && !space.tangled.contains(target)),
-                from,
-            });
-        };
-        match &stmt.kind {
-            StmtKind::Assign(target, value) => {
-                if let Some(s) = target.base() {
-                    set(s, matches!(target.kind, ExprKind::Var(_)), &[value]);
+        access::own(unit, stmt, masked, &mut |a| match a {
+            Access::Call(call) => {
+                let mut group = self.call_moves(unit, space, call.into());
+                if !call.certain {
+                    group.iter_mut().for_each(|m| m.strong = false);
+                }
+                if !group.is_empty() {
+                    groups.push(Moves { group, own: false });
                 }
             }
-            StmtKind::Do(d) => {
-                if let DoControl::Count {
-                    var,
+            Access::Variable {
+                sym, kind, value, ..
+            } if kind.changes() && differentiable(&unit.symbols[sym]) => {
+                let mut from = Set::with_capacity(space.len);
+                match value {
+                    Source::Value(e) => self.depends(unit, space, e, &mut from),
+                    Source::Count { from: first, step } => {
+                        for e in std::iter::once(first).chain(step) {
+                            self.depends(unit, space, e, &mut from);
+                        }
+                    }
+                    Source::Elsewhere => {}
+                }
+                let target = space.loc(sym);
+                let array = unit.symbols[sym].is_array();
+                let alone =
+                    !space.weak.contains(target) || array && !space.tangled.contains(target);
+                let own = Move {
+                    target,
+                    strong: kind == Kind::Write && alone,
                     from,
-                    to: _,
-                    step,
-                } = &d.control
-                {
-                    let mut values = vec![from];
-                    values.extend(step.iter());
-                    set(*var, false, &values);
-                }
-            }
-            StmtKind::Io(io) if io.kind == IoKind::Read => {
-                // After an end of file the old value may still be there.
-                let certain = !io.control.iter().any(|c| {
-                    matches!(&c.kind, ExprKind::Keyword(k, _)
-                        if matches!(k.as_str(), "END" | "ERR" | "EOR" | "IOSTAT"))
+                };
+                groups.push(Moves {
+                    group: vec![own],
+                    own: true,
                 });
-                for item in &io.items {
-                    read_targets(item, &mut |s, whole| set(s, whole && certain, &[]));
-                }
             }
             _ => {}
-        }
-        if !own.is_empty() {
-            groups.push(own);
-        }
+        });
         groups
+    }
+
+    /// The assignments of each statement of a unit.
+    pub fn moves_of(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Vec<Moves>> {
+        let stmts = flow.stmts.iter().zip(&flow.masked);
+        let moves = stmts.map(|(s, masked)| self.moves(unit, space, s, *masked));
+        moves.collect()
     }
 
     /// The slots of a unit that its statements assign.
     fn assigned(&self, unit: &Unit, space: &Space, flow: &Flow) -> Set {
         let mut targets = Set::with_capacity(space.len);
-        for s in &flow.stmts {
-            let moves = self.moves(unit, space, s);
-            targets.extend(moves.iter().flatten().map(|m| m.target));
+        for (s, masked) in flow.stmts.iter().zip(&flow.masked) {
+            let moves = self.moves(unit, space, s, *masked);
+            targets.extend(moves.iter().flat_map(|m| &m.group).map(|m| m.target));
         }
         let mut slots = Set::with_capacity(space.slots);
         slots.extend(
@@ -429,11 +404,7 @@ impl Dependence {
     /// For each slot of a unit, the slots that its value on exit depends on.
     fn dependence(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Set> {
         let mut depends = vec![Set::with_capacity(space.slots); space.slots];
-        let moves: Vec<Vec<Vec<Move>>> = flow
-            .stmts
-            .iter()
-            .map(|s| self.moves(unit, space, s))
-            .collect();
+        let moves = self.moves_of(unit, space, flow);
         // The state: for each location, the slots it depends on.
         let mut entry = Matrix::new(space.len, space.slots);
         for slot in 0..space.slots {
@@ -444,32 +415,15 @@ impl Dependence {
             }
         }
         let exit = loop {
-            let mut states = vec![None; flow.len()];
-            states[flow.entry] = Some(entry.clone());
-            let mut work: VecDeque<usize> = [flow.entry].into();
-            let mut queued = vec![false; flow.len()];
-            while let Some(n) = work.pop_front() {
-                queued[n] = false;
-                let Some(mut state) = states[n].clone() else {
-                    continue;
-                };
-                for group in moves.get(n).into_iter().flatten() {
-                    state.assign(group);
-                }
-                for &to in &flow.successors[n] {
-                    let changed = match &mut states[to] {
-                        Some(there) => there.union_with(&state),
-                        none => {
-                            *none = Some(state.clone());
-                            true
-                        }
-                    };
-                    if changed && !queued[to] {
-                        queued[to] = true;
-                        work.push_back(to);
-                    }
-                }
-            }
+            let mut states = forward(
+                &Graph::of(flow),
+                flow.entry,
+                entry.clone(),
+                &mut |n, state: &mut Matrix| {
+                    let groups = moves.get(n).into_iter().flatten();
+                    groups.for_each(|m| state.assign(&m.group));
+                },
+            );
             let Some(exit) = states[flow.exit].take() else {
                 // It never returns.
                 return depends;

@@ -1,15 +1,16 @@
 //! How derivatives are named and laid out.
 //!
-//! The same derivatives can be written by two conventions: Farfel's own, which the rest of
-//! the compiler calls by, and that of the tool Tapenade, by which existing programs and
-//! makefiles call ([`crate::dropin`]).
+//! What the compiler asks for has the layout of [`Layout::of_request`]. Whoever asks for
+//! derivatives of heads ([`crate::tangent::differentiate_heads`],
+//! [`crate::reverse::differentiate_heads`]) says by the same properties what existing programs
+//! and makefiles call.
 
 use farfel_lang::ir::{Name, Request, unused_name};
 
 /// The most letters of a name that compilers allow.
 const LONGEST: usize = 63;
 
-/// The file in which users of Tapenade define the sizes that their programs do not tell.
+/// The file in which users define the sizes that their programs do not tell.
 pub const SIZES_FILE: &str = "DIFFSIZES.inc";
 
 /// How a name is made from that of the original: a text with `%` for the original, or a
@@ -58,19 +59,81 @@ impl Pattern {
     }
 }
 
-/// Whose convention derivatives follow.
+/// How a name is found in place of one that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Convention {
-    /// A copy of a subprogram for each context that it is called in; functions become
-    /// subroutines; a block of COMMON derivatives has one for each variable.
-    Farfel,
-    /// Tapenade's: one derivative for each subprogram, in a context that is good for all
-    /// its calls. The tangent of a function is a function that returns the derivative and
-    /// has the value as an additional last argument. A block of COMMON derivatives has
-    /// those that go from one subprogram to another. What the head does not get is set to
-    /// zero, arrays too. Procedures without text are called by the name that their
-    /// derivative would have.
-    Tapenade,
+pub enum Numbering {
+    /// X1, X2, …; behind a digit X5_1, X5_2, …
+    FromOne,
+    /// X0, X1, …, whatever stands before.
+    FromZero,
+}
+
+impl Numbering {
+    /// `wanted`, or `wanted` with the first number that is not `taken`.
+    pub fn unused(self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
+        match self {
+            Numbering::FromZero if wanted.len() > LONGEST => unused_name(wanted, taken),
+            Numbering::FromZero if !taken(wanted) => wanted.into(),
+            Numbering::FromZero => (0u32..)
+                .map(|n| format!("{wanted}{n}"))
+                .find(|n| !taken(n))
+                .unwrap_or_else(|| wanted.to_owned())
+                .into(),
+            Numbering::FromOne => unused_name(wanted, taken),
+        }
+    }
+}
+
+/// Which names are taken, besides those of program units and COMMON blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// No others: what else is called is called by a name of the compiler's.
+    Defined,
+    /// Those of procedures that are mentioned below the heads.
+    MentionedBelow,
+    /// Those of procedures that are mentioned anywhere.
+    Mentioned,
+}
+
+/// How many derivatives a subprogram has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contexts {
+    /// One for each context that it is called in, up to a limit.
+    Each,
+    /// One, in a context that is good for all its calls.
+    One,
+}
+
+/// Which derivatives a block of COMMON derivatives has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Members {
+    /// One for each variable.
+    All,
+    /// Those that go from one subprogram to another.
+    Passed,
+}
+
+/// What becomes of procedures without text that derivatives go through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// They are refused.
+    Refused,
+    /// They use and assign all their arguments, and somebody provides their derivatives, by the
+    /// names that they would have.
+    Provided,
+}
+
+/// The extent of the dimension for several directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// As many as there are, which the last argument says.
+    Argument,
+    /// So many, and there are so many.
+    Exactly(i64),
+    /// At most so many; the last argument says how many there are.
+    AtMost(i64),
+    /// At most NBDIRSMAX, which users define ([`SIZES_FILE`]).
+    OfUser,
 }
 
 /// How derivatives are named and laid out.
@@ -80,73 +143,75 @@ pub struct Layout {
     pub units: Pattern,
     /// Names of variables.
     pub variables: Pattern,
-    /// The rest.
-    pub convention: Convention,
+    /// Names in place of those that are taken.
+    pub numbering: Numbering,
+    /// Which names are taken.
+    pub taken: Taken,
+    /// What stands for the name of the blank COMMON block in the name of its derivatives.
+    pub blank_common: &'static str,
+    /// How many derivatives a subprogram has.
+    pub contexts: Contexts,
+    /// Which members COMMON blocks of derivatives have.
+    pub members: Members,
+    /// In forward mode, for one direction, the derivative of a function is a function, which returns
+    /// the derivative and has the value as an additional last argument. Else it is a subroutine.
+    pub functions: bool,
+    /// Keep to FORTRAN 77: no arrays whose sizes are known on entry only, no assignments to whole
+    /// arrays.
+    pub fortran_77: bool,
+    /// Call functions of the compiler's that come along with derivatives.
+    pub shipped: bool,
+    /// Procedures without text.
+    pub unknown: Unknown,
     /// Several directions at once: every derivative has one more dimension, the first, and
     /// subprograms get the number of directions as their last argument.
     pub vector: bool,
-    /// The bound of that dimension in Tapenade's convention, where it is not a constant of
-    /// the user's.
-    pub most_directions: Option<i64>,
-    /// How many directions there are, in Farfel's convention, where that is a constant.
-    pub directions: Option<i64>,
+    /// The extent of that dimension.
+    pub extent: Extent,
     /// Derivatives are LOGICAL: whether they can be other than zero.
     pub pattern: bool,
-    /// A name that is mentioned anywhere is taken, also where nobody below the heads does.
-    pub avoid_mentioned: bool,
-    /// Ask the user for sizes of arrays that the program does not tell.
+    /// Where the program does not tell the size of an array, use a constant of the user's
+    /// ([`SIZES_FILE`]).
     pub ask_sizes: bool,
-    /// In Tapenade's convention: what is made will be transposed, for adjoints.
+    /// What is made will be transposed, for adjoints.
     pub adjoint: bool,
+    /// The bytes of a default REAL. With 8, REAL and DOUBLE PRECISION are one type.
+    pub real: u8,
 }
 
 impl Layout {
     /// What a request of the compiler asks for.
     pub fn of_request(request: &Request) -> Self {
+        let count = request.directions.count.filter(|_| request.vector);
         Layout {
             units: Pattern::new(&request.suffix),
             variables: Pattern::new(&request.suffix),
-            convention: Convention::Farfel,
+            numbering: Numbering::FromOne,
+            taken: Taken::Defined,
+            blank_common: "BLANK",
+            contexts: Contexts::Each,
+            members: Members::All,
+            functions: false,
+            fortran_77: false,
+            shipped: true,
+            unknown: Unknown::Refused,
             vector: request.vector,
-            most_directions: None,
-            directions: request.directions.count.filter(|_| request.vector),
+            extent: count.map_or(Extent::Argument, Extent::Exactly),
             pattern: request.directions.pattern,
-            avoid_mentioned: false,
             ask_sizes: false,
             adjoint: false,
-        }
-    }
-
-    /// Is it Tapenade's convention?
-    pub fn is_tapenade(&self) -> bool {
-        self.convention == Convention::Tapenade
-    }
-
-    /// `wanted`, or `wanted` with the first number that is not `taken`.
-    pub fn unused(&self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
-        match self.convention {
-            Convention::Farfel => unused_name(wanted, taken),
-            Convention::Tapenade if wanted.len() > LONGEST => unused_name(wanted, taken),
-            Convention::Tapenade if !taken(wanted) => wanted.into(),
-            Convention::Tapenade => (0u32..)
-                .map(|n| format!("{wanted}{n}"))
-                .find(|n| !taken(n))
-                .unwrap_or_else(|| wanted.to_owned())
-                .into(),
-        }
-    }
-
-    /// What stands for the name of the blank COMMON block in the name of its derivatives.
-    pub fn blank_common(&self) -> &'static str {
-        match self.convention {
-            Convention::Farfel => "BLANK",
-            Convention::Tapenade => "UNKNOWN",
+            real: request.real,
         }
     }
 
     /// Does the derivative of a function return the derivative?
     pub fn keeps_functions(&self) -> bool {
-        self.is_tapenade() && !self.vector && !self.adjoint
+        self.functions && !self.vector && !self.adjoint
+    }
+
+    /// Has a subprogram one derivative only?
+    pub fn has_one_context(&self) -> bool {
+        self.contexts == Contexts::One
     }
 }
 
@@ -172,23 +237,15 @@ mod tests {
     }
 
     #[test]
-    fn taken_names_are_numbered_by_each_convention() {
-        let mut layout = Layout {
-            units: Pattern::new("_D"),
-            variables: Pattern::new("D"),
-            convention: Convention::Tapenade,
-            vector: false,
-            most_directions: None,
-            directions: None,
-            pattern: false,
-            avoid_mentioned: true,
-            ask_sizes: true,
-            adjoint: false,
-        };
-        let taken = |n: &str| n == "XD" || n == "XD0";
-        assert_eq!(layout.unused("XD", &taken), "XD1");
-        layout.convention = Convention::Farfel;
-        assert_eq!(layout.unused("XD", &taken), "XD1");
-        assert_eq!(layout.unused("YD", &taken), "YD");
+    fn taken_names_are_numbered() {
+        let taken = |n: &str| ["XD", "XD0", "X5"].contains(&n);
+        let from_one = |wanted| Numbering::FromOne.unused(wanted, &taken);
+        assert_eq!(from_one("XD"), "XD1");
+        assert_eq!(from_one("YD"), "YD");
+        assert_eq!(from_one("X5"), "X5_1");
+        let from_zero = |wanted| Numbering::FromZero.unused(wanted, &taken);
+        assert_eq!(from_zero("XD"), "XD1");
+        assert_eq!(from_zero("YD"), "YD");
+        assert_eq!(from_zero("X5"), "X50");
     }
 }

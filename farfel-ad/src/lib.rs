@@ -7,6 +7,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`schedule`] | all requests of a program, each carried out on exactly what it reads |
 //! | [`flow`] | control flow graph of a unit |
 //! | [`locations`] | variables, COMMON and EQUIVALENCE as locations |
 //! | [`calls`] | the calls that a statement makes |
@@ -15,15 +16,18 @@
 //! | [`analysis`] | what all this finds out, to be looked at |
 //! | [`tangent`] | forward mode |
 //! | [`reverse`] | reverse mode |
-//! | [`structure`] | units without jumps, for reverse mode |
+//! | `passes` | the list of all passes, and what runs them |
+//! | [`legal`] | passes that bring programs into the forms that modes want |
 //! | [`given`] | derivatives that do not come from the text of a procedure |
+//! | [`refuse`] | what cannot be differentiated whatever is active |
+//! | [`path`] | by which calls a block reaches it |
 //! | [`layout`] | how derivatives are named and laid out |
-//! | [`dropin`] | the engine behind Tapenade's command line |
-//! | [`external`] | AD tools that are programs of their own |
-//! | [`adifor`] | ADIFOR 2 |
-//! | [`tapenade`] | one of them: Tapenade |
-//! | [`loops`] | inner loops in the form that compilers make fast code of |
-//! | [`collect`] | tangents of straight stretches as sums with affine coefficients |
+//! | [`simplify`] | passes that make derivatives fast |
+//! | `tool` | the interface, [`AdTool`] |
+//! | `affine`, `build` | sums of integer variables; small pieces of generated statements |
+//! | `numbers` | where in storage numbers lie |
+//! | `matrix`, [`spans`] | sets for many rows; places of whole units |
+//! | `verify` | what passes have changed and what was generated, looked at |
 
 // Whatever users do, they get a message.
 #![cfg_attr(
@@ -35,71 +39,35 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod activity;
-pub mod adifor;
+mod affine;
 pub mod analysis;
+mod build;
 pub mod calls;
-pub mod collect;
-mod common_sizes;
 pub mod depend;
-pub mod dropin;
-mod elements;
-pub mod external;
 pub mod given;
 pub mod layout;
+pub mod legal;
 pub mod locations;
-mod loop_control;
-pub mod loops;
 mod matrix;
 mod numbers;
-mod path;
-mod refuse;
-mod regions;
+mod passes;
+pub mod path;
+pub mod refuse;
 pub mod reverse;
+pub mod schedule;
+pub mod simplify;
 pub mod spans;
-pub mod structure;
 pub mod tangent;
-pub mod tapenade;
-mod tapes;
+mod tool;
+mod verify;
 
-use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 pub use farfel_lang::flow;
-use farfel_lang::ir::{AdMode, Name, Program, Request, Unit};
+use farfel_lang::ir::{AdMode, Program, Request, Unit};
+use farfel_lang::timing;
 pub use path::with_way_in;
-use std::collections::{BTreeSet, HashMap};
-
-/// Something that differentiates programs.
-pub trait AdTool {
-    /// Its name, as users choose it.
-    fn name(&self) -> &str;
-
-    /// New units to add to the program: the derivative of `request.head` and of all below
-    /// it that is active. A unit that bears the name of one in the program replaces it. Adds to
-    /// `warnings` what is worth knowing: where a derivative is dropped silently.
-    ///
-    /// # Errors
-    ///
-    /// What cannot be differentiated, at its place in the source.
-    fn differentiate_warning(
-        &self,
-        program: &Program,
-        request: &Request,
-        warnings: &mut Vec<Diagnostic>,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
-
-    /// [`AdTool::differentiate_warning`] for those who do not ask for warnings.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`AdTool::differentiate_warning`].
-    fn differentiate(
-        &self,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        self.differentiate_warning(program, request, &mut Vec::new())
-    }
-}
+pub use schedule::{differentiate_all, differentiate_all_warning};
+pub use tool::AdTool;
 
 /// The engine of this crate.
 ///
@@ -151,83 +119,12 @@ fn carry_out(
     tape: Option<u64>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let simple = reverse::retry::once(program);
-    let program = simple.as_ref().unwrap_or(program);
     match request.mode {
-        AdMode::Forward => tangent::differentiate(program, request, warnings),
-        AdMode::Reverse => reverse::differentiate(program, request, tape, warnings),
+        AdMode::Forward => timing::pass("tangent", || {
+            tangent::differentiate(program, request, warnings)
+        }),
+        AdMode::Reverse => timing::pass("adjoint", || {
+            reverse::differentiate(program, request, tape, warnings)
+        }),
     }
-}
-
-/// Carries requests out in order; each sees what the earlier ones generated.
-///
-/// # Errors
-///
-/// The faults of the first request that fails.
-pub fn differentiate_all(
-    tool: &dyn AdTool,
-    program: Program,
-    requests: &[Request],
-) -> Result<Program, Vec<Diagnostic>> {
-    differentiate_all_warning(tool, program, requests, &mut Vec::new())
-}
-
-/// Like [`differentiate_all`], and adds the tool's warnings to `warnings`, each once.
-///
-/// # Errors
-///
-/// Those of [`differentiate_all`].
-pub fn differentiate_all_warning(
-    tool: &dyn AdTool,
-    mut program: Program,
-    requests: &[Request],
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<Program, Vec<Diagnostic>> {
-    let mut found: Vec<Diagnostic> = Vec::new();
-    let mut places: HashMap<Name, usize> = program
-        .units
-        .iter()
-        .enumerate()
-        .map(|(i, u)| (u.name.clone(), i))
-        .collect();
-    // A tool gets what the head reaches, not all of a large program.
-    let graph = CallGraph::staged(&program, requests);
-    let mut made: Vec<Vec<usize>> = Vec::with_capacity(requests.len());
-    for request in requests {
-        let mut reads: BTreeSet<usize> = graph
-            .reached(graph.index(&request.head))
-            .into_iter()
-            .collect();
-        let needs: Vec<usize> = reads
-            .iter()
-            .flat_map(|u| graph.requests(*u))
-            .copied()
-            .collect();
-        reads.extend(needs.iter().filter_map(|r| made.get(*r)).flatten());
-        let below = Program {
-            units: reads.iter().map(|i| program.units[*i].clone()).collect(),
-        };
-        let mut ours = Vec::new();
-        for unit in tool.differentiate_warning(&below, request, &mut found)? {
-            let at = *places
-                .entry(unit.name.clone())
-                .or_insert(program.units.len());
-            match program.units.get_mut(at) {
-                Some(old) => *old = unit,
-                None => program.units.push(unit),
-            }
-            ours.push(at);
-        }
-        made.push(ours);
-    }
-    for w in found {
-        // Other contexts and requests meet the same statement again.
-        if !warnings
-            .iter()
-            .any(|x| x.rule == w.rule && x.span == w.span)
-        {
-            warnings.push(w);
-        }
-    }
-    Ok(program)
 }

@@ -9,8 +9,10 @@
 //! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
 //! all COMMON variables of the program.
 
+use crate::calls::read_targets;
 use crate::numbers::Numbers;
-use farfel_lang::ir::{Attribute, Name, Place, SaveItem, SpecKind, SymId, Symbol, Type, Unit};
+pub use crate::numbers::differentiable;
+use farfel_lang::ir::{Name, Place, SaveItem, SpecKind, SymId, Type, Unit};
 use farfel_lang::storage::constant::extents;
 use farfel_lang::storage::{Area, Member, UnitStorage};
 use fixedbitset::FixedBitSet;
@@ -19,9 +21,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// A set of locations or of slots.
 pub type Set = FixedBitSet;
 
-/// True for a variable or array that can have a derivative.
-pub fn differentiable(s: &Symbol) -> bool {
-    s.is_variable() && s.ty.is_some_and(Type::is_differentiable) && !s.has(Attribute::Constant)
+/// In which context a unit's derivative is wanted: which inputs have a derivative, and
+/// which outputs' derivatives are used. Sets of slots.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Context {
+    /// Inputs whose derivatives are read.
+    pub inputs: Set,
+    /// Outputs whose derivatives are computed.
+    pub outputs: Set,
+}
+
+impl Context {
+    /// Does the variable of a slot come with its derivative?
+    pub fn active(&self, slot: usize) -> bool {
+        self.inputs.contains(slot) || self.outputs.contains(slot)
+    }
 }
 
 /// A variable in a COMMON block, as the first unit that has the block declares it.
@@ -246,8 +260,9 @@ impl Space {
                     }));
                 }
                 SpecKind::Data(sets) => {
+                    // The variable of an implied DO is another one, whatever its name.
                     for t in sets.iter().flat_map(|s| &s.targets) {
-                        t.for_each_symbol(&mut |s| {
+                        read_targets(t, &mut |s, _| {
                             if unit.symbols[s].is_variable()
                                 && unit.symbols[s].place == Place::Local
                             {

@@ -1,6 +1,27 @@
 //! Sets for many rows, in one piece of memory.
 
-use crate::depend::Move;
+use crate::locations::Set;
+use farfel_lang::solve::Fact;
+
+/// An assignment that a statement makes, as far as dependence goes.
+#[derive(Debug, Clone)]
+pub struct Move {
+    /// What is assigned.
+    pub target: usize,
+    /// The whole of the target gets a new value.
+    pub strong: bool,
+    /// What the new value depends on.
+    pub from: Set,
+}
+
+/// Assignments that happen at once.
+#[derive(Debug, Clone)]
+pub struct Moves {
+    /// They.
+    pub group: Vec<Move>,
+    /// The statement itself makes them, and no procedure that it calls.
+    pub own: bool,
+}
 
 /// For each location a set of slots, in one piece of memory.
 #[derive(Debug, Clone)]
@@ -30,16 +51,6 @@ impl Matrix {
                 .filter(move |b| w >> b & 1 == 1)
                 .map(move |b| i * 64 + b)
         })
-    }
-
-    /// Adds another matrix; true when that changed something.
-    pub(crate) fn union_with(&mut self, other: &Matrix) -> bool {
-        let mut changed = false;
-        for (a, b) in self.bits.iter_mut().zip(&other.bits) {
-            changed |= *b & !*a != 0;
-            *a |= b;
-        }
-        changed
     }
 
     pub(crate) fn union_row(&mut self, row: usize, other: &Matrix) -> bool {
@@ -74,6 +85,17 @@ impl Matrix {
                 *a |= b;
             }
         }
+    }
+}
+
+impl Fact for Matrix {
+    fn join(&mut self, other: &Matrix) -> bool {
+        let mut changed = false;
+        for (a, b) in self.bits.iter_mut().zip(&other.bits) {
+            changed |= *b & !*a != 0;
+            *a |= b;
+        }
+        changed
     }
 }
 

@@ -12,10 +12,14 @@
 //! some element on would have no derivative that is an array.) And patterns, whose derivatives are
 //! all of one size, are laid out likewise.
 
-use crate::locations::differentiable;
-use farfel_lang::ir::{Type, Unit};
+use farfel_lang::ir::{Attribute, Symbol, Type, Unit};
 use farfel_lang::storage::constant::Constants;
 use farfel_lang::storage::{Area, Member};
+
+/// True for a variable or array that can have a derivative.
+pub fn differentiable(s: &Symbol) -> bool {
+    s.is_variable() && s.ty.is_some_and(Type::is_differentiable) && !s.has(Attribute::Constant)
+}
 
 /// The numbers of some storage, as all variables in it see them.
 #[derive(Debug, Clone, Default)]

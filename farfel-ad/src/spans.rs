@@ -27,7 +27,7 @@ pub fn place_unit(unit: &mut Unit, span: Span) {
 }
 
 /// Gives an expression and all inside it the place `span`.
-pub(crate) fn place_expr(e: &mut Expr, span: Span) {
+pub fn place_expr(e: &mut Expr, span: Span) {
     e.rewrite(&mut |e| e.span = span);
 }
 

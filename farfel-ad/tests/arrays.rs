@@ -236,11 +236,7 @@ fn refused() {
       G = X
       END
 "), @r"
-    F0305 11:9 the derivative of this WHERE needs statements that cannot stand in it
-    F0305 14:13 the derivative of this array expression needs a case distinction for each element
-    F0305 16:14 the derivative of MAXVAL is not known to the built-in engine
     F0305 16:41 the derivative of TRANSFER is not known to the built-in engine
-    F0305 18:18 the derivative of this implied DO needs statements before it
     ");
 }
 

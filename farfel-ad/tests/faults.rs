@@ -328,3 +328,20 @@ fn whole_arrays_in_several_directions() {
     assert_snapshot!(pattern("Y = CSHIFT(X, 1)"), @"F0305 6:11 the derivative of CSHIFT is not known to the built-in engine");
     assert_snapshot!(pattern("Y = (/ X(2:3), X(1)**2 /)"), @"F0305 6:7 patterns do not go through array constructors and the like");
 }
+
+/// A subroutine for it would get one variable as two arguments.
+#[test]
+fn temporaries_of_what_has_two_names() {
+    let text = "
+      SUBROUTINE F(X, Y, K)
+      DOUBLE PRECISION X(3), Y, B(3), E
+      EQUIVALENCE (E, B(1))
+      ADR(Y)
+      B = X*X
+      L = K
+      Y = MINVAL(-(-(B(1:L)*E)))
+      END ADR(X = COTANGENT(X))
+      END
+";
+    assert_snapshot!(expand(text).unwrap_err(), @"F0305 8:7 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time");
+}

@@ -24,7 +24,7 @@ fn analysed(text: &str, most: Option<u64>) -> Analysis {
     let mut parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
     assert!(resolve(&mut parsed.program).iter().all(|d| !d.is_error()));
     let lowered = lower(parsed.program, Stage::Stage);
-    analyse(&lowered.program, &lowered.requests[0], 4, most).unwrap()
+    analyse(&lowered.program, &lowered.requests[0], most).unwrap()
 }
 
 /// Puts the directive into subprograms.

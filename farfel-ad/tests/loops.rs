@@ -1,6 +1,6 @@
 //! Inner loops of derivatives: what becomes of them, and that they compute the same.
 
-use farfel_ad::loops::speed_up;
+use farfel_ad::simplify::loops::speed_up;
 use farfel_lang::ir::{SymId, Unit};
 use farfel_lang::{Sources, print, resolve::resolve, syntax};
 use std::collections::HashSet;

@@ -360,7 +360,7 @@ fn tapes(text: &str) -> String {
     let mut parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
     assert!(resolve(&mut parsed.program).iter().all(|d| !d.is_error()));
     let lowered = lower(parsed.program, Stage::Stage);
-    let found = analyse(&lowered.program, &lowered.requests[0], 4, Some(8000)).unwrap();
+    let found = analyse(&lowered.program, &lowered.requests[0], Some(8000)).unwrap();
     let all = differentiate_all_warning(
         &Builtin,
         lowered.program,

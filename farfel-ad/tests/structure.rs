@@ -6,7 +6,7 @@ mod support;
 #[path = "structure/table.rs"]
 mod table;
 
-use farfel_ad::structure::structure;
+use farfel_ad::legal::structure::structure;
 use farfel_lang::Sources;
 use farfel_lang::callgraph::Below;
 use farfel_lang::ir::{Program, StmtKind, walk_block};

@@ -1,27 +1,12 @@
 //! In a build script.
 
-use crate::cache::{Cache, Key};
-use crate::config::VARIABLES;
-use crate::gfortran::{self, Profile};
-use crate::names::Names;
-use crate::pipeline::{self, Goal};
-use crate::plan::objects::{self, Means, Object, Objects};
-use crate::plan::recorder::Recorder;
-use crate::plan::shelf::Shelf;
-use crate::plan::workers::Workers;
-use crate::shares::{self, Context, Kept, Lowered, Memo, Notes, Planning, Ready};
-use crate::timings::From;
-use crate::{
-    Config, Error, Report, ad, archive, files, library, render, sources, toolchain, verify,
-};
+use farfel_driver::{Config, Error, Level, Library, Link, Profile, Report, Session, render};
 use farfel_lang::Severity;
-use farfel_lang::diagnostic::Level;
-use farfel_lang::ir::Name;
 use farfel_lang::syntax::Form;
 use std::env;
 use std::io::{IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Compiles the project's sources with the settings of `Cargo.toml`. For `build.rs`.
 ///
@@ -203,8 +188,7 @@ impl Build {
     fn run(self, directives: &mut Directives) -> Result<Built, Error> {
         let root = variable("CARGO_MANIFEST_DIR")?;
         let out = PathBuf::from(variable("OUT_DIR")?);
-        // Tests have those two as well.
-        variable("TARGET")?;
+        let target = variable("TARGET")?;
         let mut config = Config::from_manifest(Path::new(&root))?;
         // The package as cargo sees it: the version may be inherited.
         config.name = variable("CARGO_PKG_NAME")?;
@@ -214,272 +198,73 @@ impl Build {
         }
         config.apply_environment(&|name| env::var(name).ok())?;
         config.check()?;
-        config.libraries = library::of_environment()?;
-        build(&config, &out, directives)
+        config.libraries = Library::of_environment()?;
+        with_report(|| build(&config, &out, &target, directives))
     }
 }
 
-fn build(config: &Config, out: &Path, cargo: &mut Directives) -> Result<Built, Error> {
-    let recorder = Recorder::new();
-    for name in VARIABLES {
+/// Where Farfel itself fails, says on standard error what to do.
+fn with_report<T>(f: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let variable = farfel_driver::VERIFY_PASSES;
+        let rest = farfel_driver::fault_of_farfel(&format!("build it again with {variable}=1"));
+        let _ = writeln!(std::io::stderr(), "error: farfel itself has failed\n{rest}");
+        resume_unwind(panic)
+    })
+}
+
+fn build(
+    config: &Config,
+    out: &Path,
+    target: &str,
+    cargo: &mut Directives,
+) -> Result<Built, Error> {
+    for name in farfel_driver::variables(target) {
         cargo.add("rerun-if-env-changed", name);
     }
     cargo.watch(&config.root.join("Cargo.toml"));
-    let found = sources::find(config)?;
-    for path in found.files.iter().chain(&found.directories) {
-        cargo.watch(path);
+    let session = Session::of_project(config)?;
+    for directory in session.directories() {
+        cargo.watch(directory);
     }
-    if found.directories.is_empty() && found.files.is_empty() {
+    if session.directories().is_empty() && session.reached().is_empty() {
         // A directory that comes later is seen only so.
         cargo.watch(&config.root);
     }
     if env::var_os("CARGO_MANIFEST_LINKS").is_some() {
-        let description = library::describe(config, &found.files, out)?;
-        cargo.add(
-            "metadata",
-            format!("{}={}", library::KEY, description.display()),
-        );
+        let description = session.describe(out)?;
+        let (key, file) = (Library::KEY, description.display());
+        cargo.add("metadata", format!("{key}={file}"));
     }
-    let cache = Arc::new(Cache::open(&config.cache));
-    let names = Names::new(&config.name, &config.version);
-    let bindings_file = out.join("farfel_bindings.rs");
-    let library = out.join(format!("lib{}.a", names.library()));
-    if env::var_os("DOCS_RS").is_some() {
+    let made = match env::var_os("DOCS_RS") {
         // Documentation links nothing, and docs.rs has no Fortran compiler.
-        let ad = ad::choose(config, &cache)?;
-        let adjoints = ad.adjoints_share_state;
-        let (lowered, _) = whole(&found.files, config, &names, adjoints, &recorder, cargo)?;
-        files::write_if_changed(&bindings_file, lowered.part.text(config).as_bytes())?;
-        return Ok(Built {
-            library,
-            bindings: bindings_file,
-            report: lowered.staged.report,
-        });
-    }
-
-    let memo = Memo::open(out);
-    let mut included = Vec::new();
-    let step = recorder.begin("parse", "sources", 0);
-    // What keeps its values everywhere cannot be copied, and libraries are joined to one program.
-    let one = config.is_static() || !config.libraries.is_empty() || config.verify;
-    let read = match one {
-        true => None,
-        false => shares::read(&found.files, config, &memo, &mut included)?,
-    };
-    recorder.end(step, From::Ran);
-    let ad = ad::choose(config, &cache);
-    let compiler = toolchain::find_or_install(config);
-    let whole = |adjoints: bool, cargo: &mut Directives| {
-        whole(&found.files, config, &names, adjoints, &recorder, cargo)
-    };
-    // Faults of the sources come first.
-    let (ad, compiler) = match (ad, compiler) {
-        (Ok(ad), Ok(compiler)) => (ad, compiler),
-        (Err(error), _) | (_, Err(error)) => {
-            whole(false, cargo)?;
-            return Err(error);
-        }
-    };
-    let profile = Profile {
-        opt_level: env::var("OPT_LEVEL").unwrap_or_else(|_| "0".into()),
-        debug: env::var("DEBUG").is_ok_and(|d| !matches!(d.as_str(), "false" | "0" | "none")),
-    };
-    let mut flags = gfortran::flags(config, &profile);
-    flags.push("-c".into());
-    if !compiler.machine.contains("mingw") {
-        flags.push("-fPIC".into());
-    }
-    let workers = Workers::from_environment();
-    let shelf = Shelf::open(out)?;
-    let means = Means {
-        tool: &*ad.tool,
-        tool_identity: &ad.identity,
-        compiler: &compiler,
-        compiler_identity: &compiler.identity(&flags),
-        flags: &flags,
-        stack: &|| ad.stack(&compiler, &cache),
-        cache: &cache,
-        workers: &workers,
-        recorder: &recorder,
-        shelf: &shelf,
-    };
-    let context = Context {
-        config,
-        names: &names,
-        means: &means,
-        adjoints_share_state: ad.adjoints_share_state,
-        memo: &memo,
-    };
-    let step = recorder.begin("lower", "shares", 0);
-    let planned = match read {
-        Some(read) => shares::plan(read, &context)?,
-        None => None,
-    };
-    let front = match planned {
-        Some(planning) => {
-            recorder.end(step, From::Ran);
-            included.iter().for_each(|p| cargo.watch(p));
-            planning
-        }
+        Some(_) => session.write_bindings(out),
         None => {
-            let (mut lowered, left_out) = whole(ad.adjoints_share_state, cargo)?;
-            let objects = lowered.objects(&names);
-            let keys = objects.keys(&means);
-            let layout = objects.into_layout();
-            let report = &mut lowered.staged.report;
-            Planning {
-                sources: report.sources.clone(),
-                diagnostics: std::mem::take(&mut report.diagnostics),
-                left_out,
-                bindings: lowered.part.clone(),
-                parts: vec![Ready::Lowered(Box::new((lowered, layout, keys)))],
-                notes: Notes::default(),
-            }
+            let profile = Profile {
+                opt_level: env::var("OPT_LEVEL").unwrap_or_else(|_| "0".into()),
+                debug: env::var("DEBUG")
+                    .is_ok_and(|d| !matches!(d.as_str(), "false" | "0" | "none")),
+            };
+            session.build_library(out, target, &profile)
         }
     };
-    let Planning {
-        sources,
-        mut diagnostics,
-        left_out,
-        bindings,
-        parts,
-        notes,
-    } = front;
-    for (_, file) in toolchain::files_of(&flags) {
+    // Also where there are faults: the next build is to see that they are gone.
+    for file in session.reached() {
         cargo.watch(&file);
     }
-    for name in &left_out {
-        cargo.warn(&format!(
-            "the main program {name} is not a part of the library"
-        ));
+    let made = made?;
+    for notice in &made.notices {
+        cargo.warn(notice);
     }
-    let bindings = bindings.text(config);
-
-    // What is there, what is to be made, and in which order they belong.
-    let mut order: Vec<Result<Kept, usize>> = Vec::new();
-    let mut lowered = Vec::new();
-    let mut layouts = Vec::new();
-    for part in parts {
-        match part {
-            Ready::Kept(objects) => order.extend(objects.into_iter().map(Ok)),
-            Ready::Lowered(part) => {
-                let (program, layout, keys) = *part;
-                order.push(Err(keys.len()));
-                lowered.push(program);
-                layouts.push((layout, keys));
-            }
-        }
+    if let Some(link) = &made.link {
+        cargo.link(link, out);
+        cargo.warnings_of(&made.report);
     }
-    let to_make: Vec<(Objects, Vec<Key>)> = lowered
-        .iter()
-        .zip(layouts)
-        .map(|(program, (layout, keys))| (program.objects_with(&names, layout), keys))
-        .collect();
-    let made = objects::make(&to_make, &means, &mut diagnostics)?;
-    let keys = to_make.iter().flat_map(|(_, keys)| keys);
-    let mut made = made.into_iter().zip(keys).map(|(object, key)| Kept {
-        object,
-        key: key.hex(),
-        recipe: key.recipe().to_owned(),
-    });
-    let mut all: Vec<Kept> = Vec::new();
-    for next in order {
-        match next {
-            Ok(kept) => all.push(kept),
-            Err(count) => all.extend(made.by_ref().take(count)),
-        }
-    }
-    let wanted: Vec<(&str, &str)> = all
-        .iter()
-        .map(|k| (k.object.name.as_str(), k.key.as_str()))
-        .collect();
-    let mut archived = None;
-    if !shelf.has_library(&library, wanted) {
-        let step = recorder.begin("archive", names.library(), 0);
-        let target = env::var("TARGET").unwrap_or_default();
-        let objects: Vec<&Object> = all.iter().map(|k| &k.object).collect();
-        archived = Some(archive::write(&objects, &means, &library, &target)?);
-        recorder.end(step, From::Ran);
-    }
-    // What was said of an object may be said of other lines now.
-    let about: Vec<_> = all
-        .iter()
-        .map(|k| (k.object.name.as_str(), &k.object.about))
-        .collect();
-    if archived.is_some() || !shelf.is_about(&about) {
-        let known = all
-            .into_iter()
-            .map(|k| (k.object.name, k.key, k.recipe, k.object.about))
-            .collect();
-        shelf.close(out, archived.as_deref(), known)?;
-    }
-    notes.write(out)?;
-    if config.verify {
-        verify::write(out, to_make.iter().filter_map(|(o, _)| o.plan()))?;
-    }
-    files::write_if_changed(&bindings_file, bindings.as_bytes())?;
-    cache.finish();
-    for notice in cache.notices() {
-        cargo.warn(&notice);
-    }
-    recorder.timings(workers.count()).write(out)?;
-    // A build script ends soon, and the system takes all of it back at once. To free each
-    // expression takes a good part of the time that it took to read them.
-    std::mem::forget(to_make);
-    std::mem::forget(lowered);
-    let report = Report {
-        sources,
-        diagnostics,
-    };
-
-    cargo.add("rustc-link-search", format!("native={}", out.display()));
-    cargo.add("rustc-link-lib", format!("static={}", names.library()));
-    let (directories, libraries) = compiler.runtime_libraries();
-    for d in directories {
-        cargo.add("rustc-link-search", format!("native={}", d.display()));
-    }
-    // A program without any dynamic library: what rustc links then brings libm along, and
-    // "dynamic" libraries that the linker finds as archives make it crash at its start.
-    let is_static =
-        env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
-    for l in libraries {
-        match (is_static, l) {
-            (false, _) => cargo.add("rustc-link-lib", format!("dylib={l}")),
-            (true, "m") => {}
-            (true, _) => cargo.add("rustc-link-lib", format!("static:-bundle={l}")),
-        }
-    }
-    cargo.warnings_of(&report);
     Ok(Built {
-        library,
-        bindings: bindings_file,
-        report,
+        library: made.library,
+        bindings: made.bindings,
+        report: made.report,
     })
-}
-
-/// The library as one program, and the names of main programs in its files.
-fn whole(
-    paths: &[PathBuf],
-    config: &Config,
-    names: &Names,
-    adjoints_share_state: bool,
-    recorder: &Recorder,
-    cargo: &mut Directives,
-) -> Result<(Lowered, Vec<Name>), Error> {
-    let mut included = Vec::new();
-    let step = recorder.begin("parse", "sources", 0);
-    let read = pipeline::read(paths, config, Goal::Library, &mut included);
-    included.iter().for_each(|p| cargo.watch(p));
-    let mut read = read?;
-    recorder.end(step, From::Ran);
-    if read.written.is_empty() {
-        cargo.warn("no Fortran subprogram was found, so the library is empty");
-    }
-    let left_out = std::mem::take(&mut read.left_out);
-    let step = recorder.begin("lower", "program", 0);
-    let lowered = Lowered::new(read, None, config, names, adjoints_share_state)?;
-    recorder.end(step, From::Ran);
-    Ok((lowered, left_out))
 }
 
 fn variable(name: &'static str) -> Result<String, Error> {
@@ -506,6 +291,25 @@ impl Directives {
         // Cargo shows one line each.
         for line in message.lines() {
             self.add("warning", line);
+        }
+    }
+
+    fn link(&mut self, link: &Link, out: &Path) {
+        self.add("rustc-link-search", format!("native={}", out.display()));
+        self.add("rustc-link-lib", format!("static={}", link.library));
+        for d in &link.directories {
+            self.add("rustc-link-search", format!("native={}", d.display()));
+        }
+        // A program without any dynamic library: what rustc links then brings libm along, and
+        // "dynamic" libraries that the linker finds as archives make it crash at its start.
+        let is_static = env::var("CARGO_CFG_TARGET_FEATURE")
+            .is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
+        for l in &link.libraries {
+            match (is_static, *l) {
+                (false, _) => self.add("rustc-link-lib", format!("dylib={l}")),
+                (true, "m") => {}
+                (true, _) => self.add("rustc-link-lib", format!("static:-bundle={l}")),
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 mod support;
 
-use farfel_build::{Config, Error, check, expand, render::render};
+use farfel_driver::{Config, Error, Session, render::render};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -131,13 +131,19 @@ impl Tree {
     fn include(&self, name: &str) -> String {
         let text = format!("      SUBROUTINE S\n      INCLUDE '{name}'\n      END\n");
         let source = self.file("project/src/s.f", &text);
-        let error = check(std::slice::from_ref(&source), &self.config()).expect_err(name);
+        let error = Session::of_files(std::slice::from_ref(&source), &self.config())
+            .and_then(|s| s.check())
+            .expect_err(name);
         let Error::Diagnostics(report) = &error else {
             panic!("{error}")
         };
         let said = format!("{error}\n{}", render(report, false));
-        let stage = farfel_build::ExpandStage::Parse;
-        assert!(expand(&[source], stage, &self.config()).is_err());
+        let stage = farfel_driver::ExpandStage::Parse;
+        assert!(
+            Session::of_files(&[source], &self.config())
+                .and_then(|s| s.expand(stage))
+                .is_err()
+        );
         assert!(
             !said.contains("the secret") && !said.contains("12345"),
             "{said}"
@@ -202,7 +208,10 @@ fn a_source_that_is_a_link() {
     let real = tree.file("outside/s.f", text);
     let source = tree.path("project/src/s.f");
     symlink(real, &source).unwrap();
-    let error = check(&[source], &tree.config()).unwrap_err().to_string();
+    let error = Session::of_files(&[source], &tree.config())
+        .and_then(|s| s.check())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("no such file"), "{error}");
 }
 
@@ -215,7 +224,9 @@ fn names_that_look_like_options() {
         tree.file(&format!("project/{name}"), main);
         let out = tree.path("project/--out");
         let source = tree.path("project").join(name);
-        farfel_build::build_program(&[source], &out, &tree.config()).unwrap();
+        Session::of_files(&[source], &tree.config())
+            .and_then(|s| s.build_program(&out))
+            .unwrap();
         let ran = Command::new(&out).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "ran", "{name}");
     }

@@ -133,6 +133,48 @@ C     Which procedure it is, is known at run time only.
       FUNCTION SLOPES(F, X)
       SLOPES = SLOPE(F, X)
       END
+C     Only handed on, twice: with a type, without one, a subroutine.
+      SUBROUTINE TYPED(F, X, Y)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F
+      CALL TYPED2(F, X, Y)
+      END
+      SUBROUTINE TYPED2(F, X, Y)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F
+      CALL TYPED3(F, X, Y)
+      END
+      SUBROUTINE TYPED3(F, X, Y)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F
+      Y = F(X)
+      END
+      SUBROUTINE UNTYPD(F, X, Y)
+      EXTERNAL F
+      CALL UNTYP2(F, X, Y)
+      END
+      SUBROUTINE UNTYP2(F, X, Y)
+      EXTERNAL F
+      CALL UNTYP3(F, X, Y)
+      END
+      SUBROUTINE UNTYP3(F, X, Y)
+      Y = F(X)
+      END
+      SUBROUTINE BYRULE(F, X, Y)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      EXTERNAL F
+      CALL TYPED2(F, X, Y)
+      END
+      SUBROUTINE STEPS(S, X, Y)
+      DOUBLE PRECISION X, Y
+      EXTERNAL S
+      CALL STEP(S, X, Y)
+      END
+      SUBROUTINE STEP(S, X, Y)
+      DOUBLE PRECISION X, Y
+      EXTERNAL S
+      CALL S(X, Y)
+      END
 ";
 
 const MAIN: &str = r#"
@@ -200,6 +242,19 @@ fn main() {
     );
     assert_eq!(asked, [(true, 3 << 40)]);
     assert_eq!(result, 5.5);
+
+    // Only handed on.
+    let mut y = 0.0;
+    fortran::typed(|x| 2.0 * x, 3.0, &mut y);
+    assert_eq!(y, 6.0);
+    fortran::byrule(|x| x - 1.0, 3.0, &mut y);
+    assert_eq!(y, 2.0);
+    let mut single = 0.0f32;
+    fortran::untypd(|x| x + 0.5, 3.0, &mut single);
+    assert_eq!(single, 3.5);
+    let mut x = 3.0;
+    fortran::steps(|x, y| *y = 4.0 * *x, &mut x, &mut y);
+    assert_eq!(y, 12.0);
 
     // Panics go through, with what was thrown, and leave all in order.
     set_hook(Box::new(|_| {}));

@@ -4,6 +4,8 @@
 
 mod support;
 
+use farfel_driver::Session;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -150,15 +152,16 @@ fn a_compiler_that_crashes() {
             format!("#!/bin/sh\ncase $1 in -dump*|-print*) exec gfortran \"$@\";; esac\n{does}\n");
         fs::write(&fc, text).unwrap();
         fs::set_permissions(&fc, fs::Permissions::from_mode(0o755)).unwrap();
-        let mut config = farfel_build::Config {
+        let mut config = farfel_driver::Config {
             root: d.to_owned(),
             fc: Some(fc.clone()),
-            ..farfel_build::Config::default()
+            ..farfel_driver::Config::default()
         };
         config.cache.enabled = false;
         let out = d.join("out");
-        let error =
-            farfel_build::build_program(std::slice::from_ref(&source), &out, &config).unwrap_err();
+        let error = Session::of_files(std::slice::from_ref(&source), &config)
+            .and_then(|s| s.build_program(&out))
+            .unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
         assert_eq!(error.exit_code(), 2);
         assert!(!out.exists());

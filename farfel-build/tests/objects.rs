@@ -93,7 +93,7 @@ C     An element where an array is wanted, and a scalar: legal enough.
 
 const CALLER: &str = r#"farfel_runtime::include_bindings!();
 fn main() {
-    println!("{} {} {}", first(2.0), second(&mut 2.0), third(2.0).unwrap());
+    println!("{} {} {}", first(2.0), second(2.0), third(2.0).unwrap());
     println!("{} {} {}", fourth(4.0), long(3.0), calls());
     println!("{:?}", third(-1.0).unwrap_err().to_string());
 }

@@ -1,6 +1,6 @@
 //! Sources that go through the preprocessor of the system.
 
-use farfel_build::{Config, Error, ExpandStage, check, check_project_reading, expand};
+use farfel_driver::{Config, Error, ExpandStage, Session};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -24,7 +24,7 @@ fn config(dir: &TempDir) -> Config {
 
 fn parsed(dir: &TempDir, name: &str, config: &Config) -> Result<String, String> {
     let files = [dir.path().join(name)];
-    match expand(&files, ExpandStage::Parse, config) {
+    match Session::of_files(&files, config).and_then(|s| s.expand(ExpandStage::Parse)) {
         Ok((text, _)) => Ok(text),
         Err(error) => Err(faults(error)),
     }
@@ -67,9 +67,10 @@ fn conditions_names_and_files() {
         text.replace("1*", "2*")
     );
     // What was read is known, so that it can be watched.
-    let mut files = Vec::new();
-    check_project_reading(&c, &mut files).unwrap();
-    let expected: Vec<PathBuf> = ["src/a.F", "inc/sizes.h"]
+    let session = Session::of_project(&c).unwrap();
+    session.check().unwrap();
+    let files = session.reached();
+    let expected: Vec<PathBuf> = ["inc/sizes.h", "src/a.F"]
         .map(|n| dir.path().join(n))
         .into();
     assert_eq!(files, expected);
@@ -151,7 +152,8 @@ fn which_files_go_through_it() {
     c.preprocess = true;
     assert!(parsed(&dir, "b.f", &c).unwrap().contains("X = 3"));
     c.defines = vec!["1X".into()];
-    let said = check(&[dir.path().join("b.f")], &c)
+    let said = Session::of_files(&[dir.path().join("b.f")], &c)
+        .and_then(|s| s.check())
         .unwrap_err()
         .to_string();
     assert_eq!(
@@ -213,7 +215,11 @@ fn nothing_outside_of_the_project_is_read() {
     ] {
         let source = inside("s.F");
         fs::write(&source, format!("      SUBROUTINE S\n{line}\n      END\n")).unwrap();
-        let said = faults(check(&[source], &c).expect_err(&line));
+        let said = faults(
+            Session::of_files(&[source], &c)
+                .and_then(|s| s.check())
+                .expect_err(&line),
+        );
         assert!(
             said.contains(expected) && !said.contains("SECRET"),
             "{line}: {said}"
@@ -231,7 +237,9 @@ fn nothing_outside_of_the_project_is_read() {
         include: vec![PathBuf::from("../outside")],
         ..c
     };
-    check(&[source], &c).unwrap();
+    Session::of_files(&[source], &c)
+        .and_then(|s| s.check())
+        .unwrap();
 }
 
 /// The place of the project is in no text, nor the day.

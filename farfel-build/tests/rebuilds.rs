@@ -1,7 +1,7 @@
 //! When the build script runs, and what people see when something is wrong.
 
 mod support;
-use farfel_build::timings::{From, StepTime, Timings};
+use farfel_driver::timings::{From, StepTime, Timings};
 use std::fs;
 use std::process::Command;
 use support::{Project, Ran};

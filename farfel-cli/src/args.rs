@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use farfel_build::ExpandStage;
+use farfel_driver::ExpandStage;
 
 use crate::shell::Verbosity;
 
@@ -42,6 +42,9 @@ pub struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     color: Color,
+    /// Look for faults of Farfel itself after every pass, as FARFEL_VERIFY_PASSES=1
+    #[arg(long, global = true)]
+    verify_passes: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -58,6 +61,12 @@ impl Global {
             (false, 0) => Verbosity::Normal,
             (false, _) => Verbosity::Verbose,
         }
+    }
+
+    /// The option, or the variable where it is not given.
+    pub fn verifies_passes(&self) -> bool {
+        let asked = std::env::var(farfel_driver::VERIFY_PASSES);
+        self.verify_passes || asked.is_ok_and(|v| !v.is_empty() && v != "0")
     }
 
     pub fn color(&self) -> anstream::ColorChoice {
@@ -242,6 +251,15 @@ pub struct FileOptions {
         help_heading = "Single files"
     )]
     pub fc: Option<PathBuf>,
+    /// Where INCLUDE looks after the directory of the including file
+    #[arg(
+        short = 'I',
+        long,
+        value_name = "DIR",
+        requires = "files",
+        help_heading = "Single files"
+    )]
+    pub include: Vec<PathBuf>,
 }
 
 fn real_kind(text: &str) -> Result<u8, String> {

@@ -44,6 +44,9 @@ pub fn command(
             command.env_remove(&name);
         }
     }
+    if farfel_driver::verifies_passes() {
+        command.env(farfel_driver::VERIFY_PASSES, "1");
+    }
     command.arg(subcommand);
     command.args(["--color", shell.color_flag()]);
     match shell.verbosity {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use farfel_build::{Config, toolchain};
+use farfel_driver::{Config, toolchain};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
@@ -18,7 +18,7 @@ use crate::shell::Shell;
 pub fn ensure(config: &Config, shell: &mut Shell) -> Result<PathBuf> {
     match toolchain::find(config) {
         Ok(compiler) => Ok(compiler.path),
-        Err(farfel_build::Error::NoFortranCompiler { .. })
+        Err(farfel_driver::Error::NoFortranCompiler { .. })
             if config.fc.is_none() && may_install() =>
         {
             install(shell)?;
@@ -47,8 +47,8 @@ pub fn may_install() -> bool {
     std::env::var_os("FARFEL_INSTALL").is_none_or(|value| value != "0")
 }
 
-impl From<farfel_build::Report> for Error {
-    fn from(report: farfel_build::Report) -> Self {
-        Error::Build(farfel_build::Error::Diagnostics(report))
+impl From<farfel_driver::Report> for Error {
+    fn from(report: farfel_driver::Report) -> Self {
+        Error::Build(farfel_driver::Error::Diagnostics(report))
     }
 }

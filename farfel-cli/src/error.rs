@@ -15,7 +15,7 @@ pub const EXIT_CANNOT: u8 = 2;
 pub enum Error {
     /// What the compiler or the build found.
     #[error(transparent)]
-    Build(#[from] farfel_build::Error),
+    Build(#[from] farfel_driver::Error),
     /// The command cannot do what was asked.
     #[error("{message}")]
     Cannot {
@@ -79,11 +79,11 @@ impl Error {
     /// Tells the user, once.
     pub fn show(&self, shell: &mut Shell) {
         match self {
-            Error::Build(farfel_build::Error::Diagnostics(report)) => {
-                let text = farfel_build::render::render(report, shell.colors_err());
+            Error::Build(farfel_driver::Error::Diagnostics(report)) => {
+                let text = farfel_driver::render::render(report, shell.colors_err());
                 shell.rendered(&text);
             }
-            Error::Build(farfel_build::Error::Io { path, source }) => {
+            Error::Build(farfel_driver::Error::Io { path, source }) => {
                 Error::io("read or write", path, source).show(shell);
             }
             Error::Build(error) => shell.error(error, None),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use farfel_build::{Config, Report};
+use farfel_driver::{Config, Report};
 use farfel_lang::syntax::Form;
 
 use crate::args::{FileOptions, SourceForm};
@@ -31,14 +31,17 @@ pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result
         *fc = project.join(&*fc);
     }
     config.root = PathBuf::from(".");
-    // INCLUDE may read what is in the project or beside the files, wherever they are.
+    // INCLUDE looks in the project and beside the files, too.
     config.include.push(project);
     config.include.extend(files.iter().map(|file| dir_of(file)));
     let FileOptions {
         real_kind,
         form,
         fc,
+        include,
     } = options;
+    config.include.splice(0..0, include.iter().cloned());
+    config.include_anywhere = true;
     if let Some(kind) = real_kind {
         config.real_kind = *kind;
     }
@@ -105,7 +108,7 @@ pub fn replaces_no_source(out: &Path, sources: &[PathBuf]) -> Result {
         (Ok(out), Ok(source)) => out == source,
         _ => false,
     };
-    match farfel_build::is_source_name(out) || sources.iter().any(same) {
+    match farfel_driver::is_source_name(out) || sources.iter().any(same) {
         true => Err(Error::cannot(format!(
             "`{}` is a source, which would be replaced",
             out.display()
@@ -128,7 +131,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
             "arguments of the program stand after `--`: `-- {name}`"
         )));
     }
-    std::fs::read(path).map_err(|source| Error::io("read", path, &source))
+    farfel_driver::read_file(path).map_err(|source| Error::io("read", path, &source))
 }
 
 /// File names for a status line.
@@ -141,7 +144,7 @@ pub fn shown(files: &[PathBuf]) -> String {
 }
 
 /// Shows what is worth knowing of a program that was built.
-pub fn show_built(built: &farfel_build::BuiltProgram, shell: &mut Shell) {
+pub fn show_built(built: &farfel_driver::BuiltProgram, shell: &mut Shell) {
     show_warnings(&built.report, shell);
     for notice in &built.notices {
         shell.warn(notice);
@@ -151,7 +154,7 @@ pub fn show_built(built: &farfel_build::BuiltProgram, shell: &mut Shell) {
 /// Shows the warnings of something that went well.
 pub fn show_warnings(report: &Report, shell: &mut Shell) {
     if !report.diagnostics.is_empty() && shell.verbosity > Verbosity::Quiet {
-        let text = farfel_build::render::render(report, shell.colors_err());
+        let text = farfel_driver::render::render(report, shell.colors_err());
         shell.rendered(&text);
     }
 }

@@ -1,8 +1,22 @@
 //! The `farfel` command.
 //!
-//! It parses arguments, calls [`farfel_build`] and cargo, and shows what they say; it
-//! knows nothing of the language. `args` has the command line, `commands` a module for
-//! each command, `shell` all that reaches the terminal.
+//! It parses arguments, calls [`farfel_driver`] and cargo, and shows what they say; it
+//! knows nothing of the language.
+//!
+//! | module | what |
+//! |---|---|
+//! | `args`, `lints` | the command line; levels of warnings from it |
+//! | `commands` | a module for each command |
+//! | `shell` | all that reaches the terminal |
+//! | `error` | how a command fails, and with which exit code |
+//! | `files` | single files |
+//! | `project`, `manifest`, `libraries` | projects: where they are, what their manifests say, which libraries they use |
+//! | `programs` | projects without Rust |
+//! | `cargo` | running cargo, and ending as it ends |
+//! | `compiler` | gfortran, found or installed |
+//! | `unchanged` | whether anything has changed since all was in order |
+//! | `template`, `package_name`, `dependency` | what `farfel new` writes |
+//! | `drawing`, `timings`, `derivatives` | pictures and pages |
 //!
 //! Exit codes: 0 fine; 1 what the user can mend, faults in the code above all; 2 a wrong
 //! command line, or farfel itself could not work.
@@ -25,6 +39,7 @@ mod error;
 mod files;
 mod libraries;
 mod lints;
+mod manifest;
 mod package_name;
 mod programs;
 mod project;
@@ -34,6 +49,7 @@ mod timings;
 mod unchanged;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -60,13 +76,28 @@ pub fn main() -> ExitCode {
         }
     };
     let mut shell = Shell::new(cli.global.verbosity(), cli.global.color());
-    match commands::run(cli.command, &mut shell) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    if cli.global.verifies_passes() {
+        farfel_driver::verify_passes();
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        // A closed terminal is no reason to fail differently.
+        let _ = writeln!(std::io::stderr(), "{}", fault_of_farfel(&panic.to_string()));
+    }));
+    let ran = std::panic::AssertUnwindSafe(|| commands::run(cli.command, &mut shell));
+    match std::panic::catch_unwind(ran) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
             error.show(&mut shell);
             ExitCode::from(error.exit_code())
         }
+        Err(_) => ExitCode::from(EXIT_CANNOT),
     }
+}
+
+/// What is said where farfel itself fails.
+fn fault_of_farfel(what: &str) -> String {
+    let rest = farfel_driver::fault_of_farfel("run it again with `--verify-passes`");
+    format!("error: farfel itself has failed: {what}\n{rest}")
 }
 
 /// `cargo farfel build` starts `cargo-farfel farfel build`.
@@ -105,6 +136,15 @@ mod tests {
 
     fn stripped(arguments: &[&str]) -> Vec<OsString> {
         without_subcommand_name(arguments.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn who_meets_a_fault_of_farfel_is_told_what_to_do() {
+        let text = fault_of_farfel("a pass");
+        assert!(
+            text.contains("--verify-passes") && text.contains("/issues"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Node, Package, PackageId};
-use farfel_build::{Config, Library};
+use farfel_driver::{Config, Library};
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::args::CargoOptions;
 use crate::error::{Error, Result};
-use crate::{cargo, programs, project};
+use crate::{cargo, manifest};
 
 /// The crate that every project depends on, and that is no library.
 const RUNTIME: &str = "farfel-runtime";
@@ -32,7 +32,7 @@ pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> R
     if let Some(options) = options {
         command.other_options(cargo::for_metadata(options));
     }
-    let metadata = command.exec().map_err(project::metadata_fault)?;
+    let metadata = command.exec().map_err(manifest::metadata_fault)?;
     let manifest = dir.join("Cargo.toml").canonicalize().ok();
     let Some(own) = metadata
         .packages
@@ -61,7 +61,7 @@ pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> R
 ///
 /// Those of [`add`] and [`by_path`].
 pub fn of_project(config: &mut Config, dir: &Path) -> Result {
-    if let Some(manifest) = programs::manifest_without_rust(dir) {
+    if let Some(manifest) = manifest::manifest_without_rust(dir) {
         return by_path(config, dir, &manifest);
     }
     let text = std::fs::read_to_string(dir.join("Cargo.toml")).unwrap_or_default();
@@ -217,7 +217,7 @@ impl<'a> Found<'a> {
         let uses = self.of(&package.id)?;
         let manifest = package.manifest_path.as_std_path();
         let dir = manifest.parent().unwrap_or(manifest);
-        self.all_by_settings &= project::builds_by_settings_alone(dir);
+        self.all_by_settings &= manifest::builds_by_settings_alone(dir);
         let library = Library::in_directory(dir, &package.version.to_string())?;
         let index = self.libraries.len();
         self.libraries.push(Library { uses, ..library });
@@ -232,5 +232,5 @@ fn is_library(package: &Package) -> bool {
         && package
             .dependencies
             .iter()
-            .any(|d| d.name == project::BUILD_HELPER && d.kind == DependencyKind::Build)
+            .any(|d| d.name == manifest::BUILD_HELPER && d.kind == DependencyKind::Build)
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use farfel_build::{Config, Level};
+use farfel_driver::{Config, Level};
 
 use crate::args::LintOptions;
 use crate::error::{Error, Result};

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use farfel_build::Config;
-use toml_edit::{DocumentMut, Item};
+use farfel_driver::{Config, Session};
 
 use crate::args::{CargoOptions, LintOptions, Test};
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
-use crate::{cargo, compiler, files, libraries, project};
+use crate::{cargo, compiler, files, libraries, manifest};
 
 /// A project without Rust.
 pub struct Project {
@@ -43,18 +42,19 @@ impl Project {
     ///
     /// Its settings or sources have faults.
     pub fn in_directory(dir: &Path) -> Result<Option<Project>> {
-        let Some(manifest) = manifest_without_rust(dir) else {
+        let Some(manifest) = manifest::manifest_without_rust(dir) else {
             return Ok(None);
         };
         let mut config = Config::load(dir)?;
-        let sources = farfel_build::source_files(&config)?;
+        let sources = farfel_driver::source_files(&config)?;
         if sources.is_empty() {
             return Ok(None);
         }
         libraries::by_path(&mut config, dir, &manifest)?;
-        let main = farfel_build::main_programs(&sources, &config)?;
+        let main = farfel_driver::main_programs(&sources, &config)?;
         let is_main = |file: &&PathBuf| main.contains(file);
-        let common: Vec<PathBuf> = sources.iter().filter(|f| !is_main(f)).cloned().collect();
+        let mut common: Vec<PathBuf> = sources.iter().filter(|f| !is_main(f)).cloned().collect();
+        common.extend(farfel_driver::c_source_files(&config)?);
         let programs = main.iter().map(|file| Program {
             name: match main.len() {
                 1 => config.name.clone(),
@@ -63,7 +63,7 @@ impl Project {
             files: with(file, &common),
         });
         let tests = match dir.join("tests").is_dir() {
-            true => farfel_build::source_files(&Config {
+            true => farfel_driver::source_files(&Config {
                 sources: Some(vec!["tests".into()]),
                 ..config.clone()
             })?,
@@ -84,7 +84,7 @@ impl Project {
     ///
     /// As [`Project::in_directory`]; there is no project.
     pub fn find(options: &CargoOptions) -> Result<Option<Project>> {
-        let dir = project::manifest_dir(options.manifest_path.as_deref())?;
+        let dir = manifest::manifest_dir(options.manifest_path.as_deref())?;
         let found = Project::in_directory(&dir)?;
         if found.is_some() {
             cargo::not_without_rust(options)?;
@@ -198,7 +198,7 @@ pub fn build(
         let out = folder
             .join(&program.name)
             .with_extension(std::env::consts::EXE_EXTENSION);
-        let built = farfel_build::build_main(&program.files, &out, &config)?;
+        let built = Session::of_main(&program.files, &config)?.build_program(&out)?;
         files::show_built(&built, shell);
         made.push(out);
     }
@@ -248,13 +248,13 @@ pub fn run(
 pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Result {
     let config = project.config(false, Some(lints))?;
     if project.programs.is_empty() {
-        let report = farfel_build::check_project(&config)?;
+        let report = Session::of_project(&config)?.check()?;
         files::show_warnings(&report, shell);
         shell.status("Checked", &config.name);
         return Ok(());
     }
     for program in project.chosen(&[])? {
-        let report = farfel_build::check_main(&program.files, &config)?;
+        let report = Session::of_main(&program.files, &config)?.check()?;
         files::show_warnings(&report, shell);
         shell.status("Checked", &program.name);
     }
@@ -268,7 +268,7 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
 ///
 /// There is no program; a source cannot be read.
 pub fn to_verify(project: &Project, names: &[String]) -> Result<Vec<(String, Vec<PathBuf>)>> {
-    let tests = farfel_build::main_programs(&project.tests, &project.config)?;
+    let tests = farfel_driver::main_programs(&project.tests, &project.config)?;
     if names.is_empty() && !tests.is_empty() {
         let common = project.beside_tests(&tests);
         let tests = tests.iter();
@@ -286,7 +286,7 @@ pub fn to_verify(project: &Project, names: &[String]) -> Result<Vec<(String, Vec
 /// The sources have faults; a test fails.
 pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
     let mut config = project.config(args.release, None)?;
-    let tests = farfel_build::main_programs(&project.tests, &config)?;
+    let tests = farfel_driver::main_programs(&project.tests, &config)?;
     if tests.is_empty() {
         shell.note("there are no tests: a main program in `tests/` is one, and passes if it ends with exit code 0");
         return Ok(());
@@ -309,7 +309,7 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
         let out = folder
             .join(&name)
             .with_extension(std::env::consts::EXE_EXTENSION);
-        let built = farfel_build::build_main(&with(test, &common), &out, &config)?;
+        let built = Session::of_main(&with(test, &common), &config)?.build_program(&out)?;
         files::show_built(&built, shell);
         if args.no_run {
             continue;
@@ -360,20 +360,6 @@ fn say(shell: &mut Shell, text: &str) -> Result {
     shell
         .out(text)
         .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
-}
-
-/// The manifest of a package in which cargo finds nothing to build.
-pub fn manifest_without_rust(dir: &Path) -> Option<DocumentMut> {
-    let rust = ["build.rs", "src/main.rs", "src/lib.rs", "src/bin"];
-    if rust.iter().any(|file| dir.join(file).exists()) {
-        return None;
-    }
-    let text = std::fs::read_to_string(dir.join("Cargo.toml")).ok()?;
-    let manifest: DocumentMut = text.parse().ok()?;
-    let package = manifest.get("package").and_then(Item::as_table_like)?;
-    let targets = ["lib", "bin", "example", "test", "bench"];
-    let names_rust = targets.iter().any(|key| manifest.contains_key(key));
-    (!names_rust && !package.contains_key("build")).then_some(manifest)
 }
 
 /// A source before others.

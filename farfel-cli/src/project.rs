@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
-use farfel_build::Config;
+use farfel_driver::{Config, Session};
 use toml_edit::{DocumentMut, TableLike};
 
 use crate::args::{CargoOptions, LintOptions, OneProject};
 use crate::error::{Error, Result};
+use crate::manifest::{BUILD_HELPER, builds_by_settings_alone, manifest_dir, metadata_fault};
 use crate::programs::Project;
 use crate::shell::Shell;
 use crate::unchanged::Unchanged;
@@ -65,7 +66,12 @@ fn check_sources(
             format_args!("Farfel sources of {}", package.name),
         );
         // All packages are read before giving up, so that all faults are seen at once.
-        if let Err(error) = farfel_build::check_project_reading(config, files)
+        let checked = Session::of_project(config).and_then(|session| {
+            let checked = session.check();
+            files.extend(session.reached());
+            checked
+        });
+        if let Err(error) = checked
             && let Some(before) = faulty.replace(error)
         {
             Error::from(before).show(shell);
@@ -87,44 +93,6 @@ fn checkable(manifest_dir: &Path, options: &CargoOptions) -> Result<Vec<(Member,
             Ok((package, config))
         })
         .collect()
-}
-
-/// Whether the build script takes the settings of `Cargo.toml` as they are. One that uses
-/// the builder may read other sources, or in another way, so that only it can tell.
-pub fn builds_by_settings_alone(dir: &Path) -> bool {
-    std::fs::read_to_string(dir.join("build.rs"))
-        .is_ok_and(|text| text.contains("farfel_build::compile()") && !text.contains("Build::"))
-}
-
-/// The directory of the project's Cargo.toml: the one that is named, else the nearest
-/// from the current directory upwards.
-///
-/// # Errors
-///
-/// There is none.
-pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
-    if let Some(path) = manifest_path {
-        if path.file_name().is_none_or(|name| name != "Cargo.toml") {
-            return Err(Error::cannot(format!(
-                "`--manifest-path` must name a Cargo.toml, not `{}`",
-                path.display()
-            )));
-        }
-        if !path.is_file() {
-            return Err(Error::fault(format!("no such file `{}`", path.display())));
-        }
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        return Ok(dir.unwrap_or(Path::new(".")).to_owned());
-    }
-    let here =
-        std::env::current_dir().map_err(|source| Error::io("read", Path::new("."), &source))?;
-    here.ancestors()
-        .find(|dir| dir.join("Cargo.toml").is_file())
-        .map(Path::to_owned)
-        .ok_or_else(|| {
-            Error::fault(format!("no Cargo.toml in `{}` or above it", here.display()))
-                .help("`farfel new NAME` makes a project; `farfel run FILE.ff` needs none")
-        })
 }
 
 /// What there is to look at in a project: of one without Rust the sources of its program, and
@@ -229,17 +197,6 @@ fn metadata(manifest_dir: &Path) -> Result<Metadata> {
         .map_err(metadata_fault)
 }
 
-/// Why cargo cannot tell what it knows.
-pub fn metadata_fault(error: cargo_metadata::Error) -> Error {
-    match error {
-        cargo_metadata::Error::CargoMetadata { stderr } => {
-            let text = stderr.trim();
-            Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
-        }
-        other => Error::cannot(format!("cannot run cargo metadata: {other}")),
-    }
-}
-
 /// Where cargo puts what it builds with these options.
 ///
 /// # Errors
@@ -254,9 +211,6 @@ pub fn target_dir(options: &CargoOptions) -> Result<PathBuf> {
         }
     }
 }
-
-/// The crate that compiles the sources of a package.
-pub const BUILD_HELPER: &str = "farfel-build";
 
 /// The package in `manifest_dir` if it has Farfel sources. Asking cargo would take longer than
 /// a build in which nothing has changed may. `None` where only cargo knows: the manifest

@@ -15,7 +15,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use farfel_build::Config;
+use farfel_driver::Config;
 
 use crate::args::CargoOptions;
 
@@ -43,7 +43,7 @@ impl Unchanged {
         for config in configs {
             // Infallible: it is a String.
             let _ = writeln!(state, "{config:?}");
-            for file in farfel_build::source_files(config).ok()? {
+            for file in farfel_driver::source_files(config).ok()? {
                 state += &stand(&file);
             }
         }

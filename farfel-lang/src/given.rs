@@ -371,7 +371,7 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
             span,
             format!("no procedure {name} is called in this program"),
         );
-        if let Some(close) = crate::resolve::closest(&name, known) {
+        if let Some(close) = crate::spelling::closest(&name, known) {
             d = d.help(format!("did you mean {close}?"));
         }
         faults.push(d);

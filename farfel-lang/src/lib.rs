@@ -10,7 +10,15 @@
 //! | lower | [`lower`] | lift, specialize, prune, outline, stage |
 //! | print | [`mod@print`] | a program after any step → Fortran text |
 //!
-//! Besides, [`mod@format`] lays source text out anew.
+//! | module | besides |
+//! |---|---|
+//! | [`given`], `marks` | what comments say of derivatives and of loops |
+//! | [`packages`] | programs of several packages in one |
+//! | [`lints`] | which warnings are shown |
+//! | [`mod@format`] | source text, laid out anew |
+//! | [`verify`] | a program, looked at after each pass |
+//! | [`timing`] | how long each pass takes |
+//! | `spelling` | names that may have been meant |
 //!
 //! **Invariant:** this crate does no input or output. It starts no process, opens no
 //! file and reads no environment variable; INCLUDE files come through a
@@ -25,27 +33,24 @@
 /// The version of this crate. Another version may make another program of the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub mod callgraph;
-pub mod dataflow;
-pub mod diagnostic;
-pub mod effects;
-pub mod encoding;
-pub mod flow;
 pub mod format;
 pub mod given;
-pub mod intrinsics;
-pub mod ir;
 pub mod lints;
 pub mod lower;
 mod marks;
 pub mod packages;
 pub mod print;
 pub mod resolve;
-pub mod source;
-pub mod storage;
+mod spelling;
 pub mod syntax;
-pub mod targets;
-pub mod types;
+pub mod timing;
+pub mod verify;
+
+// One door: whoever uses the compiler finds the representation and its analyses here too.
+pub use farfel_analysis::{access, assigned as effects, dataflow, solve};
+pub use farfel_ir::{
+    callgraph, diagnostic, encoding, flow, intrinsics, ir, source, storage, targets, types,
+};
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use source::{FileId, Sources, Span};

@@ -294,7 +294,7 @@ fn similar(name: &str, errors: bool) -> String {
         .filter(|r| errors || r.level.is_some())
         .map(|r| r.name)
         .chain(GROUPS);
-    match crate::resolve::closest(name, known) {
+    match crate::spelling::closest(name, known) {
         Some(known) => format!("; did you mean `{known}`?"),
         None => "; `farfel explain` lists them".into(),
     }

@@ -134,7 +134,7 @@ impl UnitFacts {
     fn of(unit: &Unit) -> Self {
         let mut facts = UnitFacts {
             kind: Some(unit.kind),
-            defines: vec![unit.name.clone()],
+            defines: unit.entry_points().map(|e| e.name.clone()).collect(),
             ..UnitFacts::default()
         };
         let mut local = HashSet::new();
@@ -224,9 +224,6 @@ impl UnitFacts {
                     }
                 });
             });
-            if let StmtKind::Entry(e) = &s.kind {
-                self.defines.push(name(e.name).clone());
-            }
         });
         for nested in &unit.nested {
             self.look(nested, local);

@@ -101,7 +101,7 @@ const CASES: &[(&str, &str)] = &[
     (
         "destinations with another part",
         "
-      SUBROUTINE S(X, Z, Y, G, H)
+      SUBROUTINE S(X, Z, Y, G, H, D)
       REAL X(3), G(3), H(3)
 C     The block has it
       ADR(Y)
@@ -539,7 +539,7 @@ fn statements_that_nobody_sees_do_not_run() {
       COMMON /C/ C
       EXTERNAL UNKNOWN
       REAL X(N), V(9)
-      ADR(Y)
+    5 ADR(Y)
       CALL F(X, N, Y)
 {inside}      END ADR(G = COTANGENT(X(1)))
 {after}      END
@@ -556,6 +556,11 @@ fn statements_that_nobody_sees_do_not_run() {
         ("", ""),
         ("      Y = Y*SIN(Y)\n", "      R = G\n"),
         ("      V(1) = Y\n      Y = V(1)*V(1)\n", ""),
+        // V has no value before the block, and a jump behind it does not lead back.
+        (
+            "      V(1) = V(1) + Y\n",
+            "      IF (G .GT. 1) GOTO 20\n   20 CONTINUE\n",
+        ),
     ] {
         assert!(!runs(&block(inside, after)), "{inside}{after}");
     }
@@ -569,10 +574,7 @@ fn statements_that_nobody_sees_do_not_run() {
         ("      IF (Y .GT. 1E9) STOP\n", ""),
         ("      CALL UNKNOWN(N)\n", ""),
         // What one run leaves in V the next may find.
-        (
-            "      V(1) = V(1) + Y\n",
-            "      IF (G .GT. 1) GOTO 20\n   20 CONTINUE\n",
-        ),
+        ("      V(1) = V(1) + Y\n", "      IF (G .GT. 1) GOTO 5\n"),
     ] {
         assert!(runs(&block(inside, after)), "{inside}{after}");
     }

@@ -2,7 +2,7 @@
 //!
 //! A blocking front of [OpenDAL](https://opendal.apache.org), in a crate of its own because
 //! it brings a network client: only those who share a cache compile it. What the bytes mean,
-//! and whether they are to be trusted, is the matter of `farfel-build`.
+//! and whether they are to be trusted, is the matter of `farfel-driver`.
 //!
 //! | address | what |
 //! |---|---|

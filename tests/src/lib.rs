@@ -1,10 +1,7 @@
 //! What the end-to-end tests share: the command, and places to run it in.
 
 pub mod adifor;
-pub mod compiled;
 pub mod corpora;
-pub mod generated;
-pub mod interpreter;
 pub mod tapenade;
 
 use std::fs;

@@ -37,6 +37,15 @@ pub fn tapenade(dir: &Path, options: &[&str]) -> snapbox::cmd::OutputAssert {
     farfel(dir).arg("tapenade").args(options).assert()
 }
 
+/// Writes the include file with the constants that derivatives in several directions want.
+pub fn sizes(dir: &Path, constants: &[(&str, u32)]) {
+    let names: Vec<&str> = constants.iter().map(|(name, _)| *name).collect();
+    let values: Vec<String> = constants.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    let (names, values) = (names.join(", "), values.join(", "));
+    let text = format!("      INTEGER {names}\n      PARAMETER ({values})\n");
+    fs::write(dir.join("DIFFSIZES.inc"), text).expect("a directory to write to");
+}
+
 /// The files that a run leaves with `-head a` and these options, of a program in two files; nothing
 /// lands beside the sources or in the current directory.
 pub fn files_made(options: &[&str]) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! ADIFOR 2, by way of the stand-in that obeys its conventions.
 
-use farfel_ad::adifor::{Adifor, Options, Version, job};
-use farfel_ad::external::{Job, Ran, RunError, Runner};
 use farfel_ad::{AdTool, differentiate_all_warning};
 use farfel_lang::ir::{Program, Request};
 use farfel_lang::lower::{Stage, lower};
@@ -9,6 +7,8 @@ use farfel_lang::print::print_program;
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
+use farfel_tools::adifor::{Adifor, Options, Version, job};
+use farfel_tools::external::{Job, Ran, RunError, Runner};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -541,7 +541,7 @@ fn a_file_that_ends_anywhere() {
         .run(&job(&program, &requests[0], &Options::default()).unwrap())
         .unwrap();
     let read = |ran: &Ran| {
-        farfel_ad::adifor::read(
+        farfel_tools::adifor::read(
             &program,
             &requests[0],
             &Options::default(),
@@ -673,6 +673,7 @@ fn several(driver: &str, options: Options) -> String {
         paired: vec![1, 2, 3, 4],
         vector: true,
         directions: farfel_lang::ir::Directions::default(),
+        real: 4,
         span: program.units[0].span,
     };
     let tool = tool(StandIn::new(None), options);

@@ -1,7 +1,7 @@
 //! `farfel cache`, and the row of the doctor.
 
-use farfel_build::CacheSettings;
-use farfel_build::cache::{Cache, Entry, Key};
+use farfel_driver::CacheSettings;
+use farfel_driver::cache::{Cache, Entry, Key};
 use farfel_tests::{farfel, sandbox, write};
 use snapbox::str;
 use std::fs;

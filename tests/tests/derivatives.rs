@@ -9,7 +9,7 @@
 
 use std::process::{Command, ExitCode};
 
-use farfel_build::{Config, build_program};
+use farfel_driver::{Config, Session};
 use farfel_tests::corpora::obtain;
 use farfel_tests::corpora::routines::{PROGRAMS, drivers, files};
 use farfel_tests::sandbox;
@@ -46,7 +46,9 @@ fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
     config.cache.enabled = false;
     let dir = sandbox();
     let program = dir.path().join(name);
-    build_program(&files, &program, &config).map_err(|e| e.to_string())?;
+    Session::of_files(&files, &config)
+        .and_then(|s| s.build_program(&program))
+        .map_err(|e| e.to_string())?;
     let ran = Command::new(&program).output()?;
     let printed = String::from_utf8_lossy(&ran.stdout);
     let said = String::from_utf8_lossy(&ran.stderr);

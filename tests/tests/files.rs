@@ -71,6 +71,41 @@ fn real_kind_8_makes_it_double_precision() {
     }
 }
 
+/// Where the compiler is told that REAL has 8 bytes, REAL and DOUBLE PRECISION arguments are of one
+/// type, and derivatives go through them.
+#[test]
+fn real_kind_8_makes_real_and_double_precision_one_type() {
+    let dir = sandbox();
+    let text = "\
+PROGRAM MIXED
+DOUBLE PRECISION X, Y, D, G
+X = 3
+ADF(X)
+CALL SQUARE(X, Y)
+END ADF(D = TANGENT(Y))
+ADR(Y)
+CALL SQUARE(X, Y)
+END ADR(G = COTANGENT(X))
+PRINT '(2F8.4)', D, G
+END
+SUBROUTINE SQUARE(X, F)
+REAL X, F
+F = X*X
+END
+";
+    let text: String = text.lines().map(|l| format!("      {l}\n")).collect();
+    write(dir.path(), "mixed.f", &text);
+    farfel(dir.path())
+        .args(["run", "-q", "--real-kind", "8", "mixed.f"])
+        .assert()
+        .success()
+        .stdout_eq("  6.0000  6.0000\n");
+    farfel(dir.path())
+        .args(["run", "-q", "mixed.f"])
+        .assert()
+        .code(1);
+}
+
 #[test]
 fn run_says_what_it_does_on_standard_error_only() {
     let dir = sandbox();
@@ -491,4 +526,67 @@ fn completions_and_help_go_to_standard_output() {
         assert!(text.contains("farfel"), "{arguments:?}: {text}");
     }
     assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
+}
+
+/// INCLUDE starts at the including file, wherever the command runs, and goes on in the
+/// directories of `-I`.
+#[test]
+fn include_starts_at_the_including_file() {
+    let dir = sandbox();
+    let at = dir.path();
+    write(
+        at,
+        "src/main.f",
+        fixed("INCLUDE '../inc/a.inc'\nPRINT *, N\nEND\n"),
+    );
+    write(at, "inc/a.inc", fixed("INCLUDE 'deep/b.inc'\n"));
+    write(at, "inc/deep/b.inc", fixed("PARAMETER (N = 41)\n"));
+    for (from, file) in [
+        (".", "src/main.f"),
+        ("src", "main.f"),
+        ("inc", "../src/main.f"),
+    ] {
+        farfel(&at.join(from))
+            .args(["run", "-q", file])
+            .assert()
+            .success()
+            .stdout_eq("[..]41\n");
+    }
+    write(at, "other.f", fixed("INCLUDE 'b.inc'\nPRINT *, N\nEND\n"));
+    for command in ["run", "check", "expand"] {
+        farfel(at).args([command, "other.f"]).assert().code(1);
+        farfel(at)
+            .args([command, "other.f", "-I", "inc/deep"])
+            .assert()
+            .success();
+    }
+    farfel(at)
+        .args(["run", "-q", "-I", "src", "-I", "inc/deep", "other.f"])
+        .assert()
+        .success()
+        .stdout_eq("[..]41\n");
+}
+
+/// Opening a named pipe that nobody writes to would wait for ever.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_source() {
+    let dir = sandbox();
+    let made = std::process::Command::new("mkfifo")
+        .arg(dir.path().join("pipe.ff"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    for command in ["check", "run", "build", "expand", "fmt", "tapenade"] {
+        farfel(dir.path())
+            .args([command, "pipe.ff"])
+            .timeout(std::time::Duration::from_secs(20))
+            .assert()
+            .code(1)
+            .stdout_eq(str![])
+            .stderr_eq(str![[r#"
+error: cannot read `pipe.ff`: it is not a regular file
+
+"#]]);
+    }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use farfel_build::{Config, Error, build_program, render};
+use farfel_driver::{Config, Error, Session, render};
 use farfel_tests::{farfel, repository};
 
 /// The program in reverse mode.
@@ -133,7 +133,7 @@ fn run_at(root: &Path, program: &str, ad_tool: &str, home: Option<&Path>) -> (bo
     config.tapenade.home = home.map(Path::to_owned);
     let folder = tempfile::tempdir().unwrap();
     let executable = folder.path().join("program");
-    match build_program(&files, &executable, &config) {
+    match Session::of_files(&files, &config).and_then(|s| s.build_program(&executable)) {
         Ok(_) => {}
         Err(Error::Diagnostics(report)) => panic!("{}", render::render(&report, false)),
         Err(error) => panic!("{program}: {error}"),

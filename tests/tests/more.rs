@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use farfel_build::{Config, build_program};
+use farfel_driver::{Config, Session};
 use farfel_tests::{repository, sandbox};
 
 /// Builds a program from files in `tests/more` and returns the lines that it prints for its
@@ -22,7 +22,9 @@ fn problems(files: &[&str]) -> Vec<String> {
     // What an earlier run of the tests compiled says nothing about this one.
     config.cache.enabled = false;
     let program = dir.path().join("program");
-    build_program(&files, &program, &config).unwrap_or_else(|e| panic!("{e}"));
+    Session::of_files(&files, &config)
+        .and_then(|s| s.build_program(&program))
+        .unwrap_or_else(|e| panic!("{e}"));
     let ran = Command::new(&program).output().unwrap();
     let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
     let said = String::from_utf8_lossy(&ran.stderr);

@@ -5,9 +5,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use farfel_build::{Config, build_program};
+use farfel_driver::{Config, Session};
 
 fn program_checks_itself(source: &Path) -> datatest_stable::Result<()> {
+    // Nor may any pass of the compiler break the program.
+    farfel_driver::verify_passes();
     let dir = tempfile::tempdir()?;
     for (name, flags) in [
         ("checked", ["-O0", "-fcheck=all"]),
@@ -20,7 +22,7 @@ fn program_checks_itself(source: &Path) -> datatest_stable::Result<()> {
         // What an earlier run of the tests compiled says nothing about this one.
         config.cache.enabled = false;
         let program = dir.path().join(name);
-        build_program(&[source.to_owned()], &program, &config)?;
+        Session::of_files(&[source.to_owned()], &config)?.build_program(&program)?;
         let ran = loop {
             match Command::new(&program).output() {
                 // A process that another test starts right now has the file open for a moment.

@@ -3,8 +3,8 @@
 
 mod servers;
 
-use farfel_build::CacheSettings;
-use farfel_build::cache::{self, Cache, Entry, Key, Origin};
+use farfel_driver::CacheSettings;
+use farfel_driver::cache::{self, Cache, Entry, Key, Origin};
 use farfel_tests::{fixed, sandbox};
 use servers::{Behaviour, Redis, Web};
 use std::path::Path;

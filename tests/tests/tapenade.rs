@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use farfel_tests::tapenade::{
-    CALLBACKS, DIVIDED, MODEL, close, files_made, headers, numbers, read, real_tapenade,
+    CALLBACKS, DIVIDED, MODEL, close, files_made, headers, numbers, read, real_tapenade, sizes,
     statements, tapenade,
 };
 use farfel_tests::{farfel, farfel_path, paper, sandbox, tree, write};
@@ -206,11 +206,7 @@ fn several_directions_give_what_single_ones_give() {
     let dir = sandbox();
     let dir = dir.path();
     write(dir, "model.f", MODEL);
-    write(
-        dir,
-        "DIFFSIZES.inc",
-        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=5)\n",
-    );
+    sizes(dir, &[("NBDIRSMAX", 5)]);
     tapenade(dir, &["-d", "-head", "model(y)/(x)", "model.f"]).success();
     tapenade(dir, &["-multi", "-head", "model(y)/(x)", "model.f"]).success();
     write(
@@ -247,11 +243,7 @@ fn blocks_that_units_divide_differently() {
     let dir = sandbox();
     let dir = dir.path();
     write(dir, "all.f", DIVIDED);
-    write(
-        dir,
-        "DIFFSIZES.inc",
-        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=5)\n",
-    );
+    sizes(dir, &[("NBDIRSMAX", 5)]);
     tapenade(dir, &["-d", "-head", "head(y)/(x)", "all.f"]).success();
     tapenade(dir, &["-multi", "-head", "head(y)/(x)", "all.f"]).success();
     write(
@@ -296,11 +288,7 @@ fn derivatives_are_differentiated_again() {
         "cube.f",
         "      DOUBLE PRECISION FUNCTION CUBE(X)\n      DOUBLE PRECISION X\n      CUBE = X**3\n      END\n",
     );
-    write(
-        dir,
-        "DIFFSIZES.inc",
-        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=2)\n",
-    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
     tapenade(dir, &["-head", "cube(cube)/(x)", "cube.f"]).success();
     tapenade(dir, &["-head", "cube_d(cube_d)/(x)", "cube_d.f"]).success();
     tapenade(
@@ -868,4 +856,221 @@ fn procedures_as_arguments_come_with_their_derivatives() {
     // Without these heads the list of messages says what is missing.
     tapenade(dir, &["-head", "sum2(y)/(x)", "callbacks.f"]).success();
     assert!(read(dir, "callbacks_d.msg").contains("provide cube_d"));
+}
+
+#[test]
+fn copies_of_what_entries_share_are_told_of() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let text = "      SUBROUTINE GETF(X, F)
+      DOUBLE PRECISION A, X, F, K, C
+      SAVE K
+      DATA C /2D0/
+      F = C*K*X
+      RETURN
+      ENTRY SETK(A)
+      K = A
+      END
+";
+    write(dir, "a.f", text);
+    tapenade(dir, &["-d", "-head", "getf(f)/(x)", "-o", "out", "a.f"]).success();
+    let said = read(dir, "out_d.msg");
+    let wanted = "getf_d has copies of its own of what getf keeps for its entries: k\n";
+    assert!(said.contains(wanted), "{said}");
+    // Whatever statement sets them; of D it is known that nothing does.
+    let text = "      SUBROUTINE GETF(X, F)
+      DOUBLE PRECISION X, F, B, D
+      SAVE B, D, K, IS
+      NAMELIST /NL/ B
+      F = B*X + K + D + IS
+      RETURN
+      ENTRY SETK
+      READ (5, NL, IOSTAT=IS)
+      DO 10 K = 1, 3
+   10 CALL LOOK(D)
+      END
+      SUBROUTINE LOOK(D)
+      DOUBLE PRECISION D
+      PRINT *, D
+      END
+";
+    write(dir, "a.f", text);
+    tapenade(dir, &["-d", "-head", "getf(f)/(x)", "-o", "out", "a.f"]).success();
+    let said = read(dir, "out_d.msg");
+    assert!(said.contains("for its entries: b, k, is\n"), "{said}");
+}
+
+/// ENTRY points below two heads: with arguments, as functions, and such that set COMMON, which only
+/// these do.
+#[test]
+fn derivatives_go_through_entries() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let text = "      SUBROUTINE G(Y, X)
+      DOUBLE PRECISION X, Y, C, P
+      COMMON /STATE/ C, P
+      X = 2*Y
+      ENTRY EG(X)
+      X = X*X
+      RETURN
+      ENTRY SETC(X)
+      C = SIN(X)
+      RETURN
+      ENTRY RESETP
+      P = 0.5D0
+      END
+      DOUBLE PRECISION FUNCTION F(X)
+      DOUBLE PRECISION X, EF, C, P
+      COMMON /STATE/ C, P
+      F = X
+      RETURN
+      ENTRY EF(X)
+      EF = C*X + P
+      END
+      SUBROUTINE LATER(X, Y)
+      DOUBLE PRECISION X, Y, EF
+      Y = 3*X
+      CALL EG(Y)
+      Y = Y + EF(X)
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, Z, C, P
+      COMMON /STATE/ C, P
+      P = X*X
+      CALL SETC(X)
+      CALL LATER(X, Y)
+      CALL RESETP
+      CALL LATER(Y, Z)
+      CALL G(Z, Y)
+      Y = Y/100 + P*X
+      END
+      SUBROUTINE K(X, Y)
+      DOUBLE PRECISION X, Y, EF
+      CALL SETC(2*X)
+      CALL RESETP
+      CALL EG(X)
+      Y = EF(X)
+      END
+";
+    write(dir, "s.f", text);
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    let heads = ["-head", "h(y)/(x) k(y)/(x)", "-fixinterface", "s.f"];
+    for mode in ["-d", "-b", "-multi"] {
+        tapenade(dir, &[&[mode], &heads[..]].concat()).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, XD, XB, XV(2), Y, YD, YB, YV(2), YP, YM, E
+      PARAMETER (E = 1D-5)
+      X = 0.3D0
+      XD = 1
+      CALL H_D(X, XD, Y, YD)
+      X = 0.3D0
+      XB = 0
+      YB = 1
+      CALL H_B(X, XB, Y, YB)
+      X = 0.3D0
+      XV(1) = 1
+      XV(2) = -2
+      CALL H_DV(X, XV, Y, YV, 2)
+      CALL H(0.3D0 + E, YP)
+      CALL H(0.3D0 - E, YM)
+      PRINT *, YD, XB, YV(1), -YV(2)/2, (YP - YM)/(2*E)
+      X = 0.3D0
+      XD = 1
+      CALL K_D(X, XD, Y, YD)
+      X = 0.3D0
+      XB = 0
+      YB = 1
+      CALL K_B(X, XB, Y, YB)
+      X = 0.3D0
+      XV(1) = 1
+      XV(2) = -2
+      CALL K_DV(X, XV, Y, YV, 2)
+      X = 0.3D0 + E
+      CALL K(X, YP)
+      X = 0.3D0 - E
+      CALL K(X, YM)
+      PRINT *, YD, XB, YV(1), -YV(2)/2, (YP - YM)/(2*E)
+      END
+",
+    );
+    let files = ["main.f", "s.f", "s_d.f", "s_b.f", "s_dv.f"];
+    let found = numbers(dir, &files, "");
+    for of_head in found.chunks(5) {
+        close(&of_head[..4], &[of_head[4]; 4], 1e-7);
+    }
+    // Y = SIN(2*X)*X**2 + 0.5 after all.
+    let slope = 2.0 * 0.6f64.cos() * 0.09 + 0.6f64.sin() * 0.6;
+    close(&found[5..6], &[slope], 1e-9);
+}
+
+/// One head needs loops over the elements of arrays, the other one has arrays as long as the
+/// program says where they are used: both in one run.
+#[test]
+fn arrays_of_the_length_that_counts_now_have_derivatives() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let text = "      SUBROUTINE H(X, Y, K)
+      DOUBLE PRECISION X(6), Y(6), B(0:2), D(6)
+      INTEGER K
+      B = X(1:3)
+      D = X
+      K = K + 1
+      D(1:1 + 2*K - 2:2) = SIN(MIN(SIN(D(6 - K + 1:6)), 1.1D0,
+     +  B(2 - K + 1:2) + 0.0213D0))
+      IF (K .EQ. 2) THEN
+        D(2:3) = 0.5D0
+        D(1:1 + 2*K - 2:2) = 2*D(1:K)
+      END IF
+      K = K - 1
+      WHERE (D(1:5:2) .LT. 0.0219D0) B(2:0:-1) = SIN(SIN((/ SQRT(0.3D0
+     +  + X(2)**2), TANH(X(1))*B(2), 1D0 /)*D(:3)))
+      Y = D
+      Y(1:3) = Y(1:3)*B
+      END
+      SUBROUTINE P(X, Y, K)
+      DOUBLE PRECISION X(6), Y(6), A
+      ALLOCATABLE A(:)
+      INTEGER K, I
+      ALLOCATE (A(K))
+      A = X(1:K)*X(1:K)
+      Y(1) = A(1) + A(K)
+      A = 1
+      DO I = 1, K
+        A(I) = A(I)*I
+      END DO
+      Y(2) = A(2)*X(1)
+      DEALLOCATE (A)
+      END
+";
+    write(dir, "s.f", text);
+    tapenade(dir, &["-d", "-head", "h(y)/(x) p(y)/(x)", "s.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X(6), XD(6), Y(6), YD(6), YP(6), YM(6), E
+      PARAMETER (E = 1D-6)
+      DO I = 1, 6
+        X(I) = 0.1D0*I - 0.25D0
+        XD(I) = 1D0/I
+      END DO
+      DO K = 1, 2
+        CALL H_D(X, XD, Y, YD, K)
+        CALL H(X + E*XD, YP, K)
+        CALL H(X - E*XD, YM, K)
+        DO I = 1, 6
+          PRINT *, YD(I), (YP(I) - YM(I))/(2*E)
+        END DO
+      END DO
+      CALL P_D(X, XD, Y, YD, 3)
+      PRINT *, YD(1), 2*X(1)*XD(1) + 2*X(3)*XD(3), YD(2), 2*XD(1)
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "s.f", "s_d.f"], "");
+    for both in found.chunks(2) {
+        close(&both[..1], &both[1..], 1e-8);
+    }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use farfel_tests::tapenade::{
-    CALLBACKS, DIVIDED, MODEL, close, files_made, headers, numbers, read, real_tapenade,
+    CALLBACKS, DIVIDED, MODEL, close, files_made, headers, numbers, read, real_tapenade, sizes,
     statements, tapenade,
 };
 use farfel_tests::{farfel_path, sandbox, tree, write};
@@ -434,11 +434,7 @@ fn several_cotangents_give_what_single_ones_give() {
     let dir = dir.path();
     write(dir, "all.f", format!("{MODEL}{MORE}"));
     write(dir, "lib.f", LIBRARY);
-    write(
-        dir,
-        "DIFFSIZES.inc",
-        "      INTEGER NBDIRSMAX, ISIZE1OFX\n      PARAMETER (NBDIRSMAX=4, ISIZE1OFX=3)\n",
-    );
+    sizes(dir, &[("NBDIRSMAX", 4), ("ISIZE1OFX", 3)]);
     let heads = "model(y)/(x s) top(y z)/(x) asz(y)/(x)";
     tapenade(dir, &["-b", "-head", heads, "-o", "one", "all.f"]).success();
     tapenade(
@@ -493,7 +489,7 @@ fn several_cotangents_give_what_single_ones_give() {
     let sources = ["main.f", "all.f", "lib.f", "one_b.f", "many_bv.f"];
     let (several, single) = pairs(&numbers(dir, &sources, ""));
     close(&several, &single, 1e-14);
-    assert!(single.iter().all(|s| *s != 0.0) || single.contains(&0.0));
+    assert!(single.iter().filter(|s| **s != 0.0).count() > single.len() / 2);
 }
 
 /// Adjoints through COMMON blocks that units divide differently: by differences, and for several
@@ -503,11 +499,7 @@ fn blocks_that_units_divide_differently() {
     let dir = sandbox();
     let dir = dir.path();
     write(dir, "all.f", DIVIDED);
-    write(
-        dir,
-        "DIFFSIZES.inc",
-        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=5)\n",
-    );
+    sizes(dir, &[("NBDIRSMAX", 5)]);
     tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
     tapenade(dir, &["-b", "-multi", "-head", "head(y)/(x)", "all.f"]).success();
     write(
@@ -554,8 +546,11 @@ fn procedures_as_arguments_come_with_their_adjoints() {
     tapenade(dir, &["-b", "-head", heads, "all.f"]).success();
     let text = read(dir, "all_b.f");
     let found = whole(&text);
+    // What is passed changes none of its arguments, so that nothing needs a tape.
     let wanted = [
         "SUM2_B(X,XB,N,W,WB,Y,YB)",
+        "APPLY_B(FUN,FUN_B,X,XB,N,W,WB,Y,YB)",
+        "FILL_B(G,G_B,X,XB,W,WB,N)",
         "CUBE_B(X,XB,K,CUBEB)",
         "WAVE_B(X,XB,K,WAVEB)",
     ];
@@ -613,11 +608,7 @@ fn one_array_twice_as_argument_gets_both_contributions() {
       END
 ",
     );
-    write(
-        dir,
-        "DIFFSIZES.inc",
-        "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=2)\n",
-    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
     tapenade(dir, &["-b", "-head", "norm(y)/(a)", "-o", "one", "all.f"]).success();
     let many = [
         "-b",
@@ -810,4 +801,207 @@ fn facts(dir: &Path) -> Vec<String> {
     facts.sort();
     facts.dedup();
     facts
+}
+
+/// A size that a passed procedure gets, and does not change; COMMON that one uses; REAL and DOUBLE
+/// PRECISION as one type.
+const PASSED: &str = "      SUBROUTINE EVAL(X, F)
+      DOUBLE PRECISION X(2), F
+      EXTERNAL SQ
+      CALL APPLY(2, X, F, SQ)
+      END
+      SUBROUTINE APPLY(N, X, F, G)
+      INTEGER N
+      DOUBLE PRECISION X(N), F
+      EXTERNAL G
+      CALL G(N, X, F)
+      END
+      SUBROUTINE SQ(N, X, F)
+      INTEGER N
+      DOUBLE PRECISION X(N), F
+      F = X(1)*X(N)
+      END
+      SUBROUTINE CEVAL(X, F)
+      DOUBLE PRECISION X(2), F, P
+      EXTERNAL CSQ
+      COMMON /C/ P
+      P = X(2)
+      CALL APPLY(2, X, F, CSQ)
+      END
+      SUBROUTINE CSQ(N, X, F)
+      INTEGER N
+      DOUBLE PRECISION X(N), F, P
+      COMMON /C/ P
+      F = P*X(1)
+      END
+      SUBROUTINE REVAL(X, F)
+      DOUBLE PRECISION X, F
+      CALL RSUB(X, F)
+      END
+      SUBROUTINE RSUB(X, F)
+      REAL X, F
+      F = X*X
+      END
+";
+
+#[test]
+fn a_passed_procedure_changes_what_its_text_says() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", PASSED);
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XB(2), F, FB
+      X(1) = 3
+      X(2) = 5
+      FB = 1
+      CALL EVAL_B(X, XB, F, FB)
+      PRINT *, XB
+      END
+",
+    );
+    let heads = "eval(f)/(x) sq(f)/(x)";
+    tapenade(dir, &["-b", "-head", heads, "-o", "out", "all.f"]).success();
+    close(
+        &numbers(dir, &["main.f", "all.f", "out_b.f"], ""),
+        &[5.0, 3.0],
+        0.0,
+    );
+}
+
+/// Derivatives go through COMMON that a passed procedure reads or sets, whoever calls it.
+#[test]
+fn derivatives_go_through_common_of_passed_procedures() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        format!(
+            "{PASSED}      SUBROUTINE EVAL2(X, F)
+      DOUBLE PRECISION X, F, P, Q, TOTAL, AREA, LINE, SLOPE
+      EXTERNAL LINE, SLOPE, PUT
+      COMMON /C2/ P, Q
+      P = X*X
+      Q = 1
+      TOTAL = AREA(LINE, 0D0, X)
+      P = SIN(X)
+      CALL TWICE(PUT, X)
+      F = TOTAL + Q + AREA(SLOPE, X, 2*X) + AREA(LINE, X, 1D0)
+      END
+      DOUBLE PRECISION FUNCTION AREA(G, A, B)
+      DOUBLE PRECISION G, A, B, RULE
+      EXTERNAL G
+      AREA = RULE(G, A, (A + B)/2) + RULE(G, (A + B)/2, B)
+      END
+      DOUBLE PRECISION FUNCTION RULE(G, A, B)
+      DOUBLE PRECISION G, A, B
+      EXTERNAL G
+      RULE = (B - A)*(G(A) + G(B))/2
+      END
+      DOUBLE PRECISION FUNCTION LINE(X)
+      DOUBLE PRECISION X, P, Q
+      COMMON /C2/ P, Q
+      LINE = P*X + Q
+      END
+      DOUBLE PRECISION FUNCTION SLOPE(X)
+      DOUBLE PRECISION X
+      SLOPE = X**3
+      END
+      SUBROUTINE TWICE(S, X)
+      DOUBLE PRECISION X
+      EXTERNAL S
+      CALL S(X)
+      CALL S(2*X)
+      END
+      SUBROUTINE PUT(X)
+      DOUBLE PRECISION X, P, Q
+      COMMON /C2/ P, Q
+      Q = Q + P*X**2
+      END
+"
+        ),
+    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    let heads = "ceval(f)/(x) csq(f)/(x) eval2(f)/(x)";
+    for mode in ["-d", "-b", "-multi"] {
+        tapenade(
+            dir,
+            &[mode, "-head", heads, "-fixinterface", "-o", "out", "all.f"],
+        )
+        .success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XD(2), XB(2), XV(2, 2), F, FB, FD, FV(2)
+      DOUBLE PRECISION Y, YD, YB, YV(2), FP, FM, E
+      PARAMETER (E = 1D-5)
+      X(1) = 3
+      X(2) = 5
+      XB(1) = 0
+      XB(2) = 0
+      FB = 1
+      CALL CEVAL_B(X, XB, F, FB)
+      PRINT *, XB
+      XD(1) = 1
+      XD(2) = 10
+      CALL CEVAL_D(X, XD, F, FD)
+      PRINT *, FD
+      XV(1, 1) = 1
+      XV(2, 1) = 0
+      XV(1, 2) = 0
+      XV(2, 2) = 1
+      CALL CEVAL_DV(X, XV, F, FV, 2)
+      PRINT *, FV
+      Y = 0.7D0
+      YB = 0
+      FB = 1
+      CALL EVAL2_B(Y, YB, F, FB)
+      YD = 1
+      CALL EVAL2_D(Y, YD, F, FD)
+      YV(1) = 1
+      YV(2) = -1
+      CALL EVAL2_DV(Y, YV, F, FV, 2)
+      CALL EVAL2(Y + E, FP)
+      CALL EVAL2(Y - E, FM)
+      PRINT *, YB, FD, FV(1), -FV(2), (FP - FM)/(2*E)
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_b.f", "out_d.f", "out_dv.f"];
+    let found = numbers(dir, &files, "");
+    close(&found[..5], &[5.0, 3.0, 35.0, 5.0, 3.0], 0.0);
+    close(&found[5..9], &[found[9]; 4], 1e-8);
+    // There may be one state only of what is kept from call to call.
+    let kept = PASSED.replacen("      EXTERNAL G\n", "      EXTERNAL G\n      SAVE L\n", 1);
+    write(
+        dir,
+        "kept.f",
+        kept.replacen("      CALL G(", "      L = L + 1\n      CALL G(", 1),
+    );
+    for mode in ["-d", "-b"] {
+        let line = [mode, "-head", "ceval(f)/(x)", "-o", "kept", "kept.f"];
+        let ran = tapenade(dir, &line).failure();
+        let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+        assert!(
+            said.contains("F0313") && said.contains("through P in COMMON, which CSQ uses"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn real_and_double_precision_are_one_type_with_r8() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", PASSED);
+    let line = ["-head", "reval(f)/(x)", "-o", "out", "all.f"];
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[&[mode, "-r8"], &line[..]].concat()).success();
+        tapenade(dir, &[&[mode], &line[..]].concat()).failure();
+    }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use farfel_build::{Config, build_program};
+use farfel_driver::{Config, Session};
 use farfel_tests::{farfel_path, sandbox, write};
 
 const PROGRAM: &str = "\
@@ -89,12 +89,15 @@ fn a_tool_that_fails_and_is_well_again() {
         // Each with nothing known before.
         config.cache.directory = Some(dir.join(format!("cache{i}")));
         does(before, after);
-        let error = build_program(&sources, &out, &config).expect_err(before);
+        let error = Session::of_files(&sources, &config)
+            .and_then(|s| s.build_program(&out))
+            .expect_err(before);
         let said = error.to_string();
         assert!(said.contains(expected), "{before} {after}: {said}");
         assert!(!out.exists());
         does("", "");
-        build_program(&sources, &out, &config)
+        Session::of_files(&sources, &config)
+            .and_then(|s| s.build_program(&out))
             .unwrap_or_else(|e| panic!("after {before} {after}: {e}"));
         let ran = Command::new(&out).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ran.stdout), "9.0 6.0\n");
@@ -102,5 +105,7 @@ fn a_tool_that_fails_and_is_well_again() {
     }
     // What is known needs no tool.
     does("exit 1", "");
-    build_program(&sources, &out, &config).unwrap();
+    Session::of_files(&sources, &config)
+        .and_then(|s| s.build_program(&out))
+        .unwrap();
 }

@@ -126,6 +126,88 @@ fn right_wrong_and_not_smooth_are_told_apart() {
     assert_eq!(unit.matches("IN CURVE").count(), 1, "{unit}");
 }
 
+/// Several directions and patterns; those of SLOPE are wrong in the second column, for its function is
+/// constant on the way that it takes at X(2) = 2, and not around.
+const COLUMNS: &str = "\
+PROGRAM MAIN
+PARAMETER (N = 3)
+DOUBLE PRECISION X(N), F(2), A(2,N), Y, D(4)
+COMPLEX*16 C, CD(2)
+LOGICAL P(2,N), Q(2)
+DO J = 1, N
+X(J) = J
+END DO
+ADF(DIRECTIONS = N, (TANGENT(X(J), J) = 1D0, J = 1, N))
+CALL CURVE(N, X, F)
+END ADF(((A(I,J) = TANGENT(F(I), J), I = 1, 2), J = 1, N))
+ADF(PATTERN = N, (TANGENT(X(J), J) = .TRUE., J = 1, N))
+CALL CURVE(N, X, F)
+END ADF(((P(I,J) = TANGENT(F(I), J), I = 1, 2), J = 1, N))
+ADF(DIRECTIONS = N, (TANGENT(X(J), J) = 1D0, J = 1, N))
+CALL SLOPE(N, X, F)
+END ADF(((A(I,J) = TANGENT(F(I), J), I = 1, 2), J = 1, N))
+ADF(PATTERN = N, (TANGENT(X(J), J) = .TRUE., J = 1, N))
+CALL SLOPE(N, X, F)
+END ADF(((P(I,J) = TANGENT(F(I), J), I = 1, 2), J = 1, N))
+C = (1D0, 2D0)
+ADF(DIRECTIONS = 2, (TANGENT(C, K) = (1D0, 3D0)*K, K = 1, 2))
+C = C*C + EXP(C)
+END ADF(CD(1) = TANGENT(C, 1), CD(2) = TANGENT(C, 2))
+C = (1D0, 2D0)
+ADF(PATTERN = 2, TANGENT(C,1) = .TRUE., TANGENT(X(1),2) = .TRUE.)
+C = C*C*X(2)
+F(1) = X(1)
+END ADF(Q(1) = TANGENT(C, 1), Q(2) = TANGENT(F(1), 2))
+Y = 2D0
+ADF(DIRECTIONS = 4, (TANGENT(Y, K) = 1D0*K, K = 1, 4))
+Y = Y**3
+END ADF((D(K) = TANGENT(Y, K), K = 1, 4))
+PRINT *, A, P, CD, Q, D
+END
+SUBROUTINE CURVE(N, X, F)
+DOUBLE PRECISION X(N), F(2)
+F(1) = X(1)*X(2)
+F(2) = SIN(X(3)) + 0*X(1)
+END
+SUBROUTINE SLOPE(N, X, F)
+DOUBLE PRECISION X(N), F(2)
+F(1) = X(1)
+IF (X(2) .EQ. 2D0) THEN
+F(2) = 4D0*X(3)
+ELSE
+F(2) = X(2)**2*X(3)
+END IF
+END
+";
+
+#[test]
+fn several_directions_and_patterns_are_checked_column_by_column() {
+    let dir = sandbox();
+    write(dir.path(), "columns.ff", fixed(COLUMNS));
+    let output = farfel(dir.path())
+        .args(["verify", "columns.ff"])
+        .assert()
+        .code(1);
+    let table = stdout(&output);
+    let expected = [
+        ("9", "right"),
+        ("12", "right"),
+        ("15", "WRONG"),
+        ("18", "WRONG"),
+        ("22", "right"),
+        ("26", "right"),
+        ("31", "right"),
+    ];
+    let expected: Vec<_> = expected.map(|(l, v)| (l.to_owned(), v.to_owned())).into();
+    assert_eq!(verdicts(&table), expected, "{table}");
+    for said in [
+        "F along direction 2 of the program: the derivative is 0.000000e0, differences give",
+        "F and column 2 of the pattern: by the pattern it does not depend on it, differences give",
+    ] {
+        assert!(table.contains(said), "no `{said}` in\n{table}");
+    }
+}
+
 #[test]
 fn derivatives_in_derivatives_are_checked_where_they_are_made() {
     let dir = sandbox();
@@ -221,4 +303,55 @@ END
     let expected: Vec<_> = expected.map(|(l, v)| (l.to_owned(), v.to_owned())).into();
     assert_eq!(verdicts(&table), expected, "{table}");
     assert!(table.contains("differences, dot product"), "{table}");
+}
+
+/// Differences vary what a directive says is constant: they say nothing of its derivative. The tangent
+/// of an adjoint does.
+#[test]
+fn what_is_constant_by_a_directive_is_not_called_wrong() {
+    let dir = sandbox();
+    let program = "\
+PROGRAM MAIN
+DOUBLE PRECISION X, Y, D, T, G
+!farfel: constant(TABLE)
+X = 3
+ADF(X)
+CALL TABLE(X, T)
+Y = X*T
+END ADF(D = TANGENT(Y))
+ADR(Y)
+CALL TABLE(X, T)
+Y = X*T
+END ADR(G = COTANGENT(X))
+ADF(X)
+Y = X*X
+END ADF(D = TANGENT(Y))
+ADF(X)
+CALL TABLE(3D0, T)
+Y = X*T
+END ADF(D = TANGENT(Y))
+PRINT *, G
+END
+SUBROUTINE TABLE(X, T)
+DOUBLE PRECISION X, T
+T = X*X
+END
+";
+    write(dir.path(), "constant.ff", fixed(program));
+    let output = farfel(dir.path()).args(["verify", "constant.ff"]).assert();
+    let table = stdout(&output);
+    let expected = [
+        ("5", "unclear"),
+        ("9", "unclear"),
+        ("13", "right"),
+        ("16", "right"),
+    ];
+    let expected: Vec<_> = expected.map(|(l, v)| (l.to_owned(), v.to_owned())).into();
+    assert_eq!(verdicts(&table), expected, "{table}");
+    for said in [
+        "the derivative is 9.000000e0, differences, which vary what is constant, give 2.700000e1",
+        "by a directive or a setting, constant is TABLE (constant.ff:3)",
+    ] {
+        assert!(table.contains(said), "no `{said}` in\n{table}");
+    }
 }

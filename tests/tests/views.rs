@@ -299,6 +299,14 @@ fn timings_of_a_program_are_beside_it() {
     for kind in ["parse", "lower", "request", "generate", "compile"] {
         assert!(page.contains(&format!("<td>{kind}</td>")), "{kind}\n{page}");
     }
+    // Passes of the lowering, of the engine, and what verifies them in tests.
+    let passes = &page[page.find("Passes of the compiler").unwrap()..];
+    for pass in ["lift", "stage", "tangent", "signs", "verify"] {
+        assert!(
+            passes.contains(&format!("<td>{pass}</td>")),
+            "{pass}\n{page}"
+        );
+    }
 }
 
 /// The page, what is said of a build that had nothing to do, and that such a build does not

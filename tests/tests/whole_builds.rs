@@ -229,7 +229,7 @@ fn a_build_that_is_killed_at_any_moment() {
         [
             "farfel",
             "farfel-timings.json",
-            "farfel.shares",
+            "farfel.partitions",
             "farfel.state",
             "farfel_bindings.rs",
             "libfarfel_plan_0_1_0.a"

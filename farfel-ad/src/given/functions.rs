@@ -4,32 +4,33 @@ use super::shipped;
 use farfel_lang::callgraph::{Below, references};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Place, Program, SymId, Symbol, Type, Unit, rewrite_exprs, walk_exprs,
+    Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit, rewrite_exprs,
+    walk_exprs,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
 
-/// The program with references of PRODUCT, MAXVAL and MINVAL below some heads replaced by
-/// those of functions in Fortran, which come along; `None` where there are none.
-pub fn written_out<'h>(
-    program: &Program,
-    heads: impl IntoIterator<Item = &'h str>,
-) -> Option<Program> {
-    let below = Below::of(program, heads);
-    let affected: HashSet<_> = below
-        .units
-        .iter()
-        .filter(|u| {
-            let mut found = false;
-            walk_exprs(&u.body, &mut |e| found |= function(u, e).is_some());
-            found
-        })
-        .map(|u| u.name.clone())
-        .collect();
-    if affected.is_empty() {
-        return None;
-    }
-    let mut program = program.clone();
+/// Are there references of PRODUCT, MAXVAL or MINVAL below some heads?
+pub(crate) fn has_reductions(program: &Program, heads: &[&str]) -> bool {
+    !affected(program, heads).is_empty()
+}
+
+/// The units below some heads that have such references.
+fn affected(program: &Program, heads: &[&str]) -> HashSet<Name> {
+    let below = Below::of(program, heads.iter().copied());
+    let has = |u: &&&Unit| {
+        let mut found = false;
+        walk_exprs(&u.body, &mut |e| found |= function(u, e).is_some());
+        found
+    };
+    let units = below.units.iter().filter(has);
+    units.map(|u| u.name.clone()).collect()
+}
+
+/// Replaces references of PRODUCT, MAXVAL and MINVAL below some heads by those of functions in
+/// Fortran, which come along.
+pub(crate) fn call_functions(program: &mut Program, heads: &[&str]) {
+    let affected = affected(program, heads);
     let mut needed: HashSet<_> = HashSet::new();
     for unit in &mut program.units {
         if affected.contains(&unit.name) {
@@ -37,7 +38,7 @@ pub fn written_out<'h>(
             needed.extend(references(unit));
         }
     }
-    let missing = |name: &&farfel_lang::ir::Name| program.unit(name).is_none();
+    let missing = |name: &&Name| program.unit(name).is_none();
     let mut names: Vec<_> = needed.iter().filter(missing).collect();
     names.sort();
     let units: Vec<Unit> = names
@@ -46,7 +47,6 @@ pub fn written_out<'h>(
         .cloned()
         .collect();
     program.units.extend(units);
-    Some(program)
 }
 
 /// Which function an expression is to call instead.

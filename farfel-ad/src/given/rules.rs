@@ -1,12 +1,23 @@
 //! Which procedures have a derivative that does not come from their text.
 
 use super::shipped;
-use crate::activity::Context;
-use crate::locations::{Set, differentiable};
-use crate::tangent::Provide;
+use crate::locations::{Context, Set, differentiable};
 use farfel_lang::Span;
 use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind};
 use std::collections::{HashMap, HashSet};
+
+/// A procedure without text, whose derivative somebody must provide.
+#[derive(Debug, Clone)]
+pub struct Provide {
+    /// Its name.
+    pub procedure: Name,
+    /// The derivative that is called.
+    pub derivative: Name,
+    /// How many arguments the procedure has, where it is called.
+    pub args: usize,
+    /// Which of them have a derivative; the one behind the last is the result.
+    pub active: Set,
+}
 
 /// The derivative of a procedure as somebody gives it: always with the same arguments.
 #[derive(Debug, Clone)]

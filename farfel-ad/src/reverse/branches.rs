@@ -1,10 +1,10 @@
 //! IF and SELECT CASE: the backward sweep takes the arm that the forward sweep took.
 
-use super::build::{binary, choice};
-use super::needed::Needs;
 use super::normal::has_calls;
 use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
+use super::tbr::Needs;
+use crate::build::{binary, choice};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::{

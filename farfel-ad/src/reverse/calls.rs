@@ -1,11 +1,11 @@
 //! Calls of what is differentiated as well: of its forward sweep, and of its adjoint.
 
-use super::build::increment;
+use super::aliased_arguments::{Passed, has_offset, twice};
 use super::maker::zero;
-use super::merge::{Passed, has_offset, twice};
-use super::needed::{Elements, Needs};
 use super::sweep::{Sweeper, Sweeps};
+use super::tbr::{Elements, Needs};
 use super::transpose::is_derivative;
+use crate::build::increment;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtKind, Type};

@@ -8,12 +8,12 @@
 //!
 //! Source: A. Griewank and A. Walther, *Algorithm 799: revolve*, ACM TOMS 26(1), 2000.
 
-use super::affine::{Affine, Span as LoopSpan};
-use super::build::{binary, count};
-use super::needed::Needs;
-use super::replay::{Control, Replay, Storage, difference, paren, product, sum, when};
+use super::recompute::{Control, Replay, Storage, when};
 use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
+use super::tbr::Needs;
+use crate::affine::{Affine, Span as LoopSpan};
+use crate::build::{binary, count, difference, paren, product, sum};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{

@@ -13,7 +13,7 @@
 
 use super::World;
 use super::facts::Facts;
-use super::room::{self, Swept};
+use super::tape_size::{self, Swept};
 use super::units::Known;
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -161,8 +161,8 @@ impl World {
     ) -> Option<(Peak, Vec<usize>)> {
         let limit = i64::try_from(self.most_tape).unwrap_or(i64::MAX);
         let bytes = |i: usize, kind: super::tape::Kind| {
-            let terms = room::room(self, swept, i, kind, guess, 0)?.most();
-            Some(room::estimate(&terms, guess)?.saturating_mul(kind.bytes()))
+            let terms = tape_size::room(self, swept, i, kind, guess, 0)?.most();
+            Some(tape_size::estimate(&terms, guess)?.saturating_mul(kind.bytes()))
         };
         let mut peak = Peak { bytes: 0, over: 0 };
         let mut known = false;

@@ -1,15 +1,11 @@
 //! What statements and units assign, of any type: what the backward sweep may have to put
 //! back.
 
-use crate::calls::read_targets;
 use crate::given::rules::{Rules, stand_in};
 use crate::locations::{Commons, Set, Space};
-use crate::tapenade::silence::is_internal;
+use farfel_lang::access::{self, Access, Call, Outside};
 use farfel_lang::callgraph::Below;
-use farfel_lang::ir::{
-    Class, DoControl, Expr, ExprKind, IoKind, Name, Place, SpecKind, Stmt, StmtKind, SymId, Unit,
-    walk_block,
-};
+use farfel_lang::ir::{Expr, Name, Place, SpecKind, Stmt, SymId, Unit, walk_block};
 use std::collections::HashMap;
 
 /// What a unit does, seen from outside.
@@ -31,6 +27,94 @@ pub(super) struct Effect {
 #[derive(Debug)]
 pub(super) struct Effects {
     by_unit: HashMap<Name, Effect>,
+    /// Those of dummy procedures, by the unit and their name there.
+    by_dummy: HashMap<(Name, Name), Effect>,
+}
+
+/// A dummy procedure of which all is known that it can be, or its derivative.
+#[derive(Debug)]
+pub(super) struct KnownDummy {
+    /// The unit whose argument it is.
+    pub unit: Name,
+    /// Its name there.
+    pub name: Name,
+    /// What it can be; of a derivative, what it can be the derivative of.
+    pub targets: Vec<Name>,
+    /// Of a derivative: how many arguments the procedure has, and which of them have a derivative;
+    /// the one behind the last is the result.
+    pub active: Option<(usize, Set)>,
+}
+
+impl KnownDummy {
+    /// The effect, from those of what it can be. None where one of them has no text.
+    fn effect(&self, effects: &Effects) -> Option<Effect> {
+        let mut all: Option<Effect> = None;
+        for t in &self.targets {
+            let one = effects.get(t)?;
+            match &mut all {
+                None => all = Some(one.clone()),
+                Some(all) if all.args == one.args => {
+                    all.assigned.union_with(&one.assigned);
+                    all.read.union_with(&one.read);
+                    all.other |= one.other;
+                    all.once |= one.once;
+                }
+                Some(_) => return None,
+            }
+        }
+        let own = all?;
+        let Some((args, active)) = &self.active else {
+            return Some(own);
+        };
+        if own.args != *args {
+            return None;
+        }
+        let assigned = |i: usize| i == *args || own.assigned.contains(i);
+        Some(own.with_derivatives(*args, &|i| active.contains(i), &assigned))
+    }
+}
+
+impl Effect {
+    /// That of a call which gets derivatives behind the arguments that have one. A result that has
+    /// one is an argument, too.
+    fn with_derivatives(
+        &self,
+        args: usize,
+        active: &dyn Fn(usize) -> bool,
+        assigned: &dyn Fn(usize) -> bool,
+    ) -> Effect {
+        let has = |i: usize| usize::from(active(i));
+        let total = args + (0..args).map(has).sum::<usize>() + 2 * has(args);
+        let slots = (total + 1 + self.read.len()).saturating_sub(args + 1);
+        let mut made = Effect {
+            assigned: Set::with_capacity(slots),
+            read: Set::with_capacity(slots),
+            other: self.other,
+            once: self.once,
+            args: total,
+        };
+        let mut at = 0;
+        for i in 0..=args {
+            let derivative = active(i);
+            if i == args && !derivative {
+                break;
+            }
+            made.assigned.set(at, assigned(i));
+            at += 1;
+            if derivative {
+                made.assigned.insert(at);
+                at += 1;
+            }
+        }
+        made.read.insert_range(..total);
+        let shared = |from: &Set| -> Vec<usize> {
+            let places = from.ones().filter(|s| *s > args);
+            places.map(|s| s - args + total).collect()
+        };
+        made.assigned.extend(shared(&self.assigned));
+        made.read.extend(shared(&self.read));
+        made
+    }
 }
 
 /// What one statement assigns and reads, as locations of its unit.
@@ -61,9 +145,34 @@ impl Touched {
 impl Effects {
     /// Analyses all units of a call graph.
     pub fn of(graph: &Below, commons: &Commons) -> Self {
+        Self::with_dummies(graph, commons, &[])
+    }
+
+    /// The same with dummy procedures that are known.
+    pub fn with_dummies(graph: &Below, commons: &Commons, dummies: &[KnownDummy]) -> Self {
+        let mut all = Self::without_calls(graph, commons);
+        // What dummy procedures do follows from what the units do, and that from it.
+        loop {
+            let mut changed = false;
+            for d in dummies {
+                let key = (d.unit.clone(), d.name.clone());
+                let Some(new) = d.effect(&all) else { continue };
+                changed |= all.by_dummy.get(&key) != Some(&new);
+                all.by_dummy.insert(key, new);
+            }
+            all.settle(graph, commons);
+            if !changed {
+                return all;
+            }
+        }
+    }
+
+    /// Nothing yet.
+    fn without_calls(graph: &Below, commons: &Commons) -> Self {
         let spaces: Vec<Space> = graph.units.iter().map(|u| Space::of(u, commons)).collect();
         let mut all = Effects {
             by_unit: HashMap::new(),
+            by_dummy: HashMap::new(),
         };
         for (u, space) in graph.units.iter().zip(&spaces) {
             let none = Effect {
@@ -75,18 +184,19 @@ impl Effects {
             };
             all.by_unit.insert(u.name.clone(), none);
         }
+        all
+    }
+
+    /// Follows what units do through their calls.
+    fn settle(&mut self, graph: &Below, commons: &Commons) {
+        let spaces: Vec<Space> = graph.units.iter().map(|u| Space::of(u, commons)).collect();
         graph.fixed_point(|i| {
             let (unit, space) = (graph.units[i], &spaces[i]);
             let mut touched = Touched::nothing(space.len);
-            walk_block(&unit.body, &mut |s| all.own(unit, space, s, &mut touched));
-            // Bounds are read on entry.
-            for (_, s) in unit.symbols.iter() {
-                for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
-                    e.for_each_symbol(&mut |s| {
-                        touched.read.insert(space.loc(s));
-                    });
-                }
-            }
+            walk_block(&unit.body, &mut |s| self.own(unit, space, s, &mut touched));
+            access::at_entry(unit, None, &mut |a| {
+                self.access(unit, space, a, &mut touched);
+            });
             let slots = |locs: &Set| {
                 let mut set = Set::with_capacity(space.slots);
                 set.extend(
@@ -101,7 +211,7 @@ impl Effects {
                 once: touched.once,
                 args: unit.args.len(),
             };
-            match all.by_unit.get_mut(&unit.name) {
+            match self.by_unit.get_mut(&unit.name) {
                 Some(old) if *old != new => {
                     *old = new;
                     true
@@ -109,7 +219,6 @@ impl Effects {
                 _ => false,
             }
         });
-        all
     }
 
     /// Adds what calls of given derivatives stand for: of the procedure, and on derivatives.
@@ -120,42 +229,36 @@ impl Effects {
                 Some(effect) => effect.assigned.contains(i),
                 None => rule.outputs.contains(&i) || rule.sets.contains(&i),
             };
-            // Where the arguments of the procedure stand among those of the call.
-            let mut set = Vec::new();
-            let mut at = 0;
-            for i in 0..=rule.args {
-                let result = i == rule.args;
-                if result && !rule.is_active(i) {
-                    break;
-                }
-                if result || assigned(i) {
-                    set.push(at);
-                }
-                at += 1;
-                if rule.is_active(i) {
-                    set.push(at);
-                    at += 1;
-                }
-            }
-            let slots = at + 1 + commons;
-            let shared = |from: &Set| -> Vec<usize> {
-                let places = from.ones().filter(|s| *s > rule.args);
-                places.map(|s| s - rule.args + at).collect()
-            };
-            let mut effect = Effect {
+            let slots = rule.args + 1 + commons;
+            let nothing = Effect {
                 assigned: Set::with_capacity(slots),
                 read: Set::with_capacity(slots),
                 other: false,
                 once: false,
-                args: at,
+                args: rule.args,
             };
-            effect.assigned.extend(set);
-            effect.read.insert_range(..at);
-            if let Some(own) = own {
-                effect.assigned.extend(shared(&own.assigned));
-                effect.read.extend(shared(&own.read));
-            }
+            let active = |i: usize| rule.is_active(i);
+            let assigned = |i: usize| i == rule.args || assigned(i);
+            let mut effect = own
+                .unwrap_or(&nothing)
+                .with_derivatives(rule.args, &active, &assigned);
+            (effect.other, effect.once) = (false, false);
             self.by_unit.insert(stand_in(procedure), effect);
+        }
+    }
+
+    /// The effect of a dummy procedure of a unit, where that is known.
+    pub fn of_dummy(&self, unit: &Name, dummy: &Name) -> Option<&Effect> {
+        self.by_dummy.get(&(unit.clone(), dummy.clone()))
+    }
+
+    /// The effect of what a unit calls by a symbol, where that is known.
+    fn of_symbol(&self, unit: &Unit, s: SymId) -> Option<&Effect> {
+        let symbol = &unit.symbols[s];
+        match symbol.place {
+            Place::Global => self.get(&symbol.name),
+            Place::Dummy => self.of_dummy(&unit.name, &symbol.name),
+            _ => None,
         }
     }
 
@@ -164,145 +267,80 @@ impl Effects {
         self.by_unit.get(unit)
     }
 
-    /// What a statement itself touches, without the statements in it.
+    /// What a statement itself touches, without the statements in it. What is passed to a
+    /// procedure counts as read: it may keep a part of it.
     pub fn own(&self, unit: &Unit, space: &Space, s: &Stmt, touched: &mut Touched) {
-        let set = |s: SymId, touched: &mut Touched| touched.assigned.insert(space.loc(s));
-        let mut first = true;
-        s.for_each_own_expr(&mut |e| {
-            let target = first && matches!(s.kind, StmtKind::Assign(..));
-            first = false;
-            if target {
-                e.children()
-                    .into_iter()
-                    .for_each(|c| self.expr(unit, space, c, touched));
-            } else {
-                self.expr(unit, space, e, touched);
+        access::own(unit, s, false, &mut |a| {
+            if let Access::Call(call) = &a {
+                let passed = (0..call.args.len()).filter_map(|i| call.passed(i));
+                touched.read.extend(passed.map(|p| space.loc(p.sym)));
             }
+            self.access(unit, space, a, touched);
         });
-        match &s.kind {
-            StmtKind::Assign(target, _) => target.base().into_iter().for_each(|s| set(s, touched)),
-            StmtKind::Do(d) => {
-                if let DoControl::Count { var, .. } = d.control {
-                    set(var, touched);
-                }
-            }
-            StmtKind::AssignLabel(_, s) => set(*s, touched),
-            StmtKind::Call(callee, args) => self.call(unit, space, *callee, args, touched),
-            StmtKind::Stop(_) => touched.other = true,
-            StmtKind::Pause(_) => touched.not_twice(),
-            StmtKind::Allocation(a) => {
-                touched.not_twice();
-                for e in a.objects.iter().chain(&a.control) {
-                    e.for_each_symbol(&mut |s| set(s, touched));
-                }
-            }
-            StmtKind::Io(io) => {
-                match is_internal(unit, io) {
-                    true => touched.other = true,
-                    false => touched.not_twice(),
-                }
-                if io.kind == IoKind::Read {
-                    for item in &io.items {
-                        read_targets(item, &mut |s, _| set(s, touched));
-                    }
-                }
-                // IOSTAT=, the answers of INQUIRE, the variable of an internal WRITE.
-                for c in &io.control {
-                    c.for_each_symbol(&mut |s| set(s, touched));
-                }
-            }
-            _ => {}
-        }
     }
 
     /// What a statement itself reads: of the arguments of a call, those that the callee reads.
     pub fn reads(&self, unit: &Unit, space: &Space, s: &Stmt, read: &mut Set) {
         let mut touched = Touched::nothing(space.len + unit.symbols.len());
-        let known = match &s.kind {
-            StmtKind::Call(callee, args) if unit.symbols[*callee].place == Place::Global => self
-                .get(&unit.symbols[*callee].name)
-                .map(|effect| (effect, args)),
-            _ => None,
-        };
-        let Some((effect, args)) = known else {
-            self.own(unit, space, s, &mut touched);
-            read.union_with(&touched.read);
-            return;
-        };
-        for (slot, a) in args.iter().enumerate() {
-            match a.base() {
-                Some(s) => {
-                    if effect.read.contains(slot) {
-                        touched.read.insert(space.loc(s));
-                    }
-                    let inner = a.children();
-                    inner
-                        .into_iter()
-                        .for_each(|c| self.expr(unit, space, c, &mut touched));
-                }
-                None => self.expr(unit, space, a, &mut touched),
-            }
-        }
-        for slot in effect.read.ones().filter(|s| *s > effect.args) {
-            touched.read.insert(space.common(slot - effect.args - 1));
-        }
+        access::own(unit, s, false, &mut |a| {
+            self.access(unit, space, a, &mut touched)
+        });
         read.union_with(&touched.read);
     }
 
-    fn expr(&self, unit: &Unit, space: &Space, e: &Expr, touched: &mut Touched) {
-        e.walk(&mut |e| match &e.kind {
-            ExprKind::Var(s) | ExprKind::Element(s, _) => {
-                touched.read.insert(space.loc(*s));
-            }
-            ExprKind::Call(s, args) => match &unit.symbols[*s].class {
-                Class::Intrinsic(_) => {}
-                Class::StatementFunction(_, value) => self.expr(unit, space, value, touched),
-                _ => self.call(unit, space, *s, args, touched),
-            },
-            _ => {}
-        });
+    /// What the value of an expression needs.
+    pub fn value(&self, unit: &Unit, space: &Space, e: &Expr, read: &mut Set) {
+        let mut touched = Touched::nothing(space.len + unit.symbols.len());
+        access::value(unit, e, &mut |a| self.access(unit, space, a, &mut touched));
+        read.union_with(&touched.read);
     }
 
-    fn call(
-        &self,
-        unit: &Unit,
-        space: &Space,
-        callee: SymId,
-        args: &[Expr],
-        touched: &mut Touched,
-    ) {
-        let symbol = &unit.symbols[callee];
-        let known = (symbol.place == Place::Global)
-            .then(|| self.get(&symbol.name))
-            .flatten();
-        match known {
-            Some(effect) => {
-                touched.other |= effect.other;
-                touched.once |= effect.once;
-                for slot in effect.assigned.ones() {
-                    if slot < effect.args {
-                        let base = args.get(slot).and_then(Expr::base);
-                        touched.assigned.extend(base.map(|s| space.loc(s)));
-                    } else if slot > effect.args {
-                        touched
-                            .assigned
-                            .insert(space.common(slot - effect.args - 1));
-                    }
-                }
-                for slot in effect.read.ones().filter(|s| *s > effect.args) {
-                    touched.read.insert(space.common(slot - effect.args - 1));
-                }
+    fn access(&self, unit: &Unit, space: &Space, a: Access, touched: &mut Touched) {
+        match a {
+            Access::Variable { sym, kind, .. } if kind.reads() => {
+                touched.read.insert(space.loc(sym));
             }
-            // Only intrinsic subroutines and procedures without text.
-            None => {
-                match ends(unit, callee) {
-                    true => touched.other = true,
-                    false => touched.not_twice(),
-                }
-                let bases = args.iter().filter_map(Expr::base);
-                touched.assigned.extend(bases.map(|s| space.loc(s)));
+            Access::Variable { sym, .. } => touched.assigned.insert(space.loc(sym)),
+            Access::Call(call) => self.call(unit, space, &call, touched),
+            Access::Closure { captured, .. } => {
+                let locs = captured.iter().map(|s| space.loc(*s));
+                touched.read.extend(locs.clone());
+                touched.assigned.extend(locs);
+            }
+            Access::Outside(Outside::Stop | Outside::Internal) => touched.other = true,
+            Access::Outside(Outside::File | Outside::Storage | Outside::Pause) => {
+                touched.not_twice();
             }
         }
+    }
+
+    fn call(&self, unit: &Unit, space: &Space, call: &Call, touched: &mut Touched) {
+        let Some(effect) = self.of_symbol(unit, call.callee) else {
+            // Only intrinsic subroutines and procedures without text.
+            match ends(unit, call.callee) {
+                true => touched.other = true,
+                false => touched.not_twice(),
+            }
+            let passed = (0..call.args.len()).filter_map(|i| call.passed(i));
+            let locs = passed.map(|p| space.loc(p.sym));
+            touched.read.extend(locs.clone());
+            touched.assigned.extend(locs);
+            return;
+        };
+        touched.other |= effect.other;
+        touched.once |= effect.once;
+        // The locations behind slots of the callee.
+        let locs = |slots: &Set, found: &mut Set| {
+            for slot in slots.ones() {
+                if slot < effect.args {
+                    found.extend(call.passed(slot).map(|p| space.loc(p.sym)));
+                } else if slot > effect.args {
+                    found.insert(space.common(slot - effect.args - 1));
+                }
+            }
+        };
+        locs(&effect.assigned, &mut touched.assigned);
+        locs(&effect.read, &mut touched.read);
     }
 }
 

@@ -1,10 +1,11 @@
 //! What units must keep for each other: from the head down what callers need, from below up
 //! what is needed after a call.
 
-use super::needed::Needs;
 use super::sweep::{Sweeper, Sweeps, is_tape, twice_reversed};
 use super::tape::Kind;
-use super::{Part, World, bound_variables};
+use super::tbr::Needs;
+use super::{Part, World};
+use crate::legal::entry_bounds::bound_variables;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Expr, Place, StmtKind, SymId};
@@ -38,52 +39,43 @@ impl World {
             .collect();
         let callees: Vec<BTreeSet<usize>> = self.parts.iter().map(|p| self.called_by(p)).collect();
         let n = self.parts.len();
-        // What is to be looked at again: without what callers need, and with it. What the head
-        // calls comes last, so that callees are often ready before their callers.
-        let mut again = vec![[true, true]; n];
+        // What is to be looked at again. What the head calls comes last, so that callees are often
+        // ready before their callers.
+        let mut again = vec![true; n];
         let mut at = n;
         let mut quiet = 0;
         while quiet < n {
             at = if at == 0 { n - 1 } else { at - 1 };
-            let [alone, called] = std::mem::take(&mut again[at]);
-            quiet = if alone || called { 0 } else { quiet + 1 };
-            let mut entries = Vec::new();
-            let mut exits = Vec::new();
-            let mut tapes = Vec::new();
-            if alone {
-                let (sweeper, _, exit) = self.sweep(&facts, at, false);
-                entries.extend(sweeper.entries);
-                let space = &self.parts[at].space;
-                exits.extend(
-                    (0..space.slots).filter(|s| space.slot(*s).is_some_and(|l| exit.has(l))),
-                );
+            if !std::mem::take(&mut again[at]) {
+                quiet += 1;
+                continue;
             }
-            if called {
-                let (sweeper, _, _) = self.sweep(&facts, at, true);
-                entries.extend(sweeper.entries);
-                tapes.extend(sweeper.tapes.used.into_keys());
-            }
+            quiet = 0;
+            let (sweeper, _, needs) = self.sweep(&facts, at);
+            // What is put back for callers, too, is put back with what is there at the end.
+            let space = &self.parts[at].space;
+            let read = |slot: &usize| space.slot(*slot).is_some_and(|l| needs.is_own(l));
+            let exits: Vec<usize> = (0..space.slots).filter(read).collect();
+            let (entries, tapes) = (sweeper.entries, sweeper.tapes.used);
             let own = &mut facts[at];
             let mut changed = false;
             for slot in exits {
                 changed |= !own.exit.contains(slot);
                 own.exit.insert(slot);
             }
-            for kind in tapes {
+            for kind in tapes.into_keys() {
                 changed |= own.tapes.insert(kind);
                 own.forward = true;
             }
             if changed {
                 for (caller, callees) in callees.iter().enumerate() {
-                    if callees.contains(&at) {
-                        again[caller] = [true, true];
-                    }
+                    again[caller] |= callees.contains(&at);
                 }
             }
             for (part, slot) in entries {
                 if !facts[part].entry.contains(slot) {
                     facts[part].entry.insert(slot);
-                    again[part][1] = true;
+                    again[part] = true;
                 }
             }
         }
@@ -103,30 +95,19 @@ impl World {
         found
     }
 
-    /// Sweeps a unit. `called`: with what callers need, and with its own variables kept at
-    /// the end.
+    /// Sweeps a unit, with what callers need, and with its own variables kept at the end.
     pub(super) fn sweep<'w>(
         &'w self,
         facts: &'w [Facts],
         i: usize,
-        called: bool,
     ) -> (Sweeper<'w>, Sweeps, Needs) {
         let p = &self.parts[i];
         let mut sweeper = Sweeper::new(self, facts, i);
         let mut needs = Needs::default();
-        if called && (!p.root || p.last) {
+        if !p.root || p.last {
             for slot in facts[i].entry.ones() {
-                p.space.slot(slot).into_iter().for_each(|l| {
-                    needs.add_all(l);
-                });
-            }
-            for l in p
-                .space
-                .saved
-                .ones()
-                .filter(|l| sweeper.assigned.contains(*l))
-            {
-                needs.add_all(l);
+                let loc = p.space.slot(slot);
+                loc.into_iter().for_each(|l| needs.add_for_callers(l));
             }
         }
         let mut made = sweeper.block(&p.body, &mut needs);
@@ -139,14 +120,14 @@ impl World {
         let mut first = std::mem::take(&mut sweeper.first_backward);
         first.append(&mut made.backward);
         made.backward = first;
-        if called && !p.root {
+        if !p.root {
             self.keep_own(&mut sweeper, &mut made, &needs);
         }
         (sweeper, made, needs)
     }
 
-    /// Local variables are gone when the backward sweep begins: what is needed of them is
-    /// kept at the end of the forward sweep.
+    /// Local variables are gone when the backward sweep begins, and those that are saved are others
+    /// there: what is needed of them is kept at the end of the forward sweep.
     fn keep_own(&self, sweeper: &mut Sweeper, made: &mut Sweeps, needs: &Needs) {
         let mut first = Vec::new();
         let own: Vec<SymId> = sweeper
@@ -160,7 +141,6 @@ impl World {
                     && s.place == Place::Local
                     && !sweeper.make.derivatives.contains(id)
                     && needs.has(loc)
-                    && !sweeper.space.saved.contains(loc)
                     && sweeper.assigned.contains(loc)
             })
             .map(|(id, _)| id)

@@ -9,13 +9,13 @@
 //! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
 //! Methods and Software 3(4), 1994.
 
-use super::affine::{Affine, Span as LoopSpan};
-use super::build::{binary, increment};
 use super::maker::literal;
-use super::needed::Needs;
-use super::replay::{Control, Member, Replay, Storage, product, when};
+use super::recompute::{Control, Member, Replay, Storage, when};
 use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
+use super::tbr::Needs;
+use crate::affine::{Affine, Span as LoopSpan};
+use crate::build::{binary, increment, product};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -229,7 +229,7 @@ impl Sweeper<'_> {
                 let Some(kind) = s.ty.and_then(Kind::of) else {
                     continue;
                 };
-                match super::replay::bounds(s, at) {
+                match super::recompute::bounds(s, at) {
                     Some(bounds) => found.push(Member {
                         var: id,
                         kind,

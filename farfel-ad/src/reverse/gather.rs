@@ -25,11 +25,11 @@
 //! Source: A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, section 10.2
 //! (statement-level preaccumulation).
 
-use super::build::{binary, negative};
 use super::maker::{Maker, literal};
 use super::normal::has_calls;
 use super::sweep::mentions;
 use super::transpose::{is_derivative, leaves};
+use crate::build::{binary, negative};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{

@@ -4,11 +4,11 @@
 //! call, and may leave anything in those that the procedure assigns. So of these, inputs are kept
 //! for it, and what is needed before is kept besides.
 
-use super::build::increment;
 use super::maker::zero;
-use super::needed::Needs;
 use super::sweep::{Sweeper, Sweeps};
+use super::tbr::Needs;
 use super::transpose::is_derivative;
+use crate::build::increment;
 use crate::given::rules::Rule;
 use crate::given::shipped;
 use crate::locations::Set;
@@ -62,14 +62,19 @@ impl<'w> Sweeper<'w> {
         callee: SymId,
         args: &[Expr],
         span: Span,
-        needs: &mut super::needed::Needs,
+        needs: &mut super::tbr::Needs,
     ) -> Sweeps {
         let Some((procedure, rule)) = self.provided(callee) else {
             return Sweeps::default();
         };
         let effect = match procedure {
             Procedure::Named(name) => self.world.effects.get(name),
-            Procedure::Dummy(_) => None,
+            Procedure::Dummy(s) => {
+                let unit = &self.make.unit;
+                self.world
+                    .effects
+                    .of_dummy(&unit.name, &unit.symbols[s].name)
+            }
         };
         let mut given = Vec::new();
         let mut rest = args.iter().cloned();
@@ -139,6 +144,20 @@ impl<'w> Sweeper<'w> {
                 }
                 None => self.read(&a.primal, needs),
             }
+        }
+        if let (Procedure::Dummy(_), Some(effect)) = (procedure, effect) {
+            // What it reads of COMMON its adjoint finds as before the call, too.
+            let shared = effect.read.ones().filter(|s| *s > effect.args);
+            let mut read = Needs::default();
+            for loc in shared.map(|s| self.space.common(s - effect.args - 1)) {
+                match written.contains(loc) {
+                    true => read.add_all(loc),
+                    false => needs.add_all(loc),
+                }
+            }
+            let (push, pop) = self.overwrite_all(&written, &mut read, span);
+            forward.extend(push);
+            pops.push(pop);
         }
         self.changed(&written, needs);
         let primals: Vec<Expr> = given.iter().map(|a| a.primal.clone()).collect();

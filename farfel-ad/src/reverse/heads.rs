@@ -1,7 +1,7 @@
-//! Adjoints of several heads at once, in Tapenade's convention.
+//! Adjoints of several heads at once, which are called from outside.
 //!
 //! Each head becomes one subroutine with both sweeps. A subprogram below has its two sweeps
-//! apart, as from Tapenade where it does not checkpoint: FOO_B_FWD and FOO_B_BWD, with the tapes
+//! apart: FOO_B_FWD and FOO_B_BWD, with the tapes
 //! as more arguments. Where the forward sweep keeps nothing, the program's own subprogram is
 //! called, and the backward sweep is FOO_B. A head that others call is both.
 
@@ -10,7 +10,7 @@ use super::units::Known;
 use super::{Part, World, prepare};
 use crate::activity::Context;
 use crate::given::rules::Rules;
-use crate::layout::{Layout, Pattern};
+use crate::layout::Layout;
 use crate::locations::{Set, common_members};
 use crate::tangent::{self, Head, Provide, Tangent};
 use farfel_lang::Span;
@@ -18,6 +18,7 @@ use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     Name, Place, Program, Request, StmtKind, SymId, Unit, unused_name, walk_block,
 };
+use farfel_lang::verify::Primals;
 use std::collections::{HashMap, HashSet};
 
 /// What the adjoints of one run are made for.
@@ -28,8 +29,8 @@ pub(super) struct Order {
     pub roots: HashSet<Name>,
     /// What ends the names of additions.
     pub suffix: Name,
-    /// How derivatives are named in Tapenade's convention.
-    pub units: Option<Pattern>,
+    /// For heads that are called from outside; else for an AD block.
+    pub heads: bool,
     /// Derivatives that somebody provides.
     pub rules: Rules,
 }
@@ -41,17 +42,17 @@ impl Order {
             span: request.span,
             roots: HashSet::from([request.derivative.clone()]),
             suffix: request.suffix.clone(),
-            units: None,
+            heads: false,
             rules: Rules::of(closure),
         }
     }
 
     /// The name of the forward sweep of a subprogram, whose tangent has `name`.
     pub fn forward_name(&self, of: &Name, name: &Name) -> Name {
-        match (&self.units, name.strip_prefix(of.as_str())) {
-            (Some(_), _) => format!("{name}_FWD").into(),
-            (None, Some(rest)) => format!("{of}_F{rest}").into(),
-            (None, None) => format!("{name}_F{}", self.suffix).into(),
+        match name.strip_prefix(of.as_str()) {
+            _ if self.heads => format!("{name}_FWD").into(),
+            Some(rest) => format!("{of}_F{rest}").into(),
+            None => format!("{name}_F{}", self.suffix).into(),
         }
     }
 }
@@ -78,7 +79,7 @@ pub struct Adjoints {
     pub dependence: crate::depend::Dependence,
 }
 
-/// The adjoints of some heads, and of what is active below them, in Tapenade's convention.
+/// The adjoints of some heads, and of what is active below them, laid out by `layout`.
 ///
 /// # Errors
 ///
@@ -102,7 +103,7 @@ pub fn differentiate_heads(
             .map(|t| t.unit.name.clone())
             .collect(),
         suffix: Name::default(),
-        units: Some(layout.units.clone()),
+        heads: true,
         rules: Rules::assumed(&made.provide),
     };
     let contexts: Vec<(Name, Context)> = made
@@ -124,6 +125,7 @@ pub fn differentiate_heads(
     let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
     closure.finish(&mut units, &Name::default());
+    crate::verify::made("reverse", program, &units, &Primals::new())?;
     // What was added is the derivative of nothing.
     of.extend(units[of.len()..].iter().map(|u| u.name.clone()));
     let adjoints = of.into_iter().zip(units).map(|(of, unit)| {

@@ -4,13 +4,13 @@
 //! with a tape that ends with it, and goes back at once. That no value goes from one iteration
 //! to another is proven here; sums that nothing else in the loop reads do not count.
 
-use super::affine::{Affine, Span as LoopSpan};
-use super::build::count;
 use super::loops::backwards;
-use super::needed::Needs;
-use super::replay::{Control, Replay};
+use super::recompute::{Control, Replay};
 use super::sweep::{Sweeper, Sweeps};
+use super::tbr::Needs;
 use super::transpose::is_derivative;
+use crate::affine::{Affine, Span as LoopSpan};
+use crate::build::count;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Do, Expr, Place, Stmt, StmtKind, SymId, Type};
@@ -68,7 +68,7 @@ impl Sweeper<'_> {
         for e in [from, to].into_iter().chain(step) {
             self.read(e, needs);
         }
-        // It tells `room` where the loop is.
+        // It tells `tape_size` where the loop is.
         let mark = self.make.variable("AGAIN", Type::INTEGER);
         let zero = Expr::int(0, span);
         forward.push(Stmt::assign(Expr::var(mark, span), zero, span));

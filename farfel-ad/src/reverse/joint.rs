@@ -11,9 +11,9 @@
 //!
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
-use super::needed::{Elements, Needs};
-use super::replay::Replay;
+use super::recompute::Replay;
 use super::sweep::{Sweeper, Sweeps};
+use super::tbr::{Elements, Needs};
 use super::{Part, World};
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -112,7 +112,7 @@ impl Sweeper<'_> {
         let mark = self.make.variable("AGAIN", Type::INTEGER);
         let mut forward = needed.push.clone();
         forward.extend(state.push.iter().cloned());
-        // It tells `room` that there is something later.
+        // It tells `tape_size` that there is something later.
         forward.push(Stmt::assign(
             Expr::var(mark, span),
             Expr::int(0, span),

@@ -23,8 +23,8 @@ use farfel_lang::ir::{
 
 /// Makes one subprogram of both sweeps of what heads end with.
 pub(super) fn join(world: &mut World, closure: &Program) {
-    if world.order.units.is_some() {
-        // In Tapenade's convention, what is below heads has its sweeps apart.
+    if world.order.heads {
+        // What is below heads is called by several of them.
         return;
     }
     let heads: Vec<usize> = (0..world.parts.len())

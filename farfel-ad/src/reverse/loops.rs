@@ -1,11 +1,11 @@
 //! DO and DO WHILE: the backward sweep carries out the iterations last first.
 
-use super::affine::{Affine, Span as LoopSpan};
-use super::build::{binary, count, increment};
-use super::needed::Needs;
 use super::stretch::{Counted, give_places};
 use super::sweep::{Sweeper, Sweeps};
 use super::tape::{Kind, Vars};
+use super::tbr::Needs;
+use crate::affine::{Affine, Span as LoopSpan};
+use crate::build::{binary, count, increment};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
@@ -237,7 +237,7 @@ pub(super) fn backwards(
             let before = paren(binary(BinOp::Sub, trips, Expr::int(1, span)));
             let way = binary(BinOp::Mul, before, paren(step.clone()));
             let last = binary(BinOp::Add, from.clone(), way);
-            (last, super::build::negative(paren(step)))
+            (last, crate::build::negative(paren(step)))
         }
     };
     let down = match down.kind {

@@ -2,7 +2,9 @@
 
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
-use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, SymId, Symbol, Type, Unit, unused_name};
+use farfel_lang::ir::{
+    Class, Expr, ExprKind, Name, Origin, Place, SymId, Symbol, Type, Unit, unused_name,
+};
 use std::collections::HashSet;
 
 /// A unit under construction.
@@ -45,6 +47,10 @@ impl Maker {
     pub fn declare(&mut self, symbol: Symbol) -> SymId {
         let id = self.unit.symbols.add(Symbol {
             typed: true,
+            origin: match symbol.origin {
+                Origin::Written => Origin::Generated,
+                made => made,
+            },
             ..symbol
         });
         self.unit.declare(id);

@@ -1,8 +1,8 @@
 //! How much memory the tapes of an adjoint take, in words for people.
 
 use super::World;
-use super::room::{self, Bound, Term};
 use super::tape::Kind;
+use super::tape_size::{self, Bound, Term};
 use super::units::Known;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Symbols, Type};
@@ -51,7 +51,7 @@ pub(crate) fn tapes(
         let mut kinds = facts[i].tapes.clone();
         kinds.extend(swept[i].tapes.used.keys());
         for (kind, terms) in kinds.iter().zip(world.rooms(&swept, &kinds, i)) {
-            let told = terms.and_then(|t| room::seen_from_head(&world, &swept, i, t));
+            let told = terms.and_then(|t| tape_size::seen_from_head(&world, &swept, i, t));
             let (head, terms) = told.unzip();
             let symbols = &world.parts[head.unwrap_or(i)].make.unit.symbols;
             found.push(tape(*kind, terms.as_deref(), symbols, world.most_tape));

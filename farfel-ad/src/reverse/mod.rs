@@ -19,23 +19,20 @@
 //!
 //! # What is kept
 //!
-//! A value is kept only where it is *needed* (`needed`) and overwritten. It is not kept if
+//! A value is kept only where it is *needed* (`tbr`) and overwritten. It is not kept if
 //! the assignment can be undone (`I = I + K`), or if it is cheap to compute again where it is
-//! needed. What the forward sweep computes for nobody is taken out (`dead`).
+//! needed. What the forward sweep computes for nobody is taken out (`dead_code`).
 //!
 //! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
 //! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic
 //! differentiation*, FGCS 21(8), 2005.
 
-mod affine;
-mod apart;
+mod aliased_arguments;
 mod branches;
-mod build;
 mod calls;
 mod checkpoint;
-pub(crate) mod cleared;
 mod cost;
-mod dead;
+mod dead_code;
 mod effects;
 mod facts;
 mod fixed_point;
@@ -48,25 +45,25 @@ mod last;
 mod loops;
 mod maker;
 pub mod memory;
-mod merge;
-mod needed;
 mod normal;
 mod prepare;
+mod proven_independent;
+mod recompute;
 mod recorded;
-mod replay;
-mod reroll;
-pub(crate) mod retry;
-mod room;
+mod retry;
 mod stretch;
 mod sweep;
 mod tape;
+mod tape_size;
+mod tbr;
 mod transpose;
 mod units;
 
 use crate::given::shipped;
+use crate::legal::entry_bounds::bound_variables;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, DummyProcedure, Tangent};
-use effects::{Effects, Touched};
+use effects::{Effects, KnownDummy, Touched};
 use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -74,6 +71,8 @@ use farfel_lang::ir::{
     Arg, Attribute, Block, Name, Place, Program, Request, Stmt, StmtKind, SymId, Type, Unit,
     UnitKind, unused_name, walk_block,
 };
+use farfel_lang::targets::Targets;
+use farfel_lang::verify::Primals;
 pub use heads::{Adjoint, Adjoints, differentiate_heads};
 use heads::{Members, Order};
 use maker::Maker;
@@ -101,6 +100,7 @@ pub fn differentiate(
     closure.finish(&mut made, &request.suffix);
     let shipped = shipped::needed(program, &made);
     made.extend(shipped);
+    crate::verify::made("reverse", program, &made, &Primals::new())?;
     Ok(made)
 }
 
@@ -177,6 +177,49 @@ struct World {
     reasons: BTreeMap<usize, String>,
 }
 
+/// The dummy procedures of which the program tells all that they can be. Those of heads come from
+/// outside, and may be passed on.
+fn known_dummies(closure: &Program, tangents: &[Tangent], order: &Order) -> Vec<KnownDummy> {
+    let procedure = |u: &Unit, a: &Arg| {
+        let symbol = &u.symbols[a.sym()?];
+        symbol.class.is_procedure().then(|| symbol.name.clone())
+    };
+    let takes = |u: &Unit| u.args.iter().any(|a| procedure(u, a).is_some());
+    let head = |t: &&Tangent| order.roots.contains(&t.unit.name);
+    let heads = tangents.iter().filter(head);
+    if heads.filter_map(|t| closure.unit(&t.of)).any(takes) {
+        return Vec::new();
+    }
+    let targets = Targets::of(closure);
+    let mut found = Vec::new();
+    for u in &closure.units {
+        for (position, a) in u.args.iter().enumerate() {
+            let Some(name) = procedure(u, a) else {
+                continue;
+            };
+            let can_be = targets.of_dummy(&u.name, position).iter();
+            let can_be: Vec<Name> = can_be.map(|t| t.name.clone()).collect();
+            let of = |unit: &Name, name: &Name, active| KnownDummy {
+                unit: unit.clone(),
+                name: name.clone(),
+                targets: can_be.clone(),
+                active,
+            };
+            found.push(of(&u.name, &name, None));
+            for t in tangents.iter().filter(|t| t.of == u.name) {
+                found.push(of(&t.unit.name, &name, None));
+                for (d, dummy) in &t.dummies {
+                    if t.unit.symbols[dummy.procedure].name == name {
+                        let active = Some((dummy.args, dummy.active.clone()));
+                        found.push(of(&t.unit.name, &t.unit.symbols[*d].name, active));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
 fn scalar_args(unit: &Unit) -> Vec<bool> {
     unit.args
         .iter()
@@ -213,7 +256,8 @@ impl World {
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let commons = Commons::of(&graph.units);
-        let mut effects = Effects::of(&graph, &commons);
+        let dummies = known_dummies(closure, &tangents, &order);
+        let mut effects = Effects::with_dummies(&graph, &commons, &dummies);
         effects.add_given(&order.rules, commons.vars.len());
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {
@@ -446,19 +490,4 @@ fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
         .help("ALLOCATE it before, at the same level of IF and DO as DEALLOCATE")
     };
     named.map(fault).collect()
-}
-
-/// The variables that bounds of a unit's arrays depend on.
-fn bound_variables(unit: &Unit) -> BTreeSet<SymId> {
-    let mut found = BTreeSet::new();
-    for (_, s) in unit.symbols.iter() {
-        for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
-            e.for_each_symbol(&mut |s| {
-                if unit.symbols[s].is_variable() {
-                    found.insert(s);
-                }
-            });
-        }
-    }
-    found
 }

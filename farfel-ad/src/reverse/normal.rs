@@ -288,10 +288,13 @@ impl Normalizer<'_> {
             self.world
                 .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));
         let mut kept: Vec<(Expr, Expr)> = Vec::new();
-        for a in &mut args {
+        let effect = self.world.effects.get(&self.make.unit.symbols[callee].name);
+        // What the callee leaves in its copy of a value, its backward sweep begins with.
+        let changes = |i: usize| effect.is_none_or(|e| e.assigned.contains(i));
+        for (i, a) in args.iter_mut().enumerate() {
             let stored = rank(&self.make.unit, a) == 0
                 && type_of(&self.make.unit, a).is_some_and(|t| t != Type::Character)
-                && (self.reads_any(a, &assigned) || has_calls(self.make, a));
+                && (self.reads_any(a, &assigned) || has_calls(self.make, a) || changes(i));
             match &mut a.kind {
                 ExprKind::Element(_, subscripts) => {
                     for s in subscripts {
@@ -314,7 +317,10 @@ impl Normalizer<'_> {
                 }
                 ExprKind::Var(_) | ExprKind::Substring(..) => {}
                 _ if stored => {
-                    let value = std::mem::replace(a, Expr::int(0, span));
+                    let mut value = std::mem::replace(a, Expr::int(0, span));
+                    if let ExprKind::Paren(inner) = value.kind {
+                        value = *inner;
+                    }
                     *a = self.store(value, out);
                 }
                 _ => {}

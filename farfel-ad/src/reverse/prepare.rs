@@ -1,21 +1,12 @@
-//! The program that an adjoint is made of: without input, output and STOP, which the primal
-//! run has done, and without jumps.
+//! The program that an adjoint is made of.
 
-use super::cleared::clear;
-use super::reroll::reroll;
-use crate::common_sizes::with_equal_blocks;
-use crate::elements::by_elements;
-use crate::given::functions::written_out;
-use crate::loop_control::{Which, with_conditions, written_as_statements};
-use crate::regions::without_allocations;
-use crate::structure::{name_saved, structure};
-use crate::tapenade::silence::silence;
-use farfel_lang::Span;
+use crate::legal::input_output;
+use crate::passes::{self, Form, Forms, Goal};
+use crate::simplify::loops::drop_directives;
 use farfel_lang::callgraph::CallGraph;
-use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{
-    Name, Place, Program, Request, StmtKind, SymId, Unit, UnitKind, for_each_symbol, walk_block,
-};
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{Name, Place, Program, Request, SymId, Unit, UnitKind, for_each_symbol};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 /// The units below a head, as reverse mode sees them.
@@ -27,139 +18,84 @@ pub(super) struct Closure {
     added: HashSet<Name>,
 }
 
-/// Copies what the head of a request reaches.
+/// The forms that adjoints need.
+const FORMS: Forms = Forms::of(&[
+    Form::ReductionsCalled,
+    Form::WholeIterations,
+    Form::PlainCounters,
+    Form::NoEntries,
+    Form::NoAlternateReturns,
+    Form::NoJumps,
+    Form::EntryBounds,
+    Form::Rolled,
+    Form::Elements,
+    Form::LocalArrays,
+    Form::TapesEnd,
+    Form::EqualBlocks,
+    Form::SavedByName,
+]);
+
+/// Copies what the head of a request reaches. The copy has no input, output and STOP: the primal
+/// run has done that.
 pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, Vec<Diagnostic>> {
+    let goal = Goal {
+        heads: &[request.head.as_str()],
+        request: Some(request),
+    };
     // With the units that are called by their ENTRY points.
     let graph = CallGraph::of(program);
-    let below = graph.callees_first(graph.index(&request.head)).into_iter();
-    let mut closure = Closure {
-        program: Program {
-            units: below
-                .filter_map(|u| program.units.get(u))
-                .cloned()
-                .collect(),
-        },
-        changed: HashSet::new(),
-        added: HashSet::new(),
-    };
-    let mut faults = Vec::new();
-    for u in &mut closure.program.units {
-        if silence(u, request, &mut faults) {
-            closure.changed.insert(u.name.clone());
-        }
-    }
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    if let Some(program) = written_out(&closure.program, [request.head.as_str()]) {
-        closure.program = program;
-    }
-    with_conditions(&mut closure.program);
-    written_as_statements(&mut closure.program, Which::Counting);
-    closure.program = without_jumps(&closure.program, &request.head)?;
-    reroll(&mut closure.program);
-    by_elements(&mut closure.program, false);
-    without_allocations(&mut closure.program, &request.suffix);
-    clear(&mut closure.program);
-    with_equal_blocks(&mut closure.program);
-    name_all_saved(&mut closure.program);
-    let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
-    let units = closure.program.units.iter().map(|u| &u.name);
-    closure.added = units.filter(|n| !known.contains(n)).cloned().collect();
-    // Whoever calls a changed unit is changed as well, also by a name that it got without jumps.
-    let mut again = !closure.changed.is_empty();
-    while again {
-        again = false;
-        for u in &closure.program.units {
-            let silent = |n: Name| closure.changed.contains(&n) || closure.added.contains(&n);
-            if !closure.changed.contains(&u.name) && names(u).any(silent) {
-                closure.changed.insert(u.name.clone());
-                again = true;
-            }
-        }
-    }
-    Ok(closure)
+    let below = graph.callees_first(graph.index(&request.head));
+    let forms = FORMS.and(Forms::of(&[Form::OneTry, Form::Silent]));
+    closure(program, &below, &goal, forms)
 }
 
 /// Copies what some heads reach, with all that it reads and writes.
 pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure, Vec<Diagnostic>> {
-    let graph = CallGraph::of(program);
-    let mut reached: BTreeSet<usize> = BTreeSet::new();
-    for head in heads {
-        reached.extend(graph.callees_first(graph.index(head)));
-    }
-    let mut below = Program {
-        units: reached
-            .into_iter()
-            .filter_map(|u| program.units.get(u))
-            .cloned()
-            .collect(),
+    let goal = Goal {
+        heads,
+        request: None,
     };
-    if let Some(written) = written_out(&below, heads.iter().copied()) {
-        below = written;
+    let graph = CallGraph::of(program);
+    let below = graph.reached(heads.iter().filter_map(|h| graph.index(h)));
+    closure(program, &below, &goal, FORMS)
+}
+
+fn closure(
+    program: &Program,
+    below: &[usize],
+    goal: &Goal,
+    forms: Forms,
+) -> Result<Closure, Vec<Diagnostic>> {
+    let units = below.iter().filter_map(|u| program.units.get(*u));
+    let below = Program {
+        units: units.cloned().collect(),
+    };
+    let mut changed: HashSet<Name> = HashSet::new();
+    if forms.has(Form::Silent) {
+        let changing = below.units.iter().filter(|u| input_output::is_there(u));
+        changed.extend(changing.map(|u| u.name.clone()));
     }
-    with_conditions(&mut below);
-    written_as_statements(&mut below, Which::Counting);
-    for head in heads {
-        below = without_jumps(&below, head)?;
-    }
-    reroll(&mut below);
-    by_elements(&mut below, false);
-    without_allocations(&mut below, "");
-    clear(&mut below);
-    with_equal_blocks(&mut below);
-    name_all_saved(&mut below);
+    let legal = passes::legalise(Cow::Owned(below), forms, goal)?.into_owned();
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
-    let units = below.units.iter().map(|u| &u.name);
-    Ok(Closure {
-        added: units.filter(|n| !known.contains(n)).cloned().collect(),
-        changed: HashSet::new(),
-        program: below,
-    })
-}
-
-/// Neither cotangents nor tapes are kept from call to call because everything else is.
-fn name_all_saved(program: &mut Program) {
-    for u in &mut program.units {
-        name_saved(u, &[]);
-    }
-}
-
-/// The program without jumps below a head. No loop of which a comment says something gets lost.
-fn without_jumps(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
-    let structured = structure(program, head)?;
-    let left = marks(&structured);
-    let lost = marks(program).into_iter().filter(|m| !left.contains(m));
-    let lost: Vec<Diagnostic> = lost.map(jumps).collect();
-    match lost.is_empty() {
-        true => Ok(structured),
-        false => Err(lost),
-    }
-}
-
-/// Where comments say something of loops.
-fn marks(program: &Program) -> Vec<Span> {
-    let mut found = Vec::new();
-    for u in &program.units {
-        walk_block(&u.body, &mut |s| {
-            if let StmtKind::Do(d) = &s.kind
-                && let Some(mark) = &d.mark
-            {
-                found.push(mark.span);
+    let units = legal.units.iter().map(|u| &u.name);
+    let added: HashSet<Name> = units.filter(|n| !known.contains(n)).cloned().collect();
+    // Whoever calls a changed unit is changed as well, also by a name that it got without jumps.
+    let mut again = !changed.is_empty();
+    while again {
+        again = false;
+        for u in &legal.units {
+            let silent = |n: Name| changed.contains(&n) || added.contains(&n);
+            if !changed.contains(&u.name) && names(u).any(silent) {
+                changed.insert(u.name.clone());
+                again = true;
             }
-        });
+        }
     }
-    found
-}
-
-/// A loop that its end alone does not end.
-fn jumps(mark: Span) -> Diagnostic {
-    Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
-        mark,
-        "something jumps out of this loop, so that its adjoint cannot be made as the directive says",
-    )
-    .help("write the loop as DO WHILE, or take the directive out")
+    Ok(Closure {
+        program: legal,
+        changed,
+        added,
+    })
 }
 
 /// The top-level procedures that a unit names.
@@ -202,6 +138,7 @@ impl Closure {
             for name in wanted {
                 if let (true, Some(u)) = (done.insert(name.clone()), self.program.unit(&name)) {
                     let mut copy = u.clone();
+                    drop_directives(&mut copy.body);
                     copy.name = silent(&name);
                     if let (UnitKind::Function, Some(result)) = (copy.kind, copy.result)
                         && copy.symbols[result].name == name
@@ -212,7 +149,12 @@ impl Closure {
                 }
             }
             let added = added.into_iter().filter_map(|n| self.program.unit(&n));
-            made.extend(added.cloned());
+            for u in added {
+                made.push(u.clone());
+                made.last_mut()
+                    .iter_mut()
+                    .for_each(|u| drop_directives(&mut u.body));
+            }
             i += 1;
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn recorded(
     let units = world.units(&closure.program, known)?;
     let mut found = Vec::new();
     for (i, p) in world.parts.iter().enumerate() {
-        let (sweeper, made, _) = world.sweep(&facts, i, true);
+        let (sweeper, made, _) = world.sweep(&facts, i);
         let mut kept = Vec::new();
         pushes(&sweeper.make.unit, &made.forward, &mut kept);
         let named = |slots: &crate::locations::Set| {

@@ -31,14 +31,14 @@
 //! This can be done where the head can put back what its forward sweep changes: [`state`]. Two
 //! threads may write the size at a time; whichever is kept, the next call comes right.
 //!
-//! Adjoints that are differentiated again have the simple form: [`once`] puts it back.
+//! Adjoints that are differentiated again have the simple form: `legal/one_try.rs` puts it back.
 
-use super::build::binary;
 use super::maker::Maker;
-use super::room::Swept;
-use super::tape::{Kind, Tapes, Vars, full_stop};
+use super::tape::{Kind, Tapes, Vars};
+use super::tape_size::Swept;
 use super::units::{Rooms, import};
 use super::{Part, World};
+use crate::build::{binary, full_stop};
 use crate::locations::{Set, Space, common_members};
 use farfel_lang::Span;
 use farfel_lang::ir::{
@@ -97,8 +97,8 @@ pub(super) fn open(
     let late = |s: &Swept| {
         pushes(&s.made.backward, &s.tapes) || sweeps_forward(world, &s.make.unit, &s.made.backward)
     };
-    // Heads in Tapenade's convention share what they call, and nobody calls all of them.
-    let several = world.order.units.is_some() && rooms.len() > 1;
+    // Heads share what they call, and nobody calls all of them.
+    let several = world.order.heads && rooms.len() > 1;
     if several || swept.iter().any(late) {
         return Default::default();
     }
@@ -379,101 +379,4 @@ fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> St
         ..IfBlock::default()
     };
     Stmt::new(StmtKind::If(block), span)
-}
-
-/// Units without repetition: their tapes have the largest size, and what does not fit stops the
-/// program. None where there is none.
-pub(crate) fn once(program: &Program) -> Option<Program> {
-    let has = |u: &Unit| u.symbols.iter().any(|(_, s)| s.tape);
-    if !program.units.iter().any(has) {
-        return None;
-    }
-    let mut program = program.clone();
-    for u in program.units.iter_mut().filter(|u| has(u)) {
-        let mut body = std::mem::take(&mut u.body);
-        simplify(u, &mut body);
-        u.body = body;
-        let gone: Vec<SymId> = u
-            .symbols
-            .iter()
-            .filter(|(_, s)| is_mark(s))
-            .map(|(i, _)| i)
-            .collect();
-        for s in gone {
-            u.undeclare(s);
-            let s = &mut u.symbols[s];
-            (s.tape, s.saved, s.init) = (false, false, None);
-        }
-    }
-    Some(program)
-}
-
-/// Is it a variable that only the repetition has? Tapes are arrays.
-fn is_mark(s: &Symbol) -> bool {
-    s.tape && s.dims.is_empty()
-}
-
-fn simplify(unit: &Unit, block: &mut Block) {
-    let marked = |e: &Expr| {
-        let mut found = false;
-        e.for_each_symbol(&mut |s| found |= is_mark(&unit.symbols[s]));
-        found
-    };
-    let mut out: Block = Vec::with_capacity(block.len());
-    for mut s in std::mem::take(block) {
-        for b in s.blocks_mut() {
-            simplify(unit, b);
-        }
-        // A backward sweep that allocates the tape again knows no variable.
-        if let StmtKind::Allocation(a) = &mut s.kind {
-            let sizes = a.objects.iter_mut().flat_map(|o| match &mut o.kind {
-                ExprKind::Element(t, sizes) if unit.symbols[*t].tape => sizes.as_mut_slice(),
-                _ => &mut [],
-            });
-            for size in sizes {
-                let given = |x: &Stmt| match &x.kind {
-                    StmtKind::Assign(target, n) if target == size => Some(n.clone()),
-                    _ => None,
-                };
-                if let Some(n) = out.iter().rev().find_map(given) {
-                    *size = n;
-                }
-            }
-        }
-        match s.kind {
-            StmtKind::Assign(ref target, _) if marked(target) => {}
-            StmtKind::If(ref b) if b.arms.iter().any(|(c, _)| marked(c)) => {}
-            StmtKind::Do(d) if matches!(&d.control, DoControl::While(c) if marked(c)) => {
-                out.extend(d.body);
-            }
-            StmtKind::If(mut b) if is_counted(unit, &b) => {
-                if let Some((fits, kept)) = b.arms.pop() {
-                    let full = match fits.kind {
-                        ExprKind::Binary(_, top, most) => binary(BinOp::Gt, *top, *most),
-                        kind => Expr::new(kind, s.span),
-                    };
-                    let stop = Stmt::new(full_stop(s.span), s.span);
-                    out.push(if_stmt(vec![(full, vec![stop])], None, s.span));
-                    out.extend(kept);
-                }
-            }
-            kind => out.push(Stmt { kind, ..s }),
-        }
-    }
-    *block = out;
-}
-
-/// Is it a push that counts on where the tape is full?
-fn is_counted(unit: &Unit, b: &IfBlock) -> bool {
-    let [(condition, kept)] = b.arms.as_slice() else {
-        return false;
-    };
-    let [stmt] = kept.as_slice() else {
-        return false;
-    };
-    let on_tape = match &stmt.kind {
-        StmtKind::Assign(target, _) => target.base().is_some_and(|s| unit.symbols[s].tape),
-        _ => false,
-    };
-    on_tape && b.otherwise.is_none() && matches!(condition.kind, ExprKind::Binary(BinOp::Le, ..))
 }

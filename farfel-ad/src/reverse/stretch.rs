@@ -20,14 +20,11 @@
 //! A loop that keeps values in an arm only, in a loop inside it or in a subprogram, and one whose
 //! number of iterations is not known, pushes one by one.
 
-use super::build::binary;
 use super::maker::Maker;
-use super::replay::{difference, paren, product, sum};
-use super::tape::{Vars, full_stop};
+use super::tape::Vars;
+use crate::build::{binary, difference, full_stop, is_simple, paren, product, sum};
 use farfel_lang::Span;
-use farfel_lang::ir::{
-    BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type, Unit,
-};
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
 use farfel_lang::types::type_of;
 
 /// What counts a loop: its variable, from, to, step if that is a constant.
@@ -174,7 +171,7 @@ fn remove(block: &mut Block, places: &[usize], count: usize) {
 
 /// A factor of as many digits as places on tapes have.
 fn times(n: i64, span: Span) -> Expr {
-    super::replay::long(n, span)
+    super::recompute::long(n, span)
 }
 
 /// Puts the subscript of a tape in.
@@ -250,17 +247,6 @@ fn mentions(block: &[Stmt], tape: &Vars) -> usize {
         found += usize::from([tape.values(), tape.top(), tape.most()].contains(&s));
     });
     found
-}
-
-/// Arithmetic on variables and numbers, and intrinsic functions, which may stand in a subscript.
-pub(super) fn is_simple(unit: &Unit, e: &Expr) -> bool {
-    let own = match &e.kind {
-        ExprKind::Int(_) | ExprKind::Var(_) | ExprKind::Paren(_) | ExprKind::Unary(..) => true,
-        ExprKind::Binary(op, ..) => op.is_arithmetic() && *op != BinOp::Pow,
-        ExprKind::Call(f, _) => matches!(unit.symbols[*f].class, Class::Intrinsic(_)),
-        _ => false,
-    };
-    own && e.children().into_iter().all(|c| is_simple(unit, c))
 }
 
 /// May an iteration end in its middle?

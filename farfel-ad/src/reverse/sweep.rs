@@ -6,17 +6,18 @@
 //! needed variable has the value that it had there.
 
 use super::World;
-use super::affine::Span as LoopSpan;
-use super::build::binary;
 use super::facts::Facts;
 use super::maker::Maker;
-use super::needed::{Elements, Needs};
 use super::normal::has_calls;
-use super::replay::Replay;
+use super::recompute::Replay;
 use super::tape::{Tapes, keep};
+use super::tbr::{Elements, Needs};
 use super::transpose::{is_derivative, transpose};
+use crate::affine::Span as LoopSpan;
+use crate::build::binary;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
+use farfel_lang::access;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
@@ -557,9 +558,12 @@ impl<'w> Sweeper<'w> {
                     Diagnostic::error(
                         &rules::AD_UNSUPPORTED,
                         span,
-                        "reverse mode cannot follow this ALLOCATE or DEALLOCATE",
+                        "reverse mode cannot follow this: it has, or needs, an array whose size is known at run time",
                     )
-                    .help("write both at the same level of IF and DO, or pass the array as an argument"),
+                    .help(
+                        "write ALLOCATE and DEALLOCATE at the same level of IF and DO; write other \
+                         statements as a DO loop, or without a second name by EQUIVALENCE",
+                    ),
                 );
                 Sweeps::default()
             }
@@ -620,7 +624,7 @@ impl<'w> Sweeper<'w> {
         if is_derivative(&self.make.derivatives, target) {
             return self.linear(target, value, s.span, needs);
         }
-        if let Some(made) = self.undone(s, target, value, needs) {
+        if let Some(made) = self.undone(s, needs) {
             return made;
         }
         // Functions in it may do more than give a value.
@@ -652,44 +656,19 @@ impl<'w> Sweeper<'w> {
     }
 
     /// `I = I + K` is undone by `I = I - K`.
-    fn undone(
-        &mut self,
-        s: &Stmt,
-        target: &Expr,
-        value: &Expr,
-        needs: &mut Needs,
-    ) -> Option<Sweeps> {
-        let ExprKind::Var(v) = target.kind else {
-            return None;
-        };
-        let symbol = &self.make.unit.symbols[v];
-        if !matches!(symbol.ty, Some(Type::Integer(_)))
-            || symbol.is_array()
-            || !needs.has(self.space.loc(v))
-            || self.space.tangled.contains(self.space.loc(v))
-        {
+    fn undone(&mut self, s: &Stmt, needs: &mut Needs) -> Option<Sweeps> {
+        let increment = access::increment(&self.make.unit, s)?;
+        let loc = self.space.loc(increment.var);
+        if !needs.has(loc) || self.space.tangled.contains(loc) {
             return None;
         }
-        let ExprKind::Binary(op, a, b) = &value.kind else {
-            return None;
-        };
-        let is_v = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if s == v);
-        let (step, inverse) = match op {
-            BinOp::Add if is_v(a) => (b, BinOp::Sub),
-            BinOp::Add if is_v(b) => (a, BinOp::Sub),
-            BinOp::Sub if is_v(a) => (b, BinOp::Add),
-            _ => return None,
-        };
-        let whole = matches!(type_of(&self.make.unit, step), Some(Type::Integer(_)));
-        if !whole || mentions(step, v) || has_calls(&self.make, step) {
-            return None;
-        }
-        self.read(step, needs);
-        needs.changed(v);
-        let before = binary(inverse, target.clone(), (**step).clone());
+        self.read(increment.step, needs);
+        needs.changed(increment.var);
+        let var = Expr::var(increment.var, s.span);
+        let before = binary(increment.inverse, var.clone(), increment.step.clone());
         Some(Sweeps {
             forward: vec![s.clone()],
-            backward: vec![Stmt::assign(target.clone(), before, s.span)],
+            backward: vec![Stmt::assign(var, before, s.span)],
         })
     }
 

@@ -5,11 +5,11 @@
 //! variables: local to the head, arguments below it. So an adjoint is a plain program that
 //! can be differentiated again, and each call of it has a tape of its own.
 
-use super::affine::Affine;
-use super::build::{binary, choice, count};
 use super::maker::Maker;
-use super::room::{self, Term};
 use super::stretch::{Counted, give_places};
+use super::tape_size::{self, Term};
+use crate::affine::Affine;
+use crate::build::{binary, choice, count, full_stop};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -174,7 +174,7 @@ impl Tapes {
             let limit = kind.limit(most);
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
             let fixed = match &terms {
-                Some(terms) => room::number(terms).map(|n| n.clamp(1, limit)),
+                Some(terms) => tape_size::number(terms).map(|n| n.clamp(1, limit)),
                 None => Some(limit),
             };
             let small = fixed.filter(|n| n.saturating_mul(kind.bytes()) <= SMALL_BYTES);
@@ -194,7 +194,7 @@ impl Tapes {
             out.push(set(v.top, 0));
             let size = match (fixed, terms) {
                 (None, Some(terms)) => {
-                    let total = room::total(make, &terms, limit);
+                    let total = tape_size::total(make, &terms, limit);
                     out.push(Stmt::assign(Expr::var(v.most, span), total.clone(), span));
                     total
                 }
@@ -276,14 +276,6 @@ impl Tapes {
             Stmt::assign(top(), binary(BinOp::Sub, top(), Expr::int(1, span)), span),
         ]
     }
-}
-
-/// What a program ends with when a tape is full.
-pub(super) fn full_stop(span: Span) -> StmtKind {
-    StmtKind::Stop(Some(Expr::new(
-        ExprKind::Char("Farfel: the tape of an ADR block is full".into()),
-        span,
-    )))
 }
 
 /// What keeps a variable, and what takes it back; of an array a section, where one is told.

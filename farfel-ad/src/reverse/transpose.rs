@@ -8,12 +8,14 @@
 //! Of complex numbers, cotangents are by the real inner product Re(conj(a)*b), so factors
 //! become their conjugates.
 
-use super::build::{binary, increment, negative};
 use super::maker::{Maker, zero};
+use crate::build::{binary, increment, negative};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
-use farfel_lang::ir::{BinOp, Block, Class, Expr, ExprKind, Stmt, SymId, Type, UnOp, Unit};
+use farfel_lang::ir::{
+    BinOp, Block, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type, UnOp, Unit,
+};
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashSet;
 
@@ -55,10 +57,8 @@ pub(super) fn transpose(
     }
     let is_self = |e: &Expr| e.reads_as(target);
     let selfs = found.iter().filter(|e| is_self(e)).count();
-    let overlapping = found
-        .iter()
-        .filter(|e| !is_self(e) && e.base().is_some_and(|s| s == base || same_place(s, base)))
-        .count();
+    let overlaps = |e: &Expr| e.base().is_some_and(|s| s == base || same_place(s, base));
+    let overlapping = found.iter().filter(|e| !is_self(e) && overlaps(e)).count();
     let mut t = Transposer {
         make,
         span,
@@ -68,10 +68,11 @@ pub(super) fn transpose(
         keep_self: true,
     };
     let kept = selfs == 1 && keeps_itself(value, target);
-    if overlapping > usize::from(kept) || selfs > 1 {
-        if rank(&t.make.unit, target) > 0 {
-            return Err(overlap(span));
-        }
+    let is_array = rank(&t.make.unit, target) > 0;
+    if is_array && overlapping > usize::from(kept) {
+        return Err(overlap(span));
+    }
+    if !is_array && (overlapping > usize::from(kept) || selfs > 1) {
         let seed = Expr::var(t.make.derivative_temporary(ty), span);
         let mut out = vec![Stmt::assign(seed.clone(), target.clone(), span)];
         if kept {
@@ -89,7 +90,14 @@ pub(super) fn transpose(
     let own = t.own.take();
     let mut out = std::mem::take(&mut t.out);
     match own {
-        _ if kept => {}
+        // What may be another element of the same array gets its part last: it may be the element
+        // that the others read.
+        _ if kept => {
+            let changes = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(t, _) if overlaps(t));
+            if let Some(at) = out.iter().position(changes) {
+                out[at..].rotate_left(1);
+            }
+        }
         Some(own) => out.push(Stmt::assign(target.clone(), own, span)),
         None => out.push(reset()),
     }
@@ -260,15 +268,13 @@ impl Transposer<'_> {
 
     fn leaf(&mut self, e: &Expr, seed: Expr) {
         if self.keep_self && e.reads_as(self.target) {
-            if !matches!(
-                self.own,
-                Some(Expr {
-                    kind: ExprKind::Star,
-                    ..
-                })
-            ) {
-                self.own = Some(seed);
-            }
+            self.own = Some(match (self.own.take(), seed.kind) {
+                (Some(own), _) if own.kind == ExprKind::Star => own,
+                // It stands in the value several times.
+                (Some(own), ExprKind::Unary(UnOp::Minus, less)) => binary(BinOp::Sub, own, *less),
+                (Some(own), kind) => binary(BinOp::Add, own, Expr::new(kind, seed.span)),
+                (None, kind) => Expr::new(kind, seed.span),
+            });
             return;
         }
         let mut to = e.clone();

@@ -3,12 +3,12 @@
 use super::effects::Effects;
 use super::facts::Facts;
 use super::maker::{Maker, zero};
-use super::room::{self, Swept};
 use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes, Vars};
-use super::{Part, World, dead, heads, merge, retry};
+use super::tape_size::{self, Swept};
+use super::{Part, World, aliased_arguments, dead_code, heads, retry};
 use crate::locations::Set;
-use crate::loops::speed_up;
+use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
@@ -16,11 +16,12 @@ use farfel_lang::ir::{
     Arg, Block, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit,
     for_each_symbol,
 };
+use farfel_lang::verify::{Primals, is_on};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The tapes of heads, and how large they have to be.
-pub(super) type Rooms = BTreeMap<usize, (BTreeSet<Kind>, Vec<Option<Vec<room::Term>>>)>;
+pub(super) type Rooms = BTreeMap<usize, (BTreeSet<Kind>, Vec<Option<Vec<tape_size::Term>>>)>;
 
 /// What the units of a request keep for each other, and their sweeps.
 pub(super) struct Known {
@@ -94,6 +95,15 @@ pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[Sym
     make.unit
         .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
     entities
+}
+
+/// Verifies what has been made so far.
+fn verified(pass: &str, closure: &Program, made: &[Made]) -> Result<(), Vec<Diagnostic>> {
+    if !is_on() {
+        return Ok(());
+    }
+    let units: Vec<Unit> = made.iter().map(|m| m.unit.clone()).collect();
+    crate::verify::made(pass, closure, &units, &Primals::new())
 }
 
 impl World {
@@ -179,7 +189,7 @@ impl World {
                 tapes: HashSet::new(),
             });
         }
-        merge::merge(self, closure, &mut out, &mut errors);
+        aliased_arguments::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
@@ -189,10 +199,17 @@ impl World {
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
-        dead::remove_all(self, &mut out, &effects);
+        dead_code::remove_all(self, &mut out, &effects);
+        verified("dead code", closure, &out)?;
         for m in &mut out {
             tidy(&mut m.unit);
-            speed_up(&mut m.unit, &m.derivatives);
+            let mut derivative = Derivative {
+                unit: &mut m.unit,
+                tangents: &m.derivatives,
+                primal: &HashMap::new(),
+                parts: HashSet::new(),
+            };
+            simplify_derivative(&mut derivative)?;
         }
         Ok(out)
     }
@@ -221,17 +238,17 @@ impl World {
         swept: &[Swept],
         kinds: &BTreeSet<Kind>,
         i: usize,
-    ) -> Vec<Option<Vec<room::Term>>> {
+    ) -> Vec<Option<Vec<tape_size::Term>>> {
         kinds
             .iter()
-            .map(|k| room::room(self, swept, i, *k, None, 0).map(room::Room::most))
+            .map(|k| tape_size::room(self, swept, i, *k, None, 0).map(tape_size::Room::most))
             .collect()
     }
 
     /// All units, swept once more.
     pub(super) fn all_swept(&self, facts: &[Facts], errors: &mut Vec<Diagnostic>) -> Vec<Swept> {
         let one = |i| {
-            let (mut sweeper, made, _) = self.sweep(facts, i, true);
+            let (mut sweeper, made, _) = self.sweep(facts, i);
             errors.append(&mut sweeper.errors);
             Swept {
                 make: sweeper.make,
@@ -278,7 +295,7 @@ impl World {
         mut make: Maker,
         tapes: Tapes,
         made: Sweeps,
-        rooms: Vec<Option<Vec<room::Term>>>,
+        rooms: Vec<Option<Vec<tape_size::Term>>>,
         state: Option<&[SymId]>,
     ) -> Unit {
         let mut open = Vec::new();
@@ -304,7 +321,7 @@ impl World {
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
         make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
-        if self.order.units.is_some() {
+        if self.order.heads {
             heads::hide_result(&mut make.unit, p.value);
         }
         make.unit

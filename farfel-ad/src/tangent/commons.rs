@@ -124,7 +124,7 @@ impl Gen<'_> {
             .to_vec();
         members.retain(|m| m.named);
         let nameless = match block.is_empty() {
-            true => self.engine.layout.blank_common().into(),
+            true => self.engine.layout.blank_common.into(),
             false => block.clone(),
         };
         let mut at = 0;
@@ -135,7 +135,7 @@ impl Gen<'_> {
             if differentiable(&of) {
                 let name = self.derivative_name(&of.name);
                 let d = self.declare_new(like(of, name, made.place.clone()));
-                self.derivatives.insert(m.sym, d);
+                self.pair(m.sym, d);
                 made.pieces.push(Piece::of(&m, d));
             } else {
                 self.stand_ins(&mut made, &of.name, m.start, at);
@@ -216,7 +216,7 @@ impl Gen<'_> {
                 None => {
                     let name = self.derivative_name(&of.name);
                     let d = self.declare_new(like(of, name, Place::Local));
-                    self.derivatives.insert(m.sym, d);
+                    self.pair(m.sym, d);
                     d
                 }
             };

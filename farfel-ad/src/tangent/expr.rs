@@ -56,9 +56,12 @@ impl Gen<'_> {
     /// where a function in it has active side effects, or a statement function is being
     /// expanded.
     pub(super) fn primal(&mut self, e: &Expr) -> Expr {
-        let mut active = false;
+        // Also by a call in a statement function.
+        let (mut active, mut within) = (false, false);
         calls_in(self.source, e, &mut |c| {
-            active |= self.reference(c, false).is_some();
+            let own = self.reference(c, false).is_some();
+            active |= own;
+            within |= own && c.within.is_some();
         });
         if !active && self.bound.is_empty() {
             return e.clone();
@@ -83,17 +86,67 @@ impl Gen<'_> {
                     Class::Intrinsic(_) | Class::StatementFunction(..)
                 ) =>
             {
-                match self.reference(CallSite { callee: *s, args }, false) {
+                match self.reference(CallSite::new(*s, args), false) {
                     Some(Site::Known(c)) => self.active_reference(*s, args, &c).p,
                     Some(Site::Unknown) => {
                         self.unknown_procedure(*s, e.span);
                         e.clone()
                     }
-                    None => self.children_primal(e),
+                    None => self.passive_reference(*s, args, e),
                 }
             }
+            ExprKind::Call(s, args)
+                if within
+                    && let Class::StatementFunction(dummies, value) =
+                        &self.source.symbols[*s].class =>
+            {
+                self.statement_function(*s, dummies, value, args).p
+            }
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => self.lazy(e, *op, a, b),
             _ => self.children_primal(e),
         }
+    }
+
+    /// `A .AND. B`: what B needs before the statement is done only where A does not decide.
+    fn lazy(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Expr {
+        let ty = self.ty(e);
+        let left = self.primal(a);
+        let before = std::mem::take(&mut self.pre);
+        let right = self.primal(b);
+        let mut then = std::mem::replace(&mut self.pre, before);
+        let both = |a, b| Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), e.span);
+        if then.is_empty() {
+            return both(left, right);
+        }
+        if matches!(ty, Type::Logical(_)) && !self.is_array_valued(e) {
+            let t = Expr::var(self.temporary(ty, false), self.span);
+            self.pre.push(Stmt::assign(t.clone(), left, self.span));
+            then.push(Stmt::assign(t.clone(), right, self.span));
+            let open = match op {
+                BinOp::And => t.clone(),
+                _ => Expr::new(ExprKind::Unary(UnOp::Not, Box::new(t.clone())), self.span),
+            };
+            self.pre.push(Stmt::new(
+                StmtKind::If(IfBlock {
+                    arms: vec![(open, then)],
+                    ..IfBlock::default()
+                }),
+                self.span,
+            ));
+            return t;
+        }
+        self.pre.append(&mut then);
+        both(left, right)
+    }
+
+    fn passive_reference(&mut self, callee: SymId, args: &[Expr], e: &Expr) -> Expr {
+        let call = CallSite::new(callee, args);
+        let mut passed = Vec::with_capacity(args.len());
+        for (i, a) in args.iter().enumerate() {
+            let p = self.primal(a);
+            passed.push(self.value_argument(call, i, p));
+        }
+        Expr::new(ExprKind::Call(callee, passed), e.span)
     }
 
     fn children_primal(&mut self, e: &Expr) -> Expr {
@@ -466,7 +519,7 @@ impl Gen<'_> {
                 Class::StatementFunction(dummies, value) => {
                     self.statement_function(*s, &dummies, &value, args)
                 }
-                _ => match self.reference(CallSite { callee: *s, args }, true) {
+                _ => match self.reference(CallSite::new(*s, args), true) {
                     Some(Site::Known(c)) => self.active_reference(*s, args, &c),
                     Some(Site::Unknown) => {
                         self.unknown_procedure(*s, e.span);
@@ -545,10 +598,7 @@ impl Gen<'_> {
         if elsewhere {
             return None;
         }
-        let call = CallSite {
-            callee: *callee,
-            args,
-        };
+        let call = CallSite::new(*callee, args);
         let Some(Site::Known(context)) = self.reference(call, true) else {
             return None;
         };

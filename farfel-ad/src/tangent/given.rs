@@ -84,6 +84,7 @@ impl Gen<'_> {
         else {
             return;
         };
+        let real = self.engine.layout.real;
         let mut at = 0;
         for (i, a) in args.iter().enumerate() {
             let dummy = unit.args.get(at).and_then(|d| d.sym());
@@ -94,7 +95,7 @@ impl Gen<'_> {
             let wanted = dummy.and_then(|s| unit.symbols[s].ty);
             let given = type_of(self.source, a);
             if let (Some(wanted), Some(given)) = (wanted, given)
-                && wanted != given
+                && wanted.with_real(real) != given.with_real(real)
             {
                 let message = format!(
                     "derivatives would go through this argument, which is {given} here and {wanted} in {name}"

@@ -6,7 +6,7 @@ use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Context, dummy_key};
 use crate::locations::{Set, differentiable};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Place, StmtKind, SymId, Symbol, Unit, UnitKind,
+    Arg, Block, Class, Expr, ExprKind, Name, Origin, Place, StmtKind, SymId, Symbol, Unit, UnitKind,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -87,12 +87,13 @@ impl Gen<'_> {
             place: Place::Result,
             typed: true,
             external: false,
+            origin: Origin::Derivative,
             ..self.unit.symbols[result].clone()
         });
         self.unit.kind = UnitKind::Function;
         self.unit.typed_header = true;
         self.unit.result = Some(d);
-        self.derivatives.insert(result, d);
+        self.pair(result, d);
     }
 
     /// The argument for the derivative of a dummy procedure, if it is called.
@@ -115,7 +116,7 @@ impl Gen<'_> {
             place: Place::Dummy,
             ..of
         });
-        self.derivatives.insert(s, d);
+        self.pair(s, d);
         d
     }
 
@@ -127,7 +128,8 @@ impl Gen<'_> {
         let locs: Vec<usize> = self.activity.live_on_entry.difference(&given).collect();
         let unread = self.unread_before_set();
         for loc in locs {
-            if self.space.saved.contains(loc) && !self.engine.begun_anew.contains(&self.source.name)
+            if self.activity.kept.contains(loc)
+                && !self.engine.begun_anew.contains(&self.source.name)
             {
                 continue;
             }

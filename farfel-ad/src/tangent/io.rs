@@ -4,6 +4,7 @@ use super::stmt::Gen;
 use crate::calls::read_targets;
 use crate::locations::differentiable;
 use farfel_lang::Span;
+use farfel_lang::access::{self, Access, Source};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Block, Class, Expr, ExprKind, Io, IoKind, Stmt, StmtKind, SymId, Unit, walk_block,
@@ -75,7 +76,7 @@ impl Gen<'_> {
         }
     }
 
-    pub(super) fn io(&mut self, io: &Io, node: usize) -> Block {
+    pub(super) fn io(&mut self, s: &Stmt, io: &Io, node: usize) -> Block {
         self.warn_of_output(io);
         let mut new = io.clone();
         if io.kind != IoKind::Read {
@@ -88,6 +89,41 @@ impl Gen<'_> {
                 out.extend(self.zero_item(item, node));
             }
             self.refuse_namelist(io, node);
+        }
+        out.extend(self.counted(s, node));
+        out
+    }
+
+    /// Sets the derivatives of real variables to zero that implied DOs count.
+    fn counted(&mut self, s: &Stmt, node: usize) -> Block {
+        let mut counters = Vec::new();
+        access::own(self.source, s, false, &mut |a| {
+            if let Access::Variable {
+                sym,
+                value: Source::Count { from, step },
+                ..
+            } = a
+            {
+                counters.push((sym, from, step));
+            }
+        });
+        let mut out = Vec::new();
+        for (var, from, step) in counters {
+            let live = self.activity.live[node].contains(self.space.loc(var));
+            if !differentiable(&self.source.symbols[var]) || !live {
+                continue;
+            }
+            if self.is_varied(from) || step.is_some_and(|s| self.is_varied(s)) {
+                let fault = Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    from.span,
+                    "derivatives would go through the variable of an implied DO",
+                )
+                .label("varies with the independents")
+                .help("count with an INTEGER and compute the value in a DO loop");
+                self.errors.push(self.engine.asked_by(fault));
+            }
+            out.extend(self.zero_after(&Expr::var(var, self.span), true, node));
         }
         out
     }

@@ -28,35 +28,30 @@ mod given;
 mod interface;
 mod io;
 mod names;
-mod one_direction;
+mod needs;
 mod pattern;
 mod powers;
-mod reciprocals;
 mod rules;
-mod signs;
 mod special;
 mod stmt;
 mod symbols;
+mod values;
 mod vector;
 
 use crate::activity::Context;
-use crate::common_sizes::with_equal_blocks;
 use crate::depend::Dependence;
-use crate::elements::by_elements;
 use crate::flow::Flow;
-use crate::given::{functions::written_out, rules::Rules, shipped};
+pub use crate::given::rules::Provide;
+use crate::given::{rules::Rules, shipped};
 use crate::layout::Layout;
 use crate::locations::{Set, Space};
-use crate::loop_control::{Which, written_as_statements};
-use crate::structure::without_entries;
+use crate::passes::{self, Form, Forms, Goal};
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{
-    AdMode, Block, Name, Place, Program, Request, Stmt, StmtKind, SymId, Type, Unit,
-    for_each_symbol,
-};
+use farfel_lang::ir::{Block, Name, Program, Request, SymId, Unit};
 use names::Names;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use stmt::Generated;
@@ -64,121 +59,113 @@ use stmt::Generated;
 /// After how many contexts a unit's later calls share one copy.
 pub const MOST_CONTEXTS: usize = 8;
 
+/// The forms that all tangents of AD blocks are made of. A pattern does not ask which element is
+/// the largest.
+const FORMS: Forms = Forms::of(&[Form::OneTry]);
+const FORMS_OF_NUMBERS: Forms = Forms::of(&[Form::OneTry, Form::ReductionsCalled]);
+
+/// The forms that some tangents cannot be made without ([`needs`]).
+const AT_NEED: Forms = Forms::of(&[
+    Form::PlainCounters,
+    Form::PlainConditions,
+    Form::EqualBlocks,
+]);
+const AT_NEED_OF_NUMBERS: Forms = AT_NEED.and(Forms::of(&[Form::Elements]));
+
 /// The tangent of a request's head and of what is active below it.
 pub fn differentiate(
     program: &Program,
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    if entries_may_change_common(program)
-        && let Some(units) = by_entries(program, request, warnings)?
-    {
-        return Ok(units);
-    }
-    let mut found = Vec::new();
-    let made = match run(program, request, false, &mut found, &mut |_, _| ()) {
-        Ok(made) => Ok(made),
-        Err(faults) => {
-            if let Some(units) = by_entries(program, request, warnings)? {
-                return Ok(units);
-            }
-            match rewritten(program, request) {
-                Some(written) => {
-                    found.clear();
-                    run(&written, request, false, &mut found, &mut |_, _| ()).map_err(|_| faults)
-                }
-                None => Err(faults),
-            }
-        }
-    };
-    warnings.append(&mut found);
-    let made = made?;
+    let legal = legal(program, request)?;
+    let made = run(&legal, request, false, warnings, &mut |_, _| ())?;
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+    add_new(program, &legal, &mut units);
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
     Ok(units)
 }
 
-/// What an ENTRY point does with COMMON is not seen at its calls: does one have variables there
-/// that another unit names?
-fn entries_may_change_common(program: &Program) -> bool {
-    let entry = |s: &Stmt| matches!(s.kind, StmtKind::Entry(_));
-    let shared = |u: &Unit, block: &Name| {
-        let mut named = false;
-        for_each_symbol(&u.body, &mut |s| {
-            named |= matches!(&u.symbols[s].place, Place::Common(b) if b == block);
-        });
-        named
+/// The program in the forms that the tangents of a request need.
+fn legal<'p>(program: &'p Program, request: &Request) -> Result<Cow<'p, Program>, Vec<Diagnostic>> {
+    let goal = Goal {
+        heads: &[request.head.as_str()],
+        request: Some(request),
     };
-    program.units.iter().any(|u| {
-        u.body.iter().any(entry)
-            && u.symbols.iter().any(|(_, s)| match &s.place {
-                Place::Common(block) if s.ty.is_some_and(Type::is_differentiable) => {
-                    let others = program.units.iter().filter(|o| o.name != u.name);
-                    others.into_iter().any(|o| shared(o, block))
-                }
-                _ => false,
-            })
+    let layout = Layout::of_request(request);
+    let (forms, at_need) = match layout.pattern {
+        true => (FORMS, AT_NEED),
+        false => (FORMS_OF_NUMBERS, AT_NEED_OF_NUMBERS),
+    };
+    let at_need = at_need.and(Forms::of(&[Form::NoEntries]));
+    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?;
+    with_needed(legal, at_need, &goal, &|program, lacks| {
+        let graph = Below::of(program, goal.heads.iter().copied());
+        let dependence = Dependence::with(&graph, Rules::of(program));
+        let engine = Engine::new(program, &layout, dependence, request.span);
+        let head = program.unit(&request.head);
+        let roots = head.map(|h| (h.name.clone(), engine.root(h, request).context));
+        needs::needed(&engine, roots.as_slice(), lacks)
     })
 }
 
-/// What arrays as a whole do not have, their elements may; and loops, their statements. Without
-/// need, units stay as they are: `None`.
-fn rewritten(program: &Program, request: &Request) -> Option<Program> {
-    let mut written = program.clone();
-    let mut changed = written_as_statements(&mut written, Which::All);
-    changed |= with_equal_blocks(&mut written);
-    changed |= !request.directions.pattern && by_elements(&mut written, true);
-    changed.then_some(written)
+/// The program in those of some forms that it needs. `needed` tells it of forms that it lacks.
+fn with_needed<'p>(
+    program: Cow<'p, Program>,
+    at_need: Forms,
+    goal: &Goal,
+    needed: &dyn Fn(&Program, Forms) -> Forms,
+) -> Result<Cow<'p, Program>, Vec<Diagnostic>> {
+    let (mut legal, mut left) = (program, at_need);
+    // Without ENTRY points, say, more can be seen.
+    loop {
+        let mut wanted = passes::lacking(&legal, left, goal);
+        if !wanted.is_empty() {
+            wanted = needed(&legal, wanted);
+        }
+        if wanted.is_empty() {
+            return Ok(legal);
+        }
+        legal = passes::legalise(legal, wanted, goal)?;
+        left = left.without(wanted);
+    }
 }
 
-/// Derivatives that go through ENTRY points want a subprogram for each of these. Without need,
-/// units stay as they are: `None`.
-fn by_entries(
-    program: &Program,
-    request: &Request,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<Option<Vec<Unit>>, Vec<Diagnostic>> {
-    let Some(apart) = without_entries(program, &request.head)? else {
-        return Ok(None);
-    };
-    let made = run(&apart, request, false, warnings, &mut |_, _| ())?;
-    let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+/// Adds to derivatives what they call of units that legalising has made.
+fn add_new(program: &Program, legal: &Program, units: &mut Vec<Unit>) {
     let mut i = 0;
     while let Some(unit) = units.get(i) {
         i += 1;
         let mut names: Vec<Name> = references(unit).into_iter().collect();
         names.sort();
-        let new = names.into_iter().filter(|n| program.unit(n).is_none());
-        let new = new.filter(|n| units.iter().all(|u| u.name != *n));
-        let new: Vec<Unit> = new.filter_map(|n| apart.unit(&n)).cloned().collect();
+        let new = names.into_iter().filter(|n| {
+            !n.starts_with(shipped::PREFIX)
+                && program.unit(n).is_none()
+                && units.iter().all(|u| u.name != *n)
+        });
+        let new: Vec<Unit> = new.filter_map(|n| legal.unit(&n)).cloned().collect();
         units.extend(new);
     }
-    let shipped = shipped::needed(program, &units);
-    units.extend(shipped);
-    Ok(Some(units))
 }
 
-/// Lets `look` see what the engine knows when all tangents of a request, or those that its adjoint
-/// is made from, are made.
+/// Lets `look` see what the engine knows when all tangents of a request are made.
 pub(crate) fn look_into(
     program: &Program,
     request: &Request,
     look: Look,
 ) -> Result<(), Vec<Diagnostic>> {
-    let linear = request.mode == AdMode::Reverse;
-    let Err(faults) = run(program, request, linear, &mut Vec::new(), look) else {
-        return Ok(());
-    };
-    match without_entries(program, &request.head)? {
-        Some(apart) if !linear => run(&apart, request, linear, &mut Vec::new(), look).map(|_| ()),
-        _ => match rewritten(program, request) {
-            Some(written) if !linear => run(&written, request, linear, &mut Vec::new(), look)
-                .map(|_| ())
-                .map_err(|_| faults),
-            _ => Err(faults),
-        },
-    }
+    let legal = legal(program, request)?;
+    run(&legal, request, false, &mut Vec::new(), look).map(|_| ())
+}
+
+/// The same of the tangents that an adjoint is made from, of a program in its forms.
+pub(crate) fn look_into_linear(
+    program: &Program,
+    request: &Request,
+    look: Look,
+) -> Result<(), Vec<Diagnostic>> {
+    run(program, request, true, &mut Vec::new(), look).map(|_| ())
 }
 
 /// Looks at a run and what it has made.
@@ -192,12 +179,6 @@ fn run(
     look: Look,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
-    // A pattern does not ask which element is the largest.
-    let written = match layout.pattern {
-        true => None,
-        false => written_out(program, [request.head.as_str()]),
-    };
-    let program = written.as_ref().unwrap_or(program);
     let graph = Below::of(program, [request.head.as_str()]);
     let mut engine = Engine::new(
         program,
@@ -220,8 +201,21 @@ fn run(
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
     let tangents = made.tangents()?;
+    verified(program, &tangents)?;
     look(&engine, &tangents);
     Ok(tangents)
+}
+
+/// What was made is a program that holds together.
+fn verified(program: &Program, made: &[Tangent]) -> Result<(), Vec<Diagnostic>> {
+    if !farfel_lang::verify::is_on() {
+        return Ok(());
+    }
+    let units: Vec<Unit> = made.iter().map(|t| t.unit.clone()).collect();
+    let primals = made
+        .iter()
+        .map(|t| (t.unit.name.clone(), t.primals.clone()));
+    crate::verify::made("tangent", program, &units, &primals.collect())
 }
 
 /// The tangents of a request's head and of what is active below it, in the form that
@@ -242,7 +236,10 @@ pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Di
         return Vec::new();
     }
     let mut found = Vec::new();
-    let _ = run(program, request, false, &mut found, &mut |_, _| ());
+    // What else is the matter, the adjoint says of its own program.
+    if let Ok(legal) = legal(program, request) {
+        let _ = run(&legal, request, false, &mut found, &mut |_, _| ());
+    }
     let code = farfel_lang::diagnostic::rules::AD_OUTPUT.code;
     found.retain(|d| d.rule.code == code);
     found
@@ -270,19 +267,6 @@ pub struct Tangents {
     pub dependence: Dependence,
 }
 
-/// A procedure without text, whose derivative somebody must provide.
-#[derive(Debug, Clone)]
-pub struct Provide {
-    /// Its name.
-    pub procedure: Name,
-    /// The derivative that is called.
-    pub derivative: Name,
-    /// How many arguments the procedure has, where it is called.
-    pub args: usize,
-    /// Which of them have a derivative; the one behind the last is the result.
-    pub active: Set,
-}
-
 /// A dummy procedure whose derivative is called.
 #[derive(Debug, Clone)]
 pub struct DummyProcedure {
@@ -307,6 +291,8 @@ pub struct Tangent {
     pub unit: Unit,
     /// The variables of the unit that are derivatives.
     pub derivatives: HashSet<SymId>,
+    /// Which variable each of them is the derivative of, where it is that of one: first the derivative.
+    pub primals: Vec<(SymId, SymId)>,
     /// Those of arguments and COMMON variables, by their slots.
     pub by_slot: HashMap<usize, SymId>,
     /// Arguments that are no derivatives, and that the source has not got.
@@ -330,25 +316,25 @@ pub fn differentiate_heads(
     layout: &Layout,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
-    let mut found = Vec::new();
-    let made = match of_heads(program, heads, layout, &mut found) {
-        Err(faults) if !layout.adjoint && !layout.pattern => {
-            let mut written = program.clone();
-            let mut again = written_as_statements(&mut written, Which::All);
-            again |= with_equal_blocks(&mut written);
-            again |= by_elements(&mut written, true);
-            match again {
-                true => {
-                    found.clear();
-                    of_heads(&written, heads, layout, &mut found).map_err(|_| faults)
-                }
-                false => Err(faults),
-            }
-        }
-        made => made,
+    let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
+    let goal = Goal {
+        heads: &names,
+        request: None,
     };
-    warnings.append(&mut found);
-    made
+    // What adjoints are made of comes in its forms.
+    let at_need = match (layout.adjoint, layout.pattern) {
+        (true, _) => Forms::default(),
+        (_, true) => AT_NEED,
+        _ => AT_NEED_OF_NUMBERS,
+    };
+    let legal = with_needed(Cow::Borrowed(program), at_need, &goal, &|program, lacks| {
+        let graph = Below::of(program, names.iter().copied());
+        let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
+        let root = |h: &Head| (h.unit.clone(), h.context.clone());
+        let roots: Vec<(Name, Context)> = heads.iter().map(root).collect();
+        needs::needed(&engine, &roots, lacks)
+    })?;
+    of_heads(&legal, heads, layout, warnings)
 }
 
 fn of_heads(
@@ -387,9 +373,11 @@ fn of_heads(
         let settled = engine.names.borrow_mut().settled();
         if settled || !made.errors.is_empty() {
             warnings.append(&mut engine.warnings.borrow_mut());
+            let units = made.tangents()?;
+            verified(program, &units)?;
             let names = engine.names.into_inner();
             return Ok(Tangents {
-                units: made.tangents()?,
+                units,
                 provide: names.unknown(),
                 dependence: engine.dependence,
             });
@@ -413,6 +401,7 @@ impl Made {
                 context: wanted.context.clone(),
                 unit: made.unit,
                 derivatives: made.derivatives,
+                primals: made.primals,
                 by_slot: made.by_slot,
                 added: made.added,
                 dummies: made.dummies,
@@ -454,10 +443,10 @@ pub(crate) struct Engine<'a> {
     pub block: Span,
     /// Its subroutine; empty without one.
     pub head: Name,
-    /// Heads whose tangents will become adjoints in Tapenade's convention.
+    /// Heads whose tangents will become adjoints that are called from outside.
     pub adjoint_of: HashSet<Name>,
     /// Those among them that are called from outside only: what they keep from call to call has no
-    /// derivative when they begin, as in Tapenade.
+    /// derivative when they begin.
     pub begun_anew: HashSet<Name>,
     /// Keep statements apart, for reverse mode.
     pub linear: bool,

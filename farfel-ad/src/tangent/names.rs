@@ -3,7 +3,7 @@
 use super::{MOST_CONTEXTS, Provide, Wanted};
 use crate::activity::Context;
 use crate::depend::Dependence;
-use crate::layout::Layout;
+use crate::layout::{Layout, Members, Taken};
 use crate::locations::{Set, differentiable};
 use farfel_lang::ir::{Name, Place, Program, UnitKind};
 use std::collections::{HashMap, HashSet};
@@ -15,13 +15,12 @@ pub(crate) struct Names {
     globals: HashSet<Name>,
     /// Names of symbols in any unit below the head: a new unit must not hide behind one.
     locals: HashSet<Name>,
-    /// Names of cotangents of results: as by Tapenade, an adjoint of a function leaves them to
-    /// these.
+    /// Names of cotangents of results: the adjoint of a function leaves them to these.
     results: HashSet<Name>,
     layout: Layout,
     wanted: Vec<Wanted>,
     by_context: HashMap<(Name, Context), usize>,
-    /// For each unit its only context, in Tapenade's convention.
+    /// For each unit its only context, where there is one only.
     by_unit: HashMap<Name, usize>,
     /// For each unit the outputs that are there for the sake of their size only.
     sized: HashMap<Name, Set>,
@@ -53,7 +52,12 @@ impl Names {
         for u in &program.units {
             globals.insert(u.name.clone());
             let below = dependence.summary(&u.name).is_some();
-            if layout.avoid_mentioned || layout.is_tapenade() && below {
+            let avoided = match layout.taken {
+                Taken::Defined => false,
+                Taken::MentionedBelow => below,
+                Taken::Mentioned => true,
+            };
+            if avoided {
                 let mentioned = u.symbols.iter().filter(|(_, s)| s.place == Place::Global);
                 globals.extend(mentioned.map(|(_, s)| s.name.clone()));
             }
@@ -127,7 +131,7 @@ impl Names {
     }
 
     fn global(&mut self, wanted: &str) -> Name {
-        let name = self.layout.unused(wanted, &|n| {
+        let name = self.layout.numbering.unused(wanted, &|n| {
             self.globals.contains(n) || self.locals.contains(n) || self.results.contains(n)
         });
         self.globals.insert(name.clone());
@@ -138,7 +142,7 @@ impl Names {
     /// answers.
     pub fn freeze(&mut self) {
         self.full.extend(self.filled.drain(..));
-        if !self.layout.is_tapenade() {
+        if self.layout.members == Members::All {
             // Nobody asks what is shared.
             return;
         }
@@ -154,7 +158,7 @@ impl Names {
 
     /// Does the derivative of the COMMON variable of a number stand in COMMON?
     pub fn shares(&self, k: usize) -> bool {
-        !self.layout.is_tapenade() || self.shared.contains(k)
+        self.layout.members == Members::All || self.shared.contains(k)
     }
 
     /// Whether all contexts are what they were when this was asked last; if not, what was
@@ -165,7 +169,7 @@ impl Names {
 
     /// The context that a call gets when it asks for one.
     pub fn admit(&self, unit: &str, mut context: Context) -> Context {
-        if self.layout.is_tapenade() {
+        if self.layout.has_one_context() {
             let known = self.by_unit.get(unit).map(|i| &self.wanted[*i].context);
             let unknown = self.unknown.get(unit).map(|p| &p.active);
             let unknown = unknown.or_else(|| self.dummies.get(unit));
@@ -221,7 +225,7 @@ impl Names {
         if *count >= MOST_CONTEXTS {
             self.filled.push(unit.clone());
         }
-        if self.layout.is_tapenade() {
+        if self.layout.has_one_context() {
             self.by_unit.insert(unit.clone(), self.wanted.len());
             self.grown = true;
         } else {
@@ -271,7 +275,7 @@ impl Names {
     /// The derivative of the COMMON variable of a number is passed on: it must be where
     /// others may find it.
     pub fn share(&mut self, k: usize) {
-        if self.layout.is_tapenade() && !self.passed.contains(k) {
+        if self.layout.members == Members::Passed && !self.passed.contains(k) {
             self.passed.grow(k + 1);
             self.passed.insert(k);
             self.grown = true;
@@ -315,8 +319,8 @@ impl Names {
         }
     }
 
-    /// The derivative of a procedure that is passed on for a dummy procedure. As in
-    /// Tapenade, that alone does not make it generate one.
+    /// The derivative of a procedure that is passed on for a dummy procedure. That
+    /// alone does not have one generated.
     pub fn request_passed(&mut self, procedure: &Name, key: &str) -> Name {
         let active = self.dummies.get(key).cloned().unwrap_or_default();
         let Some(i) = self.by_unit.get(procedure).copied() else {
@@ -350,11 +354,24 @@ impl Names {
             return n.clone();
         }
         let base = match block.is_empty() {
-            true => self.layout.blank_common(),
+            true => self.layout.blank_common,
             false => block,
         };
         let name = self.global(&self.layout.units.of(base));
         self.blocks.insert(block.clone(), name.clone());
+        name
+    }
+
+    /// The name of the COMMON block that holds the derivative of a variable which a unit keeps from
+    /// call to call.
+    pub fn block_of_kept(&mut self, unit: &Name, variable: &Name) -> Name {
+        // No block has that name.
+        let key: Name = format!("{unit}({variable})").into();
+        if let Some(n) = self.blocks.get(&key) {
+            return n.clone();
+        }
+        let name = self.global(&self.layout.units.of(&format!("{unit}_{variable}")));
+        self.blocks.insert(key, name.clone());
         name
     }
 }

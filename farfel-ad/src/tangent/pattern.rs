@@ -3,7 +3,8 @@
 //! What computes tangents in several directions computes their pattern if every tangent is
 //! a LOGICAL, and is .TRUE. where one of those is that its value is made from. No number
 //! that happens to be zero takes anything away. The branches that the program takes are
-//! followed; those inside of intrinsic functions count as if all were taken.
+//! followed; those inside of intrinsic functions count as if all were taken, and a sum of an array that
+//! all comes from one number as if it had elements.
 
 use super::stmt::{Gen, Value};
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -20,6 +21,8 @@ const PATTERN: Type = Type::Logical(1);
 /// What patterns are made of.
 pub(super) struct Patterns<'a> {
     pub is_tangent: &'a dyn Fn(SymId) -> bool,
+    /// Is a tangent, or a part of one, an array, but for the directions?
+    pub is_array: &'a dyn Fn(&Expr) -> bool,
     /// The function ANY, which [`Gen::pattern_of_arrays`] writes.
     pub any: Option<SymId>,
 }
@@ -36,13 +39,29 @@ impl Patterns<'_> {
             .unwrap_or_else(none)
     }
 
+    /// Is what [`Self::any_of`] makes an array?
+    fn gives_array(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Binary(_, a, b) => self.gives_array(a) || self.gives_array(b),
+            ExprKind::Var(_) | ExprKind::Element(..) => (self.is_array)(e),
+            _ => false,
+        }
+    }
+
     /// The tangents in an expression, each once.
     fn tangents_in(&self, e: &Expr, found: &mut Vec<Expr>) {
         let one = match &e.kind {
             ExprKind::Var(s) | ExprKind::Element(s, _) => (self.is_tangent)(*s).then(|| e.clone()),
             ExprKind::Call(s, args) if Some(*s) == self.any => {
-                let args = args.iter().map(|a| self.any_of(a)).collect();
-                Some(Expr::new(ExprKind::Call(*s, args), e.span))
+                let args: Vec<Expr> = args.iter().map(|a| self.any_of(a)).collect();
+                match &args[..] {
+                    // An array of which all elements come from one tangent, `A*SUM(XD)`.
+                    [one] if !self.gives_array(one) => {
+                        self.tangents_in(one, found);
+                        None
+                    }
+                    _ => Some(Expr::new(ExprKind::Call(*s, args), e.span)),
+                }
             }
             _ => {
                 for c in e.children() {
@@ -114,8 +133,12 @@ impl Gen<'_> {
             value.walk(&mut |e| refused |= matches!(e.kind, ExprKind::Array(_)));
             let mut found = Vec::new();
             let any = self.any_function();
-            let is_tangent = &is_tangent;
-            Patterns { is_tangent, any }.tangents_in(value, &mut found);
+            let patterns = Patterns {
+                is_tangent: &is_tangent,
+                is_array: &|e| rank(&self.unit, e) > 0,
+                any,
+            };
+            patterns.tangents_in(value, &mut found);
             let to = rank(&self.unit, target);
             refused |= found.iter().any(|t| rank(&self.unit, t) > to);
             if refused {

@@ -71,10 +71,7 @@ impl Gen<'_> {
             let of = match (self.ty(&ap), ty, self.constant(&ap)) {
                 (from, to, _) if from == to => ap.clone(),
                 (Type::Integer(_), to, Some(k)) if positive => self.literal(&format!("{k:?}"), to),
-                (_, Type::Complex(8), _) => self.call("DCMPLX", vec![ap.clone()]),
-                (_, Type::Complex(_), _) => self.call("CMPLX", vec![ap.clone()]),
-                (_, Type::Real(8), _) => self.call("DBLE", vec![ap.clone()]),
-                _ => self.call("REAL", vec![ap.clone()]),
+                (_, to, _) => self.converted(ap.clone(), to),
             };
             let log = self.call("LOG", vec![of]);
             let factor = self.mul(p.clone(), log);

@@ -291,7 +291,7 @@ impl Gen<'_> {
     /// has to find all that is called.
     fn shipped(&mut self, name: &str, ty: Type) -> Option<SymId> {
         let known = crate::given::shipped::unit(name).is_some();
-        (known && !self.engine.layout.is_tapenade()).then(|| {
+        (known && self.engine.layout.shipped).then(|| {
             crate::given::functions::symbol(&mut self.unit, name, Class::Function, Some(ty))
         })
     }

@@ -2,23 +2,20 @@
 
 use super::allocate::is_allocated_here;
 use super::interface::title;
-use super::one_direction::in_one_direction;
-use super::reciprocals::use_reciprocals;
-use super::signs::turn_differences;
 use super::{DummyProcedure, Engine, Wanted};
-use crate::activity::{Activity, Problem, Site, is_pop};
-use crate::calls::CallSite;
-use crate::collect::collect;
-use crate::depend::Move;
+use crate::activity::{Activity, Context, Problem, Site, is_pop};
+use crate::calls::{CallSite, calls};
+use crate::depend::Moves;
 use crate::flow::Flow;
+use crate::layout::Unknown;
+use crate::legal::cleared::clears;
 use crate::locations::{Set, Space, differentiable};
-use crate::loops::speed_up;
-use crate::reverse::cleared::clears;
+use crate::passes::{Derivative, simplify_derivative, simplify_tangent};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Name, Place, Stmt, StmtKind, SymId, Type,
-    Unit, walk_block,
+    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Name, Origin, Place, Stmt, StmtKind,
+    SymId, Type, Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -41,6 +38,8 @@ pub(super) struct Gen<'a> {
     /// handles.
     pub unit: Unit,
     pub derivatives: HashMap<SymId, SymId>,
+    /// All that [`Gen::pair`] was told, for the verifier.
+    pub(super) pairs: Vec<(SymId, SymId)>,
     pub imported: HashMap<usize, SymId>,
     /// What stands in a block of derivatives for variables that have none, and in EQUIVALENCE.
     pub placeholders: HashMap<SymId, SymId>,
@@ -79,7 +78,7 @@ pub(super) struct Gen<'a> {
     /// Live derivatives after it, and those that it reads itself.
     pub(super) live: Set,
     pub(super) cursor: usize,
-    moves: Vec<Vec<Move>>,
+    moves: Vec<Moves>,
     pub(super) jumped_to: HashSet<Label>,
     pub(super) labels: HashSet<Label>,
     pub(super) moved_labels: HashMap<Label, Label>,
@@ -91,6 +90,8 @@ pub(super) struct Gen<'a> {
 pub(crate) struct Generated {
     pub unit: Unit,
     pub derivatives: HashSet<SymId>,
+    /// See [`super::Tangent`].
+    pub primals: Vec<(SymId, SymId)>,
     /// See [`super::Tangent`].
     pub by_slot: HashMap<usize, SymId>,
     pub added: HashSet<SymId>,
@@ -118,7 +119,7 @@ pub(super) fn generate(
         flow,
         dependence: &engine.dependence,
         admit: &admit,
-        assume: engine.layout.is_tapenade(),
+        assume: engine.layout.unknown == Unknown::Provided,
     };
     let refused = crate::refuse::refuse_arguments(source);
     if !refused.is_empty() {
@@ -148,6 +149,11 @@ pub(super) fn generate(
     }
     let mut unit = source.clone();
     unit.name = wanted.name.clone();
+    unit.origin = Origin::Derivative;
+    // What the source has is given, whoever made it.
+    for s in unit.symbols.ids() {
+        unit.symbols[s].origin = Origin::Written;
+    }
     unit.comments = vec![title(engine, source, wanted)];
     unit.body = Vec::new();
     let mut jumped_to = HashSet::new();
@@ -177,6 +183,7 @@ pub(super) fn generate(
         problem: &problem,
         unit,
         derivatives: HashMap::new(),
+        pairs: Vec::new(),
         imported: HashMap::new(),
         placeholders: HashMap::new(),
         whole_blocks: HashMap::new(),
@@ -236,22 +243,35 @@ pub(super) fn generate(
             .chain(g.whole_blocks.values().flatten())
             .copied()
             .collect();
-        let mut derivatives = HashSet::new();
-        if !engine.linear && !engine.layout.pattern {
-            collect(&mut g.unit, &tangents);
-            use_reciprocals(&mut g.unit, &tangents);
-            let primal = g.derivatives.iter().map(|(p, d)| (*d, *p)).collect();
-            derivatives = in_one_direction(&mut g.unit, &tangents, &primal);
-            let all = derivatives.union(&tangents).copied().collect();
-            turn_differences(&mut g.unit, &all);
+        // The dummy arguments of ENTRY points, which the copy has not got.
+        for s in g.unit.symbols.ids() {
+            if g.unit.symbols[s].place == Place::Dummy && g.unit.arg_position(s).is_none() {
+                g.unit.symbols[s].place = Place::Local;
+            }
         }
+        let primals: HashMap<SymId, SymId> = g.derivatives.iter().map(|(p, d)| (*d, *p)).collect();
+        let mut derivative = Derivative {
+            unit: &mut g.unit,
+            tangents: &tangents,
+            primal: &primals,
+            parts: HashSet::new(),
+        };
+        if !engine.linear && !engine.layout.pattern {
+            simplify_tangent(&mut derivative)?;
+        }
+        let parts = derivative.parts;
         if engine.layout.vector {
             let tangents = g.all_derivatives(&tangents);
             g.vectorize(&tangents, &mut zero)?;
         }
         if !engine.linear {
-            derivatives.extend(&tangents);
-            speed_up(&mut g.unit, &derivatives);
+            let mut derivative = Derivative {
+                unit: &mut g.unit,
+                tangents: &tangents,
+                primal: &primals,
+                parts,
+            };
+            simplify_derivative(&mut derivative)?;
         }
         let procedures = g.procedures.values().copied();
         Ok(Generated {
@@ -260,6 +280,7 @@ pub(super) fn generate(
             added: procedures.chain(g.count).collect(),
             unit: g.unit,
             derivatives: tangents,
+            primals: g.pairs,
             zero,
         })
     } else {
@@ -291,11 +312,15 @@ impl Gen<'_> {
         if !self.in_where && !self.engine.linear {
             self.temporaries_used.clear();
         }
-        self.moves = self.engine.dependence.moves(self.source, self.space, s);
+        self.moves = self
+            .engine
+            .dependence
+            .moves(self.source, self.space, s, self.in_where);
         self.varied = self
             .problem
             .varied_within(&self.activity.varied[node], &self.moves);
         self.live = self.activity.live[node].clone();
+        self.refuse_passed(s);
         // What the statement itself reads.
         let mut from = Set::with_capacity(self.space.len);
         s.for_each_own_expr(&mut |e| {
@@ -350,7 +375,7 @@ impl Gen<'_> {
             }
             StmtKind::Do(d) => self.do_loop(d, span),
             StmtKind::Call(callee, args) => self.call_statement(*callee, args, node),
-            StmtKind::Io(io) => self.io(io, node),
+            StmtKind::Io(io) => self.io(s, io, node),
             // The copy is entered by its own name only; control falls through.
             StmtKind::Entry(_) => one(StmtKind::Continue),
             StmtKind::Return(_) | StmtKind::Stop(_) | StmtKind::Pause(_) => {
@@ -403,7 +428,7 @@ impl Gen<'_> {
         let whole = self
             .moves
             .last()
-            .and_then(|g| g.first())
+            .and_then(|m| m.group.first())
             .is_some_and(|m| m.target == loc && m.strong);
         let target = self.designator(target);
         let d_target = self.derivative_designator(&target);
@@ -506,7 +531,7 @@ impl Gen<'_> {
     fn call_statement(&mut self, callee: SymId, args: &[Expr], node: usize) -> Block {
         let span = self.span;
         let live = &self.activity.live[node];
-        let call = CallSite { callee, args };
+        let call = CallSite::new(callee, args);
         match self.problem.site(call, &self.varied, live, false) {
             None => {
                 self.same_types(callee, args, None);
@@ -572,14 +597,56 @@ impl Gen<'_> {
         self.errors.push(d);
     }
 
+    /// Reports derivatives in COMMON that would go through a procedure which is passed as an argument:
+    /// whoever calls it there knows of its arguments only.
+    fn refuse_passed(&mut self, s: &Stmt) {
+        for (call, _) in calls(self.source, s) {
+            for a in call.args {
+                let ExprKind::Var(v) = a.kind else { continue };
+                let passed = &self.source.symbols[v];
+                let dependence = &self.engine.dependence;
+                if !passed.class.is_procedure()
+                    || passed.place != Place::Global
+                    || dependence.rule(self.source, v).is_some()
+                {
+                    continue;
+                }
+                let Some(summary) = dependence.summary(&passed.name) else {
+                    continue;
+                };
+                let common = |slot: usize| slot.checked_sub(summary.args + 1);
+                let varied = |k: usize| self.varied.contains(self.space.common(k));
+                let live = |k: usize| self.live.contains(self.space.common(k));
+                let is_set = |slot: usize| slot == summary.args || summary.assigned.contains(slot);
+                let reached = summary.depends.iter().enumerate();
+                let mut reached = reached.filter(|(slot, _)| is_set(*slot));
+                let found = reached.find_map(|(slot, from)| {
+                    let own = common(slot).filter(|k| live(*k) && !from.is_clear());
+                    own.or_else(|| from.ones().filter_map(common).find(|k| varied(*k)))
+                });
+                let var = found.and_then(|k| dependence.commons.vars.get(k));
+                let unit = var.and_then(|var| self.engine.find(&var.unit));
+                let (Some(var), Some(unit)) = (var, unit) else {
+                    continue;
+                };
+                let name = unit.symbols[var.sym].name.clone();
+                let d = Diagnostic::error(
+                    &rules::AD_PASSED_COMMON,
+                    a.span,
+                    format!(
+                        "derivatives would go through {name} in COMMON, which {} uses, and that is passed as an argument here",
+                        passed.name
+                    ),
+                )
+                .help(format!("pass {name} on as an argument, too"));
+                self.errors.push(d);
+            }
+        }
+    }
+
     /// Reports arguments that carry derivatives into storage of another type, where they
     /// would be lost.
-    fn same_types(
-        &mut self,
-        callee: SymId,
-        args: &[Expr],
-        context: Option<&crate::activity::Context>,
-    ) {
+    fn same_types(&mut self, callee: SymId, args: &[Expr], context: Option<&Context>) {
         let name = &self.source.symbols[callee].name;
         let Some(unit) = self.engine.index.get(name) else {
             return;
@@ -594,7 +661,9 @@ impl Gen<'_> {
             };
             let carries = given.is_differentiable() || ty.is_differentiable();
             let active = context.is_some_and(|c| c.active(i));
-            if given == ty || !wanted.is_variable() || !carries {
+            let real = self.engine.layout.real;
+            let same = given.with_real(real) == ty.with_real(real);
+            if same || !wanted.is_variable() || !carries {
                 continue;
             }
             if active || self.is_varied(a) {
@@ -619,16 +688,18 @@ impl Gen<'_> {
         &mut self,
         callee: SymId,
         args: &[Expr],
-        context: &crate::activity::Context,
+        context: &Context,
     ) -> (SymId, Vec<Expr>) {
         let name = self.source.symbols[callee].name.clone();
         self.same_types(callee, args, Some(context));
         self.given_types(callee, args, context);
         let symbol = self.derivative_procedure(callee, args.len(), context);
+        let call = CallSite::new(callee, args);
         let mut actuals = Vec::new();
         for (i, a) in args.iter().enumerate() {
             if !context.active(i) {
-                actuals.push(self.primal(a));
+                let p = self.primal(a);
+                actuals.push(self.value_argument(call, i, p));
                 if let ExprKind::Var(s) = a.kind
                     && self.source.symbols[s].class.is_procedure()
                     && let Some(d) = self.passed_derivative(&name, i, s)
@@ -637,13 +708,10 @@ impl Gen<'_> {
                 }
                 continue;
             }
-            let variable = match &a.kind {
-                ExprKind::Var(s) | ExprKind::Element(s, _) => {
-                    differentiable(&self.unit.symbols[*s]) && !self.bound.contains_key(s)
-                }
-                _ => false,
-            };
-            if variable {
+            if self.is_designator(a)
+                && a.base()
+                    .is_some_and(|s| differentiable(&self.unit.symbols[s]))
+            {
                 if let Some(k) = a
                     .base()
                     .and_then(|s| self.space.common_at(self.space.loc(s)))
@@ -657,16 +725,9 @@ impl Gen<'_> {
                 continue;
             }
             self.refuse_constant(a, i, &name, context);
+            let array = self.is_array_valued(a);
             // With several directions, what a function makes of an array is that of another one.
-            let expression = self.is_array_valued(a) && !self.engine.layout.vector;
-            if expression && !context.outputs.contains(i) {
-                let v = self.tangent(a);
-                let ty = self.ty(a);
-                actuals.push(v.p.clone());
-                actuals.push(self.array_like(v, ty));
-                continue;
-            }
-            if self.is_array_valued(a) {
+            if array && (context.outputs.contains(i) || self.engine.layout.vector) {
                 self.errors.push(
                     Diagnostic::error(
                         &rules::AD_UNSUPPORTED,
@@ -677,22 +738,10 @@ impl Gen<'_> {
                 );
             }
             let v = self.tangent(a);
-            let ty = type_of(&self.unit, a).unwrap_or(Type::REAL);
-            actuals.push(v.p);
-            actuals.push(match v.d {
-                None if !context.outputs.contains(i) && !self.engine.layout.vector => self.zero(ty),
-                d => {
-                    let d = d.unwrap_or_else(|| self.zero(ty));
-                    if matches!(d.kind, ExprKind::Var(_)) && !context.outputs.contains(i) {
-                        d
-                    } else {
-                        let t = self.temporary(ty, true);
-                        let t = Expr::var(t, self.span);
-                        self.pre.push(Stmt::assign(t.clone(), d, self.span));
-                        t
-                    }
-                }
-            });
+            let p = self.value_argument(call, i, v.p.clone());
+            actuals.push(p);
+            let d = self.tangent_argument(call, i, v, context);
+            actuals.push(d);
         }
         (symbol, actuals)
     }

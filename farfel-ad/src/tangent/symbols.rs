@@ -10,16 +10,25 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
-    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Place, SaveItem, Spec, SpecKind, Stmt,
-    SymId, Symbol, Type,
+    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Origin, Place, SaveItem, Spec, SpecKind,
+    Stmt, SymId, Symbol, Type,
 };
 use farfel_lang::storage::constant;
+
+/// What is like something that the user wrote is its derivative.
+fn made_by_differentiation(like: Origin) -> Origin {
+    match like {
+        Origin::Written | Origin::Derivative => Origin::Derivative,
+        Origin::Generated => Origin::Generated,
+    }
+}
 
 impl Gen<'_> {
     /// Adds a symbol and writes its declaration, whatever the implicit rules say.
     pub(super) fn declare_new(&mut self, symbol: Symbol) -> SymId {
         let id = self.unit.symbols.add(Symbol {
             typed: true,
+            origin: made_by_differentiation(symbol.origin),
             ..symbol
         });
         self.unit.declare(id);
@@ -31,12 +40,18 @@ impl Gen<'_> {
         let names = self.engine.names.borrow();
         let own = &self.unit.symbols;
         let taken = |n: &str| own.find(n).is_some() || names.is_taken(n);
-        self.engine.layout.unused(wanted, &taken)
+        self.engine.layout.numbering.unused(wanted, &taken)
     }
 
     /// The name for the derivative of a variable.
     pub(super) fn derivative_name(&self, of: &str) -> Name {
         self.unused(&self.engine.layout.variables.of(of))
+    }
+
+    /// From now on `d` holds the derivative of `of`.
+    pub(super) fn pair(&mut self, of: SymId, d: SymId) {
+        self.pairs.push((d, of));
+        self.derivatives.insert(of, d);
     }
 
     /// The variable that holds the derivative of a variable.
@@ -63,7 +78,7 @@ impl Gen<'_> {
             }
         }
         let of = self.unit.symbols[s].clone();
-        let elsewhere = self.engine.layout.is_tapenade()
+        let elsewhere = self.engine.layout.fortran_77
             && of.place == Place::Dummy
             && constant::extents(&self.unit, &of.dims).is_none();
         if elsewhere && let Some(slot) = self.source.arg_position(s) {
@@ -88,21 +103,34 @@ impl Gen<'_> {
             );
         }
         let loc = self.space.loc(s);
-        let keeps = self.space.saved.contains(loc)
-            && self.activity.live_on_entry.contains(loc)
-            && !self.engine.begun_anew.contains(&self.source.name);
+        let keeps =
+            self.activity.kept.contains(loc) && !self.engine.begun_anew.contains(&self.source.name);
+        // The backward sweeps of all calls add to one cotangent, which their head sets to zero.
+        let shared = keeps && self.engine.layout.adjoint && !self.space.tangled.contains(loc);
         let name = self.derivative_name(&of.name);
+        let block = shared.then(|| {
+            let mut names = self.engine.names.borrow_mut();
+            names.block_of_kept(&self.source.name, &of.name)
+        });
         let d = self.declare_new(Symbol {
             name,
-            place: Place::Local,
-            saved: keeps,
+            place: block.clone().map_or(Place::Local, Place::Common),
+            saved: keeps && !shared,
             init: None,
             external: false,
             ..of.clone()
         });
-        self.derivatives.insert(s, d);
-        if keeps {
-            self.keep(d, &of);
+        self.pair(s, d);
+        match block {
+            Some(block) => self.common_spec(
+                block,
+                vec![Entity {
+                    sym: d,
+                    dims: false,
+                }],
+            ),
+            None if keeps => self.keep(d, &of),
+            None => {}
         }
         if self.space.tangled.contains(loc) {
             self.derivative_equivalence(loc);
@@ -155,7 +183,7 @@ impl Gen<'_> {
                     init: None,
                     ..of
                 });
-                self.derivatives.insert(s, d);
+                self.pair(s, d);
             }
         }
         let mut tied: Vec<Vec<Expr>> = Vec::new();
@@ -264,7 +292,7 @@ impl Gen<'_> {
                 init: None,
                 ..of
             });
-            self.derivatives.insert(m, d);
+            self.pair(m, d);
             entities.push(Entity {
                 sym: d,
                 dims: false,
@@ -499,7 +527,9 @@ impl Gen<'_> {
         let span = self.span;
         let symbol = self.unit.symbols[d].clone();
         let zero = self.zero(symbol.ty.unwrap_or(Type::REAL));
-        if symbol.dims.is_empty() || !self.engine.layout.is_tapenade() {
+        // ALLOCATE says how large it is.
+        let deferred = symbol.dims.iter().any(|d| d.upper.is_none());
+        if symbol.dims.is_empty() || deferred || !self.engine.layout.fortran_77 {
             return Stmt::assign(Expr::var(d, span), zero, span);
         }
         // FORTRAN 77 has no assignment to whole arrays.

@@ -10,6 +10,7 @@
 
 use super::pattern::Patterns;
 use super::stmt::Gen;
+use crate::layout::Extent;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoEnd, Entity, Expr, ExprKind, IfBlock,
@@ -44,7 +45,6 @@ impl Gen<'_> {
         more: &mut Block,
     ) -> Result<(), Vec<Diagnostic>> {
         let span = self.source.span;
-        let tapenade = self.engine.layout.is_tapenade();
         let mut ranks = vec![None; self.unit.symbols.len()];
         for t in tangents {
             ranks[t.0 as usize] = Some(self.unit.symbols[*t].dims.len());
@@ -57,16 +57,13 @@ impl Gen<'_> {
         });
         self.unit.args.push(Arg::Dummy(count));
         self.count = Some(count);
-        let extent = match self.engine.layout.most_directions {
-            Some(n) if tapenade => Expr::int(n, span),
-            _ if tapenade => {
+        let extent = match self.engine.layout.extent {
+            Extent::Argument => Expr::var(count, span),
+            Extent::Exactly(n) | Extent::AtMost(n) => Expr::int(n, span),
+            Extent::OfUser => {
                 let name = self.unused("NBDIRSMAX");
                 Expr::var(self.constant_of_user(&name), span)
             }
-            _ => match self.engine.layout.directions {
-                Some(n) => Expr::int(n, span),
-                None => Expr::var(count, span),
-            },
         };
         self.refuse_stored(tangents)?;
         let first = self
@@ -100,9 +97,9 @@ impl Gen<'_> {
             ranks,
             direction,
             count,
-            last: match tapenade {
-                true => Expr::var(count, span),
-                false => extent,
+            last: match self.engine.layout.extent {
+                Extent::Exactly(_) => extent,
+                _ => Expr::var(count, span),
             },
             pattern: self.engine.layout.pattern,
             any: self.any_function(),
@@ -145,7 +142,7 @@ impl Gen<'_> {
     /// Where the number of directions is known to the caller only, what keeps its value
     /// between calls, or is in COMMON or EQUIVALENCE, cannot have it as a bound.
     fn refuse_stored(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
-        if self.engine.layout.is_tapenade() || self.engine.layout.directions.is_some() {
+        if self.engine.layout.extent != Extent::Argument {
             return Ok(());
         }
         let equivalent: HashSet<SymId> = (self.unit.specs.iter())
@@ -282,6 +279,27 @@ impl Directions<'_> {
         self.ranks.get(s.0 as usize).copied().flatten()
     }
 
+    /// Is a tangent, or a part of one, an array, but for the directions?
+    fn is_array(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Var(s) => self.rank(*s).is_some_and(|r| r > 0),
+            ExprKind::Element(_, subscripts) => {
+                let mut found = false;
+                for s in subscripts {
+                    s.walk(&mut |x| {
+                        found |= match x.kind {
+                            ExprKind::Range(..) | ExprKind::Array(_) => true,
+                            ExprKind::Var(s) => self.arrays.contains(&s),
+                            _ => false,
+                        }
+                    });
+                }
+                found
+            }
+            _ => false,
+        }
+    }
+
     fn block(&self, block: Block) -> Block {
         let mut out: Block = Vec::new();
         // The last statement of `out` is a loop over directions that can take more.
@@ -293,9 +311,12 @@ impl Directions<'_> {
                     if target.base().is_some_and(|t| self.is_tangent(t)) =>
                 {
                     if self.pattern {
-                        let is_tangent = &|s| self.is_tangent(s);
-                        let any = self.any;
-                        *value = Patterns { is_tangent, any }.any_of(value);
+                        let patterns = Patterns {
+                            is_tangent: &|s| self.is_tangent(s),
+                            is_array: &|e| self.is_array(e),
+                            any: self.any,
+                        };
+                        *value = patterns.any_of(value);
                     }
                     self.one_direction(target);
                     self.one_direction(value);

@@ -2,7 +2,7 @@
 //! each test. It is the test program itself, started again.
 #![allow(dead_code)] // each test file uses some of it
 
-use farfel_build::timings::{From, Timings};
+use farfel_driver::timings::{From, Timings};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use farfel_build::timings::{self, Timings};
+use farfel_driver::Session;
+use farfel_driver::timings::{self, Timings};
 
 use crate::args::{Build, CargoOptions};
 use crate::error::{EXIT_FAULTS, Error, Result};
@@ -57,7 +58,7 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         None => executable_for(&args.files[0])?,
     };
     shell.status("Compiling", files::shown(&args.files));
-    let built = farfel_build::build_program(&args.files, &out, &config)?;
+    let built = Session::of_files(&args.files, &config)?.build_program(&out)?;
     files::show_built(&built, shell);
     if args.timings {
         let mut name = out.file_name().unwrap_or_default().to_owned();

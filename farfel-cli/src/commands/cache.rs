@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use farfel_build::cache::{self, Stats};
-use farfel_build::{CacheSettings, Config};
+use farfel_driver::cache::{self, Stats};
+use farfel_driver::{CacheSettings, Config};
 
 use crate::args::CacheAction;
 use crate::error::{Error, Result};
-use crate::project;
+use crate::manifest;
 use crate::shell::Shell;
 
 /// Shows the cache, looks it through, or makes it smaller.
@@ -64,7 +64,7 @@ pub fn run(action: &CacheAction, shell: &mut Shell) -> Result {
 
 /// The settings of the project here, else those of the environment.
 fn settings() -> Result<CacheSettings> {
-    let dir = project::manifest_dir(None).unwrap_or_else(|_| ".".into());
+    let dir = manifest::manifest_dir(None).unwrap_or_else(|_| ".".into());
     Ok(Config::load(&dir)?.cache)
 }
 

@@ -1,5 +1,7 @@
 //! `farfel check`.
 
+use farfel_driver::Session;
+
 use super::build::faults;
 use crate::args::Check;
 use crate::error::Result;
@@ -14,7 +16,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         files::readable(&args.files)?;
         let mut config = files::config(&args.files, &args.file_options, args.release)?;
         args.lints.apply(&mut config)?;
-        let report = farfel_build::check(&args.files, &config)?;
+        let report = Session::of_files(&args.files, &config)?.check()?;
         files::show_warnings(&report, shell);
         shell.status("Checked", files::shown(&args.files));
         return Ok(());

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstyle::{AnsiColor, Style};
-use farfel_build::{CacheSettings, Config, cache as build_cache, toolchain, tools};
+use farfel_driver::{CacheSettings, Config, cache as build_cache, toolchain, tools};
 
 use super::cache;
 use crate::args::Doctor;
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
-use crate::{cargo, compiler, project};
+use crate::{cargo, compiler, manifest};
 
 /// One thing that Farfel uses.
 struct Finding {
@@ -150,7 +150,7 @@ fn ad_tools(config: &Config) -> Vec<Finding> {
         tapenade_is_here |= tool == "tapenade" && !is_not_found(&found);
         let state = match found {
             Ok(found) => State::There(format!("{} ({})", found.version, found.program.display())),
-            Err(farfel_build::Error::ToolNotFound {
+            Err(farfel_driver::Error::ToolNotFound {
                 looked_in, help, ..
             }) => {
                 let why = format!("not found: looked in {}", looked_in.join(", "));
@@ -179,8 +179,8 @@ fn ad_tools(config: &Config) -> Vec<Finding> {
     findings
 }
 
-fn is_not_found<T>(found: &std::result::Result<T, farfel_build::Error>) -> bool {
-    matches!(found, Err(farfel_build::Error::ToolNotFound { .. }))
+fn is_not_found<T>(found: &std::result::Result<T, farfel_driver::Error>) -> bool {
+    matches!(found, Err(farfel_driver::Error::ToolNotFound { .. }))
 }
 
 const RUSTUP: &str = "install Rust: https://rustup.rs";
@@ -219,7 +219,7 @@ fn there(path: &Path, version: &str) -> State {
 
 /// The project here, if there is one: it may name a compiler.
 fn manifest_dir() -> PathBuf {
-    project::manifest_dir(None).unwrap_or_else(|_| PathBuf::from("."))
+    manifest::manifest_dir(None).unwrap_or_else(|_| PathBuf::from("."))
 }
 
 fn table(findings: &[Finding]) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use farfel_build::Config;
+use farfel_driver::{Config, Session};
 
 use super::intents::print;
 use crate::args::{Expand, TextFormat};
@@ -25,7 +25,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
     let (sources, config) = if args.files.is_empty() {
         match project::program_or_package(&args.project)? {
             (Some(program), config) => (program, config),
-            (None, config) => (farfel_build::source_files(&config)?, config),
+            (None, config) => (farfel_driver::source_files(&config)?, config),
         }
     } else {
         files::readable(&args.files)?;
@@ -35,7 +35,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         )
     };
     if let Some(page) = &args.html {
-        let (both, report) = farfel_build::expand_by_lines(&sources, &config)?;
+        let (both, report) = Session::of_files(&sources, &config)?.expand_by_lines()?;
         files::show_warnings(&report, shell);
         let title = match args.files.is_empty() {
             true => config.name.clone(),
@@ -44,7 +44,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         let text = derivatives::page(&title, &both)?;
         return std::fs::write(page, text).map_err(|e| Error::io("write", page, &e));
     }
-    let (text, report) = farfel_build::expand(&sources, args.stage, &config)?;
+    let (text, report) = Session::of_files(&sources, &config)?.expand(args.stage)?;
     files::show_warnings(&report, shell);
     print(&text, shell)
 }
@@ -61,7 +61,7 @@ fn chosen(args: &Expand) -> Result<(Option<&[PathBuf]>, Config)> {
 
 fn explain(args: &Expand, shell: &mut Shell) -> Result {
     let (named, config) = chosen(args)?;
-    let (copies, report) = farfel_build::explain_copies(named, &config)?;
+    let (copies, report) = Session::of(named, &config)?.copies()?;
     files::show_warnings(&report, shell);
     print(
         &match args.format {
@@ -74,7 +74,7 @@ fn explain(args: &Expand, shell: &mut Shell) -> Result {
 
 fn analysis(args: &Expand, shell: &mut Shell) -> Result {
     let (named, config) = chosen(args)?;
-    let (activity, report) = farfel_build::analysis(named, &config)?;
+    let (activity, report) = Session::of(named, &config)?.activity()?;
     files::show_warnings(&report, shell);
     print(
         &match args.format {

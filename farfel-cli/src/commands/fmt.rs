@@ -1,7 +1,7 @@
 //! `farfel fmt`.
 
-use farfel_build::format::{Case, Formatted, Options, format_file};
-use farfel_build::{Config, Error as BuildError};
+use farfel_driver::format::{Case, Formatted, Options, format_file};
+use farfel_driver::{Config, Error as BuildError};
 use farfel_lang::syntax::Form;
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::args::{FileOptions, Fmt, LetterCase, SourceForm};
 use crate::error::{Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
-use crate::{files, project};
+use crate::{files, manifest, project};
 
 /// Lays source files out.
 ///
@@ -81,19 +81,20 @@ pub fn run(args: &Fmt, shell: &mut Shell) -> Result {
 
 fn sources(args: &Fmt) -> Result<(Vec<PathBuf>, Config)> {
     if args.files.is_empty() {
-        let dir = project::manifest_dir(args.project.manifest_path.as_deref())?;
+        let dir = manifest::manifest_dir(args.project.manifest_path.as_deref())?;
         if let Some(found) = Project::in_directory(&dir)? {
             let sources = found.sources.iter().chain(&found.tests);
             return Ok((sources.cloned().collect(), found.config));
         }
         let config = project::config(&args.project)?;
-        return Ok((farfel_build::source_files(&config)?, config));
+        return Ok((farfel_driver::source_files(&config)?, config));
     }
     files::readable(&args.files)?;
     let as_in_the_project = FileOptions {
         real_kind: None,
         form: None,
         fc: None,
+        include: Vec::new(),
     };
     let config = files::config(&args.files, &as_in_the_project, false)?;
     Ok((args.files.clone(), config))

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use farfel_build::graph::{dot, mermaid, text, tree};
+use farfel_driver::Session;
+use farfel_driver::graph::{dot, mermaid, text, tree};
 
 use crate::args::{Graph, GraphFormat};
 use crate::error::{Error, Result};
@@ -22,8 +23,8 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
     };
     let named = program.as_deref();
     let (mut graph, report) = match args.plan {
-        true => farfel_build::plan(named, &config)?,
-        false => farfel_build::call_graph(named, &config)?,
+        true => Session::of(named, &config)?.plan()?,
+        false => Session::of(named, &config)?.call_graph()?,
     };
     files::show_warnings(&report, shell);
     graph.title = match args.plan {

@@ -4,13 +4,13 @@ use crate::args::{Intents, TextFormat, View};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{files, project};
-use farfel_build::Config;
+use farfel_driver::{Config, Session};
 use std::path::PathBuf;
 
 /// Prints what procedures do with their arguments and with COMMON.
 pub fn run(args: &Intents, shell: &mut Shell) -> Result {
     let (named, config) = program(&args.view)?;
-    let (intents, report) = farfel_build::intents(named.as_deref(), &config)?;
+    let (intents, report) = Session::of(named.as_deref(), &config)?.intents()?;
     files::show_warnings(&report, shell);
     let text = match args.view.format {
         TextFormat::Text => intents.text(),

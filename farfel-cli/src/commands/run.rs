@@ -1,5 +1,7 @@
 //! `farfel run`.
 
+use farfel_driver::Session;
+
 use std::process::Command;
 
 use crate::args::Run;
@@ -35,7 +37,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         .join("program")
         .with_extension(std::env::consts::EXE_EXTENSION);
     shell.status("Compiling", files::shown(&args.files));
-    let built = farfel_build::build_program(&args.files, &program, &config)?;
+    let built = Session::of_files(&args.files, &config)?.build_program(&program)?;
     files::show_built(&built, shell);
 
     let mut command = Command::new(&program);

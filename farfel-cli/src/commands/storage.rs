@@ -1,5 +1,7 @@
 //! `farfel storage`.
 
+use farfel_driver::Session;
+
 use super::intents;
 use crate::args::{Storage, TextFormat};
 use crate::error::Result;
@@ -9,7 +11,7 @@ use crate::shell::Shell;
 /// Prints where the variables of a program lie in COMMON and EQUIVALENCE.
 pub fn run(args: &Storage, shell: &mut Shell) -> Result {
     let (named, config) = intents::program(&args.view)?;
-    let (storage, report) = farfel_build::storage(named.as_deref(), &config)?;
+    let (storage, report) = Session::of(named.as_deref(), &config)?.storage()?;
     files::show_warnings(&report, shell);
     let text = match args.view.format {
         TextFormat::Text => storage.text(),

@@ -6,13 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use farfel_ad::dropin::options::{Ask, Options, parse};
-use farfel_ad::dropin::{self, File};
-use farfel_build::Report;
-use farfel_build::render::render;
+use farfel_driver::Report;
+use farfel_driver::render::render;
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::encoding::{decode, encode};
 use farfel_lang::syntax::Loader;
+use farfel_tools::dropin::options::{Ask, Options, parse};
+use farfel_tools::dropin::{self, File};
 
 use crate::args::Tapenade;
 use crate::error::{EXIT_FAULTS, Error, Result};
@@ -133,7 +133,7 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<(String, Arc<str>)>> {
 
 /// Reads a source file, in whatever encoding it is.
 fn read(path: &Path) -> Result<Arc<str>> {
-    let bytes = fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+    let bytes = farfel_driver::read_file(path).map_err(|e| Error::io("read", path, &e))?;
     Ok(decode(bytes).into())
 }
 
@@ -166,7 +166,7 @@ impl Loader for Includes<'_> {
         for dir in places {
             let path = dir.join(name);
             if path.is_file() {
-                let bytes = fs::read(&path).map_err(|e| e.to_string())?;
+                let bytes = farfel_driver::read_file(&path).map_err(|e| e.to_string())?;
                 let shown = path.display().to_string();
                 let dir = path.parent().map_or_else(PathBuf::new, Path::to_owned);
                 self.directories.insert(shown.clone(), dir);

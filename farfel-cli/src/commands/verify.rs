@@ -5,8 +5,8 @@ use std::io::stderr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use farfel_build::Config;
-use farfel_build::verify::{self, Block, Verdict, table};
+use farfel_driver::verify::{self, Block, Verdict, table};
+use farfel_driver::{Config, Session};
 use tempfile::TempDir;
 
 use super::{build::faults, intents::print};
@@ -112,7 +112,7 @@ impl Checks {
     ) -> Result<Done> {
         compiler::ensure(config, shell)?;
         shell.status("Compiling", files::shown(&sources[..1]));
-        let built = farfel_build::build_main(sources, program, config)?;
+        let built = Session::of_main(sources, config)?.build_program(program)?;
         files::show_built(&built, shell);
         let mut command = Command::new(program);
         command.args(&args.arguments);

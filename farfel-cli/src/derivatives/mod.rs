@@ -1,7 +1,7 @@
 //! The page of `farfel expand --html`: sources on the left, the Fortran made of them on the right.
 
-use farfel_build::graph::text::shown;
-use farfel_build::side_by_side::SideBySide;
+use farfel_driver::graph::text::shown;
+use farfel_driver::side_by_side::SideBySide;
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
 

@@ -4,8 +4,8 @@ mod layout;
 
 use std::fmt::Write as _;
 
-use farfel_build::graph::text::{shown, xml};
-use farfel_build::graph::{EdgeKind, Graph, Node, NodeKind};
+use farfel_driver::graph::text::{shown, xml};
+use farfel_driver::graph::{EdgeKind, Graph, Node, NodeKind};
 
 /// What a letter of the typeface takes, as wide as any monospaced one is at this size.
 const LETTER: f64 = 7.8;
@@ -230,7 +230,7 @@ fn said(kind: NodeKind) -> &'static str {
     }
 }
 
-fn key(out: &mut String, kinds: &[NodeKind], edges: &[farfel_build::graph::Edge], y: f64) {
+fn key(out: &mut String, kinds: &[NodeKind], edges: &[farfel_driver::graph::Edge], y: f64) {
     let mut x = MARGIN;
     for kind in kinds {
         let _ = writeln!(
@@ -260,7 +260,7 @@ fn key(out: &mut String, kinds: &[NodeKind], edges: &[farfel_build::graph::Edge]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farfel_build::graph::Edge;
+    use farfel_driver::graph::Edge;
 
     fn graph(labels: &[&str], edges: &[(usize, usize)]) -> Graph {
         Graph {

@@ -1,7 +1,7 @@
 //! The page of `farfel build --timings`.
 
-use farfel_build::graph::text::shown;
-use farfel_build::timings::{From, StepTime, Timings};
+use farfel_driver::graph::text::shown;
+use farfel_driver::timings::{From, PassTime, StepTime, Timings};
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
 
@@ -72,6 +72,15 @@ struct Section {
     chart: Chart,
     headings: Vec<Heading>,
     rows: Vec<Row>,
+    passes: Vec<Pass>,
+}
+
+#[derive(Serialize)]
+struct Pass {
+    name: String,
+    runs: u64,
+    time: String,
+    percent: f64,
 }
 
 #[derive(Serialize)]
@@ -165,6 +174,7 @@ impl Section {
             chart: chart(timings),
             headings: headings(),
             rows: by_time.into_iter().map(row).collect(),
+            passes: passes(timings),
         }
     }
 }
@@ -208,6 +218,17 @@ fn kinds(timings: &Timings) -> Vec<Kind> {
         })
     };
     names.into_iter().filter_map(of_kind).collect()
+}
+
+fn passes(timings: &Timings) -> Vec<Pass> {
+    let all: f64 = timings.passes.iter().map(|p| p.total_ms).sum();
+    let pass = |p: &PassTime| Pass {
+        name: shown(&p.name),
+        runs: p.runs,
+        time: time(p.total_ms),
+        percent: rounded(100.0 * p.total_ms / all.max(f64::MIN_POSITIVE)),
+    };
+    timings.passes.iter().map(pass).collect()
 }
 
 /// The class of a kind on the page: only those that it has colours for.
@@ -373,6 +394,7 @@ mod tests {
                 steps,
                 jobs: 2,
                 total_ms,
+                passes: Vec::new(),
             },
             fresh: false,
         }
@@ -408,7 +430,14 @@ mod tests {
                 ..step("other.f", "compile", 20.0, 50.0, 1)
             },
         ];
-        let page = page("demo", &[built(steps, 1050.0)]).unwrap();
+        let pass = |name: &str, runs, total_ms| PassTime {
+            name: name.into(),
+            runs,
+            total_ms,
+        };
+        let mut built = built(steps, 1050.0);
+        built.timings.passes = vec![pass("lift", 1, 9.0), pass("signs<", 4, 3.0)];
+        let page = page("demo", &[built]).unwrap();
         for text in [
             "<b>1.05 s</b><span>in all, 2 at once",
             "<b>3</b><span>steps, of which 2 ran",
@@ -416,6 +445,8 @@ mod tests {
             "<b>720 ms</b><span>saved by that",
             "<b>50 %</b><span>parallelism: 1.05 s of work in 2 × 1.05 s",
             "compile farfel.f: 1.00 s, ran",
+            "<td>lift</td><td class=\"n\">1</td><td class=\"n\">9.0 ms</td><td><div class=\"meter\" style=\"width:75",
+            "<td>signs&lt;</td><td class=\"n\">4</td><td class=\"n\">3.0 ms</td><td><div class=\"meter\" style=\"width:25",
         ] {
             assert!(page.contains(text), "{text}\n{page}");
         }

@@ -108,12 +108,3 @@ pub(super) fn cut(line: &str, width: usize) -> Option<usize> {
     }
     None
 }
-
-/// What was punched into columns 73 to 80: no blanks inside, digits at its end.
-pub(super) fn is_card_number(text: &str) -> bool {
-    text.len() <= 8
-        && text.ends_with(|c: char| c.is_ascii_digit())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || " .-".contains(c))
-}

@@ -30,7 +30,7 @@ mod tests;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::trace::{Trace, Traced, trace};
-use crate::syntax::{Form, ReadOptions, detect};
+use crate::syntax::{Form, ReadOptions, detect, is_card_number};
 use comments::Converter;
 use lines::{Line, Note, Place};
 use tokens::Token;
@@ -258,7 +258,7 @@ impl Writer<'_> {
             }
             if let Some(rest) = cut.and_then(|c| line.get(c..)).map(str::trim)
                 && !rest.is_empty()
-                && !comments::is_card_number(rest)
+                && !is_card_number(rest)
             {
                 let end = at + line.len();
                 notes.push(Note {

@@ -6,8 +6,8 @@ use crate::callgraph::UnitIndex;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Intrinsic;
 use crate::ir::{
-    Class, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Symbols,
-    Type, Unit, UnitKind, walk_block, walk_block_mut,
+    Class, EntryPoint, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol,
+    Symbols, Type, Unit, UnitKind, walk_block, walk_block_mut,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -181,15 +181,23 @@ pub(super) fn check_calls(
 ) {
     let name = &unit.symbols[dummy].name;
     let wanted = &target.args[..target.args.len().saturating_sub(captured)];
-    let mut fault = |span: Span, message: String| {
-        let d = Diagnostic::error(&rules::ARGUMENT_MISMATCH, span, message)
-            .related(target.name_span, format!("what {name} stands for"));
+    // What is only warned of where a procedure is called by its own name is warned of here.
+    let mut fault = |d: Diagnostic| {
+        let d = d.related(target.name_span, format!("what {name} stands for"));
         if !diagnostics
             .iter()
             .any(|known| known.span == d.span && known.rule == d.rule)
         {
             diagnostics.push(d);
         }
+    };
+    let entry = EntryPoint {
+        unit: target,
+        name: &target.name,
+        span: target.name_span,
+        args: wanted,
+        result: target.result,
+        statement: None,
     };
     let result = target.result.and_then(|r| target.symbols[r].ty);
     let mut check = |args: &[Expr], span: Span, function: bool| {
@@ -199,54 +207,57 @@ pub(super) fn check_calls(
             } else {
                 ("subroutine", "a function")
             };
-            fault(
+            fault(Diagnostic::error(
+                &rules::ARGUMENT_MISMATCH,
                 span,
                 format!(
                     "{name} is called as a {has} here, but {} is {wants}",
                     target.name
                 ),
-            );
+            ));
         } else if args.len() != wanted.len() {
-            let (n, given) = (wanted.len(), args.len());
+            let n = wanted.len();
             let s = if n == 1 { "" } else { "s" };
-            fault(
+            let given = match args.len() {
+                0 => "none is".to_owned(),
+                1 => "1 is".to_owned(),
+                given => format!("{given} are"),
+            };
+            fault(Diagnostic::warning(
+                &rules::ARGUMENT_MISMATCH,
                 span,
-                format!("{} takes {n} argument{s}, not {given}", target.name),
-            );
+                format!("{} takes {n} argument{s}, but {given} given", target.name),
+            ));
         } else if function && result != unit.symbols[dummy].ty {
             if let (Some(a), Some(b)) = (unit.symbols[dummy].ty, result) {
-                fault(
+                fault(Diagnostic::error(
+                    &rules::TYPE_MISMATCH,
                     span,
                     format!("{name} is {a} here, but {} is {b}", target.name),
-                );
+                ));
             }
         } else {
             for (a, d) in args.iter().zip(wanted) {
-                let Some(d) = d.sym().map(|d| &target.symbols[d]) else {
-                    continue;
-                };
                 let procedure = matches!(&a.kind, ExprKind::Var(s) | ExprKind::Closure(s, _)
                     if unit.symbols[*s].class.is_procedure());
-                if procedure != d.class.is_procedure() {
+                if let Some(d) = d.sym()
+                    && procedure != target.symbols[d].class.is_procedure()
+                {
                     let (has, wants) = if procedure {
                         ("a procedure", "data")
                     } else {
                         ("data", "a procedure")
                     };
-                    fault(
+                    fault(Diagnostic::error(
+                        &rules::ARGUMENT_MISMATCH,
                         a.span.or(span),
                         format!("this is {has}, but {} wants {wants} here", target.name),
-                    );
+                    ));
                     continue;
                 }
-                if d.class == Class::Variable
-                    && let (Some(given), Some(ty)) = (type_of(unit, a), d.ty)
-                    && given != ty
-                {
-                    fault(
-                        a.span.or(span),
-                        format!("this is {given}, but {} wants {ty} here", target.name),
-                    );
+                for mut found in crate::resolve::faults_of_argument(unit, a, entry, *d) {
+                    found.span = found.span.or(span);
+                    fault(found);
                 }
             }
         }

@@ -14,7 +14,7 @@ pub(super) type Changed = HashSet<Name>;
 ///
 /// Passes leave names behind (a dummy procedure that was specialised away), which would
 /// otherwise stay reserved and declared.
-pub(super) fn compact(unit: &mut Unit) {
+pub fn compact(unit: &mut Unit) {
     let used = used(unit);
     if used.iter().all(|u| *u) {
         return;

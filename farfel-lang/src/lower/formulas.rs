@@ -5,8 +5,8 @@
 //! function of the same name, which means the same.
 
 use crate::ir::{
-    Arg, Class, Expr, ExprKind, Place, Program, SpecKind, Stmt, SymId, Symbol, Symbols, Unit,
-    UnitKind,
+    Arg, Class, Expr, ExprKind, Origin, Place, Program, SpecKind, Stmt, SymId, Symbol, Symbols,
+    Unit, UnitKind,
 };
 
 /// Makes functions of those statement functions.
@@ -53,6 +53,7 @@ fn convert(unit: &mut Unit, id: SymId) {
     };
     let mut function = Unit::new(UnitKind::Function, seen.name.clone(), seen.span);
     function.given.clone_from(&unit.given);
+    function.origin = Origin::Generated;
     let variable = |s: &Symbol, place: Place| Symbol {
         ty: s.ty,
         typed: true,

@@ -7,16 +7,17 @@
 
 mod settle;
 
+use super::bounds::{self, OnEntry};
 use super::calls;
 use super::compact::compact;
+use super::equivalenced;
 use super::naming::{Families, taken_names};
-use super::tied;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{
     Class, Expr, ExprKind, Implicit, Name, Place, Program, Spec, SpecKind, SymId, Symbol, Unit,
     unused_name,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A unit taken out of the one around it.
 struct Node {
@@ -27,6 +28,10 @@ struct Node {
     name: Name,
     /// Variables that EQUIVALENCE puts into COMMON.
     in_common: HashSet<SymId>,
+    /// What bounds of its arrays are on entry: so nested units see them.
+    on_entry: OnEntry,
+    /// Its variables as nested units see them, where that is not as they are declared.
+    seen: HashMap<SymId, Symbol>,
 }
 
 /// A symbol where its chain of links ends.
@@ -35,13 +40,21 @@ type Root = (usize, SymId);
 /// Returns which subprogram of the source each lifted one belongs to.
 pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Families {
     let mut taken = taken_names(program);
+    let changing = bounds::changing_around(program);
     let mut nodes = Vec::new();
     let mut order = Vec::new();
     for unit in std::mem::take(&mut program.units) {
         flatten(unit, None, &mut taken, &mut nodes, &mut order);
     }
+    for (node, changing) in nodes.iter_mut().zip(changing) {
+        node.on_entry = OnEntry::of(changing);
+    }
     let mut forest = Forest { nodes };
-    forest.link_everything_needed();
+    forest.link_everything_needed(&taken);
+    for node in &mut forest.nodes {
+        let body = std::mem::take(&mut node.unit.body);
+        node.unit.body = node.on_entry.keep_at_entries(&node.unit, body);
+    }
     let captured: Vec<Vec<Root>> = (0..forest.nodes.len())
         .map(|n| forest.captured(n))
         .collect();
@@ -99,7 +112,7 @@ fn flatten(
     let index = nodes.len();
     let in_common = match nested.is_empty() {
         true => HashSet::new(),
-        false => tied::in_common(&unit),
+        false => equivalenced::in_common(&unit),
     };
     nodes.push(Node {
         unit,
@@ -107,6 +120,8 @@ fn flatten(
         children: HashMap::new(),
         name,
         in_common,
+        on_entry: OnEntry::default(),
+        seen: HashMap::new(),
     });
     for n in nested {
         let (name, child) = (n.name.clone(), flatten(n, Some(index), taken, nodes, order));
@@ -205,9 +220,29 @@ impl Forest {
         self.nodes[node].parent.is_none() && self.nodes[node].children.is_empty()
     }
 
+    /// A symbol as units nested in its own see it.
+    fn seen(&self, at: Root) -> &Symbol {
+        let seen = self.nodes[at.0].seen.get(&at.1);
+        seen.unwrap_or_else(|| self.symbol(at))
+    }
+
+    /// Settles how a nested unit sees a symbol of its surroundings: bounds stay what they are
+    /// on entry to the unit that declares it.
+    fn settle_bounds(&mut self, node: usize, id: SymId, taken: &HashSet<Name>) {
+        let (owner, root) = self.root((node, id));
+        let of = &mut self.nodes[owner];
+        if owner == node || of.seen.contains_key(&root) || of.on_entry.is_steady() {
+            return;
+        }
+        if bounds::bounds(&of.unit.symbols[root]).next().is_some() {
+            let seen = of.on_entry.seen(&mut of.unit, root, taken);
+            of.seen.insert(root, seen);
+        }
+    }
+
     /// Links what calls of nested subprograms, array bounds and definitions need, until
     /// nothing new turns up.
-    fn link_everything_needed(&mut self) {
+    fn link_everything_needed(&mut self, taken: &HashSet<Name>) {
         loop {
             let before: usize = self.nodes.iter().map(|n| n.unit.symbols.len()).sum();
             for node in 0..self.nodes.len() {
@@ -216,6 +251,7 @@ impl Forest {
                 }
                 let ids: Vec<SymId> = self.nodes[node].unit.symbols.ids().collect();
                 for id in ids {
+                    self.settle_bounds(node, id, taken);
                     for needed in self.needed(node, id) {
                         self.view(node, needed);
                     }
@@ -248,12 +284,9 @@ impl Forest {
         if owner == node {
             return found;
         }
-        let s = self.symbol((owner, root));
+        let s = self.seen((owner, root));
         let mut look = |e: &Expr| e.for_each_symbol(&mut |x| found.push(self.root((owner, x))));
-        for d in &s.dims {
-            d.lower.iter().chain(&d.upper).for_each(&mut look);
-        }
-        s.length.iter().for_each(&mut look);
+        bounds::bounds(s).for_each(&mut look);
         match &s.class {
             Class::Parameter(e) => look(e),
             Class::StatementFunction(dummies, e) => {
@@ -277,7 +310,7 @@ impl Forest {
         }
         if self.nodes[owner].in_common.contains(&root) {
             // With all that ties it to its place.
-            let groups = tied::groups(&self.nodes[owner].unit);
+            let groups = equivalenced::groups(&self.nodes[owner].unit);
             for group in groups.filter(|g| g.iter().any(|e| e.base() == Some(root))) {
                 let mut look = |x: SymId| found.push(self.root((owner, x)));
                 group.iter().for_each(|e| e.for_each_symbol(&mut look));
@@ -382,7 +415,7 @@ impl Forest {
             true => Vec::new(),
             false => self.nodes[node].unit.symbols.ids().collect(),
         };
-        let mut closures: HashMap<SymId, Vec<SymId>> = HashMap::new();
+        let mut closures: BTreeMap<SymId, Vec<SymId>> = BTreeMap::new();
         for id in ids {
             let Some(target) = self.nested(node, id) else {
                 continue;

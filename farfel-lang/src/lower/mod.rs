@@ -6,7 +6,7 @@
 //!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `regions` makes nested subroutines
 //!    of statements that are constant for differentiation, `formulas` makes functions of
 //!    statement functions that call such ones, `entries` takes nested subprograms with ENTRY
-//!    points apart, and `redeclared` and `tied` settle which names of the surroundings' storage
+//!    points apart, and `redeclared` and `equivalenced` settle which names of the surroundings' storage
 //!    go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
 //!    procedure that is left gets one and the same procedure from everywhere.
@@ -14,7 +14,7 @@
 //! 4. `outline` — the body of every AD block is one call. Before, `sized` gives arrays of assumed
 //!    size a bound where blocks need one.
 //! 5. `propagate` — the dummy procedures that were left are gone (stage `Stage`, as the
-//!    next one).
+//!    next one). With it, `values` passes copies where compilers would not.
 //! 6. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
 //!    order in which they can be carried out.
 //!
@@ -23,18 +23,20 @@
 //! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
 //! Implementation via Preprocessor" (2012), section 3.
 
-mod bits;
+mod aliased_captures;
+mod bounds;
+mod boz;
 mod calls;
 mod compact;
 mod copies;
 mod elements;
 mod entries;
+mod equivalenced;
 mod explain;
 mod formulas;
 mod import;
 mod lift;
 mod naming;
-mod once;
 mod outline;
 mod passed;
 mod propagate;
@@ -46,15 +48,21 @@ mod sized;
 mod specialize;
 mod stage;
 mod state;
-mod tied;
+mod values;
 
+pub use compact::compact;
 pub use copies::{Bound, Captured, Copy, Use};
 pub use entries::split_units as split_entries;
 pub use explain::{Explanation, Kept, explain};
+pub use specialize::bind_passed;
+pub use values::pass_values;
 
 use crate::diagnostic::{Diagnostic, any_errors};
-use crate::ir::{Level, Name, Program, Request, UnitKind, verify};
+use crate::ir::{Level, Name, Program, Request, UnitKind};
+use crate::timing;
+use crate::verify::Verifier;
 use std::collections::HashSet;
+use std::time::Instant;
 
 /// How far to lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +92,8 @@ pub struct Options {
     pub part: bool,
     /// How many copies there may be of one subprogram; `None` for [`MOST_COPIES`].
     pub most_copies: Option<usize>,
+    /// The bytes of a default REAL; `None` for 4.
+    pub real: Option<u8>,
 }
 
 /// How many copies of one subprogram there may be unless [`Options::most_copies`] says
@@ -120,6 +130,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
     };
     let mut families = naming::Families::default();
     let mut blocks = outline::Blocks::new();
+    let mut verifier = Verifier::of(&state.program);
     for pass in [
         Stage::Lift,
         Stage::Specialize,
@@ -137,15 +148,32 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             diagnostics,
         } = &mut state;
         let mut changed = compact::Changed::new();
+        // A pass begins where the one before has ended and was verified.
+        let mut begin = Instant::now();
+        let mut holds = |name, program: &Program, diagnostics: &mut Vec<Diagnostic>, level| {
+            timing::add(name, begin.elapsed());
+            if !any_errors(diagnostics) {
+                verifier.has_said(diagnostics);
+                diagnostics.extend(verifier.after(name, program, level).err());
+            }
+            begin = Instant::now();
+        };
         match pass {
             Stage::Parse => {}
             Stage::Lift => {
-                bits::settle(program);
+                let resolved = Level::Resolved;
+                boz::settle(program);
+                holds("bits", program, diagnostics, resolved);
                 regions::to_subroutines(program, diagnostics);
+                holds("regions", program, diagnostics, resolved);
                 formulas::to_functions(program);
+                holds("formulas", program, diagnostics, resolved);
                 entries::split(program, diagnostics);
+                holds("entries", program, diagnostics, resolved);
                 redeclared::settle(program, diagnostics);
-                tied::share(program, diagnostics);
+                holds("redeclared", program, diagnostics, resolved);
+                equivalenced::share(program, diagnostics);
+                holds("tied", program, diagnostics, resolved);
                 if !any_errors(diagnostics) {
                     families = lift::lift(program, diagnostics);
                     families.part = options.part;
@@ -161,7 +189,8 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                     &mut changed,
                     diagnostics,
                 );
-                once::once(program, &mut families, &mut changed, diagnostics);
+                holds("specialize", program, diagnostics, Level::Specialized);
+                aliased_captures::once(program, &mut families, &mut changed, diagnostics);
                 recursion::mark(program, &families);
             }
             Stage::Prune => prune::prune(program, &roots),
@@ -169,15 +198,19 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 // Of a part of a program not all calls are known.
                 if !options.part {
                     sized::size(program, &roots, &mut changed);
+                    holds("sized", program, diagnostics, Level::Specialized);
                 }
                 blocks = outline::outline(program, &families, &mut changed, diagnostics);
             }
             Stage::Stage => {
                 propagate::propagate(program, &roots, &mut changed, diagnostics);
+                holds("propagate", program, diagnostics, Level::Specialized);
                 let propagated = !changed.is_empty();
-                let staged = stage::stage(program, &blocks, &mut changed, diagnostics);
+                pass_values(program);
+                let real = options.real.unwrap_or(4);
+                let staged = stage::stage(program, &blocks, real, &mut changed, diagnostics);
                 *requests = stage::order(program, &blocks, staged, propagated, diagnostics);
-                naming::main_apart(program);
+                naming::units_apart(program);
             }
         }
         for unit in &mut program.units {
@@ -185,26 +218,17 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 compact::compact(unit);
             }
         }
-        if !any_errors(diagnostics) {
-            holds_after(pass, program);
-        }
+        let (name, level) = match pass {
+            Stage::Parse => ("parse", Level::Resolved),
+            Stage::Lift => ("lift", Level::Lifted),
+            Stage::Specialize => ("once", Level::Specialized),
+            Stage::Prune => ("prune", Level::Specialized),
+            Stage::Outline => ("outline", Level::Specialized),
+            Stage::Stage => ("stage", Level::Staged),
+        };
+        holds(name, program, diagnostics, level);
     }
     state
-}
-
-/// In debug builds, checks that a pass has left what it promises.
-fn holds_after(pass: Stage, program: &Program) {
-    let level = match pass {
-        Stage::Parse => Level::Resolved,
-        Stage::Lift => Level::Lifted,
-        Stage::Specialize | Stage::Prune | Stage::Outline => Level::Specialized,
-        Stage::Stage => Level::Staged,
-    };
-    debug_assert!(
-        verify(program, level).is_empty(),
-        "after {pass:?}: {}",
-        verify(program, level).join("; ")
-    );
 }
 
 /// The units that must be kept: the main program, else the exported subprograms.

@@ -54,25 +54,39 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
     taken
 }
 
-/// Gives the main program another name if a variable in COMMON has it, by the text or because it
-/// keeps its value: gfortran does not compile that, though Fortran allows it.
-pub(super) fn main_apart(program: &mut Program) {
-    let Some(main) = program
-        .units
-        .iter()
-        .position(|u| u.kind == UnitKind::Program)
-    else {
-        return;
+/// Gives main programs and BLOCK DATA other names if something in them has their name, or a
+/// variable in COMMON has it, by the text or because it keeps its value, or a COMMON block: gfortran
+/// does not compile that. Nobody calls them, so their names matter to nobody else.
+pub(super) fn units_apart(program: &mut Program) {
+    let mut commons: HashSet<&Name> = HashSet::new();
+    let mut named: HashSet<&Name> = HashSet::new();
+    for (_, s) in program.units.iter().flat_map(|u| u.symbols.iter()) {
+        match &s.place {
+            Place::Common(block) => commons.extend([&s.name, block]),
+            Place::Global => _ = named.insert(&s.name),
+            _ => {}
+        }
+    }
+    let concerned = |u: &Unit| {
+        let own = || u.symbols.find(&u.name).is_some();
+        match u.kind {
+            UnitKind::Program => own() || commons.contains(&u.name),
+            // EXTERNAL may name it, for a linker to find it.
+            UnitKind::BlockData => !named.contains(&u.name) && (own() || commons.contains(&u.name)),
+            _ => false,
+        }
     };
-    let name = &program.units[main].name;
-    let in_common = |u: &Unit| {
-        let s = u.symbols.find(name).map(|s| &u.symbols[s].place);
-        matches!(s, Some(Place::Common(_)))
-    };
-    if program.units.iter().any(in_common) {
+    let places: Vec<usize> = (0..program.units.len())
+        .filter(|i| concerned(&program.units[*i]))
+        .collect();
+    for i in places {
+        let word = match program.units[i].kind {
+            UnitKind::Program => "MAIN",
+            _ => "DATA",
+        };
         let taken = taken_names(program);
-        let name = unused_name(&format!("{name}_MAIN"), &|n| taken.contains(n));
-        program.units[main].name = name;
+        let wanted = format!("{}_{word}", program.units[i].name);
+        program.units[i].name = unused_name(&wanted, &|n| taken.contains(n));
     }
 }
 

@@ -11,19 +11,19 @@ mod sweeps;
 
 use self::copies::listed;
 use self::sharing::{Named, Sharing, independents_inside};
+use super::bounds::{self, OnEntry};
 use super::calls::has_ad_blocks;
 use super::compact::Changed;
 use super::import::{Import, variables_needed};
 use super::naming::{FEW, Families, Tags, taken_names};
-use super::stage::bounds::{bound_variables, changing, keep_bounds, value_on_entry};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Place, Program, Spec,
+    AdBlock, AdItem, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Origin, Place, Program, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol, for_each_symbol_mut,
     unused_name, walk_block,
 };
 use crate::source::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The block that each outlined subroutine comes from.
 pub(super) type Blocks = HashMap<Name, Block>;
@@ -59,7 +59,7 @@ pub(super) fn outline(
     let mut tags = Tags::default();
     let mut blocks = Blocks::new();
     let sharing = Sharing::of(program, &places);
-    let mut changing = changing(program);
+    let mut changing = bounds::changing(program);
     let mut new: Vec<Vec<Unit>> = vec![Vec::new(); program.units.len()];
     for at in places {
         let (before, tag) = match counted {
@@ -75,8 +75,7 @@ pub(super) fn outline(
             sharing: sharing.as_ref(),
             new: Vec::new(),
             counts: HashSet::new(),
-            changing: changing.remove(&program.units[at].name).unwrap_or_default(),
-            kept: BTreeMap::new(),
+            on_entry: OnEntry::of(changing.remove(&program.units[at].name).unwrap_or_default()),
             diagnostics,
         };
         outline.unit(&mut program.units[at], &mut new[at]);
@@ -124,10 +123,8 @@ struct Outline<'a> {
     new: Vec<Unit>,
     /// The arguments that are numbers of directions, with their subroutines.
     counts: HashSet<(Name, SymId)>,
-    /// Variables that bounds of the unit's arrays depend on, and that may change.
-    changing: HashSet<SymId>,
-    /// Those of them that bounds in blocks depend on, with what keeps their values on entry.
-    kept: BTreeMap<SymId, SymId>,
+    /// What bounds of the unit's arrays are on entry.
+    on_entry: OnEntry,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -138,10 +135,9 @@ impl Outline<'_> {
         let mut body = std::mem::take(&mut unit.body);
         self.formats = formats(unit, &body);
         self.blocks(unit, &mut body);
-        let kept = std::mem::take(&mut self.kept);
         // What is in the subroutines does not change there.
-        self.changing.clear();
-        unit.body = keep_bounds(unit, &kept, body);
+        let on_entry = std::mem::take(&mut self.on_entry);
+        unit.body = on_entry.keep_at_entries(unit, body);
         for mut new in std::mem::take(&mut self.new) {
             self.unit(&mut new, out);
             out.push(new);
@@ -253,6 +249,7 @@ impl Outline<'_> {
             .collect();
 
         let mut outlined = Unit::new(UnitKind::Subroutine, name.clone(), span);
+        outlined.origin = Origin::Generated;
         outlined.given.clone_from(&unit.given);
         outlined.end_span = block.end_span;
         outlined.implicit = unit.implicit.clone();
@@ -275,29 +272,24 @@ impl Outline<'_> {
         }
         let dummy = |s: SymId| carried.iter().find(|(c, _)| *c == s).map_or(s, |(_, d)| *d);
         // An array has the bounds that it had on entry, whatever their variables are by now.
-        let mut bounds = Vec::new();
-        for s in &order {
-            for s in bound_variables(&unit.symbols[*s]) {
-                if self.changing.contains(&s) && !bounds.iter().any(|(b, _)| *b == s) {
-                    let kept = match self.kept.get(&s) {
-                        Some(kept) => *kept,
-                        None => value_on_entry(unit, s, self.taken),
-                    };
-                    self.kept.insert(s, kept);
-                    bounds.push((s, kept));
+        let shapes: Vec<Symbol> = order
+            .iter()
+            .map(|s| self.on_entry.seen(unit, dummy(*s), self.taken))
+            .collect();
+        let mut kept: Vec<SymId> = Vec::new();
+        for e in shapes.iter().flat_map(bounds::bounds) {
+            let of_entry = self.on_entry.variables();
+            let of_entry: Vec<SymId> = of_entry.filter(|k| !kept.contains(k)).collect();
+            e.for_each_symbol(&mut |s| {
+                if of_entry.contains(&s) && !kept.contains(&s) {
+                    kept.push(s);
                 }
-            }
-        }
-        let mut bound_dummies = Vec::new();
-        for (s, kept) in &bounds {
-            let dummy = outlined.symbols.add(Symbol {
-                place: Place::Dummy,
-                ..unit.symbols[*kept].clone()
             });
-            outlined.declare(dummy);
-            bound_dummies.push((*s, dummy));
         }
         let mut import = Import::new(unit);
+        for s in &kept {
+            import.add(&mut outlined, *s, Place::Dummy);
+        }
         // Bounds and lengths may depend on the scalars.
         let mut scalars_first: Vec<SymId> = order.iter().map(|s| dummy(*s)).collect();
         scalars_first.sort_by_key(|s| {
@@ -311,19 +303,19 @@ impl Outline<'_> {
             .iter()
             .map(|s| Arg::Dummy(import.symbol(&mut outlined, dummy(*s))))
             .collect();
-        for (s, dummy) in bound_dummies {
-            let by = import.symbol(&mut outlined, s);
-            for array in outlined.symbols.ids() {
-                for d in &mut outlined.symbols[array].dims {
-                    for e in d.lower.iter_mut().chain(&mut d.upper) {
-                        e.for_each_symbol_mut(&mut |x| {
-                            if *x == by {
-                                *x = dummy;
-                            }
-                        });
-                    }
+        if !kept.is_empty() {
+            for (s, shape) in order.iter().zip(shapes) {
+                let ours = import.symbol(&mut outlined, dummy(*s));
+                let (mut dims, mut length) = (shape.dims, shape.length);
+                for e in bounds::bounds_mut(&mut dims, &mut length) {
+                    *e = import.expr(&mut outlined, e.clone());
                 }
+                outlined.symbols[ours].dims = dims;
+                outlined.symbols[ours].length = length;
             }
+        }
+        for s in &kept {
+            let dummy = import.symbol(&mut outlined, *s);
             outlined.args.push(Arg::Dummy(dummy));
         }
         Self::tie(unit, &mut outlined, &mut import, &tied);
@@ -340,10 +332,9 @@ impl Outline<'_> {
             ..Symbol::new(name, span)
         };
         let callee = unit.symbols.add(symbol);
-        let kept = bounds.iter().map(|(_, kept)| kept);
         let args = order
             .iter()
-            .chain(kept)
+            .chain(&kept)
             .map(|s| Expr::var(*s, span))
             .collect();
         block.body = vec![Stmt::new(StmtKind::Call(callee, args), span)];
@@ -363,6 +354,22 @@ pub(super) fn bases(items: &[AdItem]) -> Vec<SymId> {
             }
         });
     }
+    found
+}
+
+/// Does a block of a unit differentiate by a variable? What a block only computes is no variable of
+/// its own: it may be assigned by another name.
+pub(super) fn is_independent(unit: &Unit, s: SymId) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |stmt| {
+        if let StmtKind::Ad(block) = &stmt.kind {
+            let independents = match block.mode {
+                AdMode::Forward => &block.opening,
+                AdMode::Reverse => &block.closing,
+            };
+            found |= bases(independents).contains(&s);
+        }
+    });
     found
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Passed<'p> {
     program: &'p Program,
     /// To each dummy procedure: procedures, and those dummy procedures that are handed on.
     to: BTreeMap<Dummy, Sources>,
+    /// Those that get a closure as an argument, which only copies that know them can pass.
+    follow: BTreeSet<Dummy>,
 }
 
 #[derive(Default)]
@@ -32,11 +34,21 @@ impl<'p> Passed<'p> {
             }
         }
         let mut to: BTreeMap<Dummy, Sources> = BTreeMap::new();
+        let mut follow = BTreeSet::new();
         if takers.is_empty() {
-            return Passed { program, to };
+            return Passed {
+                program,
+                to,
+                follow,
+            };
         }
         for (i, unit) in program.units.iter().enumerate().filter(|(i, _)| look[*i]) {
             for_each_call(&unit.body, &mut |callee, args| {
+                if let Some(own) = unit.arg_position(callee)
+                    && args.iter().any(|a| matches!(a.kind, ExprKind::Closure(..)))
+                {
+                    follow.insert((i, own));
+                }
                 let target = global(&unit.symbols, callee).and_then(|n| takers.get(n));
                 let Some((target, positions)) = target else {
                     return;
@@ -54,7 +66,11 @@ impl<'p> Passed<'p> {
                 }
             });
         }
-        Passed { program, to }
+        Passed {
+            program,
+            to,
+            follow,
+        }
     }
 
     /// For every dummy procedure, as (unit, position), the procedures that it may stand
@@ -66,13 +82,13 @@ impl<'p> Passed<'p> {
             .collect()
     }
 
-    /// The dummy procedures that get different procedures from different calls, and those
-    /// that hand theirs on to such.
+    /// The dummy procedures that get different procedures from different calls, those that get
+    /// closures, and those that hand theirs on to such.
     pub fn crowded(&self, roots: &HashSet<Name>) -> HashSet<(Name, usize)> {
         let mut open: Vec<Dummy> = self
             .found(roots)
             .into_iter()
-            .filter(|(_, values)| values.len() > 1)
+            .filter(|(dummy, values)| values.len() > 1 || self.follow.contains(dummy))
             .map(|(dummy, _)| dummy)
             .collect();
         let mut crowded: BTreeSet<Dummy> = BTreeSet::new();

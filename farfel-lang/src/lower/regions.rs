@@ -13,8 +13,8 @@ use super::outline::{formats, formats_needed};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::given::Border;
 use crate::ir::{
-    Block, Class, DoEnd, Label, Name, Place, Program, Spec, SpecKind, Stmt, StmtKind, SymId,
-    Symbol, Unit, UnitKind, for_each_symbol_mut, unused_name, walk_block,
+    Block, Class, DoEnd, Label, Name, Origin, Place, Program, Spec, SpecKind, Stmt, StmtKind,
+    SymId, Symbol, Unit, UnitKind, for_each_symbol_mut, unused_name, walk_block,
 };
 use crate::source::Span;
 use std::collections::HashSet;
@@ -173,6 +173,7 @@ impl Regions<'_> {
             |n: &str| unit.symbols.find(n).is_some() || unit.nested.iter().any(|u| u.name == n);
         let name: Name = unused_name(&wanted, &taken);
         let mut made = Unit::new(UnitKind::Subroutine, name.clone(), span);
+        made.origin = Origin::Generated;
         made.constant = true;
         made.given.clone_from(&unit.given);
         let mut map: Vec<(SymId, SymId)> = Vec::new();

@@ -13,16 +13,18 @@ use self::slots::{Slot, passes_twice};
 use super::calls::{
     Constant, Mentions, for_each_call, for_each_call_mut, for_each_placed_call_mut, global,
 };
-use super::compact::Changed;
+use super::compact::{Changed, compact};
 use super::copies::{Copy, Use};
 use super::naming::{FEW, Families, Tags, taken_names};
 use super::passed::Passed;
 use super::prune::reached;
-use super::state::share;
+use super::state::{keeps_values, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::effects::{Assigned, procedure_dummies};
-use crate::ir::{Class, Expr, ExprKind, Name, Program, SymId, Type, Unit, UnitKind, unused_name};
+use crate::ir::{
+    Class, Expr, ExprKind, Name, Program, StmtKind, SymId, Type, Unit, UnitKind, unused_name,
+};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -35,27 +37,7 @@ pub(super) fn specialize(
     changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Copy> {
-    let mut specializer = Specializer {
-        assigned: None,
-        otherwise_assigned: None,
-        taken: HashSet::new(),
-        program,
-        copies: HashMap::new(),
-        tags: Tags::default(),
-        counts: HashMap::new(),
-        totals: HashMap::new(),
-        original: HashMap::new(),
-        most_copies,
-        made: Vec::new(),
-        place_made: HashMap::new(),
-        holding: HashMap::new(),
-        open: Vec::new(),
-        places: HashMap::new(),
-        copies_of: HashMap::new(),
-        families,
-        changed,
-        diagnostics,
-    };
+    let mut specializer = Specializer::of(program, most_copies, families, changed, diagnostics);
     specializer.round();
     // What is left of procedure arguments are plain procedures. Those that differ from call
     // to call need copies too.
@@ -65,6 +47,66 @@ pub(super) fn specialize(
     specializer.left_over(roots);
     specializer.count_through();
     specializer.made
+}
+
+/// The program with copies of the subprograms that procedures are passed to, in which those are
+/// called by their names; and the names of the copies, which end with `tag`. Only where the program
+/// has the text of both. None where a copy would have a state of its own or ENTRY points.
+pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)> {
+    let index = UnitIndex::of(program);
+    let takes_procedures = |u: &Unit| procedure_dummies(u).next().is_some();
+    let single =
+        |u: &Unit| keeps_values(u) || u.body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_)));
+    if (program.units.iter()).any(|u| takes_procedures(u) && single(u)) {
+        return None;
+    }
+    let mut bound = program.clone();
+    let mut changed = Changed::new();
+    for unit in &mut bound.units {
+        let Unit { symbols, body, .. } = unit;
+        for_each_call_mut(body, &mut |callee, args| {
+            if global(symbols, *callee).is_none_or(|name| index.unit(program, name).is_none()) {
+                return;
+            }
+            for a in args {
+                if let ExprKind::Var(s) = a.kind
+                    && let Some(Constant::Global(name)) = Constant::of(symbols, s)
+                    && index.unit(program, &name).is_some()
+                {
+                    a.kind = ExprKind::Closure(s, Vec::new());
+                }
+            }
+        });
+    }
+    let mut families = Families::default();
+    let mut diagnostics = Vec::new();
+    let mut specializer = Specializer::of(
+        &mut bound,
+        super::MOST_COPIES,
+        &mut families,
+        &mut changed,
+        &mut diagnostics,
+    );
+    specializer.round();
+    specializer.count_through();
+    let mut new: HashMap<Name, Name> = HashMap::new();
+    for copy in &specializer.made {
+        let wanted = format!("{}{tag}", copy.name);
+        let name = unused_name(&wanted, &|n| specializer.taken.contains(n));
+        specializer.taken.insert(name.clone());
+        new.insert(copy.name.clone(), name);
+    }
+    specializer.rename(&new);
+    let copies: Vec<Name> = new.into_values().collect();
+    if any_errors(&diagnostics) || copies.is_empty() || bound.units.iter().any(has_closures) {
+        return None;
+    }
+    for unit in &mut bound.units {
+        if changed.contains(&unit.name) {
+            compact(unit);
+        }
+    }
+    Some((bound, copies))
 }
 
 /// Copies are made of units with dummy procedures only.
@@ -192,7 +234,37 @@ struct Specializer<'a> {
 /// the procedure with the place that each captured variable is passed at.
 type Key = (Name, Vec<Option<(Constant, Vec<Slot>)>>);
 
-impl Specializer<'_> {
+impl<'a> Specializer<'a> {
+    fn of(
+        program: &'a mut Program,
+        most_copies: usize,
+        families: &'a mut Families,
+        changed: &'a mut Changed,
+        diagnostics: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        Specializer {
+            assigned: None,
+            otherwise_assigned: None,
+            taken: HashSet::new(),
+            program,
+            copies: HashMap::new(),
+            tags: Tags::default(),
+            counts: HashMap::new(),
+            totals: HashMap::new(),
+            original: HashMap::new(),
+            most_copies,
+            made: Vec::new(),
+            place_made: HashMap::new(),
+            holding: HashMap::new(),
+            open: Vec::new(),
+            places: HashMap::new(),
+            copies_of: HashMap::new(),
+            families,
+            changed,
+            diagnostics,
+        }
+    }
+
     /// Does every unit once, then puts the new copies where they belong.
     fn round(&mut self) {
         let order = callers_of_closures(self.program);
@@ -437,6 +509,11 @@ impl Specializer<'_> {
             self.families.copy_captured(copy, name.clone());
             new.insert(copy.clone(), name);
         }
+        self.rename(&new);
+    }
+
+    /// Gives copies other names.
+    fn rename(&mut self, new: &HashMap<Name, Name>) {
         let units = self.program.units.iter_mut();
         for unit in units.filter(|u| self.changed.contains(&u.name)) {
             for id in unit.symbols.ids() {
@@ -449,10 +526,9 @@ impl Specializer<'_> {
             }
         }
         for copy in &mut self.made {
-            copy.rename(&new);
+            copy.rename(new);
         }
-        let renamed = new.into_values();
-        self.changed.extend(renamed);
+        self.changed.extend(new.values().cloned());
     }
 
     /// A copy stands behind the unit that it is a copy of and the copies made of that before.

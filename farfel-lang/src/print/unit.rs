@@ -9,6 +9,7 @@ impl Writer<'_> {
     /// A unit with all it holds.
     pub(super) fn unit(&mut self, unit: &Unit) {
         let Unit {
+            origin: _,
             kind: _,
             name: _,
             span,
@@ -20,6 +21,7 @@ impl Writer<'_> {
             result: _,
             typed_header: _,
             recursive: _,
+            contained: _,
             symbols: _,
             implicit: _,
             specs: _,
@@ -37,12 +39,20 @@ impl Writer<'_> {
         self.comments(comments);
         self.statement(None, *span, |l| l.header(&scope));
         self.specs(&scope);
-        for inner in nested {
-            self.open();
-            self.unit(inner);
-            self.close();
-        }
+        let (behind, before): (Vec<&Unit>, Vec<&Unit>) = nested.iter().partition(|n| n.contained);
+        let inner = |units: Vec<&Unit>, w: &mut Self| {
+            for unit in units {
+                w.open();
+                w.unit(unit);
+                w.close();
+            }
+        };
+        inner(before, self);
         self.block(&scope, body);
+        if !behind.is_empty() {
+            self.fixed_statement(None, *end_span, "CONTAINS");
+            inner(behind, self);
+        }
         self.fixed_statement(None, *end_span, "END");
         for block in after {
             self.gap();

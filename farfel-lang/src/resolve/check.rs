@@ -3,18 +3,28 @@
 mod arguments;
 mod blocks;
 mod io;
+mod operands;
 mod several;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    Class, DoControl, Expr, ExprKind, IoKind, Name, Place, Program, Stmt, StmtKind, SymId, Type,
-    Unit, walk_block,
+    Arg, Class, DoControl, EntryPoint, Expr, ExprKind, IoKind, Name, Place, Program, Stmt,
+    StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
 use crate::targets::Targets;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
+
+/// The entry points of a program by their names.
+pub(crate) type Callable<'p> = HashMap<&'p Name, EntryPoint<'p>>;
+
+/// The entry points of some units by their names.
+pub(crate) fn callable(units: &[Unit]) -> Callable<'_> {
+    let points = units.iter().flat_map(Unit::entry_points);
+    points.map(|e| (e.name, e)).collect()
+}
 
 /// Checks all units. In top-level units whose positions are in `faulty` there are names that
 /// are not understood, with faults among the `diagnostics`: only the statements that have
@@ -23,6 +33,7 @@ pub(super) fn check(
     program: &Program,
     faulty: &HashSet<usize>,
     targets: &Targets,
+    real: u8,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     // Only AD blocks ask for it.
@@ -31,7 +42,7 @@ pub(super) fn check(
     } else {
         Assigned::default()
     };
-    let globals: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
+    let globals = callable(&program.units);
     for (i, unit) in program.units.iter().enumerate() {
         let faults = match faulty.contains(&i) {
             true => Some(fault_spans(unit, diagnostics)),
@@ -41,6 +52,7 @@ pub(super) fn check(
             globals: &globals,
             assigned: &assigned,
             targets,
+            real,
             around: Vec::new(),
             diagnostics,
         };
@@ -49,6 +61,38 @@ pub(super) fn check(
             Some(faults) => checker.statements_without(unit, &faults),
         }
     }
+}
+
+/// Checks one unit, whatever its AD blocks and dummy procedures are.
+pub(super) fn unit<'p>(unit: &'p Unit, globals: &Callable<'p>) -> Vec<Diagnostic> {
+    alone(globals, |checker| checker.unit(unit))
+}
+
+/// Checks one argument of a call.
+pub(super) fn argument(
+    unit: &Unit,
+    actual: &Expr,
+    callee: EntryPoint,
+    dummy: Arg,
+) -> Vec<Diagnostic> {
+    let globals = Callable::new();
+    alone(&globals, |checker| {
+        checker.argument(unit, actual, callee, dummy);
+    })
+}
+
+/// What a checker finds that knows nothing of AD blocks and dummy procedures.
+fn alone<'p>(globals: &Callable<'p>, check: impl FnOnce(&mut Checker<'_, 'p>)) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    check(&mut Checker {
+        globals,
+        assigned: &Assigned::default(),
+        targets: &Targets::default(),
+        real: 4,
+        around: Vec::new(),
+        diagnostics: &mut diagnostics,
+    });
+    diagnostics
 }
 
 /// Where the errors of a unit are; of two declarations that exclude each other, where both are.
@@ -78,9 +122,11 @@ fn has_ad_blocks(unit: &Unit) -> bool {
 }
 
 struct Checker<'a, 'p> {
-    globals: &'a HashMap<&'p Name, &'p Unit>,
+    globals: &'a Callable<'p>,
     assigned: &'a Assigned,
     targets: &'a Targets,
+    /// The bytes of a default REAL.
+    real: u8,
     /// The units around the current one, outermost first.
     around: Vec<&'p Unit>,
     diagnostics: &'a mut Vec<Diagnostic>,
@@ -115,10 +161,13 @@ impl<'p> Checker<'_, 'p> {
                 Class::Parameter(e) | Class::StatementFunction(_, e) => Some(&**e),
                 _ => None,
             };
-            bounds
-                .chain(&s.length)
-                .chain(value)
-                .for_each(|e| self.value(unit, e, false));
+            if let Class::StatementFunction(dummies, _) = &s.class {
+                self.dummies_of_formula(unit, &s.name, dummies);
+            }
+            bounds.chain(&s.length).chain(value).for_each(|e| {
+                self.value(unit, e, false);
+                e.walk(&mut |e| self.operands(unit, e));
+            });
         }
         self.around.push(unit);
         for n in &unit.nested {
@@ -172,6 +221,7 @@ impl<'p> Checker<'_, 'p> {
     }
 
     fn statement(&mut self, unit: &'p Unit, stmt: &'p Stmt) {
+        self.controls(unit, stmt);
         match &stmt.kind {
             StmtKind::Assign(target, value) => {
                 self.target(unit, target);
@@ -209,6 +259,7 @@ impl<'p> Checker<'_, 'p> {
             _ => stmt.for_each_own_expr(&mut |e| self.value(unit, e, false)),
         }
         stmt.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| self.operands(unit, e));
             e.walk(&mut |e| match &e.kind {
                 ExprKind::Call(s, args) => self.call(unit, *s, args, e.span),
                 ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
@@ -260,6 +311,7 @@ impl<'p> Checker<'_, 'p> {
                 args.iter().for_each(|a| self.value(unit, a, passes));
             }
             ExprKind::Keyword(..) => {}
+            ExprKind::Percent(_, a) => self.value(unit, a, true),
             _ => e
                 .children()
                 .into_iter()

@@ -3,8 +3,8 @@
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Attribute, Class, Expr, ExprKind, Name, Place, SpecKind, StmtKind, SymId, Type, Unit, UnitKind,
-    walk_block,
+    Attribute, Class, EntryPoint, Expr, ExprKind, Name, Place, SpecKind, StmtKind, SymId, Type,
+    Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
 
@@ -39,16 +39,16 @@ pub(super) fn keywords(name: &Name, args: &[Expr], diagnostics: &mut Vec<Diagnos
 /// Reports a call of a unit whose dummy arguments or result need an explicit interface.
 pub(super) fn explicit(
     caller: &Unit,
-    callee: &Unit,
+    callee: EntryPoint,
     span: Span,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     // Nobody calls across a border when calling oneself.
-    if caller.name_span == callee.name_span {
+    if caller.name_span == callee.unit.name_span {
         return;
     }
     let dummy = |s: SymId| -> Option<(&'static str, &'static str)> {
-        let s = &callee.symbols[s];
+        let s = &callee.unit.symbols[s];
         if s.is_assumed_shape() {
             return Some((
                 "an array of assumed shape",
@@ -78,10 +78,12 @@ pub(super) fn explicit(
         .iter()
         .filter_map(|a| a.sym())
         .find_map(|s| dummy(s).map(|why| (s, why)));
-    let result = callee.result.filter(|_| callee.kind == UnitKind::Function);
+    let result = callee
+        .result
+        .filter(|_| callee.unit.kind == UnitKind::Function);
     let found = found.or_else(|| {
         let r = result?;
-        callee.symbols[r].is_array().then_some((
+        callee.unit.symbols[r].is_array().then_some((
             r,
             (
                 "an array, and the result of the function",
@@ -92,7 +94,7 @@ pub(super) fn explicit(
     let Some((s, (what, help))) = found else {
         return;
     };
-    let s = &callee.symbols[s];
+    let s = &callee.unit.symbols[s];
     report(
         diagnostics,
         Diagnostic::error(

@@ -14,19 +14,18 @@
 
 mod arrays;
 mod check;
-mod habits;
 mod interfaces;
 mod jumps;
 mod names;
 mod procedures;
-
-pub(crate) use names::closest;
+mod suspicious;
 
 use crate::diagnostic::{Diagnostic, Rule, rules};
-use crate::ir::{Name, Program, StmtKind, Unit};
+use crate::ir::{Arg, EntryPoint, Expr, Name, Program, StmtKind, Unit};
 use crate::lints::Lints;
-use crate::source::Span;
+use crate::source::{FileId, Span};
 use crate::targets::Targets;
+pub(crate) use check::{Callable, callable};
 use std::collections::{HashMap, HashSet};
 
 /// Resolves the names of a parsed program and reports everything that is wrong with it.
@@ -51,11 +50,11 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
     let targets = Targets::of(program);
-    check::check(program, &faulty, &targets, &mut diagnostics);
+    check::check(program, &faulty, &targets, lints.real(), &mut diagnostics);
     // A name that is not known would only make more faults where it is used.
-    habits::warn(program, &faulty, &lints, &mut diagnostics);
+    suspicious::warn(program, &faulty, &lints, &mut diagnostics);
     crate::given::settle(program, &mut diagnostics);
-    habits::recursion(program, &targets, &mut diagnostics);
+    suspicious::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, lints.real(), &|i| {
         !faulty.contains(&i)
     }));
@@ -70,6 +69,23 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     once_per_name(&mut diagnostics);
     diagnostics
+}
+
+/// What is wrong with the statements and calls of one top-level unit of a resolved program, however
+/// it came to be: types, shapes, jumps into loops, and arguments that do not fit. `callable`:
+/// the program's entry points.
+pub(crate) fn faults_of<'p>(unit: &'p Unit, callable: &Callable<'p>) -> Vec<Diagnostic> {
+    check::unit(unit, callable)
+}
+
+/// What is wrong with one actual argument in a call.
+pub(crate) fn faults_of_argument(
+    unit: &Unit,
+    actual: &Expr,
+    callee: EntryPoint,
+    dummy: Arg,
+) -> Vec<Diagnostic> {
+    check::argument(unit, actual, callee, dummy)
 }
 
 /// What is missing is missing everywhere: its first place is enough, with the number of
@@ -129,6 +145,7 @@ pub fn resolve_readable(
             (u.span, u.end_span, whole)
         })
         .collect();
+    let found = resolve_with(program, lints);
     // Something that is no unit, or whose header is not understood, may define a name.
     let stray = syntax.iter().any(|d| {
         let unit = program
@@ -142,13 +159,55 @@ pub fn resolve_readable(
             .iter()
             .any(|(from, to, whole)| within(s, *from, *to) && !(*whole && certain))
     };
-    let mut found = resolve_with(program, lints);
+    // What a statement that is not understood names may not be what it looks like.
+    let understood: HashMap<usize, Vec<(FileId, u32, u32)>> = program
+        .units
+        .iter()
+        .enumerate()
+        .filter(|(_, u)| unreadable.iter().any(|(from, ..)| *from == u.span))
+        .map(|(i, u)| (i, statements(u)))
+        .collect();
+    let named_there_only = |d: &Diagnostic| {
+        let name = [&rules::UNDECLARED, &rules::UNKNOWN_PROCEDURE].contains(&d.rule);
+        let mut units = program.units.iter().enumerate();
+        let unit = match name {
+            true => units.find(|(_, u)| within(d.span, u.span, u.end_span)),
+            false => None,
+        };
+        unit.and_then(|(i, _)| understood.get(&i)).is_some_and(|s| {
+            // The last statement that begins before it or with it.
+            let at = (d.span.file, d.span.start);
+            let next = s.partition_point(|(file, from, _)| (*file, *from) <= at);
+            let inside = |(file, _, to): &(FileId, u32, u32)| *file == at.0 && at.1 < *to;
+            !next.checked_sub(1).is_some_and(|n| inside(&s[n]))
+        })
+    };
+    let mut found = found;
     found.retain(|d| {
+        if named_there_only(d) {
+            return false;
+        }
         let certain = CERTAIN.contains(&d.rule);
         let follows = hidden(d.span, certain) || d.related.iter().any(|(s, _)| hidden(*s, certain));
         let unknown = stray && d.rule == &rules::UNKNOWN_PROCEDURE;
         !follows && !unknown
     });
+    found
+}
+
+/// From where to where the statements of a unit reach that were understood, in their order. Of
+/// blocks it is the first statement.
+fn statements(unit: &Unit) -> Vec<(FileId, u32, u32)> {
+    let mut found = Vec::new();
+    let mut units = vec![unit];
+    while let Some(u) = units.pop() {
+        let mut add = |s: Span| found.push((s.file, s.start, s.end));
+        add(u.span);
+        u.specs.iter().for_each(|s| add(s.span));
+        crate::ir::walk_block(&u.body, &mut |s| add(s.span));
+        units.extend(&u.nested);
+    }
+    found.sort_unstable();
     found
 }
 

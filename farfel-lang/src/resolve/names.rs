@@ -124,6 +124,16 @@ fn implicit_type(rules: &[&Implicit], name: &str) -> Option<Type> {
 struct Scope {
     unit: Unit,
     nested: HashMap<Name, Signature>,
+    /// How many symbols the unit itself has. Those behind them it has for what is nested in it.
+    own: usize,
+}
+
+impl Scope {
+    /// The unit itself has the name.
+    fn mentions(&self, name: &str) -> bool {
+        let found = self.unit.symbols.find(name);
+        found.is_some_and(|s| (s.0 as usize) < self.own)
+    }
 }
 
 struct Resolver<'a> {
@@ -203,9 +213,11 @@ impl Resolver<'_> {
                 );
             }
         }
+        let own = unit.symbols.ids().count();
         self.scopes.push(Scope {
             unit,
             nested: signatures,
+            own,
         });
         self.own_names();
         let nested = nested.into_iter().map(|n| self.unit(n)).collect();
@@ -458,9 +470,15 @@ impl Resolver<'_> {
             .flat_map(|s| s.unit.symbols.iter().map(|(_, s)| s))
             .filter(|s| s.typed || s.place == Place::Dummy)
             .map(|s| s.name.as_str());
-        let help = match closest(name, similar) {
+        let procedure = self.scopes[level].unit.symbols.find(name).is_some_and(|s| {
+            let symbol = &self.scopes[level].unit.symbols[s];
+            symbol.place == Place::Global && symbol.class.is_procedure()
+        });
+        let ty = Implicit::default_type(name);
+        let help = match crate::spelling::closest(name, similar) {
             Some(s) => format!("did you mean {s}? Otherwise declare {name}"),
-            None => format!("declare {name}, for instance `REAL {name}`"),
+            None if procedure => self.help_for_unknown(level, name, true),
+            None => format!("declare {name}, for instance `{ty} {name}`"),
         };
         self.diagnostics.push(
             Diagnostic::error(&rules::UNDECLARED, span, format!("{name} is not declared"))
@@ -655,7 +673,7 @@ impl Resolver<'_> {
             .chain(self.scopes[..=level].iter().flat_map(|s| s.nested.keys()))
             .map(Name::as_str)
             .chain(intrinsics.map(|i| i.name));
-        match closest(name, known) {
+        match crate::spelling::closest(name, known) {
             Some(s) => format!("did you mean {s}?"),
             None if function => format!(
                 "define FUNCTION {name}, declare {name} as an array, or write EXTERNAL {name} if a library provides it"
@@ -666,7 +684,22 @@ impl Resolver<'_> {
         }
     }
 
-    /// An undeclared variable: it belongs to the top-level subprogram.
+    /// The unit that an undeclared variable belongs to: the top-level one; in a subprogram behind
+    /// CONTAINS its host where that has the name, and itself otherwise, as in Fortran 90.
+    fn owner(&self, level: usize, name: &str) -> usize {
+        let mut at = level;
+        loop {
+            while at > 0 && !self.scopes[at].unit.contained {
+                at -= 1;
+            }
+            if at == 0 || !self.scopes[at - 1].mentions(name) {
+                return at;
+            }
+            at -= 1;
+        }
+    }
+
+    /// An undeclared variable.
     fn implicit_variable(&mut self, level: usize, id: SymId) {
         let symbol = &self.scopes[level].unit.symbols[id];
         let (name, span) = (symbol.name.clone(), symbol.span);
@@ -682,13 +715,19 @@ impl Resolver<'_> {
             symbol.ty = Some(Implicit::default_type(&name));
             return;
         }
-        let top = self.scopes[0].unit.symbols.intern(&name, span);
-        let symbol = &mut self.scopes[0].unit.symbols[top];
+        let owner = self.owner(level, &name);
+        let at = self.scopes[owner].unit.symbols.intern(&name, span);
+        let symbol = &mut self.scopes[owner].unit.symbols[at];
         if symbol.class == Class::Unknown {
             symbol.class = Class::Variable;
-            self.give_type(0, top);
+            self.give_type(owner, at);
+            if owner > 0 {
+                self.scopes[owner].unit.declare(at);
+            }
         }
-        self.link(0, level, &name, span);
+        if owner < level {
+            self.link(owner, level, &name, span);
+        }
     }
 
     /// Decides what every `NAME(…)` is, and renames nothing.
@@ -863,16 +902,4 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
         }
     }
     found
-}
-
-/// The known name most like `name`, if any is like enough to be meant.
-pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Names of a letter or two are all alike.
-    let most = |k: &str| (name.len().min(k.len()) / 3).max(1);
-    known
-        .filter(|k| name.len() > 2 && k.len() > 2 && name.len().abs_diff(k.len()) <= most(k))
-        .map(|k| (strsim::damerau_levenshtein(name, k), k))
-        .filter(|(d, k)| *d > 0 && *d <= most(k))
-        .min_by_key(|(d, k)| (*d, *k))
-        .map(|(_, k)| k)
 }

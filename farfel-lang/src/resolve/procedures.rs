@@ -2,13 +2,14 @@
 //!
 //! `FUNCTION ARGMAX(F, X0, N)` only passes F on, and `CALL EQLBRM(GMBIGA, …)` names a
 //! function of the program without EXTERNAL. Both become clear from who receives them:
-//! a fixed point over the arguments of all calls, in both directions.
+//! a fixed point over the arguments of all calls, in both directions. A call of a dummy procedure is one
+//! of all that it can stand for.
 
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
     Class, ExprKind, Name, Place, Program, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A symbol of one unit, as (index of the unit in textual order, symbol).
 type Root = (usize, SymId);
@@ -16,22 +17,42 @@ type Root = (usize, SymId);
 /// What the fixed point needs to know of a unit.
 struct Facts {
     parent: Option<usize>,
-    args: Vec<Option<SymId>>,
+    /// The dummy arguments of each of its entry points.
+    args: Vec<Vec<Option<SymId>>>,
     /// Links to the surroundings.
     host: HashMap<SymId, SymId>,
-    nested: HashMap<Name, usize>,
+    nested: HashMap<Name, Target>,
     calls: Vec<Call>,
     procedures: Vec<(SymId, Class)>,
     /// Arrays: whoever passes something else on there, they are none.
     arrays: Vec<SymId>,
 }
 
+/// An entry point: the index of its unit, and its place among the unit's.
+type Target = (usize, usize);
+
 struct Call {
-    callee: SymId,
+    callee: Named,
+    /// Actual arguments that are bare names.
+    actuals: Vec<Option<Named>>,
+}
+
+/// A name in a unit.
+struct Named {
+    sym: SymId,
     name: Name,
     place: Place,
-    /// Actual arguments that are bare names.
-    actuals: Vec<Option<SymId>>,
+}
+
+impl Named {
+    fn of(unit: &Unit, sym: SymId) -> Self {
+        let symbol = &unit.symbols[sym];
+        Named {
+            sym,
+            name: symbol.name.clone(),
+            place: symbol.place.clone(),
+        }
+    }
 }
 
 /// Makes procedures of the names that are found out to be such. Adds to `faulty` the
@@ -45,7 +66,8 @@ pub(super) fn resolve(
     let mut globals = HashMap::new();
     for unit in &program.units {
         let index = collect(unit, None, &mut facts);
-        globals.insert(unit.name.clone(), index);
+        let points = unit.entry_points().enumerate();
+        globals.extend(points.map(|(i, e)| (e.name.clone(), (index, i))));
     }
     let found = fixed_point(&facts, &globals);
     let signatures: HashMap<Name, (UnitKind, Option<Type>)> = program
@@ -77,14 +99,12 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
             let actuals = args
                 .iter()
                 .map(|a| match a.kind {
-                    ExprKind::Var(v) => Some(v),
+                    ExprKind::Var(v) => Some(Named::of(unit, v)),
                     _ => None,
                 })
                 .collect();
             calls.push(Call {
-                callee,
-                name: s.name.clone(),
-                place: s.place.clone(),
+                callee: Named::of(unit, callee),
                 actuals,
             });
         }
@@ -124,7 +144,10 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
     facts.push(Facts {
         parent,
         arrays,
-        args: unit.args.iter().map(|a| a.sym()).collect(),
+        args: unit
+            .entry_points()
+            .map(|e| e.args.iter().map(|a| a.sym()).collect())
+            .collect(),
         host,
         nested: HashMap::new(),
         calls,
@@ -132,7 +155,9 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
     });
     for n in &unit.nested {
         let child = collect(n, Some(index), facts);
-        facts[index].nested.insert(n.name.clone(), child);
+        let points = n.entry_points().enumerate();
+        let points = points.map(|(i, e)| (e.name.clone(), (child, i)));
+        facts[index].nested.extend(points);
     }
     index
 }
@@ -145,27 +170,50 @@ fn root(facts: &[Facts], mut at: Root) -> Root {
     at
 }
 
-/// The unit that a call reaches, where the text tells.
-fn callee(
-    facts: &[Facts],
-    globals: &HashMap<Name, usize>,
-    caller: usize,
-    call: &Call,
-) -> Option<usize> {
-    match call.place {
-        Place::Global => globals.get(&call.name).copied(),
-        Place::Local => facts[caller].nested.get(&call.name).copied(),
-        // A function that calls itself.
-        Place::Result => Some(caller),
-        Place::Host(_) => {
-            let (unit, _) = root(facts, (caller, call.callee));
-            facts[unit].nested.get(&call.name).copied()
+/// What the names of a program can stand for.
+struct Meaning<'a> {
+    facts: &'a [Facts],
+    globals: &'a HashMap<Name, Target>,
+    /// What dummy procedures can be.
+    dummies: HashMap<Root, BTreeSet<Target>>,
+}
+
+impl Meaning<'_> {
+    /// The entry points that a name in a unit can mean, where the text tells.
+    fn of(&self, unit: usize, named: &Named) -> Vec<Target> {
+        let one = |found: Option<&Target>| found.copied().into_iter().collect();
+        let global = self.globals.get(&named.name);
+        match named.place {
+            Place::Global => one(global),
+            // One that is passed as a procedure may not be known to be global yet.
+            Place::Local => one(self.facts[unit].nested.get(&named.name).or(global)),
+            // A function that calls itself.
+            Place::Result => vec![(unit, 0)],
+            Place::Dummy | Place::Host(_) => {
+                let at = root(self.facts, (unit, named.sym));
+                match self.dummies.get(&at) {
+                    Some(all) => all.iter().copied().collect(),
+                    None => one(self.facts[at.0].nested.get(&named.name)),
+                }
+            }
+            Place::Common(_) | Place::Pointee(_) => Vec::new(),
         }
-        Place::Dummy | Place::Common(_) | Place::Pointee(_) => None,
+    }
+
+    /// A dummy procedure can be all that an actual argument can. Is any of that new?
+    fn passed(&mut self, dummy: Root, unit: usize, actual: &Named) -> bool {
+        let targets = self.of(unit, actual);
+        if targets.is_empty() {
+            return false;
+        }
+        let known = self.dummies.entry(dummy).or_default();
+        let before = known.len();
+        known.extend(targets);
+        known.len() > before
     }
 }
 
-fn fixed_point(facts: &[Facts], globals: &HashMap<Name, usize>) -> HashMap<Root, Class> {
+fn fixed_point(facts: &[Facts], globals: &HashMap<Name, Target>) -> HashMap<Root, Class> {
     let mut found: HashMap<Root, Class> = HashMap::new();
     for (i, f) in facts.iter().enumerate() {
         for (s, class) in &f.procedures {
@@ -176,31 +224,41 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, usize>) -> HashMap<Root,
         .flat_map(|i| facts[i].arrays.iter().map(move |s| (i, *s)))
         .map(|at| root(facts, at))
         .collect();
+    let mut meaning = Meaning {
+        facts,
+        globals,
+        dummies: HashMap::new(),
+    };
     loop {
         let before = found.len();
+        let mut more = false;
         for (i, f) in facts.iter().enumerate() {
             for call in &f.calls {
-                let Some(target) = callee(facts, globals, i, call) else {
-                    continue;
-                };
-                for (actual, dummy) in call.actuals.iter().zip(&facts[target].args) {
-                    let (Some(actual), Some(dummy)) = (actual, dummy) else {
-                        continue;
-                    };
-                    let (a, d) = (root(facts, (i, *actual)), root(facts, (target, *dummy)));
-                    // One wrong argument would make procedures of all that are ever passed along.
-                    if arrays.contains(&a) || arrays.contains(&d) {
-                        continue;
-                    }
-                    if let Some(class) = found.get(&d).cloned() {
-                        found.entry(a).or_insert(class);
-                    } else if let Some(class) = found.get(&a).cloned() {
-                        found.insert(d, class);
+                for target in meaning.of(i, &call.callee) {
+                    let dummies = &facts[target.0].args[target.1];
+                    for (actual, dummy) in call.actuals.iter().zip(dummies) {
+                        let (Some(actual), Some(dummy)) = (actual, dummy) else {
+                            continue;
+                        };
+                        let a = root(facts, (i, actual.sym));
+                        let d = root(facts, (target.0, *dummy));
+                        // One wrong argument would make procedures of all that are ever passed along.
+                        if arrays.contains(&a) || arrays.contains(&d) {
+                            continue;
+                        }
+                        if let Some(class) = found.get(&d).cloned() {
+                            found.entry(a).or_insert(class);
+                        } else if let Some(class) = found.get(&a).cloned() {
+                            found.insert(d, class);
+                        } else {
+                            continue;
+                        }
+                        more |= meaning.passed(d, i, actual);
                     }
                 }
             }
         }
-        if found.len() == before {
+        if found.len() == before && !more {
             return found;
         }
     }
@@ -232,7 +290,7 @@ fn apply(
         {
             continue;
         }
-        let of_dummy = facts[at.0].args.contains(&Some(at.1));
+        let of_dummy = facts[at.0].args.iter().flatten().any(|a| *a == Some(at.1));
         let s = &mut unit.symbols[id];
         if of_dummy {
             s.class = class.clone();
@@ -257,7 +315,7 @@ fn apply(
                     .iter()
                     .filter(|(_, (k, _))| callable(k))
                     .map(|(n, _)| n.as_str());
-                let help = match super::names::closest(&s.name, known) {
+                let help = match crate::spelling::closest(&s.name, known) {
                     _ if crate::intrinsics::Intrinsic::find(&s.name).is_some() => {
                         format!("write INTRINSIC {0} for the intrinsic function", s.name)
                     }

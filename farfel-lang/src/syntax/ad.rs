@@ -23,6 +23,18 @@ impl Line<'_> {
     /// `(TANGENT(v) = expr, …)` or the short form `(v)`; in front of that may stand
     /// `DIRECTIONS = n`.
     pub fn ad_opening(&mut self, mode: AdMode) -> Read<(Option<Several>, Vec<AdItem>)> {
+        if self.peek() != b'(' {
+            let mut fault = self.expected("`(`");
+            let word = match mode {
+                AdMode::Forward => "ADF",
+                AdMode::Reverse => "ADR",
+            };
+            fault.help = Some(format!(
+                "the variables stand in parentheses: `{word}({})`",
+                self.text(self.pos, self.name_end(self.pos))
+            ));
+            return Err(fault);
+        }
         self.expect(b'(')?;
         let several = match self.at_several() {
             false => None,

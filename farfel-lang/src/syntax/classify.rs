@@ -266,7 +266,11 @@ impl Line<'_> {
             }
             // Without parentheses it is a fault, but no less the beginning of a block.
             Kind::If | Kind::ElseIf => next == b'(' || self.st.text.ends_with(b"THEN"),
-            Kind::Ad(_) | Kind::Format | Kind::Allocate(_) => next == b'(',
+            // `ADF X`: without parentheses it is a fault, but no less the beginning of a block.
+            Kind::Ad(_) => {
+                next == b'(' || self.st.gap(end) && self.name_end(end) == self.st.text.len()
+            }
+            Kind::Format | Kind::Allocate(_) => next == b'(',
             Kind::Select | Kind::Where => next == b'(',
             Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
             Kind::Terminal(_) => {

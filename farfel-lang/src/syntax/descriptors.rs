@@ -206,6 +206,7 @@ impl<'a> Reader<'a> {
         let from = self.pos;
         let signed = self.eat(b'+') || self.eat(b'-');
         let counted = self.number();
+        let zero = counted && self.letters[from..self.pos].iter().all(|c| *c == b'0');
         let unlimited = !signed && !counted && self.eat(b'*');
         let at = self.pos;
         if signed || unlimited {
@@ -227,6 +228,10 @@ impl<'a> Reader<'a> {
                     Err(self.fault(from, at + 1, message, None))
                 }
             };
+        }
+        if zero && !matches!(self.peek(), b'P' | b'H' | 0 | b')' | b',') {
+            let message = "nothing can be repeated zero times; only the scale factor P may be 0";
+            return Err(self.fault(from, at + 1, message, None));
         }
         match self.peek() {
             b'(' => {
@@ -282,22 +287,57 @@ impl<'a> Reader<'a> {
             return Ok(false);
         }
         if self.word(&WITH_NUMBERS) {
-            self.number();
-            if self.eat(b'.') && !self.number() {
-                let message = "the number of digits is missing after the point";
-                return Err(self.fault(from, self.pos, message, None));
-            }
-            // Exponents: `E12.4E3`, `E12.4D3`. `I5E12.4` is two descriptors.
-            if self.pos > at + 1 && matches!(self.letters[at], b'E' | b'D' | b'G') {
-                let mark = self.pos;
-                let exponent = (self.eat(b'E') || self.eat(b'D')) && self.number();
-                if !exponent || self.peek() == b'.' {
-                    self.pos = mark;
-                }
-            }
+            self.widths(from, at)?;
             return Ok(false);
         }
         Err(self.unknown(from, at))
+    }
+
+    /// What follows a descriptor of numbers, whose letters begin at `at`: the width, the digits and
+    /// those of the exponent. `from`: where its count begins.
+    fn widths(&mut self, from: usize, at: usize) -> Result<(), Fault> {
+        let word = std::str::from_utf8(&self.letters[at..self.pos])
+            .unwrap_or("")
+            .to_owned();
+        let general = word == "G";
+        let whole = matches!(word.as_str(), "I" | "B" | "O" | "Z");
+        let zero = self.peek() == b'0';
+        let digits = self.pos;
+        let wide = self.number();
+        let nothing = zero && self.letters[digits..self.pos].iter().all(|c| *c == b'0');
+        if !wide && (whole || matches!(word.as_str(), "F" | "EN" | "ES")) {
+            let message = format!("{word} needs a width");
+            return Err(self.fault(from, self.pos, message, Some("for instance `I5` or `F8.3`")));
+        }
+        if !wide && self.peek() == b'.' && word != "EX" {
+            let message = format!("{word} needs a width in front of the point");
+            return Err(self.fault(from, self.pos + 1, message, None));
+        }
+        let pointed = self.eat(b'.');
+        if pointed && !self.number() {
+            let message = "the number of digits is missing after the point";
+            return Err(self.fault(from, self.pos, message, None));
+        }
+        // Exponents: `E12.4E3`. `I5E12.4` is two descriptors.
+        if pointed && !nothing && matches!(word.as_str(), "E" | "EN" | "ES") || general && pointed {
+            let mark = self.pos;
+            if self.eat(b'E') {
+                let none = !self.number();
+                if self.peek() == b'.' && !none {
+                    // The next descriptor.
+                    self.pos = mark;
+                } else if none {
+                    let message = "the exponent needs a number of digits";
+                    return Err(self.fault(
+                        mark,
+                        self.pos,
+                        message,
+                        Some("for instance `E12.4E3`"),
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn unknown(&self, from: usize, at: usize) -> Fault {

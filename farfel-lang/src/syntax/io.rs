@@ -42,7 +42,8 @@ impl Line<'_> {
         let lists = matches!(kind, IoKind::Read | IoKind::Write);
         if parens {
             control = self.control(kind)?;
-            if lists {
+            let length = |e: &Expr| matches!(&e.kind, ExprKind::Keyword(w, _) if w == "IOLENGTH");
+            if lists || kind == IoKind::Inquire && control.iter().any(length) {
                 self.eat(b',');
                 if !self.done() {
                     items = self.io_list()?;

@@ -46,7 +46,7 @@ use std::sync::Arc;
 pub(crate) use descriptors::fault_of_format;
 pub(crate) use detect::asks_for_form;
 pub use detect::detect;
-pub(crate) use form::{joined_directives, sentinel, single_blanks};
+pub(crate) use form::{is_card_number, joined_directives, sentinel, single_blanks};
 
 /// How statements are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -217,6 +217,7 @@ fn request(program: &Program, script: &Script) -> Result<Request, String> {
         paired: paired.into_iter().collect(),
         vector: !script.scalar,
         directions: farfel_lang::ir::Directions::default(),
+        real: 4,
         span: Span::NONE,
     })
 }

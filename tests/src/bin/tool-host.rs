@@ -3,7 +3,7 @@
 //! Arguments: the limit in seconds, the file that the tool has to leave (may be empty), the
 //! tool, its arguments.
 
-use farfel_build::tools::{Job, Runner, ToolRunner};
+use farfel_driver::tools::{Job, Runner, ToolRunner};
 use std::io::Write;
 use std::time::Duration;
 

@@ -113,12 +113,7 @@ C     farfel: derivative(@GEMM(TA, TB, M, N, K, A1, A, LDA, B, LDB, A2, C, LDC),
         CALL FARFEL_@SUM2(M, K, G, M, A, LDA, A1B)
         CALL FARFEL_@ADD(M, K, A1, G, M, AB, LDA)
       ELSE
-        DO J = 1, K
-          DO I = 1, M
-            A1B = A1B + G(I,J)*A(J,I)
-            AB(J,I) = AB(J,I) + A1*G(I,J)
-          END DO
-        END DO
+        CALL FARFEL_@FLIPPED(M, K, G, A1, A1B, A, AB, LDA)
       END IF
       IF (FARFEL_IS(TB, 'N')) THEN
         CALL @GEMM(FARFEL_FLIP(TA), 'N', K, N, M, A1, A, LDA, CB, LDC,
@@ -128,6 +123,18 @@ C     farfel: derivative(@GEMM(TA, TB, M, N, K, A1, A, LDA, B, LDB, A2, C, LDC),
       END IF
       CALL FARFEL_@SUM2(M, N, C, LDC, CB, LDC, A2B)
       CALL FARFEL_@TIMES('A', M, N, A2, CB, LDC)
+      END
+
+C     What a product gives its first factor, which is transposed: a subroutine of its own, since the
+C     second factor may be the same array.
+      SUBROUTINE FARFEL_@FLIPPED(M, K, G, A1, A1B, A, AB, LDA)
+      TYPE G(M,K), A1, A1B, A(LDA,*), AB(LDA,*)
+      DO J = 1, K
+        DO I = 1, M
+          A1B = A1B + G(I,J)*A(J,I)
+          AB(J,I) = AB(J,I) + A1*G(I,J)
+        END DO
+      END DO
       END
 
 C     farfel: derivative(@SYMM(SIDE, UPLO, M, N, A1, A, LDA, B, LDB, A2, C, LDC), tangent = FARFEL_@SYMM_D, adjoint = FARFEL_@SYMM_B, in = (A1, A, B, A2, C), out = C)

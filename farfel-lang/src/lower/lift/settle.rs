@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Arg, Attributes, Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol,
 };
-use crate::lower::tied;
+use crate::lower::equivalenced;
 use std::collections::HashMap;
 
 impl Forest {
@@ -31,7 +31,7 @@ impl Forest {
         let mut pointees = Vec::new();
         let mut namelists = Vec::new();
         for (id, root) in &links {
-            let mut s = self.symbol(*root).clone();
+            let mut s = self.seen(*root).clone();
             let map = &mut |x: &mut SymId| {
                 let at = self.root((root.0, *x));
                 *x = if at.0 == node {
@@ -262,7 +262,7 @@ impl Forest {
         tied.sort();
         let mut groups: Vec<Vec<Expr>> = Vec::new();
         for (owner, _) in &tied {
-            for group in tied::groups(&self.nodes[*owner].unit) {
+            for group in equivalenced::groups(&self.nodes[*owner].unit) {
                 let mut known = true;
                 let mut group = group.clone();
                 let bases: Vec<Option<SymId>> = group.iter().map(Expr::base).collect();

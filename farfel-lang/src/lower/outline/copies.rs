@@ -17,7 +17,7 @@ use super::sharing::Tied;
 use super::{Outline, bases};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Attributes, Class, Expr, ExprKind, Place, SpecKind, Stmt, SymId,
+    AdBlock, AdItem, AdMode, Attributes, Expr, ExprKind, Origin, Place, SpecKind, Stmt, SymId,
     Symbol, Unit,
 };
 use crate::lower::elements;
@@ -99,6 +99,7 @@ impl Outline<'_> {
             typed: false,
             attributes: Attributes::default(),
             span,
+            origin: Origin::Generated,
             ..of
         });
         unit.declare(copy);
@@ -152,9 +153,7 @@ impl Outline<'_> {
                         Some(ty) if !a.short => {
                             let name = unit.symbols.unused("V_G", &|n| self.taken.contains(n));
                             let value = unit.symbols.add(Symbol {
-                                ty: Some(ty),
-                                class: Class::Variable,
-                                ..Symbol::new(name, span)
+                                ..Symbol::variable(name, ty, span)
                             });
                             unit.declare(value);
                             let value = Expr::var(value, a.other.span);

@@ -3,13 +3,15 @@
 //! A captured variable that is also an ordinary actual argument is passed once where one of
 //! the two may be assigned: Fortran forbids two names for one variable that is assigned. So
 //! is one without derivatives that would bear the same name twice. Others are not: whoever
-//! differentiates by the argument does not mean what the procedure has captured.
+//! differentiates by the argument does not mean what the procedure has captured. Where a block
+//! of the called unit does so, an assignment changes nothing of it: there is a warning.
 
 use super::Specializer;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::procedure_dummies;
 use crate::ir::{Class, Expr, ExprKind, Name, SymId, Type, Unit};
 use crate::lower::calls::global;
+use crate::lower::outline::is_independent;
 use crate::storage::UnitStorage;
 
 /// Where the copy gets a captured variable from.
@@ -41,13 +43,7 @@ impl Specializer<'_> {
                 places.any(|(k, s)| *s == c && assigned(procedure, first + k))
             })
         };
-        // From here on the arguments are what a nested subprogram has captured itself: one of
-        // them and what a closure has captured are one variable, also for its blocks.
-        let captured = self.families.captured(&target.name);
-        let own_variables = match self.families.is_lifted(&target.name) {
-            true => args.len().saturating_sub(captured),
-            false => args.len(),
-        };
+        let own_variables = self.own_variables(target, args);
         let mut all: Vec<Vec<Slot>> = Vec::new();
         let mut earlier: Vec<(SymId, usize, usize)> = Vec::new();
         for (i, a) in args.iter().enumerate() {
@@ -72,7 +68,9 @@ impl Specializer<'_> {
                             .and_then(|d| d.sym())
                             .is_some_and(|s| target.symbols[s].name == *dummy_name);
                         let once = same_name && !has_derivative;
-                        once || j >= own_variables || assigned(&target.name, j) || changes(*c)
+                        once || j >= own_variables
+                            || (assigned(&target.name, j) || changes(*c))
+                                && !is_differentiated(target, j)
                     }
                 });
                 slots.push(if let Some(j) = ordinary {
@@ -89,6 +87,16 @@ impl Specializer<'_> {
         all
     }
 
+    /// How many of the arguments are not what a nested subprogram has captured itself. One that
+    /// is and what a closure has captured are one variable, also for its blocks.
+    fn own_variables(&self, target: &Unit, args: &[Expr]) -> usize {
+        let captured = self.families.captured(&target.name);
+        match self.families.is_lifted(&target.name) {
+            true => args.len().saturating_sub(captured),
+            false => args.len(),
+        }
+    }
+
     /// Whether a unit may assign its argument at a position, in a call with these arguments.
     fn may_assign(&self, caller: &Unit, args: &[Expr]) -> impl Fn(&Name, usize) -> bool {
         let otherwise = match self.passes_harmless(caller, args) {
@@ -103,13 +111,15 @@ impl Specializer<'_> {
     }
 
     /// Warns where a part of what a closure has captured, or what else shares its storage, is
-    /// passed as well, and one of the two is assigned.
+    /// passed as well, and one of the two is assigned; also where all of it is, and a block
+    /// differentiates by it.
     pub(super) fn warn_of_parts(&mut self, caller: &Unit, target: &Name, args: &[Expr]) {
         let Some(target) = self.find(target) else {
             return;
         };
         let assigned = self.may_assign(caller, args);
         let storage = UnitStorage::of(caller);
+        let own_variables = 0..self.own_variables(target, args);
         let mut found = Vec::new();
         for (p, captured) in args.iter().filter_map(|a| match &a.kind {
             ExprKind::Closure(p, captured) => Some((*p, captured)),
@@ -129,7 +139,7 @@ impl Specializer<'_> {
                 };
                 let whole = matches!(a.kind, ExprKind::Var(_));
                 let shares = |c: &SymId| match *c == given {
-                    true => !whole,
+                    true => !whole || own_variables.contains(&j) && is_differentiated(target, j),
                     false => storage.overlap(*c, given),
                 };
                 let taken = captured.iter().enumerate().find(|(k, c)| {
@@ -189,6 +199,12 @@ impl Specializer<'_> {
             })
         })
     }
+}
+
+/// Does a block of the unit differentiate by its argument at a position?
+fn is_differentiated(unit: &Unit, position: usize) -> bool {
+    let dummy = unit.args.get(position).and_then(|d| d.sym());
+    dummy.is_some_and(|s| is_independent(unit, s))
 }
 
 /// Is a variable passed that a closure captures, or a part of one?

@@ -84,19 +84,19 @@ impl Stager<'_> {
         along: Option<(SymId, &Expr)>,
         span: Span,
     ) -> Vec<Stmt> {
-        let dims = self.dims(shape);
+        let dims = self.bounds(shape);
         if dims.is_empty() {
             return vec![Stmt::assign(Expr::var(target, span), value.clone(), span)];
         }
         let (first, mut out) = self.first_subscript(along, span);
-        let mut bounds = BTreeMap::from([(target, self.dims(target))]);
+        let mut bounds = BTreeMap::from([(target, self.bounds(target))]);
         let mut operands = Vec::new();
         each_operand(&self.unit.symbols, &mut value.clone(), &mut |e| {
             operands.extend(e.base());
         });
         for s in operands {
             if self.unit.symbols[s].dims.len() == dims.len() || along.is_some_and(|a| a.0 == s) {
-                bounds.insert(s, self.dims(s));
+                bounds.insert(s, self.bounds(s));
             }
         }
         if let Some(wide) = along.and_then(|(s, _)| bounds.get_mut(&s)) {

@@ -3,10 +3,10 @@
 //! The derivative runs after the statements have run, and from the same start. So all that
 //! they change must be put back for it.
 
-use super::entry::Entry;
 use super::input;
 use super::unseen::only_compute;
 use crate::callgraph::CallGraph;
+use crate::dataflow::Intents;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
@@ -83,7 +83,7 @@ impl HeadEffects {
                 .collect(),
             graph: CallGraph::of(program),
             assigned: Assigned::of(program),
-            entry: Entry::of(&program.units),
+            intents: Intents::of(program),
             known: HashMap::new(),
             longest: longest(program, &layouts),
             layouts,
@@ -100,7 +100,7 @@ struct Search<'p> {
     places: HashMap<&'p Name, usize>,
     graph: CallGraph,
     assigned: Assigned,
-    entry: Entry<'p>,
+    intents: Intents,
     known: HashMap<usize, Changes>,
     /// The COMMON blocks that each unit declares.
     layouts: Vec<BTreeMap<Name, Layout>>,
@@ -133,13 +133,14 @@ impl<'p> Search<'p> {
         };
         for p in 0..unit.args.len() {
             effects.assigned.push(self.assigned.argument(head, p));
-            effects.starts.push(match self.entry.matters(head, p) {
+            let used = self.intents.get(head).and_then(|all| all.get(p));
+            effects.starts.push(match used.is_none_or(|u| u.reads) {
                 true => Start::Before,
                 false => Start::Anything,
             });
         }
-        let (assigned, entry) = (&self.assigned, &mut self.entry);
-        for p in input::read_by_head(unit, span, assigned, entry, &mut effects.faults) {
+        let (assigned, intents) = (&self.assigned, &self.intents);
+        for p in input::read_by_head(unit, span, assigned, intents, &mut effects.faults) {
             effects.starts[p] = Start::After;
         }
         let mut closure: Vec<usize> = self.graph.reached(self.graph.index(head));

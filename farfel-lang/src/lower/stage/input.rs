@@ -3,63 +3,63 @@
 //! The statements run once, as plain code, and read their files then. The derivative runs
 //! after them and reads nothing. What it needs of the input must be there when it starts.
 
-use super::entry::{Entry, has_jumps};
+use crate::access::{self, Access, Role};
+use crate::dataflow::Intents;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::effects::{Assigned, io_targets};
-use crate::ir::{Expr, ExprKind, Io, IoKind, Stmt, StmtKind, SymId, Type, Unit, walk_block};
+use crate::effects::Assigned;
+use crate::flow::Flow;
+use crate::ir::{ExprKind, IoKind, Stmt, StmtKind, SymId, Unit, walk_block, walk_block_mut};
+use crate::lower::bounds::bound_variables;
 use crate::source::Span;
 use std::collections::HashSet;
 
 /// The positions of the arguments of a head that input statements in it assign, and nothing
 /// else: their values after the head are those that were read. Other input is a fault.
-pub(super) fn read_by_head<'p>(
-    head: &'p Unit,
+pub(super) fn read_by_head(
+    head: &Unit,
     block: Span,
     assigned: &Assigned,
-    entry: &mut Entry<'p>,
+    intents: &Intents,
     faults: &mut Vec<Diagnostic>,
 ) -> Vec<usize> {
     let is_input = |s: &Stmt| !targets(head, s).is_empty();
-    let mut statements: Vec<&Stmt> = Vec::new();
-    let mut looped: Vec<*const Stmt> = Vec::new();
-    walk_block(&head.body, &mut |s| {
-        match &s.kind {
-            StmtKind::LogicalIf(..) => {}
-            StmtKind::Do(d) => {
-                walk_block(&d.body, &mut |s| looped.push(std::ptr::from_ref(s)));
-            }
-            _ if is_input(s) => statements.push(s),
-            _ => {}
-        };
-    });
+    let flow = Flow::of(head);
+    let stmts = flow.stmts.iter().enumerate();
+    let statements: Vec<(usize, &Stmt)> = stmts
+        .filter(|(_, s)| is_input(s))
+        .map(|(i, s)| (i, *s))
+        .collect();
     if statements.is_empty() {
         return Vec::new();
     }
-    let others = assigned.in_block(head, &without(&head.body, &is_input));
-    let bounds = bounds(head);
-    let jumps = has_jumps(head);
+    let rest = Unit {
+        body: without(&head.body, &is_input),
+        ..head.clone()
+    };
+    let others = assigned.in_block(head, &rest.body);
+    let bounds = bound_variables(head);
     let mut read = Vec::new();
-    for stmt in &statements {
+    for (node, stmt) in &statements {
         let mut got = targets(head, stmt);
         for v in implied_loops(stmt) {
-            if entry.matters_without(head, v, &is_input) {
+            if intents.reads_first(&rest, v) {
                 got.insert(v);
             }
         }
         let times = |s: SymId| {
             let all = statements.iter();
-            all.filter(|x| targets(head, x).contains(&s)).count()
+            all.filter(|(_, x)| targets(head, x).contains(&s)).count()
         };
+        let before = flow.before(*node);
         let simple = |s: SymId| {
             head.arg_position(s).is_some()
                 && times(s) == 1
                 && !others.contains(&s)
                 && !bounds.contains(&s)
-                && !named_before(head, s, stmt)
+                && !named_in(&flow, &before, s)
         };
-        let fine = !jumps
-            && !looped.contains(&std::ptr::from_ref(*stmt))
-            && got.iter().all(|s| simple(*s));
+        // The derivative reads nothing, and goes on as if all went well.
+        let fine = !before[*node] && !jumps(stmt) && got.iter().all(|s| simple(*s));
         if fine {
             read.extend(got.iter().filter_map(|s| head.arg_position(*s)));
         } else {
@@ -67,6 +67,16 @@ pub(super) fn read_by_head<'p>(
         }
     }
     read
+}
+
+/// May input go on elsewhere than at the next statement?
+fn jumps(stmt: &Stmt) -> bool {
+    let StmtKind::Io(io) = &stmt.kind else {
+        return false;
+    };
+    io.control.iter().any(
+        |c| matches!(&c.kind, ExprKind::Keyword(k, _) if matches!(k.as_str(), "END" | "ERR" | "EOR")),
+    )
 }
 
 /// The statements of a unit that get something from outside of the program.
@@ -97,35 +107,18 @@ fn targets(unit: &Unit, stmt: &Stmt) -> HashSet<SymId> {
     let mut found = HashSet::new();
     if let StmtKind::Io(io) = &stmt.kind
         && matches!(io.kind, IoKind::Read | IoKind::Inquire)
-        && !is_internal(unit, io)
+        && !io.is_internal(unit)
     {
-        io_targets(unit, io, &mut found);
-    }
-    found
-}
-
-/// Is it input from, or output to, a CHARACTER variable?
-fn is_internal(unit: &Unit, io: &Io) -> bool {
-    let text = |e: &Expr| {
-        let base = e.base();
-        base.is_some_and(|s| unit.symbols[s].ty == Some(Type::Character))
-    };
-    io.parens
-        && matches!(io.kind, IoKind::Read | IoKind::Write)
-        && io.control.iter().enumerate().any(|(i, c)| match &c.kind {
-            ExprKind::Keyword(name, e) => name == "UNIT" && text(e),
-            _ => i == 0 && text(c),
-        })
-}
-
-/// What the bounds and lengths of a unit depend on.
-fn bounds(unit: &Unit) -> HashSet<SymId> {
-    let mut found = HashSet::new();
-    for (_, s) in unit.symbols.iter() {
-        let exprs = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
-        for e in exprs.chain(&s.length) {
-            e.for_each_symbol(&mut |s| found.extend([s]));
-        }
+        access::own(unit, stmt, false, &mut |a| {
+            if let Access::Variable {
+                sym, kind, role, ..
+            } = a
+                && kind.changes()
+                && role != Role::Counter
+            {
+                found.insert(sym);
+            }
+        });
     }
     found
 }
@@ -143,30 +136,23 @@ fn implied_loops(stmt: &Stmt) -> Vec<SymId> {
     found
 }
 
-/// A block without some of its statements.
+/// A block with nothing in place of some of its statements.
 fn without(block: &[Stmt], left_out: &dyn Fn(&Stmt) -> bool) -> Vec<Stmt> {
-    let keep = |s: &&Stmt| match &s.kind {
-        StmtKind::LogicalIf(_, inner) => !left_out(inner),
-        _ => !left_out(s),
-    };
-    let mut rest: Vec<Stmt> = block.iter().filter(keep).cloned().collect();
-    for s in &mut rest {
-        for inner in s.blocks_mut() {
-            *inner = without(inner, left_out);
+    let mut rest = block.to_vec();
+    walk_block_mut(&mut rest, &mut |s| {
+        if left_out(s) {
+            s.kind = StmtKind::Continue;
         }
-    }
+    });
     rest
 }
 
-/// Does a statement that stands before `stmt` name the variable?
-fn named_before(unit: &Unit, s: SymId, stmt: &Stmt) -> bool {
-    let (mut named, mut there) = (false, false);
-    walk_block(&unit.body, &mut |x| {
-        there |= std::ptr::eq(x, stmt);
-        if !there {
-            x.for_each_own_symbol(&mut |x| named |= x == s);
-            x.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |x| named |= x == s));
-        }
-    });
+/// Does one of these statements name the variable?
+fn named_in(flow: &Flow, nodes: &[bool], s: SymId) -> bool {
+    let mut named = false;
+    for (stmt, _) in flow.stmts.iter().zip(nodes).filter(|(_, in_it)| **in_it) {
+        stmt.for_each_own_symbol(&mut |x| named |= x == s);
+        stmt.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |x| named |= x == s));
+    }
     named
 }

@@ -5,9 +5,7 @@
 //! finds the order in which derivatives can be generated.
 
 mod assign;
-pub(in crate::lower) mod bounds;
 mod effects;
-mod entry;
 mod forward;
 mod input;
 mod order;
@@ -20,6 +18,7 @@ pub(super) use order::order;
 use self::effects::HeadEffects;
 use self::suffix::Suffixes;
 use self::unseen::Naming;
+use super::bounds::{self, OnEntry};
 use super::calls::has_ad_blocks;
 use super::compact::Changed;
 use super::naming::taken_names;
@@ -30,17 +29,18 @@ use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Dim, Directions, Expr, ExprKind, Name,
-    Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
+    Origin, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
 };
 use crate::source::Span;
 use crate::storage::constant::integer;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Replaces the blocks. Returns what is requested, in the order of the text. Adds the
-/// names of the units that it changes to `changed`.
+/// Replaces the blocks. Returns what is requested, in the order of the text; `real` is how many
+/// bytes a default REAL has. Adds the names of the units that it changes to `changed`.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,
+    real: u8,
     changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
@@ -73,6 +73,7 @@ pub(super) fn stage(
         let unit_name = unit.name.clone();
         let mut stager = Stager {
             unit,
+            real,
             blocks,
             heads: &heads,
             effects: &effects,
@@ -80,13 +81,12 @@ pub(super) fn stage(
             taken: &mut taken,
             suffixes: &mut suffixes,
             requests: &mut requests,
-            changing: changing.remove(&unit_name).unwrap_or_default(),
-            kept: BTreeMap::new(),
+            on_entry: OnEntry::of(changing.remove(&unit_name).unwrap_or_default()),
             diagnostics,
         };
         let body = stager.statements(body);
-        let body = stager.keep_bounds(body);
-        unit.body = body;
+        let on_entry = stager.on_entry;
+        unit.body = on_entry.keep_at_entries(unit, body);
     }
     requests
 }
@@ -113,6 +113,8 @@ impl HeadCall<'_> {
 
 struct Stager<'a> {
     unit: &'a mut Unit,
+    /// The bytes of a default REAL.
+    real: u8,
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
@@ -120,14 +122,17 @@ struct Stager<'a> {
     taken: &'a mut HashSet<Name>,
     suffixes: &'a mut Suffixes,
     requests: &'a mut Vec<Request>,
-    /// Variables that bounds of arrays depend on and that the unit changes.
-    changing: HashSet<SymId>,
-    /// Those of them that are needed, with those that keep what they are on entry.
-    kept: BTreeMap<SymId, SymId>,
+    /// What bounds of the unit's arrays are on entry.
+    on_entry: OnEntry,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl<'a> Stager<'a> {
+    /// The bounds of an array, as they are since the unit was entered.
+    fn bounds(&mut self, s: SymId) -> Vec<Dim> {
+        self.on_entry.seen(self.unit, s, self.taken).dims
+    }
+
     fn statements(&mut self, block: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(block.len());
         for mut stmt in block {
@@ -208,6 +213,7 @@ impl<'a> Stager<'a> {
             paired,
             vector: several.is_some(),
             directions,
+            real: self.real,
             span,
         };
         let call = HeadCall {
@@ -409,6 +415,7 @@ impl<'a> Stager<'a> {
             attributes: Attributes::default(),
             typed: false,
             span,
+            origin: Origin::Generated,
             ..like
         });
         self.unit.declare(id);

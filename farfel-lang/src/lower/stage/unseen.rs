@@ -4,11 +4,12 @@
 //! local variables that nothing else names, as in a subprogram that returns a gradient alone,
 //! they need not run before it.
 
-use super::entry::has_jumps;
+use crate::access::{self, Access, Outside};
 use crate::callgraph::CallGraph;
+use crate::flow::Flow;
 use crate::ir::{
-    AdBlock, AdItem, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId,
-    Symbol, Unit, walk_block,
+    AdBlock, AdItem, Class, Expr, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId, Symbol,
+    Unit, walk_block,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -19,34 +20,17 @@ pub(super) fn only_compute(program: &Program, units: &[usize], graph: &CallGraph
         let unit = &program.units[*i];
         let known = |s: SymId| {
             let s = &unit.symbols[s];
-            match s.class {
-                Class::Intrinsic(_) | Class::StatementFunction(..) => true,
-                _ => s.place == Place::Global && graph.index(&s.name).is_some(),
-            }
+            matches!(s.class, Class::Intrinsic(_))
+                || s.place == Place::Global && graph.index(&s.name).is_some()
         };
         let mut fine = true;
-        let calls = |e: &Expr| {
-            let mut all = true;
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, _) = &e.kind {
-                    all &= known(*callee);
-                }
-            });
-            all
+        let mut look = |a: Access| match a {
+            Access::Call(call) => fine &= known(call.callee),
+            Access::Outside(what) => fine &= what == Outside::Storage,
+            Access::Variable { .. } | Access::Closure { .. } => {}
         };
-        for (_, s) in unit.symbols.iter() {
-            if let Class::StatementFunction(_, value) = &s.class {
-                fine &= calls(value);
-            }
-        }
-        walk_block(&unit.body, &mut |s| {
-            fine &= match &s.kind {
-                StmtKind::Stop(_) | StmtKind::Pause(_) | StmtKind::Io(_) => false,
-                StmtKind::Call(callee, _) => known(*callee),
-                _ => true,
-            };
-            s.for_each_own_expr(&mut |e| fine &= calls(e));
-        });
+        access::at_entry(unit, None, &mut look);
+        walk_block(&unit.body, &mut |s| access::own(unit, s, false, &mut look));
         fine
     })
 }
@@ -79,7 +63,16 @@ impl Naming {
         for s in &unit.specs {
             found.spec(&s.kind);
         }
-        found.block(unit, &unit.body, has_jumps(unit));
+        let flow = Flow::of(unit);
+        for (i, s) in flow.stmts.iter().enumerate() {
+            if let StmtKind::Ad(ad) = &s.kind
+                && let Some((head, _)) = head(unit, ad)
+                && flow.before(i)[i]
+            {
+                found.again.insert(head.clone());
+            }
+        }
+        found.block(unit, &unit.body);
         found
     }
 
@@ -125,34 +118,29 @@ impl Naming {
         });
     }
 
-    fn block(&mut self, unit: &Unit, block: &[Stmt], again: bool) {
+    fn block(&mut self, unit: &Unit, block: &[Stmt]) {
         for s in block {
             if let StmtKind::Ad(ad) = &s.kind {
-                self.ad(unit, ad, again);
+                self.ad(unit, ad);
                 continue;
             }
             s.for_each_own_expr(&mut |e| self.expr(e));
             s.for_each_own_symbol(&mut |s| {
                 self.elsewhere.insert(s);
             });
-            let again = again || matches!(s.kind, StmtKind::Do(_));
             if let StmtKind::LogicalIf(_, inner) = &s.kind {
-                self.block(unit, std::slice::from_ref(inner), again);
+                self.block(unit, std::slice::from_ref(inner));
             }
             for inner in s.blocks() {
-                self.block(unit, inner, again);
+                self.block(unit, inner);
             }
         }
     }
 
-    fn ad(&mut self, unit: &Unit, ad: &AdBlock, again: bool) {
-        let Some(StmtKind::Call(head, args)) = ad.body.first().map(|s| &s.kind) else {
+    fn ad(&mut self, unit: &Unit, ad: &AdBlock) {
+        let Some((head, args)) = head(unit, ad) else {
             return;
         };
-        let head = &unit.symbols[*head].name;
-        if again {
-            self.again.insert(head.clone());
-        }
         for a in args {
             self.whole(a, head);
         }
@@ -190,5 +178,13 @@ impl Naming {
                 d.items.iter().for_each(|i| self.item(i, head));
             }
         }
+    }
+}
+
+/// The subroutine that an AD block calls, and what it passes.
+fn head<'u>(unit: &'u Unit, ad: &'u AdBlock) -> Option<(&'u Name, &'u [Expr])> {
+    match &ad.body.first()?.kind {
+        StmtKind::Call(head, args) => Some((&unit.symbols[*head].name, args)),
+        _ => None,
     }
 }

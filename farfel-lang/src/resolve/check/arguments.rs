@@ -3,7 +3,8 @@
 use super::{Checker, count, plural, rank};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Arg, Class, Expr, ExprKind, Place, SymId, Symbol, Type, Unit, UnitKind, walk_exprs,
+    Arg, Class, EntryPoint, Expr, ExprKind, Name, Place, SymId, Symbol, Type, Unit, UnitKind,
+    walk_exprs,
 };
 use crate::source::Span;
 use crate::storage::constant::{self, names_in};
@@ -11,17 +12,17 @@ use crate::types::type_of;
 
 impl<'p> Checker<'_, 'p> {
     /// The subprogram that a symbol of `unit` calls, where the program tells.
-    fn callee(&self, unit: &'p Unit, s: SymId) -> Option<&'p Unit> {
+    fn callee(&self, unit: &'p Unit, s: SymId) -> Option<EntryPoint<'p>> {
         let symbol = &unit.symbols[s];
         match symbol.place {
             Place::Global => self.globals.get(&symbol.name).copied(),
-            Place::Local => unit.nested.iter().find(|n| n.name == symbol.name),
-            Place::Result => Some(unit),
+            Place::Local => nested(unit, &symbol.name),
+            Place::Result => unit.entry_points().find(|e| *e.name == symbol.name),
             Place::Host(_) => self
                 .around
                 .iter()
                 .rev()
-                .find_map(|u| u.nested.iter().find(|n| n.name == symbol.name)),
+                .find_map(|u| nested(u, &symbol.name)),
             Place::Dummy | Place::Common(_) | Place::Pointee(_) => None,
         }
     }
@@ -86,7 +87,7 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    fn arguments(&mut self, unit: &'p Unit, callee: &'p Unit, args: &[Expr], span: Span) {
+    fn arguments(&mut self, unit: &'p Unit, callee: EntryPoint, args: &[Expr], span: Span) {
         if args.len() != callee.args.len() {
             let n = callee.args.len();
             self.error(
@@ -100,16 +101,16 @@ impl<'p> Checker<'_, 'p> {
                         count(args.len())
                     ),
                 )
-                .related(callee.name_span, "defined here"),
+                .related(callee.span, "defined here"),
             );
             return;
         }
-        for (actual, dummy) in args.iter().zip(&callee.args) {
+        for (actual, dummy) in args.iter().zip(callee.args) {
             self.argument(unit, actual, callee, *dummy);
         }
     }
 
-    fn argument(&mut self, unit: &Unit, actual: &Expr, callee: &Unit, dummy: Arg) {
+    pub(super) fn argument(&mut self, unit: &Unit, actual: &Expr, callee: EntryPoint, dummy: Arg) {
         let Arg::Dummy(d) = dummy else {
             if !matches!(actual.kind, ExprKind::AltReturn(_)) {
                 self.error(Diagnostic::error(
@@ -120,12 +121,13 @@ impl<'p> Checker<'_, 'p> {
             }
             return;
         };
-        let wanted = &callee.symbols[d];
+        let wanted = &callee.unit.symbols[d];
         let procedure = match &actual.kind {
             ExprKind::Var(v) => {
                 let c = &unit.symbols[*v].class;
                 c.is_procedure() || matches!(c, Class::Intrinsic(_))
             }
+            ExprKind::Closure(..) => true,
             _ => false,
         };
         let mismatch = |rule, text: String| {
@@ -184,7 +186,8 @@ impl<'p> Checker<'_, 'p> {
         let (Some(given), Some(ty)) = (type_of(unit, actual), wanted.ty) else {
             return;
         };
-        if given != ty && wanted.class == Class::Variable {
+        let differ = given.with_real(self.real) != ty.with_real(self.real);
+        if differ && wanted.class == Class::Variable {
             let text = (given == Type::Character) != (ty == Type::Character);
             let rule = match text {
                 true => &rules::ARGUMENT_MISMATCH,
@@ -224,7 +227,7 @@ impl<'p> Checker<'_, 'p> {
             return;
         }
         if ty != Type::Character
-            && let (Some(has), Some(wants)) = (elements(unit, actual), size(callee, wanted))
+            && let (Some(has), Some(wants)) = (elements(unit, actual), size(callee.unit, wanted))
             && has < wants
         {
             self.error(mismatch(
@@ -247,19 +250,19 @@ impl<'p> Checker<'_, 'p> {
             let Some(callee) = self.callee(unit, id) else {
                 continue;
             };
-            if callee.kind != UnitKind::Function {
+            if callee.unit.kind != UnitKind::Function {
                 self.error(
                     Diagnostic::error(
                         &rules::ARGUMENT_MISMATCH,
                         s.span,
                         format!("{} is used as a function, but it is a subroutine", s.name),
                     )
-                    .related(callee.name_span, "defined here")
+                    .related(callee.span, "defined here")
                     .help(format!("write CALL {}(…)", s.name)),
                 );
                 continue;
             }
-            let Some(result) = callee.result.and_then(|r| callee.symbols[r].ty) else {
+            let Some(result) = callee.result.and_then(|r| callee.unit.symbols[r].ty) else {
                 continue;
             };
             if let Some(t) = s.ty
@@ -272,12 +275,18 @@ impl<'p> Checker<'_, 'p> {
                         s.span,
                         format!("{} is {t} here, but the function is {result}", s.name),
                     )
-                    .related(callee.name_span, "defined here")
+                    .related(callee.span, "defined here")
                     .help(format!("declare `{result} {}` in {}", s.name, unit.name)),
                 );
             }
         }
     }
+}
+
+/// A way into a subprogram nested in a unit.
+fn nested<'p>(unit: &'p Unit, name: &Name) -> Option<EntryPoint<'p>> {
+    let mut points = unit.nested.iter().flat_map(Unit::entry_points);
+    points.find(|e| e.name == name)
 }
 
 /// Does the unit itself reference the function? One that is only passed on has no type that

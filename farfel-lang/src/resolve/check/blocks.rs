@@ -303,12 +303,14 @@ impl<'p> Checker<'_, 'p> {
     ) {
         let assigned = self.assigned.in_block(unit, &block.body);
         // What a nested subprogram assigns among its surroundings' variables does not show
-        // here; neither does what any procedure assigns in COMMON.
-        let (mut calls_nested, mut calls) = (false, false);
+        // here; neither does what any procedure assigns in COMMON. One that is an argument may
+        // be nested in the surroundings of this unit, or of its caller.
+        let (mut calls_nested, mut calls_dummy, mut calls) = (false, false, false);
         walk_block(&block.body, &mut |s| {
             let mut look = |id: SymId| {
                 let s = &unit.symbols[id];
                 calls |= s.class.is_procedure();
+                calls_dummy |= s.class.is_procedure() && s.place == Place::Dummy;
                 calls_nested |=
                     s.class.is_procedure() && matches!(s.place, Place::Local | Place::Host(_));
             };
@@ -343,7 +345,9 @@ impl<'p> Checker<'_, 'p> {
                 let Some(v) = a.var.base().filter(|_| !doubt(&a.var)) else {
                     return;
                 };
+                let outside = matches!(unit.symbols[v].place, Place::Host(_) | Place::Dummy);
                 let hidden = calls_nested
+                    || calls_dummy && outside
                     || calls && (in_common(v) || host(v, &common))
                     || other_name(v)
                     || out_there(v);

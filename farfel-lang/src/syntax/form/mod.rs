@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 pub(crate) use directive::{joined as joined_directives, sentinel, single_blanks};
 pub(crate) use origin::Origins;
+pub(crate) use scan::is_card_number;
 pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement};
 
 /// What is being read.

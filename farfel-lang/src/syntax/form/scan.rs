@@ -313,8 +313,30 @@ impl Reader {
         if !rest.trim().is_empty() {
             let end = at + rest.trim_end().len();
             st.cut_off = Some(Span::new(self.file, at as u32, end as u32));
+            let touches = at > 0 && CLASS[usize::from(self.byte(at - 1))] != class::BLANK;
+            st.cuts_code = is_code(rest.trim_end(), touches);
         }
     }
+}
+
+/// Does what stands beyond the last column look as if it belonged to the statement? `touches`: no
+/// blank stands before that column.
+fn is_code(rest: &str, touches: bool) -> bool {
+    let text = rest.trim_start();
+    !text.starts_with('!')
+        && !is_card_number(text)
+        && (rest.len() > 8
+            || text.contains(|c| "+*/()=,'\"".contains(c))
+            || touches && rest.len() == text.len())
+}
+
+/// What was punched into columns 73 to 80: no blanks inside, digits at its end.
+pub(crate) fn is_card_number(text: &str) -> bool {
+    text.len() <= 8
+        && text.ends_with(|c: char| c.is_ascii_digit())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || " .-".contains(c))
 }
 
 fn starts_with_type(text: &[u8]) -> bool {

@@ -53,6 +53,8 @@ pub(in crate::syntax) struct Statement {
     pub fault: Option<Box<Diagnostic>>,
     /// The first text beyond column 72.
     pub cut_off: Option<Span>,
+    /// It looks as if it belonged to the statement.
+    pub cuts_code: bool,
     /// Column of the first letter, from 1.
     pub column: u32,
     /// The last column that is read in fixed form.
@@ -72,6 +74,7 @@ impl Statement {
             comments: Vec::new(),
             fault: None,
             cut_off: None,
+            cuts_code: false,
             column: 0,
             last_column: 0,
             marks: None,
@@ -87,6 +90,7 @@ impl Statement {
         self.comments.clear();
         self.fault = None;
         self.cut_off = None;
+        self.cuts_code = false;
         self.column = 0;
         if let Some(marks) = &mut self.marks {
             marks.get_mut().clear();

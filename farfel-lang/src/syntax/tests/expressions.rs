@@ -166,7 +166,7 @@ fn faults_in_expressions() {
 /// 2 MB of stack.
 #[test]
 fn later_passes_bear_the_depth() {
-    let deep = format!("Z={}A{}", "(".repeat(149), ")".repeat(149));
+    let deep = format!("Z={}X{}", "(".repeat(149), ")".repeat(149));
     let long = format!("Y=X{}", "+X".repeat(1000));
     let mut text = String::from("      SUBROUTINE S(X, Y)\n      ADF(X)\n");
     for statement in [deep, long] {

@@ -77,7 +77,7 @@ fn constants_over_lines() {
     assert_eq!(constant(&text), format!("\"{sixty}'y\""));
     // Columns count characters: 60 of two bytes each still end in column 72.
     let wide = "ä".repeat(60);
-    let text = format!("      C = '{wide}é'\n     +'\n      END\n");
+    let text = format!("      C = '{wide}é\n     +'\n      END\n");
     assert_eq!(constant(&text), format!("\"{wide}é\""));
 }
 

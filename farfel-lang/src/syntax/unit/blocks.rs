@@ -139,6 +139,7 @@ impl Parser<'_> {
                     });
                 }
                 self.frame.close(None, closing, span);
+                self.end_loops(st, true);
             }
             kind => {
                 if kind == Kind::Assignment
@@ -166,11 +167,25 @@ impl Parser<'_> {
             kind,
             span: st.whole(),
         });
-        let Some(label) = label_of(st) else { return };
+        self.end_loops(st, false);
+    }
+
+    /// Closes the loops that end with the label of a statement. `elsewhere`: the label stands
+    /// inside of a block that ends here, and the loops do without it.
+    fn end_loops(&mut self, st: &Statement, elsewhere: bool) {
+        let Some(wanted) = label_of(st) else { return };
         let ends_here =
-            |k: &OpenKind| matches!(k, OpenKind::Do { label: Some(l), .. } if *l == label);
+            |k: &OpenKind| matches!(k, OpenKind::Do { label: Some(l), .. } if *l == wanted);
         while let Some(at) = self.frame.blocks.iter().rposition(|b| ends_here(&b.kind)) {
             self.close_above(at, st.whole());
+            if elsewhere
+                && let Some(Open {
+                    kind: OpenKind::Do { label, .. },
+                    ..
+                }) = self.frame.blocks.last_mut()
+            {
+                *label = None;
+            }
             self.frame.close(None, Vec::new(), st.whole());
         }
     }

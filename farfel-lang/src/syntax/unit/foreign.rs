@@ -3,7 +3,7 @@
 
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::SpecKind;
+use crate::ir::{SpecKind, UnitKind};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
@@ -175,25 +175,30 @@ impl Parser<'_> {
         }
     }
 
-    /// CONTAINS: what follows it is nested all the same, but stands at the wrong place.
-    pub(super) fn contains(&mut self, st: &Statement) {
-        self.comments.clear();
-        self.report(
-            Diagnostic::error(
-                &rules::UNSUPPORTED,
-                st.whole(),
-                "nested subprograms stand before the executable statements, without CONTAINS",
-            )
-            .help(
-                "move the subprograms that follow in front of the first executable statement, \
-                 or make them program units of their own",
-            ),
-        );
-        self.skipped = Some(Skipped {
-            word: "",
-            depth: 1,
-            units: 0,
-        });
+    /// CONTAINS: the subprograms that follow are nested, and names have the scope that Fortran 90
+    /// gives them.
+    pub(super) fn contains(&mut self, st: &Statement, free: bool, pos: usize) {
+        let read = self.line(st, free, pos).end();
+        self.check(read);
+        let word = match self.frame.blocks.last() {
+            Some(block) => Some(format!("{} is not closed", block.kind.word())),
+            None if self.frame.unit.kind == UnitKind::BlockData => {
+                Some("BLOCK DATA has no subprograms".to_owned())
+            }
+            None if self.frame.contains => Some("there is a CONTAINS before this one".to_owned()),
+            None => None,
+        };
+        if let Some(why) = word {
+            let span = st.whole();
+            self.report(Diagnostic::error(
+                &rules::MISPLACED_STATEMENT,
+                span,
+                format!("CONTAINS may not stand here: {why}"),
+            ));
+        }
+        self.frame.executable = true;
+        self.comments_to_body();
+        self.frame.contains = true;
     }
 
     /// True while a block is passed over: the statement belongs to it or closes it.
@@ -281,34 +286,52 @@ impl crate::syntax::line::Line<'_> {
                 .help("declare what is needed from it here, or put it into COMMON blocks"),
             ));
         };
-        let mut text = name.to_owned();
-        let mut wanted: Option<Vec<(String, Span)>> = None;
+        // Names as this unit has them, with what they are in the module.
+        let mut listed: Vec<(String, String, Span)> = Vec::new();
+        let mut only = false;
         if self.eat(b',') {
-            if !self.keyword("ONLY") {
-                return Err(self.expected("ONLY"));
+            only = self.keyword("ONLY");
+            if only {
+                self.expect(b':')?;
             }
-            self.expect(b':')?;
-            let mut list = Vec::new();
             while !self.done() {
-                let (only, at) = self.expect_name("a name of the module")?;
-                list.push((only.to_owned(), at));
+                let (own, at) = self.expect_name("a name of the module")?;
+                let mut meant = own;
+                if self.peek() == b'=' && self.at(self.pos + 1) == b'>' {
+                    self.pos += 2;
+                    meant = self.expect_name("a name of the module")?.0;
+                } else if !only {
+                    return Err(self.expected("ONLY, or `=>` and a name of the module"));
+                }
+                listed.push((own.to_owned(), meant.to_owned(), at));
                 if !self.eat(b',') {
                     break;
                 }
             }
-            let listed: Vec<&str> = list.iter().map(|(n, _)| n.as_str()).collect();
-            text = format!("{name}, ONLY: {}", listed.join(", "));
-            wanted = Some(list);
         }
         self.end()?;
+        let mut text = name.to_owned();
+        if only || !listed.is_empty() {
+            let shown: Vec<String> = listed
+                .iter()
+                .map(|(own, meant, _)| match own == meant {
+                    true => own.clone(),
+                    false => format!("{own} => {meant}"),
+                })
+                .collect();
+            let word = if only { "ONLY: " } else { "" };
+            text = format!("{name}, {word}{}", shown.join(", "));
+        }
         for (n, meaning) in names {
-            let at = match &wanted {
-                None => Some(span),
-                Some(list) => list.iter().find(|(w, _)| w == n).map(|(_, at)| *at),
-            };
-            if let Some(at) = at {
-                let sym = self.intern(n, at);
-                meaning.give(&mut self.frame.unit.symbols[sym], at);
+            let mut renamed = false;
+            for (own, _, at) in listed.iter().filter(|(_, meant, _)| meant == n) {
+                renamed = true;
+                let sym = self.intern(own, *at);
+                meaning.give(&mut self.frame.unit.symbols[sym], *at);
+            }
+            if !only && !renamed {
+                let sym = self.intern(n, span);
+                meaning.give(&mut self.frame.unit.symbols[sym], span);
             }
         }
         Ok(text)

@@ -16,6 +16,8 @@ pub(in crate::syntax) struct Frame {
     pub(super) open: bool,
     /// Executable statements have begun.
     pub(super) executable: bool,
+    /// CONTAINS has come: only subprograms may follow.
+    pub(super) contains: bool,
     /// A main program without PROGRAM statement.
     pub(super) implicit: bool,
     /// The column that the header begins in.
@@ -153,6 +155,7 @@ impl Frame {
             unit: Unit::new(kind, name.into(), span),
             open: true,
             executable: false,
+            contains: false,
             implicit: false,
             column: 0,
             blocks: Vec::new(),

@@ -41,6 +41,7 @@ impl Parser<'_> {
             _ => line.subprogram_header(),
         };
         self.check(read);
+        frame.unit.contained = self.frame.contains;
         let around = std::mem::replace(&mut self.frame, frame);
         if around.open {
             self.outer.push(around);
@@ -69,7 +70,7 @@ impl Parser<'_> {
             );
             return self.close_units(whole, 0);
         }
-        if !self.frame.executable {
+        if !self.frame.executable || self.frame.contains {
             return;
         }
         // Code that is indented more than the header around was meant to be inside.

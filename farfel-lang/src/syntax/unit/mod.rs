@@ -48,6 +48,8 @@ struct Parser<'a> {
     comments: Vec<Comment>,
     /// A block that is passed over.
     skipped: Option<foreign::Skipped>,
+    /// What follows is not read any more.
+    given_up: bool,
     /// How the text is written, if anyone wants to know.
     traced: Option<Vec<Traced>>,
 }
@@ -112,6 +114,7 @@ impl<'a> Parser<'a> {
             outer: Vec::new(),
             comments: Vec::new(),
             skipped: None,
+            given_up: false,
             traced: None,
         }
     }
@@ -138,6 +141,7 @@ impl Parser<'_> {
             st.marks = Some(RefCell::default());
         }
         let mut last = Span::NONE;
+        let mut warnings = Vec::new();
         while let Some(reader) = self.readers.last_mut() {
             let found = reader.next(&mut st);
             let free = reader.is_free();
@@ -169,6 +173,11 @@ impl Parser<'_> {
                 self.diagnostics.truncate(before + 1);
             } else {
                 self.statement(&st, free);
+                if let Some(at) = st.cut_off.filter(|_| st.cuts_code)
+                    && self.diagnostics.len() == before
+                {
+                    warnings.push(cut_off(&st, at));
+                }
             }
             if self.diagnostics.len() > before && self.outer.len() == depth {
                 // A faulty statement may mean other labels than those it names.
@@ -185,7 +194,13 @@ impl Parser<'_> {
                 }
             }
         }
+        self.diagnostics.append(&mut warnings);
+        let before = self.diagnostics.len();
         self.finish(last);
+        if self.given_up {
+            // That everything is open still follows from it.
+            self.diagnostics.truncate(before);
+        }
     }
 
     fn depth(&self) -> Depth {
@@ -263,6 +278,16 @@ impl Parser<'_> {
             }
             return;
         }
+        if self.frame.contains && !matches!(kind, Kind::Contains | Kind::End | Kind::Unknown) {
+            return self.report(
+                Diagnostic::error(
+                    &rules::MISPLACED_STATEMENT,
+                    st.whole(),
+                    "only subprograms may stand between CONTAINS and END",
+                )
+                .help("move the statement in front of CONTAINS, or into a subprogram"),
+            );
+        }
         if let Some((label, span)) = st.label {
             self.define(label, span);
             match kind {
@@ -275,7 +300,7 @@ impl Parser<'_> {
         match kind {
             Kind::Unknown => self.unknown(st, free),
             Kind::Foreign => self.foreign(st, free, pos),
-            Kind::Contains => self.contains(st),
+            Kind::Contains => self.contains(st, free, pos),
             Kind::Use => self.use_module(st, free, pos),
             Kind::End => self.end(st, free, pos),
             Kind::Data | Kind::Namelist => {
@@ -431,11 +456,16 @@ impl Parser<'_> {
                 whole,
                 "this is no statement that Farfel knows",
             );
-            if let Some(meant) = suggestion(&word) {
-                report = report.help(format!("did you mean {meant}?"));
-            } else if let Some(help) =
-                foreign(&word, std::str::from_utf8(line.rest()).unwrap_or(""))
-            {
+            let statement = std::str::from_utf8(line.rest()).unwrap_or("");
+            let block = ["ADF", "ADR", "BLOCK", "ENDBLOCK"];
+            let first = block.iter().any(|w| statement.starts_with(w));
+            let known = foreign(&word, statement);
+            let meant = suggestion(&word).map(|meant| format!("did you mean {meant}?"));
+            let help = match known {
+                Some(help) if first => Some(help.to_owned()),
+                known => meant.or(known.map(str::to_owned)),
+            };
+            if let Some(help) = help {
                 report = report.help(help);
             } else if let Some(at) = st.cut_off {
                 report = report.related(at, st.beyond());
@@ -456,6 +486,7 @@ impl Parser<'_> {
             .help("nothing after this statement was read"),
         );
         self.readers.clear();
+        self.given_up = true;
     }
 
     /// Comments go where the statement after them goes: among the specifications, or the
@@ -549,4 +580,12 @@ fn names_record(st: &Statement) -> bool {
 
 fn label_of(st: &Statement) -> Option<Label> {
     st.label.map(|(l, _)| l)
+}
+
+/// A statement is complete without what looks as if it went on beyond the last column.
+fn cut_off(st: &Statement, at: Span) -> Diagnostic {
+    Diagnostic::warning(&rules::TEXT_CUT_OFF, at, st.beyond()).help(format!(
+        "break the line before column {} and continue it with a mark in column 6",
+        st.last_column + 1
+    ))
 }

@@ -1,0 +1,172 @@
+//! Subscripts as sums of integer variables, and what can be proven of them.
+
+use farfel_lang::Span as SourceSpan;
+use farfel_lang::ir::{BinOp, Expr, ExprKind, SymId, Type, UnOp, Unit};
+use farfel_lang::storage::constant;
+use std::collections::BTreeMap;
+
+/// `constant + sum of factor * variable`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Affine {
+    constant: i64,
+    terms: BTreeMap<SymId, i64>,
+}
+
+impl Affine {
+    /// The affine form of an integer expression, if it has one.
+    pub fn of(unit: &Unit, e: &Expr) -> Option<Self> {
+        if let Some(n) = constant::integer(unit, e) {
+            return Some(Affine {
+                constant: n,
+                ..Affine::default()
+            });
+        }
+        match &e.kind {
+            ExprKind::Var(s) => {
+                let symbol = &unit.symbols[*s];
+                let plain = symbol.is_variable()
+                    && !symbol.is_array()
+                    && matches!(symbol.ty, Some(Type::Integer(_)));
+                plain.then(|| Affine {
+                    constant: 0,
+                    terms: [(*s, 1)].into(),
+                })
+            }
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => Self::of(unit, a),
+            ExprKind::Unary(UnOp::Minus, a) => Self::of(unit, a)?.times(-1),
+            ExprKind::Binary(BinOp::Add, a, b) => Self::of(unit, a)?.plus(&Self::of(unit, b)?, 1),
+            ExprKind::Binary(BinOp::Sub, a, b) => Self::of(unit, a)?.plus(&Self::of(unit, b)?, -1),
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                let (a, b) = (Self::of(unit, a)?, Self::of(unit, b)?);
+                match (a.terms.is_empty(), b.terms.is_empty()) {
+                    (true, _) => b.times(a.constant),
+                    (_, true) => a.times(b.constant),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The number itself.
+    pub fn number(n: i64) -> Self {
+        Affine {
+            constant: n,
+            ..Affine::default()
+        }
+    }
+
+    /// A variable.
+    pub fn var(s: SymId) -> Self {
+        Affine {
+            constant: 0,
+            terms: [(s, 1)].into(),
+        }
+    }
+
+    fn times(mut self, k: i64) -> Option<Self> {
+        self.constant = self.constant.checked_mul(k)?;
+        for f in self.terms.values_mut() {
+            *f = f.checked_mul(k)?;
+        }
+        self.terms.retain(|_, f| *f != 0);
+        Some(self)
+    }
+
+    /// `self + k * other`
+    pub fn plus(mut self, other: &Self, k: i64) -> Option<Self> {
+        self.constant = self.constant.checked_add(other.constant.checked_mul(k)?)?;
+        for (s, f) in &other.terms {
+            let mine = self.terms.entry(*s).or_default();
+            *mine = mine.checked_add(f.checked_mul(k)?)?;
+        }
+        self.terms.retain(|_, f| *f != 0);
+        Some(self)
+    }
+
+    /// The factor of a variable.
+    pub fn factor(&self, s: SymId) -> i64 {
+        self.terms.get(&s).copied().unwrap_or(0)
+    }
+
+    /// Puts something in the place of a variable.
+    pub fn with(mut self, s: SymId, value: &Self) -> Option<Self> {
+        match self.terms.remove(&s) {
+            None => Some(self),
+            Some(f) => self.plus(value, f),
+        }
+    }
+
+    /// Do all its variables have a property?
+    pub fn all_vars(&self, is: &dyn Fn(SymId) -> bool) -> bool {
+        self.terms.keys().all(|s| is(*s))
+    }
+
+    /// As an expression.
+    pub fn to_expr(&self, span: SourceSpan) -> Expr {
+        let mut sum: Option<Expr> = None;
+        for (s, f) in &self.terms {
+            let var = Expr::var(*s, span);
+            let term = match f.unsigned_abs() {
+                1 => var,
+                n => {
+                    let n = i64::try_from(n).unwrap_or(i64::MAX);
+                    Expr::binary(BinOp::Mul, Expr::int(n, span), var)
+                }
+            };
+            sum = Some(match (sum, *f < 0) {
+                (None, false) => term,
+                (None, true) => Expr::new(ExprKind::Unary(UnOp::Minus, Box::new(term)), span),
+                (Some(sum), false) => Expr::binary(BinOp::Add, sum, term),
+                (Some(sum), true) => Expr::binary(BinOp::Sub, sum, term),
+            });
+        }
+        match (sum, self.constant) {
+            (None, n) => Expr::int(n, span),
+            (Some(sum), 0) => sum,
+            (Some(sum), n) if n < 0 => {
+                let n = Expr::int(n.saturating_neg(), span);
+                Expr::binary(BinOp::Sub, sum, n)
+            }
+            (Some(sum), n) => Expr::binary(BinOp::Add, sum, Expr::int(n, span)),
+        }
+    }
+
+    /// The value, where no variable is left.
+    pub fn value(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+}
+
+/// The values that a loop variable takes: from, to. Both ends are taken where the loop is
+/// carried out at all.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    /// The loop variable.
+    pub var: SymId,
+    /// Its least value, if known.
+    pub low: Option<Affine>,
+    /// Its greatest value, if known.
+    pub high: Option<Affine>,
+}
+
+/// Is the number greater than zero, whatever the loop variables are?
+pub(crate) fn is_positive(mut number: Affine, around: &[Span]) -> bool {
+    for span in around.iter().rev() {
+        if let Some(n) = number.value() {
+            return n > 0;
+        }
+        let factor = number.factor(span.var);
+        let bound = match factor.signum() {
+            0 => continue,
+            1 => &span.low,
+            _ => &span.high,
+        };
+        let Some(bound) = bound else { return false };
+        match number.with(span.var, bound) {
+            Some(n) => number = n,
+            None => return false,
+        }
+    }
+    number.value().is_some_and(|n| n > 0)
+}

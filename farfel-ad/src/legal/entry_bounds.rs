@@ -1,0 +1,224 @@
+//! Subprograms that change what the bounds of their arrays are made of.
+//!
+//! The bounds are those at entry, whatever becomes of N in `REAL W(N)` afterwards. A backward sweep
+//! begins where the subprogram ends, with the N of that moment. So such a subprogram hands its
+//! work to another one, which gets the values at entry as arguments of its own:
+//!
+//! ```text
+//! SUBROUTINE S(W, N)              SUBROUTINE S_E(W, N, N_E)
+//! REAL W(*)                       REAL W(N_E)
+//! CALL S_E(W, N, (N))             ...
+//! END                             END
+//! ```
+
+use crate::legal::structure::taken_names;
+use farfel_lang::callgraph::CallGraph;
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    Arg, Class, Dim, Entity, Expr, ExprKind, Name, Place, Program, Spec, SpecKind, Stmt, StmtKind,
+    SymId, Symbol, Unit, UnitKind, unused_name,
+};
+use farfel_lang::lower::compact;
+use farfel_lang::storage::UnitStorage;
+use std::collections::BTreeSet;
+
+/// Are there arrays with bounds that are no constants?
+pub(crate) fn has_bounds(program: &Program) -> bool {
+    !program.units.iter().all(|u| bound_variables(u).is_empty())
+}
+
+/// Divides all such subprograms but the heads, whose backward sweeps follow their forward sweeps.
+pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str]) {
+    if !has_bounds(program) {
+        return;
+    }
+    let assigned = Assigned::of(program);
+    let graph = CallGraph::of(program);
+    let mut taken = taken_names(program);
+    let mut new = Vec::new();
+    for u in &program.units {
+        if heads.contains(&u.name.as_str()) || !u.args.iter().all(|a| a.sym().is_some()) {
+            continue;
+        }
+        let own = assigned.in_unit(u);
+        let storage = UnitStorage::of(u);
+        // In COMMON, whatever is called may change it.
+        let below = || graph.reached(graph.index(&u.name)).into_iter();
+        let in_common = |s: SymId| {
+            let Place::Common(block) = &u.symbols[s].place else {
+                return false;
+            };
+            let Some(spot) = storage.spot(s) else {
+                return true;
+            };
+            below().filter_map(|i| program.units.get(i)).any(|v| {
+                let theirs = UnitStorage::of(v);
+                let changed = assigned.in_unit(v);
+                theirs.block(block).is_some_and(|area| {
+                    let mut members = area.members.iter();
+                    members.any(|m| {
+                        let overlap = m.start < spot.end && spot.start < m.start + m.size;
+                        overlap && changed.contains(&m.sym)
+                    })
+                })
+            })
+        };
+        let mut changed = bound_variables(u);
+        changed.retain(|s| own.contains(s) || in_common(*s));
+        if changed.is_empty() {
+            continue;
+        }
+        let name = unused_name(&format!("{}_E", u.name), &|n| taken.contains(n));
+        taken.insert(name.clone());
+        new.push(divided(u, name, &changed));
+    }
+    for (outer, inner) in new {
+        if let Some(at) = program.units.iter().position(|u| u.name == outer.name) {
+            program.units[at] = outer;
+            program.units.insert(at, inner);
+        }
+    }
+}
+
+/// The variables in the bounds of a unit's arrays.
+pub(crate) fn bound_variables(unit: &Unit) -> BTreeSet<SymId> {
+    let mut found = BTreeSet::new();
+    for (_, s) in unit.symbols.iter() {
+        for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
+            e.for_each_symbol(&mut |s| {
+                if unit.symbols[s].is_variable() {
+                    found.insert(s);
+                }
+            });
+        }
+    }
+    found
+}
+
+/// What callers call, and what does the work.
+fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
+    let span = unit.span;
+    let mut inner = unit.clone();
+    let mut outer = unit.clone();
+
+    let mut at_entry: Vec<(SymId, SymId)> = Vec::new();
+    for s in changed {
+        let wanted = format!("{}_E", inner.symbols[*s].name);
+        let same = &inner.symbols[*s];
+        let symbol = Symbol {
+            ty: same.ty,
+            typed: true,
+            place: Place::Dummy,
+            class: Class::Variable,
+            ..Symbol::new(inner.symbols.unused(&wanted, &|_| false), same.span)
+        };
+        let symbol_type = symbol.ty;
+        let new = inner.symbols.add(symbol);
+        inner.args.push(Arg::Dummy(new));
+        if let Some(ty) = symbol_type {
+            // Before the arrays that it is in the bounds of.
+            let first = |s: &Spec| {
+                !matches!(
+                    s.kind,
+                    SpecKind::Comment(_)
+                        | SpecKind::Use(_)
+                        | SpecKind::Include(_)
+                        | SpecKind::Implicit
+                )
+            };
+            let at = inner.specs.iter().position(first);
+            let entity = Entity {
+                sym: new,
+                dims: false,
+            };
+            let spec = Spec {
+                kind: SpecKind::Type(ty, vec![entity]),
+                span,
+            };
+            inner.specs.insert(at.unwrap_or(inner.specs.len()), spec);
+        }
+        at_entry.push((*s, new));
+    }
+    let replace = |e: &mut Expr| {
+        e.rewrite(&mut |e| {
+            if let ExprKind::Var(s) = &mut e.kind
+                && let Some((_, new)) = at_entry.iter().find(|(old, _)| old == s)
+            {
+                *s = *new;
+            }
+        });
+    };
+    let ids: Vec<SymId> = inner.symbols.ids().collect();
+    for id in ids {
+        let dims = inner.symbols[id].dims.iter_mut();
+        dims.flat_map(|d| d.lower.iter_mut().chain(&mut d.upper))
+            .for_each(replace);
+    }
+    if let Some(r) = inner.result
+        && inner.symbols[r].name == inner.name
+    {
+        inner.symbols.rename(r, name.clone());
+    }
+    inner.name = name.clone();
+    if let Some(r) = inner.result {
+        inner.declare(r);
+    }
+
+    // The arrays are handed on only.
+    let callee = outer.symbols.add(Symbol {
+        class: match unit.kind {
+            UnitKind::Function => Class::Function,
+            _ => Class::Subroutine,
+        },
+        ty: unit.result.and_then(|r| unit.symbols[r].ty),
+        length: unit.result.and_then(|r| unit.symbols[r].length.clone()),
+        typed: unit.kind == UnitKind::Function,
+        place: Place::Global,
+        ..Symbol::new(name, span)
+    });
+    let own = unit.args.iter().filter_map(|a| a.sym());
+    let mut args: Vec<Expr> = own.map(|s| Expr::var(s, span)).collect();
+    for s in changed {
+        let value = Expr::var(*s, span);
+        args.push(Expr::new(ExprKind::Paren(Box::new(value)), span));
+    }
+    outer.body = vec![match unit.result {
+        Some(r) => {
+            let value = Expr::new(ExprKind::Call(callee, args), span);
+            Stmt::assign(Expr::var(r, span), value, span)
+        }
+        None => Stmt::new(StmtKind::Call(callee, args), span),
+    }];
+    outer.specs.retain(|s| {
+        !matches!(
+            s.kind,
+            SpecKind::Data(_)
+                | SpecKind::Save(_)
+                | SpecKind::StatementFunction(_)
+                | SpecKind::Namelist(_)
+                | SpecKind::Equivalence(_)
+                | SpecKind::Format(..)
+                | SpecKind::Comment(_)
+        )
+    });
+    let ids: Vec<SymId> = outer.symbols.ids().collect();
+    for id in ids {
+        let s = &mut outer.symbols[id];
+        let mut depends = false;
+        for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
+            e.for_each_symbol(&mut |x| depends |= changed.contains(&x));
+        }
+        if depends {
+            s.dims = vec![Dim {
+                lower: None,
+                upper: Some(Expr::new(ExprKind::Star, span)),
+            }];
+        }
+    }
+    outer.comments.clear();
+    if unit.kind == UnitKind::Function {
+        outer.declare(callee);
+    }
+    compact(&mut outer);
+    (outer, inner)
+}

@@ -1,0 +1,384 @@
+//! Loops whose control derivatives go through, with that control as statements.
+//!
+//! `DO T = X, Y, H` with a real T that varies counts iterations by an INTEGER and adds H to T;
+//! `DO WHILE (F(X))` where F changes variables asks F in a statement of its own. Both become
+//! loops without an end that are left by EXIT, and mean the same as before.
+
+use farfel_lang::Span;
+use farfel_lang::callgraph::references;
+use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::{
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMarkKind, Name,
+    Place, Program, Stmt, StmtKind, SymId, Symbol, Type, UnOp, Unit, unused_name, walk_block,
+    walk_block_mut,
+};
+use std::collections::HashSet;
+
+/// Which loops are written so.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Which {
+    /// Those that count a real variable between bounds that may vary.
+    Counting,
+    /// Those whose condition calls something.
+    Conditions,
+}
+
+/// Is there such a loop?
+pub(crate) fn has_loops(program: &Program, which: Which) -> bool {
+    program.units.iter().any(|u| has_wanted(u, which))
+}
+
+fn has_wanted(unit: &Unit, which: Which) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| found |= is_wanted(unit, s, which));
+    found
+}
+
+/// Rewrites loops. Those of which a comment says how their adjoint is to be made stay.
+pub(crate) fn written_as_statements(program: &mut Program, which: Which) {
+    for unit in &mut program.units {
+        if !has_wanted(unit, which) {
+            continue;
+        }
+        let mut body = std::mem::take(&mut unit.body);
+        // Labels stay where they are, but no loop ends at one.
+        walk_block_mut(&mut body, &mut |s| {
+            if let StmtKind::Do(d) = &mut s.kind {
+                d.end = DoEnd::EndDo(None);
+            }
+        });
+        rewritten(unit, body, |writer, body| writer.block(body, which));
+    }
+}
+
+/// Is there a fixed-point loop?
+pub(crate) fn has_fixed_points(program: &Program) -> bool {
+    program.units.iter().any(has_fixed_point)
+}
+
+fn has_fixed_point(unit: &Unit) -> bool {
+    let mut marked = false;
+    walk_block(&unit.body, &mut |s| marked |= fixed_point(s).is_some());
+    marked
+}
+
+/// Fixed-point loops that are left by EXIT at the end of an iteration, or by a GOTO behind them, as
+/// DO WHILE: their adjoint wants whole iterations.
+pub(crate) fn with_conditions(program: &mut Program) {
+    for unit in &mut program.units {
+        if !has_fixed_point(unit) {
+            continue;
+        }
+        let body = std::mem::take(&mut unit.body);
+        rewritten(unit, body, |writer, body| writer.conditions(body));
+    }
+}
+
+/// Gives a unit its statements, rewritten, with the variables that they have more.
+pub(super) fn rewritten(
+    unit: &mut Unit,
+    mut body: Block,
+    rewrite: impl FnOnce(&mut Writer, &mut Block),
+) {
+    let taken: HashSet<Name> = references(unit).into_iter().collect();
+    let mut writer = Writer {
+        unit,
+        taken,
+        new: Vec::new(),
+    };
+    rewrite(&mut writer, &mut body);
+    let new = writer.new;
+    unit.body = body;
+    if !new.is_empty() {
+        crate::legal::structure::name_saved(unit, &new);
+    }
+    for s in new {
+        unit.declare(s);
+    }
+}
+
+fn fixed_point(s: &Stmt) -> Option<&Do> {
+    let StmtKind::Do(d) = &s.kind else {
+        return None;
+    };
+    let mark = d.mark.as_ref()?;
+    matches!(mark.kind, LoopMarkKind::FixedPoint { .. }).then_some(d)
+}
+
+/// Where the condition stands that ends a loop after an iteration; `behind`: the label there.
+fn last_exit(d: &Do, behind: Option<Label>) -> Option<(usize, Expr)> {
+    let plain = |s: &Stmt| matches!(s.kind, StmtKind::Comment(_) | StmtKind::Continue);
+    let at = d.body.iter().rposition(|s| !plain(s))?;
+    let last = d.body.get(at)?;
+    let leaves = |s: &Stmt| match &s.kind {
+        StmtKind::Exit(name) => name.is_none() || *name == d.name,
+        StmtKind::Goto(l) => Some(*l) == behind,
+        _ => false,
+    };
+    let condition = match &last.kind {
+        StmtKind::LogicalIf(c, inner) if leaves(inner) => c,
+        StmtKind::If(b) => match (b.arms.as_slice(), &b.otherwise) {
+            ([(c, block)], None) if matches!(block.as_slice(), [s] if leaves(s)) => c,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    // Whatever goes on from elsewhere would miss the condition.
+    let labels: Vec<Label> = d.body[at..].iter().filter_map(|s| s.label).collect();
+    let mut past = false;
+    walk_block(&d.body, &mut |s| match &s.kind {
+        StmtKind::Cycle(_) => past = true,
+        StmtKind::Goto(l) => past |= labels.contains(l),
+        StmtKind::ComputedGoto(..) | StmtKind::ArithmeticIf(..) | StmtKind::AssignedGoto(..) => {
+            past |= !labels.is_empty();
+        }
+        _ => {}
+    });
+    (!past).then(|| (at, condition.clone()))
+}
+
+fn is_wanted(unit: &Unit, s: &Stmt, which: Which) -> bool {
+    let StmtKind::Do(d) = &s.kind else {
+        return false;
+    };
+    if d.mark.is_some() {
+        return false;
+    }
+    match &d.control {
+        DoControl::Count {
+            var,
+            from,
+            to,
+            step,
+        } => {
+            let mut varies = false;
+            for e in [from, to].into_iter().chain(step) {
+                e.for_each_symbol(&mut |s| {
+                    let s = &unit.symbols[s];
+                    let real = s.ty.is_some_and(Type::is_differentiable);
+                    varies |= real && !matches!(s.class, Class::Parameter(_));
+                });
+            }
+            varies
+                && which == Which::Counting
+                && unit.symbols[*var].ty.is_some_and(Type::is_differentiable)
+        }
+        DoControl::While(c) => {
+            let mut calls = false;
+            c.walk(&mut |e| {
+                if let ExprKind::Call(s, _) = &e.kind {
+                    calls |= !matches!(unit.symbols[*s].class, Class::Intrinsic(_));
+                }
+            });
+            calls && which == Which::Conditions
+        }
+        DoControl::Forever => false,
+    }
+}
+
+/// Writes statements that need variables of their own.
+pub(super) struct Writer<'u> {
+    /// The unit, without its statements.
+    pub unit: &'u mut Unit,
+    taken: HashSet<Name>,
+    new: Vec<SymId>,
+}
+
+impl Writer<'_> {
+    /// A new variable.
+    pub fn variable(&mut self, wanted: &str, ty: Type) -> Expr {
+        let name = unused_name(wanted, &|n| {
+            self.taken.contains(n) || n == self.unit.name || self.unit.symbols.find(n).is_some()
+        });
+        let mut symbol = Symbol::variable(name, ty, Span::NONE);
+        symbol.typed = true;
+        let s = self.unit.symbols.add(symbol);
+        self.new.push(s);
+        Expr::var(s, Span::NONE)
+    }
+
+    /// INT, where that is what its name means.
+    fn whole(&mut self, e: Expr, span: Span) -> Option<Expr> {
+        let s = match self.unit.symbols.find("INT") {
+            Some(s) => matches!(self.unit.symbols[s].class, Class::Intrinsic(_)).then_some(s)?,
+            None => self.unit.symbols.add(Symbol {
+                class: Class::Intrinsic(Intrinsic::find("INT")?),
+                place: Place::Global,
+                ..Symbol::new("INT".into(), Span::NONE)
+            }),
+        };
+        Some(Expr::new(ExprKind::Call(s, vec![e]), span))
+    }
+
+    fn block(&mut self, block: &mut Block, which: Which) {
+        let mut out = Vec::with_capacity(block.len());
+        for mut s in std::mem::take(block) {
+            for b in s.blocks_mut() {
+                self.block(b, which);
+            }
+            let made = match is_wanted(self.unit, &s, which) {
+                true => self.open(&s),
+                false => None,
+            };
+            let Some(mut made) = made else {
+                out.push(s);
+                continue;
+            };
+            if let Some(first) = made.first_mut() {
+                first.label = s.label;
+            }
+            out.append(&mut made);
+        }
+        *block = out;
+    }
+
+    fn conditions(&mut self, block: &mut Block) {
+        let mut out: Block = Vec::with_capacity(block.len());
+        let labels: Vec<Option<Label>> = block.iter().map(|s| s.label).collect();
+        for (i, mut s) in std::mem::take(block).into_iter().enumerate() {
+            for b in s.blocks_mut() {
+                self.conditions(b);
+            }
+            let behind = labels.get(i + 1).copied().flatten();
+            let found = fixed_point(&s).and_then(|d| last_exit(d, behind));
+            let Some((at, condition)) = found else {
+                out.push(s);
+                continue;
+            };
+            let span = s.span;
+            let set = |to: &Expr, value: Expr| Stmt::assign(to.clone(), value, span);
+            let StmtKind::Do(d) = &mut s.kind else {
+                continue;
+            };
+            if matches!(&d.control, DoControl::Count { var, .. }
+                if self.unit.symbols[*var].ty.is_some_and(Type::is_differentiable))
+            {
+                out.push(s);
+                continue;
+            }
+            let mut before = Vec::new();
+            let more = self.variable("LMORE", Type::LOGICAL);
+            before.push(set(&more, Expr::new(ExprKind::Logical(true), span)));
+            let mut going = more.clone();
+            let mut latch = Vec::new();
+            let control = std::mem::replace(&mut d.control, DoControl::Forever);
+            match control {
+                DoControl::Forever => {}
+                DoControl::While(c) => going = Expr::binary(BinOp::And, going, c),
+                DoControl::Count {
+                    var,
+                    from,
+                    to,
+                    step,
+                } => {
+                    let ty = self.unit.symbols[var].ty.unwrap_or(Type::INTEGER);
+                    let one = Expr::int(1, span);
+                    let (n, by) = (self.variable("NTRIP", ty), self.variable("KSTEP", ty));
+                    let first = self.variable("KFIRST", ty);
+                    let bin = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
+                    before.push(set(&first, from));
+                    before.push(set(&by, step.unwrap_or_else(|| one.clone())));
+                    before.push(set(&n, to));
+                    let length = bin(BinOp::Add, &bin(BinOp::Sub, &n, &first), &by);
+                    let length = Expr::new(ExprKind::Paren(Box::new(length)), span);
+                    before.push(set(&n, Expr::binary(BinOp::Div, length, by.clone())));
+                    let k = Expr::var(var, span);
+                    before.push(set(&k, first));
+                    latch.push(set(&k, bin(BinOp::Add, &k, &by)));
+                    latch.push(set(&n, bin(BinOp::Sub, &n, &one)));
+                    let left = bin(BinOp::Gt, &n, &Expr::int(0, span));
+                    going = Expr::binary(BinOp::And, going, left);
+                }
+            }
+            d.control = DoControl::While(going);
+            d.end = DoEnd::EndDo(None);
+            let condition = Expr::new(ExprKind::Paren(Box::new(condition)), span);
+            let not = Expr::new(ExprKind::Unary(UnOp::Not, Box::new(condition)), span);
+            let label = d.body.get(at).and_then(|s| s.label);
+            d.body.truncate(at);
+            d.body.push(Stmt {
+                label,
+                ..set(&more, not)
+            });
+            if !latch.is_empty() {
+                let next = IfBlock {
+                    arms: vec![(more, latch)],
+                    ..IfBlock::default()
+                };
+                d.body.push(Stmt::new(StmtKind::If(next), span));
+            }
+            if let Some(first) = before.first_mut() {
+                first.label = s.label.take();
+            }
+            out.append(&mut before);
+            out.push(s);
+        }
+        *block = out;
+    }
+
+    /// A loop without an end, and what comes before it.
+    fn open(&mut self, s: &Stmt) -> Option<Block> {
+        let StmtKind::Do(d) = &s.kind else {
+            return None;
+        };
+        let span = s.span;
+        let set = |to: &Expr, value: Expr| Stmt::assign(to.clone(), value, span);
+        let exit = |when: Expr| {
+            let exit = Stmt::new(StmtKind::Exit(None), span);
+            Stmt::new(StmtKind::LogicalIf(when, Box::new(exit)), span)
+        };
+        let mut before = Vec::new();
+        let mut body = Vec::new();
+        match &d.control {
+            DoControl::While(c) => {
+                let more = self.variable("LMORE", Type::LOGICAL);
+                body.push(set(&more, c.clone()));
+                let not = ExprKind::Unary(UnOp::Not, Box::new(more));
+                body.push(exit(Expr::new(not, span)));
+            }
+            DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            } => {
+                let ty = self.unit.symbols[*var].ty?;
+                let t = Expr::var(*var, span);
+                let bin = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
+                let (last, by) = (self.variable("TEND", ty), self.variable("TSTEP", ty));
+                let n = self.variable("NTRIP", Type::INTEGER);
+                let k = self.variable("KTRIP", Type::INTEGER);
+                let one = Expr::int(1, span);
+                // Bounds are evaluated once, before the variable is assigned; the number of
+                // iterations by ANSI X3.9-1978, 11.10.3.
+                let first = self.variable("TFIRST", ty);
+                before.push(set(&first, from.clone()));
+                before.push(set(&last, to.clone()));
+                before.push(set(&by, step.clone().unwrap_or_else(|| one.clone())));
+                let length = bin(BinOp::Add, &bin(BinOp::Sub, &last, &first), &by);
+                let length = Expr::new(ExprKind::Paren(Box::new(length)), span);
+                let trips = self.whole(bin(BinOp::Div, &length, &by), span)?;
+                before.push(set(&n, trips));
+                before.push(set(&t, first));
+                before.push(set(&k, Expr::int(0, span)));
+                let again = bin(BinOp::Gt, &k, &Expr::int(0, span));
+                let next = Box::new(set(&t, bin(BinOp::Add, &t, &by)));
+                body.push(Stmt::new(StmtKind::LogicalIf(again, next), span));
+                body.push(set(&k, bin(BinOp::Add, &k, &one)));
+                body.push(exit(bin(BinOp::Gt, &k, &n)));
+            }
+            DoControl::Forever => return None,
+        }
+        body.extend(d.body.iter().cloned());
+        before.push(Stmt::new(
+            StmtKind::Do(Box::new(Do {
+                control: DoControl::Forever,
+                body,
+                end: DoEnd::EndDo(None),
+                ..(**d).clone()
+            })),
+            span,
+        ));
+        Some(before)
+    }
+}

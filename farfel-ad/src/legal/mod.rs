@@ -1,0 +1,26 @@
+//! Passes that bring a program into the forms that the generator takes. What it computes stays the
+//! same. `passes` has the list of them, with what each requires and establishes.
+//!
+//! | module | what |
+//! |---|---|
+//! | `one_try` | adjoints, to be differentiated again, that carry their forward sweeps out once |
+//! | [`input_output`] | subprograms without input and output, for adjoints |
+//! | `loop_control` | loops whose control derivatives go through |
+//! | [`structure`] | units without ENTRY, alternate returns and jumps |
+//! | `entry_bounds` | subprograms that change what their bounds are made of |
+//! | `reroll` | loops that were unrolled by hand |
+//! | `scalarize` | array statements as DO loops |
+//! | `regions` | what ALLOCATE makes, as local arrays |
+//! | `cleared` | tapes of adjoints that end |
+//! | `common_sizes` | COMMON blocks that all units declare whole |
+
+pub(crate) mod cleared;
+pub(crate) mod common_sizes;
+pub(crate) mod entry_bounds;
+pub mod input_output;
+pub(crate) mod loop_control;
+pub(crate) mod one_try;
+pub(crate) mod regions;
+pub(crate) mod reroll;
+pub(crate) mod scalarize;
+pub mod structure;

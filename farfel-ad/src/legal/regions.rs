@@ -1,0 +1,492 @@
+//! Arrays that ALLOCATE makes, as local arrays of subroutines.
+//!
+//! Reverse mode goes through statements twice, and in its second sweep arrays would have to be
+//! there before their ALLOCATE, with the bounds and the values that they had. So what stands
+//! between ALLOCATE and DEALLOCATE becomes a subroutine that gets the bounds as arguments, and
+//! has the array as a local one.
+//!
+//! Where ALLOCATE and DEALLOCATE are not at the same level of IF and DO, they stay, and reverse
+//! mode says that it cannot follow them.
+
+use farfel_lang::Span;
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    Allocation, Arg, Attribute, Attributes, Block, Class, Dim, Expr, ExprKind, Name, Place,
+    Program, SaveItem, SpecKind, Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind,
+    for_each_symbol, rewrite_exprs, unused_name, walk_block,
+};
+use farfel_lang::storage::UnitStorage;
+use std::collections::{BTreeSet, HashSet};
+
+/// Is there an ALLOCATE or DEALLOCATE of what is no tape?
+pub(crate) fn has_allocations(program: &Program) -> bool {
+    program.units.iter().any(allocates)
+}
+
+fn allocates(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| found |= allocation(unit, s).is_some());
+    found
+}
+
+/// Takes regions out of all units; the new ones have names that end in `suffix`.
+pub(crate) fn without_allocations(program: &mut Program, suffix: &str) {
+    let assigned = Assigned::of(program);
+    let mut taken: HashSet<Name> = HashSet::new();
+    for u in &program.units {
+        taken.insert(u.name.clone());
+        for (_, s) in u.symbols.iter() {
+            taken.insert(s.name.clone());
+            if let Place::Common(block) = &s.place {
+                taken.insert(block.clone());
+            }
+        }
+    }
+    let mut i = 0;
+    while let Some(unit) = program.units.get_mut(i) {
+        i += 1;
+        if !allocates(unit) {
+            continue;
+        }
+        let changing = assigned.in_unit(unit);
+        let mut body = std::mem::take(&mut unit.body);
+        let mut maker = Maker {
+            unit,
+            changing,
+            suffix,
+            taken: &mut taken,
+            new: Vec::new(),
+        };
+        apart(maker.unit, &mut body);
+        maker.block(&mut body, true);
+        let new = maker.new;
+        unit.body = body;
+        // They may have regions themselves.
+        program.units.extend(new);
+    }
+}
+
+/// What allocates or frees arrays that are no tapes.
+fn allocation<'s>(unit: &Unit, s: &'s Stmt) -> Option<&'s Allocation> {
+    let StmtKind::Allocation(a) = &s.kind else {
+        return None;
+    };
+    let tape = |o: &Expr| o.base().is_some_and(|s| unit.symbols[s].tape);
+    (!a.objects.iter().any(tape)).then_some(a)
+}
+
+/// A statement for each array. STAT= gets what it has where nothing fails: an array that is
+/// local is there, or the program ends.
+fn apart(unit: &Unit, block: &mut Block) {
+    let mut out = Vec::with_capacity(block.len());
+    for mut s in std::mem::take(block) {
+        for b in s.blocks_mut() {
+            apart(unit, b);
+        }
+        let Some(a) = allocation(unit, &s) else {
+            out.push(s);
+            continue;
+        };
+        let mut stat = None;
+        let mut others = false;
+        for c in &a.control {
+            match &c.kind {
+                ExprKind::Keyword(n, v) if n == "STAT" => stat = Some((**v).clone()),
+                _ => others = true,
+            }
+        }
+        if others {
+            out.push(s);
+            continue;
+        }
+        for o in &a.objects {
+            let one = Allocation {
+                free: a.free,
+                objects: vec![o.clone()],
+                control: Vec::new(),
+            };
+            let kind = StmtKind::Allocation(Box::new(one));
+            out.push(Stmt::new(kind, s.span));
+        }
+        if let Some(stat) = stat {
+            out.push(Stmt::assign(stat, Expr::int(0, s.span), s.span));
+        }
+    }
+    *block = out;
+}
+
+struct Maker<'u> {
+    unit: &'u mut Unit,
+    /// What the unit assigns.
+    changing: HashSet<SymId>,
+    suffix: &'u str,
+    taken: &'u mut HashSet<Name>,
+    new: Vec<Unit>,
+}
+
+/// `ALLOCATE (A(…))` of one array, or `DEALLOCATE (A)`.
+fn single(s: &Stmt) -> Option<(SymId, bool, &Expr)> {
+    let StmtKind::Allocation(a) = &s.kind else {
+        return None;
+    };
+    let [object] = a.objects.as_slice() else {
+        return None;
+    };
+    (a.control.is_empty()).then_some((object.base()?, a.free, object))
+}
+
+/// Is it an array, there for certain, that is freed by a statement?
+fn frees(unit: &Unit, s: &Stmt, array: SymId) -> bool {
+    let inner = match &s.kind {
+        StmtKind::LogicalIf(c, inner) if is_allocated(unit, c) == Some(array) => inner,
+        StmtKind::If(b) => match (b.arms.as_slice(), &b.otherwise) {
+            ([(c, block)], None) if is_allocated(unit, c) == Some(array) => {
+                let [inner] = block.as_slice() else {
+                    return false;
+                };
+                inner
+            }
+            _ => return false,
+        },
+        _ => s,
+    };
+    single(inner).is_some_and(|(s, free, _)| s == array && free)
+}
+
+/// `ALLOCATED (A)`
+fn is_allocated(unit: &Unit, e: &Expr) -> Option<SymId> {
+    let ExprKind::Call(s, args) = &e.kind else {
+        return None;
+    };
+    match (&unit.symbols[*s].class, args.as_slice()) {
+        (Class::Intrinsic(i), [a]) if i.name == "ALLOCATED" => a.base(),
+        _ => None,
+    }
+}
+
+fn names(s: &[Stmt], array: SymId) -> bool {
+    let mut found = false;
+    for_each_symbol(s, &mut |x| found |= x == array);
+    found
+}
+
+impl Maker<'_> {
+    fn block(&mut self, block: &mut Block, whole: bool) {
+        let mut i = 0;
+        while i < block.len() {
+            let Some((array, false, _)) = block.get(i).and_then(single) else {
+                if let Some(s) = block.get_mut(i) {
+                    for b in s.blocks_mut() {
+                        self.block(b, false);
+                    }
+                }
+                i += 1;
+                continue;
+            };
+            let made = self
+                .end(block, i, array, whole)
+                .and_then(|end| Some((end, self.region(block.get(i..end)?)?)));
+            if let Some((end, call)) = made {
+                block.splice(i..end, [call]);
+            }
+            i += 1;
+        }
+    }
+
+    /// Where the region ends that an ALLOCATE begins, with the regions that begin in it.
+    fn end(&self, block: &[Stmt], from: usize, array: SymId, whole: bool) -> Option<usize> {
+        let s = &self.unit.symbols[array];
+        if s.place != Place::Local || !s.has(Attribute::Allocatable) {
+            return None;
+        }
+        let mut open = vec![array];
+        for (i, s) in block.iter().enumerate().skip(from + 1) {
+            if let Some((a, false, _)) = single(s) {
+                if open.contains(&a) {
+                    return None;
+                }
+                open.push(a);
+            } else if let Some(k) = open.iter().position(|a| frees(self.unit, s, *a)) {
+                open.remove(k);
+                if open.is_empty() {
+                    return Some(i + 1);
+                }
+            }
+        }
+        // What is not freed is so when the unit ends.
+        whole.then_some(block.len())
+    }
+
+    /// Makes a subroutine of a region, and gives the call.
+    fn region(&mut self, stmts: &[Stmt]) -> Option<Stmt> {
+        let (first, rest) = stmts.split_first()?;
+        let (array, _, object) = single(first)?;
+        let span = first.span;
+        let mut body: Block = Vec::new();
+        let last = rest.len();
+        for (i, s) in rest.iter().enumerate() {
+            // Whatever else frees it is not understood.
+            match frees(self.unit, s, array) {
+                true if i + 1 == last || !names(&rest[i + 1..], array) => {}
+                true => return None,
+                false => body.push(s.clone()),
+            }
+        }
+        let mut odd = false;
+        walk_block(&body, &mut |s| {
+            odd |= matches!(s.kind, StmtKind::Io(_) | StmtKind::Format(_));
+            if let StmtKind::Allocation(a) = &s.kind {
+                odd |= a.objects.iter().any(|o| o.base() == Some(array));
+            }
+        });
+        let mut specs = self.unit.specs.iter();
+        odd |= specs.any(|s| matches!(s.kind, SpecKind::Pointer(_)));
+        if odd {
+            return None;
+        }
+        rewrite_exprs(&mut body, &mut |e| {
+            if is_allocated(self.unit, e) == Some(array) {
+                e.kind = ExprKind::Logical(true);
+            }
+        });
+        let needed = self.needed(&body, array)?;
+        if self.has_second_names(&body, &needed) {
+            return None;
+        }
+        let wanted = format!("{}_R{}", self.unit.name, self.suffix);
+        let name = unused_name(&wanted, &|n| self.taken.contains(n));
+        self.taken.insert(name.clone());
+        let mut new = self.unit.clone();
+        new.kind = UnitKind::Subroutine;
+        new.name = name.clone();
+        new.span = span;
+        new.comments.clear();
+        new.remarks = Default::default();
+        new.result = None;
+        new.typed_header = false;
+        new.body = body;
+        let mut args: Vec<Expr> = needed.iter().map(|s| Expr::var(*s, span)).collect();
+        new.args = needed.iter().map(|s| Arg::Dummy(*s)).collect();
+        declarations(&mut new, &needed, array);
+        self.bounds(&mut new, object, array, &mut args)?;
+        self.new.push(new);
+        let symbol = Symbol {
+            class: Class::Subroutine,
+            place: Place::Global,
+            ..Symbol::new(name, span)
+        };
+        let callee = self.unit.symbols.add(symbol);
+        Some(Stmt::new(StmtKind::Call(callee, args), span))
+    }
+
+    /// Would the region know storage by an argument and by another name, by EQUIVALENCE?
+    fn has_second_names(&self, body: &[Stmt], needed: &BTreeSet<SymId>) -> bool {
+        let storage = UnitStorage::of(self.unit);
+        let mut named = needed.clone();
+        for_each_symbol(body, &mut |s| {
+            named.insert(s);
+        });
+        let calls = named.iter().any(|s| {
+            let class = &self.unit.symbols[*s].class;
+            matches!(class, Class::Subroutine | Class::Function)
+        });
+        needed.iter().any(|s| {
+            let by_call = calls && storage.is_in_common(*s);
+            let mut others = storage.overlapping(*s);
+            by_call || others.any(|o| o != *s && named.contains(&o))
+        })
+    }
+
+    /// The variables and procedures that a region gets as arguments; `None` where it cannot.
+    fn needed(&self, body: &[Stmt], array: SymId) -> Option<BTreeSet<SymId>> {
+        let unit = &*self.unit;
+        let mut open: Vec<SymId> = Vec::new();
+        for_each_symbol(body, &mut |s| open.push(s));
+        // Arrays of regions that lie in this one.
+        let mut inner = BTreeSet::from([array]);
+        walk_block(body, &mut |s| {
+            if let Some((a, false, _)) = single(s) {
+                inner.insert(a);
+            }
+        });
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        while let Some(s) = open.pop() {
+            if !seen.insert(s) || inner.contains(&s) {
+                continue;
+            }
+            let symbol = &unit.symbols[s];
+            match &symbol.class {
+                Class::Variable => {}
+                Class::StatementFunction(dummies, value) => {
+                    // Its dummy arguments may bear names of variables.
+                    value.for_each_symbol(&mut |s| {
+                        open.extend((!dummies.contains(&s)).then_some(s))
+                    });
+                    continue;
+                }
+                c if c.is_procedure() && symbol.place == Place::Dummy => {
+                    found.insert(s);
+                    continue;
+                }
+                _ => continue,
+            }
+            if matches!(symbol.place, Place::Pointee(_) | Place::Host(_))
+                || symbol.has(Attribute::Allocatable)
+                || symbol.has(Attribute::Optional)
+                || symbol.is_assumed_shape()
+            {
+                return None;
+            }
+            let bounds = symbol
+                .dims
+                .iter()
+                .flat_map(|d| d.lower.iter().chain(&d.upper));
+            let mut changes = false;
+            for e in bounds.chain(&symbol.length) {
+                e.for_each_symbol(&mut |x| {
+                    open.push(x);
+                    changes |= self.changing.contains(&x);
+                });
+            }
+            if changes {
+                return None;
+            }
+            if !matches!(symbol.place, Place::Common(_)) {
+                found.insert(s);
+            }
+        }
+        Some(found)
+    }
+
+    /// Declares the array with bounds that are arguments.
+    fn bounds(
+        &self,
+        new: &mut Unit,
+        object: &Expr,
+        array: SymId,
+        args: &mut Vec<Expr>,
+    ) -> Option<()> {
+        let ExprKind::Element(_, subscripts) = &object.kind else {
+            return None;
+        };
+        let mut bound = |e: &Expr| {
+            if let ExprKind::Int(_) = e.kind {
+                return e.clone();
+            }
+            let name = new.symbols.unused("NB", &|_| false);
+            let mut symbol = Symbol::variable(name, Type::INTEGER, Span::NONE);
+            symbol.typed = true;
+            symbol.place = Place::Dummy;
+            let s = new.symbols.add(symbol);
+            new.declare(s);
+            new.args.push(Arg::Dummy(s));
+            // A value, which keeps it even where its variable changes.
+            args.push(match e.kind {
+                ExprKind::Var(_) | ExprKind::Element(..) => {
+                    Expr::new(ExprKind::Paren(Box::new(e.clone())), e.span)
+                }
+                _ => e.clone(),
+            });
+            Expr::var(s, e.span)
+        };
+        let mut dims = Vec::new();
+        for s in subscripts {
+            dims.push(match &s.kind {
+                ExprKind::Range(from, to, None) => Dim {
+                    lower: from.as_deref().map(&mut bound),
+                    upper: Some(bound(to.as_deref()?)),
+                },
+                _ => Dim {
+                    lower: None,
+                    upper: Some(bound(s)),
+                },
+            });
+        }
+        new.undeclare(array);
+        let symbol = &mut new.symbols[array];
+        symbol.dims = dims;
+        symbol.typed = true;
+        symbol.attributes = without(symbol.attributes, Attribute::Allocatable);
+        new.declare(array);
+        Some(())
+    }
+}
+
+fn without(all: Attributes, one: Attribute) -> Attributes {
+    let mut left = Attributes::default();
+    all.iter()
+        .filter(|a| *a != one)
+        .for_each(|a| left.insert(a));
+    if all.has(Attribute::Constant) {
+        left.insert(Attribute::Constant);
+    }
+    left
+}
+
+/// What the new unit declares: its arguments, and what is in COMMON.
+fn declarations(new: &mut Unit, needed: &BTreeSet<SymId>, array: SymId) {
+    let mut mentioned: BTreeSet<SymId> = needed.clone();
+    for_each_symbol(&new.body, &mut |s| {
+        mentioned.insert(s);
+    });
+    mentioned.insert(array);
+    for spec in &mut new.specs {
+        match &mut spec.kind {
+            SpecKind::Save(list) => list.retain(|i| !matches!(i, SaveItem::Var(_))),
+            SpecKind::Attribute(Attribute::Automatic | Attribute::Volatile, list) => list.clear(),
+            _ => {}
+        }
+    }
+    new.specs.retain(|s| match &s.kind {
+        SpecKind::Save(list) => !list.is_empty(),
+        SpecKind::Attribute(_, list) => !list.is_empty(),
+        SpecKind::Data(_)
+        | SpecKind::Comment(_)
+        | SpecKind::Equivalence(_)
+        | SpecKind::Namelist(_) => false,
+        _ => true,
+    });
+    // Statement functions that are called, and their dummy arguments. Others would name variables
+    // that are not here.
+    let mut formulas = BTreeSet::new();
+    let mut parts = BTreeSet::new();
+    let mut open: Vec<SymId> = mentioned.iter().copied().collect();
+    while let Some(s) = open.pop() {
+        if let Class::StatementFunction(dummies, value) = &new.symbols[s].class
+            && formulas.insert(s)
+        {
+            parts.extend(dummies.iter().copied());
+            value.for_each_symbol(&mut |s| open.push(s));
+        }
+    }
+    for s in new.symbols.ids().collect::<Vec<_>>() {
+        if matches!(new.symbols[s].class, Class::StatementFunction(..)) && !formulas.contains(&s) {
+            new.undeclare(s);
+            continue;
+        }
+        let symbol = &mut new.symbols[s];
+        let variable = symbol.is_variable();
+        let procedure = symbol.class.is_procedure() && symbol.place == Place::Dummy;
+        if !variable && !procedure || matches!(symbol.place, Place::Common(_)) {
+            continue;
+        }
+        symbol.saved = false;
+        symbol.init = None;
+        if needed.contains(&s) {
+            let result = symbol.place == Place::Result;
+            symbol.place = Place::Dummy;
+            symbol.attributes = without(symbol.attributes, Attribute::Automatic);
+            symbol.attributes = without(symbol.attributes, Attribute::Volatile);
+            if result {
+                symbol.typed = true;
+                new.declare(s);
+            }
+        } else if parts.contains(&s) {
+            symbol.place = Place::Local;
+        } else if !mentioned.contains(&s) {
+            symbol.place = Place::Local;
+            new.undeclare(s);
+        }
+    }
+}

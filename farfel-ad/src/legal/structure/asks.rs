@@ -1,0 +1,170 @@
+//! Statements that jump by what they find out: input and output with END= and ERR=, formats by an
+//! assigned label.
+
+use super::emit::Names;
+use super::tree::{Target, unsupported};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{
+    BinOp, Case, Expr, ExprKind, Io, IoKind, Label, Mark, Select, Stmt, StmtKind, SymId, Type,
+};
+use std::collections::{BTreeSet, HashMap};
+
+/// Statements to execute, and then a choice by a value.
+#[derive(Debug)]
+pub(super) struct Asking {
+    /// What to execute.
+    pub stmts: Vec<Stmt>,
+    /// What decides.
+    pub selector: Expr,
+    /// Values of it (constants and ranges), and where they lead. All others go on.
+    pub cases: Vec<(Vec<Expr>, Target)>,
+}
+
+/// Replaces such statements.
+pub(super) struct Asker<'a, 'u> {
+    pub names: &'a mut Names<'u>,
+    pub errors: &'a mut Vec<Diagnostic>,
+}
+
+impl Asker<'_, '_> {
+    /// What input and output becomes: IOSTAT= tells what has happened.
+    ///
+    /// `assigned` has the labels that variables get.
+    pub fn io(
+        &mut self,
+        mut io: Io,
+        assigned: &HashMap<SymId, BTreeSet<Label>>,
+        span: Span,
+    ) -> Result<Asking, StmtKind> {
+        let mut ways: Vec<(Vec<Expr>, Target)> = Vec::new();
+        let mut caught = [false; 2];
+        io.control.retain(|c| {
+            let ExprKind::Keyword(word, value) = &c.kind else {
+                return true;
+            };
+            let ExprKind::Int(label) = value.kind else {
+                return true;
+            };
+            let int = |i| Expr::int(i, span);
+            let values = match word.as_str() {
+                "END" => int(-1),
+                "EOR" => int(-2),
+                "ERR" => Expr::new(ExprKind::Range(Some(Box::new(int(1))), None, None), span),
+                _ => return true,
+            };
+            caught[usize::from(word == "ERR")] = true;
+            let label = Target::Label(Label::try_from(label).unwrap_or(0));
+            ways.push((vec![values], label));
+            false
+        });
+        let format = self.format(&io, assigned);
+        if ways.is_empty() {
+            return match format {
+                Some((at, labels)) => {
+                    let made = self.by_format(&io, at, &labels, span);
+                    // The statement itself goes on in any case.
+                    Ok(Asking {
+                        stmts: vec![made],
+                        selector: Expr::int(0, span),
+                        cases: Vec::new(),
+                    })
+                }
+                None => Err(StmtKind::Io(Box::new(io))),
+            };
+        }
+        let given = io.control.iter().find_map(|c| match &c.kind {
+            ExprKind::Keyword(word, v) if word == "IOSTAT" => Some((**v).clone()),
+            _ => None,
+        });
+        let own = given.is_none();
+        let status = given.unwrap_or_else(|| {
+            let status = self.names.variable("IOSTAT", Type::INTEGER, span);
+            let status = Expr::var(status, span);
+            let value = ExprKind::Keyword("IOSTAT".into(), Box::new(status.clone()));
+            io.control.push(Expr::new(value, span));
+            status
+        });
+        io.parens = true;
+        let mut stmts = vec![match format {
+            Some((at, labels)) => self.by_format(&io, at, &labels, span),
+            None => Stmt::new(StmtKind::Io(Box::new(io)), span),
+        }];
+        if own {
+            // What the program does not catch ends it.
+            for (caught, op) in caught.into_iter().zip([BinOp::Lt, BinOp::Gt]) {
+                if !caught {
+                    let bad = Expr::binary(op, status.clone(), Expr::int(0, span));
+                    let stop = Stmt::new(StmtKind::Stop(Some(Expr::int(2, span))), span);
+                    let kind = StmtKind::LogicalIf(bad, Box::new(stop));
+                    stmts.push(Stmt::new(kind, span));
+                }
+            }
+        }
+        Ok(Asking {
+            stmts,
+            selector: status,
+            cases: ways,
+        })
+    }
+
+    /// Where the format of a statement stands that an assigned variable gives, and the
+    /// labels that it can have.
+    fn format(
+        &mut self,
+        io: &Io,
+        assigned: &HashMap<SymId, BTreeSet<Label>>,
+    ) -> Option<(usize, BTreeSet<Label>)> {
+        if !matches!(io.kind, IoKind::Read | IoKind::Write | IoKind::Print) {
+            return None;
+        }
+        let place = if io.parens { 1 } else { 0 };
+        io.control.iter().enumerate().find_map(|(i, c)| {
+            let e = match &c.kind {
+                ExprKind::Keyword(word, v) if word == "FMT" => v,
+                ExprKind::Keyword(..) => return None,
+                _ if i == place => c,
+                _ => return None,
+            };
+            match e.kind {
+                ExprKind::Var(s) => Some((i, assigned.get(&s)?.clone())),
+                _ => None,
+            }
+        })
+    }
+
+    /// The statement with each of these formats.
+    fn by_format(&mut self, io: &Io, at: usize, labels: &BTreeSet<Label>, span: Span) -> Stmt {
+        let Some(selector) = io.control.get(at).map(|c| match &c.kind {
+            ExprKind::Keyword(_, v) => (**v).clone(),
+            _ => c.clone(),
+        }) else {
+            self.errors.push(unsupported(span, "no format".to_owned()));
+            return Stmt::new(StmtKind::Continue, span);
+        };
+        let mark = Mark { label: None, span };
+        let cases = labels.iter().map(|l| {
+            let mut io = io.clone();
+            let format = Expr::int(i64::from(*l), span);
+            if let Some(c) = io.control.get_mut(at) {
+                match &mut c.kind {
+                    ExprKind::Keyword(_, v) => **v = format,
+                    _ => *c = format,
+                }
+            }
+            Case {
+                values: Some(vec![Expr::int(i64::from(*l), span)]),
+                body: vec![Stmt::new(StmtKind::Io(Box::new(io)), span)],
+                mark,
+            }
+        });
+        let select = Select {
+            name: None,
+            selector,
+            comments: Vec::new(),
+            cases: cases.collect(),
+            end: mark,
+        };
+        Stmt::new(StmtKind::Select(Box::new(select)), span)
+    }
+}

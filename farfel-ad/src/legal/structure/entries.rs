@@ -1,0 +1,128 @@
+//! A subprogram of its own for each ENTRY point.
+
+use super::{taken_names, tree::unsupported};
+use crate::locations::differentiable;
+use farfel_lang::callgraph::CallGraph;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{Name, Place, Program, SpecKind, SymId, Unit, UnitKind, unused_name};
+use farfel_lang::lower::split_entries;
+use std::collections::{HashMap, HashSet};
+
+/// Takes units with ENTRY points below some heads apart. The parts for entries get new names,
+/// for who is not below a head still calls the entries. Returns which name each entry got.
+pub(crate) fn split(
+    program: &mut Program,
+    heads: &[&str],
+    errors: &mut Vec<Diagnostic>,
+) -> HashMap<Name, Name> {
+    if !has_entries(program) {
+        return HashMap::new();
+    }
+    let graph = CallGraph::of(program);
+    let mut reached: HashSet<Name> = graph
+        .reached(heads.iter().flat_map(|h| graph.index(h)))
+        .into_iter()
+        .map(|u| graph.name(u).clone())
+        .collect();
+    let is_program = |u: &Unit| u.kind == UnitKind::Program;
+    let all_is_below = heads
+        .iter()
+        .any(|h| program.unit(h).is_some_and(is_program));
+    let mut ways: Vec<Name> = Vec::new();
+    for u in program.units.iter().filter(|u| reached.contains(&u.name)) {
+        let names = entries(u);
+        if names.is_empty() {
+            continue;
+        }
+        // Lowering has moved what is kept to COMMON, where that can be.
+        if let (false, Some(s)) = (all_is_below, kept(u)) {
+            errors.push(unsupported(
+                u.symbols[s].span,
+                format!(
+                    "{}, which has ENTRY points, keeps {} from call to call",
+                    u.name, u.symbols[s].name
+                ),
+            ));
+        }
+        ways.extend(names);
+    }
+    let mut found = Vec::new();
+    let which = |u: &Unit| reached.contains(&u.name) && !entries(u).is_empty();
+    split_entries(program, &which, &mut found);
+    errors.extend(found.into_iter().filter(Diagnostic::is_error));
+    let mut taken = taken_names(program);
+    for u in &program.units {
+        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+    }
+    let mut new: HashMap<Name, Name> = HashMap::new();
+    for way in ways {
+        let name = unused_name(&format!("{way}_E"), &|n| taken.contains(n));
+        taken.insert(name.clone());
+        reached.insert(way.clone());
+        new.insert(way, name);
+    }
+    for u in &mut program.units {
+        if !reached.contains(&u.name) {
+            continue;
+        }
+        let calls = u.symbols.iter().filter_map(|(id, s)| {
+            let procedure = s.place == Place::Global && s.class.is_procedure();
+            Some((id, new.get(&s.name).filter(|_| procedure)?.clone()))
+        });
+        let mut renamed: Vec<(SymId, Name)> = calls.collect();
+        if let Some(name) = new.get(&u.name) {
+            let own = u.result.filter(|r| u.symbols[*r].name == u.name);
+            renamed.extend(own.map(|r| (r, name.clone())));
+            u.name = name.clone();
+        }
+        for (id, name) in renamed {
+            u.symbols.rename(id, name);
+            u.declare(id);
+        }
+    }
+    new
+}
+
+/// Does something below some heads call or pass on an ENTRY point that derivatives may go through?
+pub(super) fn are_called(program: &Program, heads: &[&str]) -> bool {
+    if program.units.iter().all(|u| entries(u).is_empty()) {
+        return false;
+    }
+    let graph = CallGraph::of(program);
+    // Of their own, or of what they call.
+    let concerned = |u: &usize| {
+        let below = graph.reached([*u]).into_iter();
+        let mut all = below.flat_map(|u| program.units[u].symbols.iter());
+        all.any(|(_, s)| differentiable(s) && (s.place != Place::Local || s.saved))
+    };
+    let with_entries = (0..program.units.len()).filter(|u| !entries(&program.units[*u]).is_empty());
+    let names: HashSet<Name> = with_entries
+        .filter(concerned)
+        .flat_map(|u| entries(&program.units[u]))
+        .collect();
+    let reached = graph.reached(heads.iter().filter_map(|h| graph.index(h)));
+    let called = |u: usize| graph.references(u).iter().any(|n| names.contains(n));
+    reached.into_iter().any(called)
+}
+
+/// Is there an ENTRY?
+pub(crate) fn has_entries(program: &Program) -> bool {
+    program.units.iter().any(|u| !entries(u).is_empty())
+}
+
+/// The names of a unit's ENTRY points.
+fn entries(unit: &Unit) -> Vec<Name> {
+    let others = unit.entry_points().skip(1);
+    others.map(|e| e.name.clone()).collect()
+}
+
+/// A local variable that keeps its value.
+fn kept(unit: &Unit) -> Option<SymId> {
+    let everything = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
+    let mut all = unit.symbols.iter();
+    all.find(|(_, s)| s.is_variable() && s.place == Place::Local && (s.saved || everything))
+        .map(|(id, _)| id)
+}

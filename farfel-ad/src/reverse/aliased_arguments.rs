@@ -1,0 +1,595 @@
+//! Two parts of one array as arguments.
+//!
+//! `CALL G(A(1, I), A(1, J))` is good Fortran where G assigns neither, whether the parts overlap
+//! or not. Its adjoint adds to the cotangents of both, and may add to one element under two names:
+//! that is no Fortran, and compilers lose one of the sums. So such a call goes to a copy of the
+//! adjoint which gets the cotangent once, as the whole array, and for each of the arguments where
+//! in it that begins:
+//!
+//! | adjoint | the copy |
+//! |---|---|
+//! | `SUBROUTINE G_G1(X, XB, Y, YB)` | `SUBROUTINE G_M_G1(X, WHOLEB, AT1, Y, AT2)` |
+//! | `XB(I)` | `WHOLEB(AT1 + I)` |
+//! | `YB(I, J)` | `WHOLEB(AT2 + I + (J - 1)*STRIDE)` |
+//!
+//! No size is needed for that, so it works for arrays of assumed size, too.
+
+use super::maker::zero;
+use super::transpose::is_derivative;
+use super::units::Made;
+use super::{Part, World};
+use crate::build::{binary, increment};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Arg, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId,
+    Symbol, Type, Unit, rewrite_exprs, unused_name,
+};
+use farfel_lang::storage::constant;
+use farfel_lang::types::rank;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Where something begins in an array: more elements than an INTEGER counts.
+const PLACE: Type = Type::Integer(8);
+
+/// What an adjoint does with its arguments.
+pub(super) struct Passed<'w> {
+    /// The units of the request.
+    pub world: &'w World,
+    /// The adjoint.
+    pub part: &'w Part,
+}
+
+impl Passed<'_> {
+    /// Is it a cotangent, and of something that gets no value? It is added to, and no more.
+    pub fn is_only_added_to(&self, position: usize) -> bool {
+        let args = &self.part.derivative_args;
+        let added = self.part.added_args.get(position);
+        let effect = self.world.effects.get(&self.part.name);
+        let assigned = |i| effect.is_none_or(|e| e.assigned.contains(i));
+        args.get(position).copied().unwrap_or(false)
+            && !added.copied().unwrap_or(false)
+            && position.checked_sub(1).is_some_and(|i| !assigned(i))
+    }
+
+    /// Is it a scalar there?
+    pub fn is_scalar(&self, position: usize) -> bool {
+        let scalars = &self.part.scalar_args;
+        scalars.get(position).copied().unwrap_or(false)
+    }
+}
+
+/// Can where an actual argument begins be told by an offset?
+pub(super) fn has_offset(unit: &Unit, a: &Expr) -> bool {
+    let Some(base) = a.base() else { return false };
+    let dims = &unit.symbols[base].dims;
+    let closed = |d: &Dim| d.upper.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
+    let stepped = dims.len().saturating_sub(1);
+    let known = !dims.is_empty()
+        && dims.iter().take(stepped).all(closed)
+        && dims.iter().all(|d| d.upper.is_some());
+    known
+        && match &a.kind {
+            ExprKind::Var(_) => true,
+            ExprKind::Element(_, subscripts) => {
+                subscripts.len() == dims.len()
+                    && subscripts
+                        .iter()
+                        .all(|s| !matches!(s.kind, ExprKind::Range(..)) && rank(unit, s) == 0)
+            }
+            _ => false,
+        }
+}
+
+/// Sends the calls that pass one cotangent twice to copies of adjoints, which are added.
+pub(super) fn merge(
+    world: &World,
+    closure: &Program,
+    made: &mut Vec<Made>,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let mut taken: HashSet<Name> = closure.units.iter().map(|u| u.name.clone()).collect();
+    for u in closure.units.iter().chain(made.iter().map(|m| &m.unit)) {
+        taken.insert(u.name.clone());
+        taken.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+    }
+    let originals: HashMap<Name, usize> = made
+        .iter()
+        .enumerate()
+        .map(|(i, m)| (m.unit.name.clone(), i))
+        .collect();
+    let mut copies: BTreeMap<(usize, Vec<usize>), Name> = BTreeMap::new();
+    let mut wanted: Vec<(usize, Vec<usize>)> = Vec::new();
+    let pristine: Vec<Made> = made.clone();
+    for m in made.iter_mut() {
+        let mut pass = Pass {
+            world,
+            made: m,
+            taken: &mut taken,
+            copies: &mut copies,
+            wanted: &mut wanted,
+            errors,
+            places: Vec::new(),
+        };
+        pass.unit();
+    }
+    let mut next = 0;
+    while let Some((part, positions)) = wanted.get(next).cloned() {
+        next += 1;
+        let p = &world.parts[part];
+        let of = originals
+            .get(&p.backward_name)
+            .and_then(|i| pristine.get(*i));
+        let (Some(of), Some(name)) = (of, copies.get(&(part, positions.clone()))) else {
+            continue;
+        };
+        let mut copy = of.clone();
+        copy.unit.name = name.clone();
+        as_one(p, &mut copy, &positions, errors);
+        let mut pass = Pass {
+            world,
+            made: &mut copy,
+            taken: &mut taken,
+            copies: &mut copies,
+            wanted: &mut wanted,
+            errors,
+            places: Vec::new(),
+        };
+        pass.unit();
+        made.push(copy);
+    }
+}
+
+struct Pass<'a> {
+    world: &'a World,
+    made: &'a mut Made,
+    taken: &'a mut HashSet<Name>,
+    copies: &'a mut BTreeMap<(usize, Vec<usize>), Name>,
+    wanted: &'a mut Vec<(usize, Vec<usize>)>,
+    errors: &'a mut Vec<Diagnostic>,
+    /// Variables for offsets.
+    places: Vec<SymId>,
+}
+
+impl Pass<'_> {
+    fn unit(&mut self) {
+        let mut body = std::mem::take(&mut self.made.unit.body);
+        self.block(&mut body);
+        self.made.unit.body = body;
+    }
+
+    fn block(&mut self, block: &mut Block) {
+        for mut s in std::mem::take(block) {
+            for b in s.blocks_mut() {
+                self.block(b);
+            }
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            let span = s.span;
+            if let StmtKind::Call(callee, args) = &mut s.kind {
+                self.call(callee, args, span, &mut before, &mut after);
+            }
+            block.append(&mut before);
+            block.push(s);
+            block.append(&mut after);
+        }
+    }
+
+    fn call(
+        &mut self,
+        callee: &mut SymId,
+        args: &mut Vec<Expr>,
+        span: Span,
+        before: &mut Block,
+        after: &mut Block,
+    ) {
+        let symbol = &self.made.unit.symbols[*callee];
+        let world = self.world;
+        let part = (symbol.place == Place::Global).then(|| {
+            let called = |p: &Part| !p.root && p.backward_name == symbol.name;
+            world.parts.iter().position(called)
+        });
+        let Some(part) = part.flatten() else { return };
+        let p = &world.parts[part];
+        let passed = Passed { world, part: p };
+        // What adds to the same array, by the array.
+        let mut groups: BTreeMap<SymId, Vec<usize>> = BTreeMap::new();
+        for (i, a) in args.iter().take(p.derivative_args.len()).enumerate() {
+            if passed.is_only_added_to(i)
+                && is_derivative(&self.made.derivatives, a)
+                && let Some(base) = a.base()
+            {
+                groups.entry(base).or_default().push(i);
+            }
+        }
+        groups.retain(|_, g| g.len() > 1);
+        let mut merged: Vec<usize> = Vec::new();
+        for (base, group) in groups {
+            let scalars = group.iter().filter(|i| passed.is_scalar(**i));
+            for i in scalars {
+                let Some(a) = args.get_mut(*i) else { continue };
+                let ty = self.made.unit.symbols[base].ty.unwrap_or(Type::REAL);
+                let t = Expr::var(self.variable("TEMPB", ty, true), span);
+                let own = std::mem::replace(a, t.clone());
+                before.push(Stmt::assign(t.clone(), zero(ty, span), span));
+                after.push(increment(own, t, span));
+            }
+            let arrays: Vec<usize> = group
+                .into_iter()
+                .filter(|i| !passed.is_scalar(*i))
+                .collect();
+            if arrays.len() < 2 {
+                continue;
+            }
+            let known = |i: &usize| args.get(*i).is_some_and(|a| has_offset(&self.made.unit, a));
+            if !arrays.iter().all(known) {
+                self.errors.push(twice(span));
+                continue;
+            }
+            merged.extend(arrays);
+        }
+        if merged.is_empty() {
+            return;
+        }
+        merged.sort_unstable();
+        // Groups of different arrays: each has its own whole.
+        let bases: Vec<Option<SymId>> = merged
+            .iter()
+            .map(|i| args.get(*i).and_then(Expr::base))
+            .collect();
+        let firsts: Vec<usize> = bases
+            .iter()
+            .map(|b| bases.iter().position(|c| c == b).unwrap_or(0))
+            .collect();
+        let mut key = Vec::new();
+        for (i, first) in merged.iter().zip(&firsts) {
+            key.extend([*i, merged[*first]]);
+        }
+        let name = match self.copies.get(&(part, key.clone())) {
+            Some(name) => name.clone(),
+            None => {
+                let wanted = match p.backward_name.strip_prefix(p.of.as_str()) {
+                    Some(rest) => format!("{}_M{rest}", p.of),
+                    None => format!("{}_M", p.backward_name),
+                };
+                let name = unused_name(&wanted, &|n| self.taken.contains(n));
+                self.taken.insert(name.clone());
+                self.copies.insert((part, key.clone()), name.clone());
+                self.wanted.push((part, key));
+                name
+            }
+        };
+        let mut actuals = Vec::with_capacity(args.len() + merged.len());
+        let mut used = 0;
+        for (i, a) in args.drain(..).enumerate() {
+            let Some(k) = merged.iter().position(|m| *m == i) else {
+                actuals.push(a);
+                continue;
+            };
+            if firsts[k] == k {
+                actuals.extend(bases[k].map(|b| Expr::var(b, span)));
+            }
+            let place = match self.places.get(used) {
+                Some(s) => *s,
+                None => {
+                    let s = self.variable("PLACE", PLACE, false);
+                    self.places.push(s);
+                    s
+                }
+            };
+            used += 1;
+            let place = Expr::var(place, span);
+            offset(&self.made.unit, &a, &place, before);
+            actuals.push(place);
+        }
+        *args = actuals;
+        *callee = self.procedure(&name);
+    }
+
+    fn variable(&mut self, wanted: &str, ty: Type, derivative: bool) -> SymId {
+        let s = variable(&mut self.made.unit, wanted, ty);
+        if derivative {
+            self.made.derivatives.insert(s);
+        }
+        self.made.wanted.insert(s);
+        s
+    }
+
+    fn procedure(&mut self, name: &Name) -> SymId {
+        match self.made.unit.symbols.find(name) {
+            Some(s) => s,
+            None => self.made.unit.symbols.add(Symbol {
+                class: Class::Subroutine,
+                place: Place::Global,
+                ..Symbol::new(name.clone(), Span::NONE)
+            }),
+        }
+    }
+}
+
+fn variable(unit: &mut Unit, wanted: &str, ty: Type) -> SymId {
+    let name = unused_name(wanted, &|n| unit.symbols.find(n).is_some());
+    let s = unit.symbols.add(Symbol {
+        typed: true,
+        ..Symbol::variable(name, ty, Span::NONE)
+    });
+    unit.declare(s);
+    s
+}
+
+/// The error where the cotangents of one array cannot be told apart.
+pub(super) fn twice(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_UNSUPPORTED,
+        span,
+        "the same array is passed twice, and both get a cotangent",
+    )
+    .help("copy one of them to another array first")
+}
+
+fn lower(d: &Dim, span: Span) -> Expr {
+    d.lower.clone().unwrap_or_else(|| Expr::int(1, span))
+}
+
+fn paren(e: Expr) -> Expr {
+    match e.kind {
+        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Element(..) | ExprKind::Paren(_) => e,
+        kind => {
+            let span = e.span;
+            Expr::new(ExprKind::Paren(Box::new(Expr::new(kind, span))), span)
+        }
+    }
+}
+
+fn minus(a: Expr, b: Expr) -> Expr {
+    match (&a.kind, &b.kind) {
+        (_, ExprKind::Int(0)) => a,
+        (ExprKind::Int(x), ExprKind::Int(y)) if x >= y => Expr::int(x - y, a.span),
+        _ => binary(BinOp::Sub, paren(a), paren(b)),
+    }
+}
+
+fn plus(a: Expr, b: Expr) -> Expr {
+    match (&a.kind, &b.kind) {
+        (_, ExprKind::Int(0)) => a,
+        (_, ExprKind::Int(n)) if *n < 0 => minus(a, Expr::int(-n, b.span)),
+        _ => binary(BinOp::Add, a, b),
+    }
+}
+
+/// The number of elements along a dimension.
+fn extent(d: &Dim, span: Span) -> Expr {
+    let upper = d.upper.clone().unwrap_or_else(|| Expr::int(1, span));
+    let low = lower(d, span);
+    match low.kind {
+        ExprKind::Int(1) => upper,
+        _ => plus(minus(upper, low), Expr::int(1, span)),
+    }
+}
+
+/// How many elements of its array come before an actual argument.
+fn offset(unit: &Unit, a: &Expr, to: &Expr, out: &mut Block) {
+    let span = to.span;
+    let set = |e: Expr| Stmt::assign(to.clone(), e, span);
+    let ExprKind::Element(base, subscripts) = &a.kind else {
+        out.push(set(Expr::int(0, span)));
+        return;
+    };
+    let dims = &unit.symbols[*base].dims;
+    for (i, (s, d)) in subscripts.iter().zip(dims).rev().enumerate() {
+        let step = minus(s.clone(), lower(d, span));
+        // One factor at a time, so that products are as long as `to`.
+        out.push(set(match i {
+            0 => step,
+            _ => plus(
+                binary(BinOp::Mul, to.clone(), paren(extent(d, span))),
+                paren(step),
+            ),
+        }));
+    }
+}
+
+/// Makes one dummy argument of several, in place of each but the first of which comes only where
+/// it begins. `key`: pairs of the position of an argument and that of the first one of its group.
+fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>) {
+    let span = Span::NONE;
+    let mut args = Vec::new();
+    let mut wholes: HashMap<usize, SymId> = HashMap::new();
+    let mut places: HashMap<SymId, Where> = HashMap::new();
+    let mut first = Block::new();
+    let old = std::mem::take(&mut made.unit.args);
+    for (i, a) in old.into_iter().enumerate() {
+        let group = key.chunks(2).find(|k| k[0] == i).map(|k| k[1]);
+        let (Some(group), Some(s)) = (group, a.sym()) else {
+            args.push(a);
+            continue;
+        };
+        let symbol = made.unit.symbols[s].clone();
+        let ty = symbol.ty.unwrap_or(Type::REAL);
+        let whole = match wholes.get(&group) {
+            Some(w) => *w,
+            None => {
+                let w = made.unit.symbols.add(Symbol {
+                    typed: true,
+                    place: Place::Dummy,
+                    dims: vec![Dim {
+                        lower: None,
+                        upper: Some(Expr::new(ExprKind::Star, span)),
+                    }],
+                    ..Symbol::variable(made.unit.symbols.unused("WHOLEB", &|_| false), ty, span)
+                });
+                made.unit.declare(w);
+                made.derivatives.insert(w);
+                made.wanted.insert(w);
+                args.push(Arg::Dummy(w));
+                wholes.insert(group, w);
+                w
+            }
+        };
+        let at = variable(&mut made.unit, "PLACE", PLACE);
+        made.unit.symbols[at].place = Place::Dummy;
+        made.wanted.insert(at);
+        args.push(Arg::Dummy(at));
+        let mut strides = Vec::new();
+        let closed = symbol.dims.len().saturating_sub(1);
+        let mut stride: Option<Expr> = None;
+        for d in symbol.dims.iter().take(closed) {
+            let length = extent(d, span);
+            let next = match (stride, constant::integer(&made.unit, &length)) {
+                (None, Some(n)) => Expr::int(n, span),
+                (so_far, _) => {
+                    let to = Expr::var(variable(&mut made.unit, "STRIDE", PLACE), span);
+                    match so_far {
+                        None => first.push(Stmt::assign(to.clone(), length, span)),
+                        Some(so_far) => {
+                            first.push(Stmt::assign(to.clone(), so_far, span));
+                            let product = binary(BinOp::Mul, to.clone(), paren(length));
+                            first.push(Stmt::assign(to.clone(), product, span));
+                        }
+                    }
+                    to
+                }
+            };
+            strides.push(next.clone());
+            stride = Some(next);
+        }
+        made.derivatives.remove(&s);
+        made.wanted.remove(&s);
+        made.unit.undeclare(s);
+        made.unit.symbols[s].place = Place::Local;
+        places.insert(
+            s,
+            Where {
+                whole,
+                at,
+                dims: symbol.dims,
+                strides,
+            },
+        );
+    }
+    made.unit.args = args;
+    made.unit.comments = vec![format!(
+        " {}, where arguments are parts of one array",
+        made.unit
+            .comments
+            .first()
+            .map_or(p.name.as_str(), |c| c.trim_start())
+    )];
+    let mut lost: Option<Span> = None;
+    // Arguments that are passed on whole begin where they begin.
+    let mut body = std::mem::take(&mut made.unit.body);
+    farfel_lang::ir::walk_block_mut(&mut body, &mut |s| {
+        if let StmtKind::Call(_, args) = &mut s.kind {
+            for a in args.iter_mut() {
+                if let ExprKind::Var(v) = a.kind
+                    && let Some(w) = places.get(&v)
+                {
+                    *a = w.element(None, a.span);
+                }
+            }
+        }
+    });
+    rewrite_exprs(&mut body, &mut |e| {
+        let (s, subscripts) = match &e.kind {
+            ExprKind::Var(s) => (s, None),
+            ExprKind::Element(s, subscripts) => (s, Some(subscripts)),
+            _ => return,
+        };
+        let Some(w) = places.get(s) else { return };
+        let new = match subscripts {
+            None => w.section(
+                &[Expr::new(ExprKind::Range(None, None, None), e.span)],
+                e.span,
+            ),
+            Some(l) if l.iter().any(|s| matches!(s.kind, ExprKind::Range(..))) => {
+                w.section(l, e.span)
+            }
+            Some(l) => Some(w.element(Some(l), e.span)),
+        };
+        match new {
+            Some(new) => *e = new,
+            None => lost = Some(e.span),
+        }
+    });
+    if let Some(at) = lost {
+        errors.push(twice(at));
+    }
+    first.append(&mut body);
+    made.unit.body = first;
+}
+
+/// Where the elements of an argument are.
+struct Where {
+    whole: SymId,
+    at: SymId,
+    dims: Vec<Dim>,
+    /// Of each dimension but the first.
+    strides: Vec<Expr>,
+}
+
+impl Where {
+    /// The subscript that an element has in the whole.
+    fn subscript(&self, subscripts: &[Expr], span: Span) -> Expr {
+        let mut sum = Expr::var(self.at, span);
+        for (i, (s, d)) in subscripts.iter().zip(&self.dims).enumerate() {
+            let low = lower(d, span);
+            sum = match i.checked_sub(1).and_then(|i| self.strides.get(i)) {
+                None => match low.kind {
+                    ExprKind::Int(n) => plus(plus(sum, s.clone()), Expr::int(1 - n, span)),
+                    _ => plus(plus(sum, paren(minus(s.clone(), low))), Expr::int(1, span)),
+                },
+                Some(stride) => match minus(s.clone(), low) {
+                    Expr {
+                        kind: ExprKind::Int(0),
+                        ..
+                    } => sum,
+                    step => plus(sum, binary(BinOp::Mul, paren(step), stride.clone())),
+                },
+            };
+        }
+        sum
+    }
+
+    /// An element; without subscripts, the first one.
+    fn element(&self, subscripts: Option<&[Expr]>, span: Span) -> Expr {
+        let at = match subscripts {
+            Some(l) => self.subscript(l, span),
+            None => plus(Expr::var(self.at, span), Expr::int(1, span)),
+        };
+        Expr::new(ExprKind::Element(self.whole, vec![at]), span)
+    }
+
+    /// A section along one dimension.
+    fn section(&self, subscripts: &[Expr], span: Span) -> Option<Expr> {
+        if subscripts.len() != self.dims.len() {
+            return None;
+        }
+        let mut along = None;
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        for (i, (s, d)) in subscripts.iter().zip(&self.dims).enumerate() {
+            let ExprKind::Range(a, b, step) = &s.kind else {
+                from.push(s.clone());
+                to.push(s.clone());
+                continue;
+            };
+            if along.replace((i, step)).is_some() {
+                return None;
+            }
+            let end = d.upper.clone().filter(|u| u.kind != ExprKind::Star);
+            from.push(a.as_deref().cloned().unwrap_or_else(|| lower(d, span)));
+            to.push(b.as_deref().cloned().or(end)?);
+        }
+        let (i, step) = along?;
+        let stride = i.checked_sub(1).and_then(|i| self.strides.get(i)).cloned();
+        let step = match (stride, step.as_deref().cloned()) {
+            (None, step) | (step, None) => step,
+            (Some(a), Some(b)) => Some(binary(BinOp::Mul, a, paren(b))),
+        };
+        let range = ExprKind::Range(
+            Some(Box::new(self.subscript(&from, span))),
+            Some(Box::new(self.subscript(&to, span))),
+            step.map(Box::new),
+        );
+        let at = vec![Expr::new(range, span)];
+        Some(Expr::new(ExprKind::Element(self.whole, at), span))
+    }
+}

@@ -1,0 +1,319 @@
+//! Takes statements out that compute for nobody: much of a forward sweep, when the values
+//! of the function itself are not wanted.
+//!
+//! A variable is live where its value goes into something that matters: a derivative, a
+//! condition, a call, an argument that the caller looks at. A value that only goes into dead
+//! variables does not make its variables live (strong liveness: R. Giegerich, U. Möncke and
+//! R. Wilhelm, *Invariance of approximative semantics with respect to program
+//! transformations*, GI 1981).
+
+use super::World;
+use super::effects::{Effects, Touched};
+use super::units::Made;
+use crate::flow::Flow;
+use crate::locations::{Commons, Set, Space};
+use farfel_lang::ir::{
+    Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Unit,
+};
+use farfel_lang::solve::{Graph, backward};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// What is read after the calls of a unit, wherever it is called.
+#[derive(Debug, Clone, Default)]
+pub(super) struct After {
+    /// Positions of arguments.
+    pub args: HashSet<usize>,
+    /// COMMON variables.
+    pub commons: HashSet<usize>,
+}
+
+/// Takes out what is computed for nobody. Callers come before forward sweeps that they call:
+/// what no caller reads afterwards, these need not compute.
+pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
+    let index: HashMap<Name, usize> = made
+        .iter()
+        .enumerate()
+        .map(|(i, m)| (m.unit.name.clone(), i))
+        .collect();
+    let mut waits = vec![0; made.len()];
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
+    for (i, m) in made.iter().enumerate() {
+        let mut called: BTreeSet<usize> = BTreeSet::new();
+        for s in &m.unit.body {
+            s.walk(&mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind {
+                    called.extend(index.get(&m.unit.symbols[*callee].name));
+                }
+            });
+        }
+        called.iter().for_each(|c| waits[*c] += 1);
+        callees[i].extend(called);
+    }
+    let mut after: HashMap<Name, After> = HashMap::new();
+    let mut left: Vec<usize> = (0..made.len()).rev().collect();
+    while !left.is_empty() {
+        // Of units that call each other, nobody is the first.
+        let ready = left.iter().rposition(|i| waits[*i] == 0);
+        let i = left.remove(ready.unwrap_or(left.len() - 1));
+        let m = &mut made[i];
+        if let Some(after) = after
+            .get(&m.unit.name)
+            .filter(|_| m.forward && ready.is_some())
+        {
+            let args = after.args.iter().filter_map(|a| m.unit.args.get(*a)?.sym());
+            let read: HashSet<SymId> = args.collect();
+            let tape = |s: &SymId| m.tapes.contains(s);
+            m.wanted.retain(|s| read.contains(s) || tape(s));
+            m.commons = Set::with_capacity(world.commons.vars.len());
+            m.commons.extend(after.commons.iter().copied());
+        }
+        let wanted = |s: SymId| m.wanted.contains(&s);
+        let calls = remove(&mut m.unit, &world.commons, effects, &wanted, &m.commons);
+        for (name, more) in calls {
+            let all = after.entry(name).or_default();
+            all.args.extend(more.args);
+            all.commons.extend(more.commons);
+        }
+        for c in &callees[i] {
+            waits[*c] -= 1;
+        }
+    }
+}
+
+/// Removes dead statements. `wanted` says which arguments and COMMON variables somebody
+/// reads after the unit; `commons_wanted`, which COMMON variables it does not declare.
+pub(super) fn remove(
+    unit: &mut Unit,
+    commons: &Commons,
+    effects: &Effects,
+    wanted: &dyn Fn(SymId) -> bool,
+    commons_wanted: &Set,
+) -> HashMap<Name, After> {
+    loop {
+        let space = Space::of(unit, commons);
+        let mut exit = Set::with_capacity(space.len);
+        for (id, s) in unit.symbols.iter() {
+            let local = s.place == Place::Local && !space.saved.contains(space.loc(id));
+            if s.is_variable() && !local && (space.saved.contains(space.loc(id)) || wanted(id)) {
+                exit.insert(space.loc(id));
+            }
+        }
+        exit.extend(commons_wanted.ones().map(|k| space.common(k)));
+        let mut calls = HashMap::new();
+        let dead = dead(unit, &space, effects, exit, &mut calls);
+        let mut body = std::mem::take(&mut unit.body);
+        let mut number = 0;
+        let changed = prune(&mut body, &mut number, &dead, unit, effects);
+        unit.body = body;
+        if !changed {
+            return calls;
+        }
+    }
+}
+
+fn pure_calls(unit: &Unit, e: &Expr, effects: &Effects) -> bool {
+    let mut pure = true;
+    e.walk(&mut |x| {
+        if let ExprKind::Call(s, _) = &x.kind {
+            pure &= match &unit.symbols[*s].class {
+                Class::Intrinsic(_) => true,
+                _ => effects
+                    .get(&unit.symbols[*s].name)
+                    .is_some_and(|f| !f.other && f.assigned.ones().all(|slot| slot == f.args)),
+            };
+        }
+    });
+    pure
+}
+
+/// What a call assigns, if that is all that it does.
+fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Option<Set> {
+    let StmtKind::Call(callee, args) = &s.kind else {
+        return None;
+    };
+    let effect = effects.get(&unit.symbols[*callee].name)?;
+    if effect.other || !args.iter().all(|a| pure_calls(unit, a, effects)) {
+        return None;
+    }
+    let mut touched = Touched::nothing(space.len);
+    effects.own(unit, space, s, &mut touched);
+    (!touched.other).then_some(touched.assigned)
+}
+
+/// The numbers of the statements (in preorder) whose results nobody reads.
+fn dead(
+    unit: &Unit,
+    space: &Space,
+    effects: &Effects,
+    exit: Set,
+    calls: &mut HashMap<Name, After>,
+) -> HashSet<usize> {
+    let flow = Flow::of(unit);
+    let reads = |e: &Expr, live: &mut Set| effects.value(unit, space, e, live);
+    let before = |i: usize, after: &Set| -> Set {
+        let mut live = after.clone();
+        let Some(s) = flow.stmts.get(i) else {
+            return live;
+        };
+        match &s.kind {
+            StmtKind::Assign(target, value) => {
+                let Some(t) = target.base() else { return live };
+                let loc = space.loc(t);
+                let needed = after.contains(loc)
+                    || crate::activity::is_pop(unit, value)
+                    || !pure_calls(unit, value, effects)
+                    || !pure_calls(unit, target, effects);
+                if !needed {
+                    return live;
+                }
+                let whole = matches!(target.kind, ExprKind::Var(_))
+                    && !flow.masked[i]
+                    && !space.tangled.contains(loc)
+                    && (!space.weak.contains(loc) || unit.symbols[t].is_array());
+                if whole {
+                    live.remove(loc);
+                }
+                reads(value, &mut live);
+                target
+                    .children()
+                    .into_iter()
+                    .for_each(|c| reads(c, &mut live));
+            }
+            StmtKind::Call(..) => {
+                if let Some(targets) = call_targets(unit, space, s, effects)
+                    && targets.is_disjoint(after)
+                {
+                    return live;
+                }
+                let mut touched = Touched::nothing(space.len);
+                effects.own(unit, space, s, &mut touched);
+                effects.reads(unit, space, s, &mut live);
+                // It may assign a part, or nothing.
+                live.union_with(&touched.assigned);
+            }
+            _ => {
+                let mut touched = Touched::nothing(space.len);
+                effects.own(unit, space, s, &mut touched);
+                if let StmtKind::Do(d) = &s.kind
+                    && let DoControl::Count { var, .. } = d.control
+                {
+                    touched.read.set(space.loc(var), false);
+                    // Set by the loop itself.
+                    live.set(space.loc(var), false);
+                }
+                live.union_with(&touched.read);
+            }
+        }
+        live
+    };
+    let nothing = Set::with_capacity(space.len);
+    let live = backward(
+        &Graph::of(&flow),
+        flow.exit,
+        exit,
+        &nothing,
+        &mut |i, live: &mut Set| *live = before(i, live),
+    );
+    let mut found = HashSet::new();
+    for (i, s) in flow.stmts.iter().enumerate() {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            let name = &unit.symbols[*callee].name;
+            let after = calls.entry(name.clone()).or_default();
+            let read = |a: &Expr| a.base().is_some_and(|s| live[i].contains(space.loc(s)));
+            let args = args.iter().enumerate().filter(|(_, a)| read(a));
+            after.args.extend(args.map(|(n, _)| n));
+            let commons = live[i].ones().filter_map(|l| space.common_at(l));
+            after.commons.extend(commons);
+        }
+        let gone = match &s.kind {
+            StmtKind::Assign(target, value) => {
+                // What is kept on a tape is taken back, wanted or not.
+                target
+                    .base()
+                    .is_some_and(|t| !live[i].contains(space.loc(t)))
+                    && !crate::activity::is_pop(unit, value)
+                    && pure_calls(unit, value, effects)
+                    && pure_calls(unit, target, effects)
+            }
+            StmtKind::Call(..) => call_targets(unit, space, s, effects)
+                .is_some_and(|targets| targets.is_disjoint(&live[i])),
+            StmtKind::Do(d) => match &d.control {
+                DoControl::Count {
+                    var,
+                    from,
+                    to,
+                    step,
+                } => {
+                    d.body.iter().all(|s| matches!(s.kind, StmtKind::Comment(_)))
+                        // The state after the loop is also that before its body, which is empty.
+                        && !live[i].contains(space.loc(*var))
+                        && [from, to]
+                            .into_iter()
+                            .chain(step)
+                            .all(|e| pure_calls(unit, e, effects))
+                }
+                // Whether it ends is not known.
+                _ => false,
+            },
+            StmtKind::If(b) => {
+                b.blocks()
+                    .into_iter()
+                    .all(|b| b.iter().all(|s| matches!(s.kind, StmtKind::Comment(_))))
+                    && b.arms.iter().all(|(c, _)| pure_calls(unit, c, effects))
+            }
+            StmtKind::Select(b) => {
+                b.cases.iter().all(|c| c.body.is_empty()) && pure_calls(unit, &b.selector, effects)
+            }
+            StmtKind::Continue => s.label.is_none(),
+            _ => false,
+        };
+        if gone && s.label.is_none() {
+            found.insert(i);
+        }
+    }
+    found
+}
+
+/// Takes the statements of these numbers out.
+fn prune(
+    block: &mut Block,
+    number: &mut usize,
+    dead: &HashSet<usize>,
+    unit: &Unit,
+    effects: &Effects,
+) -> bool {
+    let mut changed = false;
+    let mut out = Vec::with_capacity(block.len());
+    for mut s in std::mem::take(block) {
+        let own = *number;
+        if dead.contains(&own) {
+            *number += farfel_lang::flow::size(&s);
+            changed = true;
+            continue;
+        }
+        *number += 1;
+        match &mut s.kind {
+            // The statement behind the condition counts as one.
+            StmtKind::LogicalIf(c, inner) => {
+                let n = farfel_lang::flow::size(inner);
+                if dead.contains(number) && pure_calls(unit, c, effects) {
+                    *number += n;
+                    changed = true;
+                    continue;
+                }
+                *number += n;
+            }
+            StmtKind::Where(_) => {
+                *number = own + farfel_lang::flow::size(&s);
+            }
+            _ => {
+                for b in s.blocks_mut() {
+                    changed |= prune(b, number, dead, unit, effects);
+                }
+            }
+        }
+        out.push(s);
+    }
+    *block = out;
+    changed
+}

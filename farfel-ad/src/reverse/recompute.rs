@@ -1,0 +1,658 @@
+//! What loops need whose iterations are carried out again: which values they begin with, how
+//! these go to a tape and back, and the iterations themselves without derivatives.
+
+use super::maker::Maker;
+use super::sweep::Sweeper;
+use super::tape::{Kind, Tapes};
+use crate::build::{binary, choice, count, difference, paren, product, sum};
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    BinOp, Block, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind, SymId,
+    Symbol, Type,
+};
+use std::collections::BTreeMap;
+
+/// The variable of a counted loop, and its values: from, to, by.
+pub(super) type Control<'a> = (SymId, &'a Expr, &'a Expr, Option<&'a Expr>);
+
+/// A variable of a state, with the bounds of an array.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    pub var: SymId,
+    pub kind: Kind,
+    pub bounds: Vec<(Expr, Expr)>,
+}
+
+/// What has got a new value.
+#[derive(Clone)]
+struct Done {
+    locs: Set,
+    elements: Vec<Expr>,
+}
+
+impl Done {
+    fn add(&mut self, element: &Expr) {
+        if !self.elements.iter().any(|e| e.reads_as(element)) {
+            self.elements.push(element.clone());
+        }
+    }
+}
+
+/// What a forward sweep keeps for a loop besides what its text says: needed to know how large
+/// tapes must be.
+#[derive(Debug, Clone)]
+pub(super) struct Replay {
+    /// How many states are kept at most.
+    pub slots: u32,
+    /// The number of iterations.
+    pub steps: [Expr; 3],
+    pub state: Vec<Member>,
+    /// The iteration that the backward sweep carries out with a tape.
+    pub body: Block,
+}
+
+/// The storage of states on the tapes.
+pub(super) struct Storage {
+    pub members: Vec<Member>,
+    /// For each tape where the states begin, and how large one is.
+    places: BTreeMap<Kind, (SymId, SymId)>,
+    /// Where a value is.
+    at: SymId,
+}
+
+pub(super) fn long(n: i64, span: Span) -> Expr {
+    Expr::new(ExprKind::Kind(Box::new(Expr::int(n, span)), 8), span)
+}
+
+impl Sweeper<'_> {
+    /// Locations that hold cotangents.
+    pub(super) fn derivative_locs(&self) -> Set {
+        let mut found = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
+        found.extend(self.make.derivatives.iter().map(|d| self.space.loc(*d)));
+        let commons = self.world.derivative_commons.ones();
+        found.extend(commons.map(|k| self.space.common(k)));
+        found
+    }
+
+    /// Whose values from before some statements these read.
+    pub(super) fn exposed(&self, block: &[Stmt]) -> Set {
+        let n = self.space.len + self.make.unit.symbols.len();
+        let mut found = Set::with_capacity(n);
+        let mut done = Done {
+            locs: Set::with_capacity(n),
+            elements: Vec::new(),
+        };
+        self.expose(block, &mut done, &mut found);
+        found
+    }
+
+    fn expose(&self, block: &[Stmt], done: &mut Done, found: &mut Set) {
+        for s in block {
+            let mut touched = super::Touched::nothing(found.len());
+            self.world
+                .effects
+                .own(&self.make.unit, self.space, s, &mut touched);
+            if let StmtKind::Call(callee, args) = &s.kind {
+                self.arguments_read(*callee, args, &mut touched.read);
+            }
+            let read = touched.read.ones().filter(|l| !done.locs.contains(*l));
+            found.extend(read.filter(|l| !self.reads_done_elements(s, *l, done)));
+            // Whatever changes in the loop, changes before its next iteration.
+            let changed = match &s.kind {
+                StmtKind::Do(_) => {
+                    self.world
+                        .assigned_in(&self.make.unit, self.space, std::slice::from_ref(s))
+                }
+                _ => touched.assigned,
+            };
+            self.forget(done, &changed);
+            match &s.kind {
+                StmtKind::Assign(target, _) => {
+                    let Some(v) = target.base() else { continue };
+                    let loc = self.space.loc(v);
+                    if self.space.tangled.contains(loc) {
+                        continue;
+                    }
+                    match target.kind {
+                        ExprKind::Var(v) => {
+                            let whole = self.make.unit.symbols[v].is_array();
+                            if whole || !self.space.weak.contains(loc) {
+                                done.locs.insert(loc);
+                            }
+                        }
+                        ExprKind::Element(..) => done.add(target),
+                        _ => {}
+                    }
+                }
+                StmtKind::Do(d) => {
+                    if let DoControl::Count { var, .. } = d.control {
+                        let loc = self.space.loc(var);
+                        if !self.space.tangled.contains(loc) {
+                            done.locs.insert(loc);
+                        }
+                    }
+                    self.expose(&d.body, &mut done.clone(), found);
+                }
+                StmtKind::Call(callee, args) => {
+                    // The result of a function has always got a value.
+                    let Some(result) = self.result_of(*callee, args) else {
+                        continue;
+                    };
+                    let Some(v) = result.base() else { continue };
+                    let loc = self.space.loc(v);
+                    if self.space.tangled.contains(loc) {
+                        continue;
+                    }
+                    match result.kind {
+                        ExprKind::Var(_) if !self.space.weak.contains(loc) => {
+                            done.locs.insert(loc);
+                        }
+                        ExprKind::Element(..) => done.add(result),
+                        _ => {}
+                    }
+                }
+                _ => {
+                    let complete = match &s.kind {
+                        StmtKind::If(b) => b.otherwise.is_some(),
+                        StmtKind::Select(b) => b.cases.iter().any(|c| c.values.is_none()),
+                        _ => false,
+                    };
+                    let mut after: Option<Done> = None;
+                    for b in s.blocks() {
+                        let mut inner = done.clone();
+                        self.expose(b, &mut inner, found);
+                        let inside = self.world.assigned_in(&self.make.unit, self.space, b);
+                        self.forget(done, &inside);
+                        match &mut after {
+                            None => after = Some(inner),
+                            Some(all) => {
+                                all.locs.intersect_with(&inner.locs);
+                                all.elements
+                                    .retain(|e| inner.elements.iter().any(|o| e.reads_as(o)));
+                            }
+                        }
+                    }
+                    if let (true, Some(after)) = (complete, after) {
+                        *done = after;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does a statement read nothing of an array but elements that have got new values?
+    fn reads_done_elements(&self, s: &Stmt, loc: usize, done: &Done) -> bool {
+        if done.elements.is_empty() || matches!(s.kind, StmtKind::Call(..)) {
+            return false;
+        }
+        let mut all = true;
+        let mut first = matches!(s.kind, StmtKind::Assign(..));
+        s.for_each_own_expr(&mut |e| {
+            let target = std::mem::take(&mut first);
+            e.walk(&mut |x| match &x.kind {
+                // It is assigned, not read.
+                _ if target && std::ptr::eq(x, e) => {}
+                ExprKind::Var(v) => all &= self.space.loc(*v) != loc,
+                ExprKind::Element(v, _) if self.space.loc(*v) == loc => {
+                    all &= done.elements.iter().any(|d| d.reads_as(x));
+                }
+                ExprKind::Call(f, _) => {
+                    let class = &self.make.unit.symbols[*f].class;
+                    all &= matches!(class, Class::Intrinsic(_));
+                }
+                _ => {}
+            });
+        });
+        all
+    }
+
+    /// The argument that gets the result, where a call stands for that of a function.
+    fn result_of<'e>(&self, callee: SymId, args: &'e [Expr]) -> Option<&'e Expr> {
+        let part = self.world.part_of(&self.make.unit.symbols[callee].name)?;
+        let part = &self.world.parts[part];
+        part.result?;
+        let mut primals = args.iter().zip(&part.derivative_args).rev();
+        primals.find(|(_, d)| !**d).map(|(a, _)| a)
+    }
+
+    /// Elements whose subscripts change are others.
+    fn forget(&self, done: &mut Done, changed: &Set) {
+        done.elements.retain(|e| {
+            let mut stays = true;
+            for c in e.children() {
+                c.for_each_symbol(&mut |s| stays &= !changed.contains(self.space.loc(s)));
+            }
+            stays
+        });
+    }
+
+    /// Of the arguments of a call those that the callee reads, where that is known.
+    fn arguments_read(&self, callee: SymId, args: &[Expr], read: &mut Set) {
+        let Some(effect) = self.world.effects.get(&self.make.unit.symbols[callee].name) else {
+            return;
+        };
+        let mut none = Set::with_capacity(read.len());
+        let mut some = Set::with_capacity(read.len());
+        let result = self.result_of(callee, args);
+        for (i, a) in args.iter().enumerate() {
+            // The result of a function has no value before.
+            let is_result = result.is_some_and(|r| std::ptr::eq(r, a));
+            match &a.kind {
+                ExprKind::Var(s) if is_result || !effect.read.contains(i) => {
+                    none.insert(self.space.loc(*s))
+                }
+                _ => a.for_each_symbol(&mut |s| some.insert(self.space.loc(s))),
+            }
+        }
+        let shared = effect.read.ones().filter(|s| *s > effect.args);
+        some.extend(shared.map(|s| self.space.common(s - effect.args - 1)));
+        for loc in none.ones().filter(|l| !some.contains(*l)) {
+            read.set(loc, false);
+        }
+    }
+
+    /// The variables at some locations, to be kept.
+    pub(super) fn members(&mut self, locs: &Set, span: Span) -> Vec<Member> {
+        let mut members = Vec::new();
+        for loc in locs.ones() {
+            let mut any = false;
+            for (id, s) in self.make.unit.symbols.iter() {
+                let here = s.is_variable()
+                    && !self.make.derivatives.contains(&id)
+                    && self.space.loc(id) == loc;
+                if !here {
+                    continue;
+                }
+                any = true;
+                let bounds = bounds(s, span);
+                let kind = s.ty.and_then(Kind::of);
+                match (bounds, kind) {
+                    (Some(bounds), Some(kind)) => members.push(Member {
+                        var: id,
+                        kind,
+                        bounds,
+                    }),
+                    (None, _) | (_, None) if self.trial == 0 => {
+                        let (which, help) = match kind {
+                            None => (
+                                "is CHARACTER".to_owned(),
+                                "set it before the loop, or in each iteration".to_owned(),
+                            ),
+                            Some(_) => (
+                                format!("has {}", s.openness()),
+                                format!("declare the bounds of {}", s.name),
+                            ),
+                        };
+                        self.errors.push(
+                            Diagnostic::error(
+                                &rules::AD_UNSUPPORTED,
+                                span,
+                                format!(
+                                    "iterations of this loop cannot be carried out again: {} goes from one to the next, and {which}",
+                                    s.name
+                                ),
+                            )
+                            .related(s.span, "declared here")
+                            .help(help),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+            if !any && self.trial == 0 {
+                self.errors.push(
+                    Diagnostic::error(
+                        &rules::AD_UNSUPPORTED,
+                        span,
+                        "iterations of this loop cannot be carried out again: what it calls changes a COMMON or SAVE variable that this unit does not declare",
+                    )
+                    .help("declare the COMMON block in this unit"),
+                );
+            }
+        }
+        members
+    }
+
+    /// Says so where an iteration does what must not be done twice.
+    pub(super) fn refuse_other(&mut self, body: &[Stmt], span: Span) {
+        let touched = self.world.touched_in(&self.make.unit, self.space, body);
+        let mut allocates = false;
+        for s in body {
+            s.walk(&mut |x| allocates |= matches!(x.kind, StmtKind::Allocation(_)));
+        }
+        if (touched.once || allocates) && self.trial == 0 {
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    span,
+                    "iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate",
+                )
+                .help("take that out of the loop, or the directive"),
+            );
+        }
+    }
+
+    /// How often a counted loop is carried out.
+    pub(super) fn trips(
+        &mut self,
+        from: &Expr,
+        to: &Expr,
+        step: Option<&Expr>,
+        span: Span,
+    ) -> Expr {
+        let length = difference(to.clone(), from.clone());
+        let trips = match (&from.kind, step) {
+            (ExprKind::Int(1), None) => to.clone(),
+            (_, None) => sum(length, Expr::int(1, span)),
+            (_, Some(step)) => binary(
+                BinOp::Div,
+                paren(sum(length, step.clone())),
+                paren(step.clone()),
+            ),
+        };
+        self.make.call("MAX", vec![trips, Expr::int(0, span)], span)
+    }
+
+    /// The last value of the variable of a counted loop, where it is carried out at all.
+    pub(super) fn last_value(
+        &mut self,
+        from: &Expr,
+        to: &Expr,
+        step: Option<&Expr>,
+        span: Span,
+    ) -> Expr {
+        let trips = self.trips(from, to, step, span);
+        let before = difference(trips, Expr::int(1, span));
+        let way = match step {
+            None => before,
+            Some(step) => product(before, step.clone()),
+        };
+        sum(from.clone(), way)
+    }
+
+    /// Is there anything to differentiate?
+    pub(super) fn has_derivatives(&self, block: &[Stmt]) -> bool {
+        let mut found = false;
+        for s in block {
+            s.walk(&mut |x| match &x.kind {
+                StmtKind::Assign(t, _) => {
+                    found |= super::transpose::is_derivative(&self.make.derivatives, t);
+                }
+                StmtKind::Call(f, _) => {
+                    let name = &self.make.unit.symbols[*f].name;
+                    found |= self.world.part_of(name).is_some() || self.is_given(*f);
+                }
+                _ => {}
+            });
+        }
+        found
+    }
+
+    /// The statements without derivatives: those of the source.
+    pub(super) fn primal(&mut self, block: &[Stmt]) -> Block {
+        let mut out = Vec::with_capacity(block.len());
+        for s in block {
+            let span = s.span;
+            let kind = match &s.kind {
+                StmtKind::Comment(_) | StmtKind::Format(_) => continue,
+                StmtKind::Assign(t, _)
+                    if super::transpose::is_derivative(&self.make.derivatives, t) =>
+                {
+                    continue;
+                }
+                StmtKind::If(b) => StmtKind::If(IfBlock {
+                    arms: b
+                        .arms
+                        .iter()
+                        .map(|(c, b)| (c.clone(), self.primal(b)))
+                        .collect(),
+                    otherwise: b.otherwise.as_ref().map(|b| self.primal(b)),
+                    ..b.clone()
+                }),
+                StmtKind::Select(b) => {
+                    let mut made = Select::clone(b);
+                    for c in &mut made.cases {
+                        c.body = self.primal(&c.body);
+                    }
+                    StmtKind::Select(Box::new(made))
+                }
+                StmtKind::Do(d) => {
+                    let body = self.primal(&d.body);
+                    StmtKind::Do(Box::new(Do {
+                        body,
+                        mark: None,
+                        ..Do::clone(d)
+                    }))
+                }
+                StmtKind::Call(callee, args) => {
+                    let name = self.make.unit.symbols[*callee].name.clone();
+                    match self.world.part_of(&name) {
+                        Some(part) => {
+                            let callee = &self.world.parts[part];
+                            let primals = args
+                                .iter()
+                                .zip(&callee.derivative_args)
+                                .filter(|(_, d)| !**d)
+                                .map(|(a, _)| a.clone())
+                                .collect();
+                            out.push(self.primal_call(part, primals, span));
+                            continue;
+                        }
+                        None if self.is_given(*callee) => {
+                            out.extend(self.given_primal(*callee, args, span));
+                            continue;
+                        }
+                        None => s.kind.clone(),
+                    }
+                }
+                other => other.clone(),
+            };
+            out.push(Stmt::new(kind, span));
+        }
+        out
+    }
+}
+
+/// The bounds of a variable, where they are known.
+pub(super) fn bounds(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    let all = s.dims.iter().map(|d| {
+        let high = d.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
+        let low = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));
+        Some((low, high))
+    });
+    all.collect()
+}
+
+/// The number of values of an array.
+fn size(member: &Member, span: Span) -> Expr {
+    let mut all = long(1, span);
+    for (low, high) in &member.bounds {
+        let extent = match low.kind {
+            ExprKind::Int(1) => high.clone(),
+            _ => sum(difference(high.clone(), low.clone()), Expr::int(1, span)),
+        };
+        all = match all.kind {
+            ExprKind::Kind(..) if matches!(&all.kind, ExprKind::Kind(n, _) if n.kind == ExprKind::Int(1)) => {
+                product(long(1, span), extent)
+            }
+            _ => product(all, extent),
+        };
+    }
+    all
+}
+
+impl Storage {
+    /// Declares what tells where states are.
+    pub fn of(make: &mut Maker, members: Vec<Member>) -> Storage {
+        let mut places = BTreeMap::new();
+        for m in &members {
+            places.entry(m.kind).or_insert_with(|| {
+                let counter = Type::Integer(8);
+                let base = make.variable("BASE", counter);
+                let size = make.variable("SIZE", counter);
+                (base, size)
+            });
+        }
+        let at = make.variable("AT", Type::Integer(8));
+        Storage {
+            members,
+            places,
+            at,
+        }
+    }
+
+    /// How large a state is, by tape.
+    pub fn sizes(&self, span: Span) -> Block {
+        let mut out = Vec::new();
+        for (kind, (_, size_var)) in &self.places {
+            let own = self.members.iter().filter(|m| m.kind == *kind);
+            let total = own
+                .map(|m| size(m, span))
+                .reduce(sum)
+                .unwrap_or_else(|| long(0, span));
+            out.push(Stmt::assign(Expr::var(*size_var, span), total, span));
+        }
+        out
+    }
+
+    /// Takes room for `slots` states.
+    pub fn reserve(&self, make: &mut Maker, tapes: &mut Tapes, slots: Expr, span: Span) -> Block {
+        let mut out = Vec::new();
+        for (kind, (base, size)) in &self.places {
+            let need = product(slots.clone(), Expr::var(*size, span));
+            out.extend(tapes.reserve(make, *kind, *base, need, span));
+        }
+        out
+    }
+
+    /// Finds the room again from the end of the tapes; that of one is told.
+    pub fn find(
+        &self,
+        make: &mut Maker,
+        tapes: &mut Tapes,
+        slots: Expr,
+        (other, its_end): (Kind, SymId),
+        span: Span,
+    ) -> Block {
+        let mut out = Vec::new();
+        for (kind, (base, size)) in &self.places {
+            let need = product(slots.clone(), Expr::var(*size, span));
+            let end = match *kind == other {
+                true => its_end,
+                false => tapes.vars(make, *kind).top(),
+            };
+            let begin = difference(Expr::var(end, span), need);
+            out.push(Stmt::assign(Expr::var(*base, span), begin, span));
+        }
+        out
+    }
+
+    /// Gives the room back.
+    pub fn release(&self, make: &mut Maker, tapes: &mut Tapes, span: Span) -> Block {
+        let mut out = Vec::new();
+        for (kind, (base, _)) in &self.places {
+            let top = Expr::var(tapes.vars(make, *kind).top(), span);
+            out.push(Stmt::assign(top, Expr::var(*base, span), span));
+        }
+        out
+    }
+
+    /// Adds to `change` by how much the members differ from what is kept of them, and keeps them
+    /// as they are.
+    pub fn compare(&self, make: &mut Maker, tapes: &mut Tapes, change: SymId, span: Span) -> Block {
+        let mut copied = self.copy(make, tapes, Expr::int(1, span), false, &|_| true, span);
+        farfel_lang::ir::walk_block_mut(&mut copied, &mut |s| {
+            let blocks = match &mut s.kind {
+                StmtKind::Do(d) => &mut d.body,
+                _ => return,
+            };
+            add_changes(make, blocks, change, span);
+        });
+        add_changes(make, &mut copied, change, span);
+        copied
+    }
+
+    /// Copies the members that `which` chooses to the state of a number, or back.
+    pub fn copy(
+        &self,
+        make: &mut Maker,
+        tapes: &mut Tapes,
+        slot: Expr,
+        back: bool,
+        which: &dyn Fn(SymId) -> bool,
+        span: Span,
+    ) -> Block {
+        let mut out = Vec::new();
+        for (kind, (base, size)) in &self.places {
+            let own: Vec<&Member> = self.members.iter().filter(|m| m.kind == *kind).collect();
+            if !own.iter().any(|m| which(m.var)) {
+                continue;
+            }
+            let values = tapes.vars(make, *kind).values();
+            let at = self.at;
+            let before = difference(slot.clone(), Expr::int(1, span));
+            let begin = sum(
+                Expr::var(*base, span),
+                product(before, Expr::var(*size, span)),
+            );
+            out.push(Stmt::assign(Expr::var(at, span), begin, span));
+            for m in own {
+                if !which(m.var) {
+                    let next = sum(Expr::var(at, span), self::size(m, span));
+                    out.push(Stmt::assign(Expr::var(at, span), next, span));
+                    continue;
+                }
+                let counters = make.take_counters(m.bounds.len());
+                let subscripts: Vec<Expr> = counters.iter().map(|c| Expr::var(*c, span)).collect();
+                let element = match subscripts.is_empty() {
+                    true => Expr::var(m.var, span),
+                    false => Expr::new(ExprKind::Element(m.var, subscripts), span),
+                };
+                let next = binary(BinOp::Add, Expr::var(at, span), Expr::int(1, span));
+                let place = Expr::new(ExprKind::Element(values, vec![Expr::var(at, span)]), span);
+                let (to, from) = match back {
+                    true => (element, place),
+                    false => (place, element),
+                };
+                let mut copied = vec![
+                    Stmt::assign(Expr::var(at, span), next, span),
+                    Stmt::assign(to, from, span),
+                ];
+                make.free_counters(m.bounds.len());
+                for (c, (low, high)) in counters.iter().zip(&m.bounds) {
+                    copied = count(*c, low.clone(), high.clone(), None, copied, span)
+                        .into_iter()
+                        .collect();
+                }
+                out.append(&mut copied);
+            }
+        }
+        out
+    }
+}
+
+/// Before each assignment to a tape, adds what it changes.
+fn add_changes(make: &mut Maker, block: &mut Block, change: SymId, span: Span) {
+    let mut at = 0;
+    while let Some(s) = block.get(at) {
+        if let StmtKind::Assign(place, value) = &s.kind
+            && place.base().is_some_and(|p| make.unit.symbols[p].tape)
+        {
+            let by = binary(BinOp::Sub, value.clone(), place.clone());
+            let by = make.call("ABS", vec![by], span);
+            let sum = binary(BinOp::Add, Expr::var(change, span), by);
+            block.insert(at, Stmt::assign(Expr::var(change, span), sum, span));
+            at += 1;
+        }
+        at += 1;
+    }
+}
+
+/// IF with one arm.
+pub(super) fn when(condition: Expr, then: Block, otherwise: Block, span: Span) -> Block {
+    choice(vec![(condition, then)], otherwise, span)
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,766 @@
+//! How many values a forward sweep keeps at most, as far as that can be told when it begins.
+//!
+//! A tape that is as large as it has to be costs next to nothing. One that is large enough for
+//! everything takes address space from the system, and gives it back: more than a small
+//! subprogram takes altogether.
+
+use super::World;
+use super::maker::Maker;
+use super::recompute::Replay;
+use super::sweep::Sweeps;
+use super::tape::{Kind, Tapes};
+use crate::locations::Set;
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
+};
+use farfel_lang::storage::constant;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// How deep calls are followed.
+const MOST_CALLS: usize = 12;
+
+/// A sum of more terms than this is not worth computing.
+const MOST_TERMS: usize = 40;
+
+/// An INTEGER that is known when the unit begins.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Bound {
+    Number(i64),
+    /// An argument that nothing assigns.
+    Argument(SymId),
+    Sum(Box<Bound>, Box<Bound>),
+    Difference(Box<Bound>, Box<Bound>),
+    Multiple(i64, Box<Bound>),
+    Quotient(Box<Bound>, i64),
+    Most(Vec<Bound>),
+    Least(Vec<Bound>),
+}
+
+/// A product: a number, and how often loops around are carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Term {
+    number: i64,
+    trips: Vec<Bound>,
+}
+
+/// A unit that was swept, and what its forward sweep does not say.
+pub(super) struct Swept {
+    pub make: Maker,
+    pub tapes: Tapes,
+    pub made: Sweeps,
+    pub replays: HashMap<SymId, Replay>,
+    /// What was found out about its tapes.
+    pub rooms: RefCell<HashMap<(Kind, Option<i64>), Room>>,
+}
+
+/// The values that are on one tape at the same time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Room {
+    /// Those that the forward sweep keeps.
+    pub kept: Vec<Term>,
+    /// Those that the backward sweep keeps besides, where it carries something out again: one of
+    /// these at a time.
+    pub late: Vec<Vec<Term>>,
+}
+
+impl Room {
+    /// The most that there is at a time.
+    pub fn most(self) -> Vec<Term> {
+        let mut all = self.kept;
+        let mut most = 0;
+        for terms in self.late {
+            match number(&terms) {
+                Some(n) => most = most.max(n),
+                // Which is the most is not known.
+                None => terms.into_iter().for_each(|t| match t.trips.is_empty() {
+                    true => add(&mut all, t.number),
+                    false => all.push(t),
+                }),
+            }
+        }
+        if most > 0 {
+            add(&mut all, most);
+        }
+        all
+    }
+}
+
+/// The values that a unit keeps on one tape, in its own arguments. With `guess`, that stands for
+/// what is not known.
+pub(super) fn room(
+    world: &World,
+    sweeps: &[Swept],
+    part: usize,
+    kind: Kind,
+    guess: Option<i64>,
+    depth: usize,
+) -> Option<Room> {
+    if depth > MOST_CALLS {
+        return None;
+    }
+    let Swept {
+        make,
+        tapes,
+        made,
+        replays,
+        rooms,
+    } = sweeps.get(part)?;
+    if let Some(known) = rooms.borrow().get(&(kind, guess)) {
+        return Some(known.clone());
+    }
+    let p = &world.parts[part];
+    let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
+    let mut counter = Counter {
+        world,
+        sweeps,
+        make,
+        values: tapes.used.get(&kind).map(|v| v.values()),
+        kind,
+        assigned,
+        part,
+        body: &made.forward,
+        replays,
+        loops: Vec::new(),
+        asked: Vec::new(),
+        late: Vec::new(),
+        guess,
+        depth,
+    };
+    let mut kept = Vec::new();
+    counter.block(&made.forward, &mut kept)?;
+    let late = counter.late;
+    let found = Room { kept, late };
+    rooms.borrow_mut().insert((kind, guess), found.clone());
+    Some(found)
+}
+
+/// The same values in the arguments of the head, where a unit is the last call of one (`last`).
+/// None where these do not tell.
+pub(super) fn seen_from_head(
+    world: &World,
+    sweeps: &[Swept],
+    mut part: usize,
+    mut terms: Vec<Term>,
+) -> Option<(usize, Vec<Term>)> {
+    while world.parts[part].last {
+        let (caller, args) = world.place_of(part)?;
+        let Swept {
+            make,
+            replays,
+            made,
+            ..
+        } = sweeps.get(caller)?;
+        let p = &world.parts[caller];
+        let counter = Counter {
+            world,
+            sweeps,
+            make,
+            values: None,
+            kind: Kind::Integer(4),
+            assigned: world.assigned_in(&make.unit, &p.space, &p.body),
+            part: caller,
+            body: &made.forward,
+            replays,
+            loops: Vec::new(),
+            asked: Vec::new(),
+            late: Vec::new(),
+            guess: None,
+            depth: 0,
+        };
+        let dummies = world.parts[part].make.unit.args.iter();
+        let dummies = dummies.zip(args).filter_map(|(d, a)| Some((d.sym()?, a)));
+        let (dummies, args): (Vec<SymId>, Vec<Expr>) = dummies.map(|(d, a)| (d, a.clone())).unzip();
+        for t in &mut terms {
+            for b in &mut t.trips {
+                *b = counter.translated(b, &dummies, &args)?;
+            }
+        }
+        part = caller;
+    }
+    Some((part, terms))
+}
+
+impl Term {
+    /// The number.
+    pub fn number(&self) -> i64 {
+        self.number
+    }
+
+    /// How often loops around are carried out.
+    pub fn trips(&self) -> &[Bound] {
+        &self.trips
+    }
+
+    /// Its value, with `guess` for every argument; none where there is one and no guess.
+    fn estimate(&self, guess: Option<i64>) -> Option<i64> {
+        self.trips.iter().try_fold(self.number, |n, trips| {
+            Some(n.saturating_mul(trips.estimate(guess)?.max(0)))
+        })
+    }
+}
+
+impl Bound {
+    fn estimate(&self, guess: Option<i64>) -> Option<i64> {
+        let of = |b: &Bound| b.estimate(guess);
+        let all = |l: &[Bound]| l.iter().map(of).collect::<Option<Vec<i64>>>();
+        Some(match self {
+            Bound::Number(n) => *n,
+            Bound::Argument(_) => guess?,
+            Bound::Sum(a, b) => of(a)?.saturating_add(of(b)?),
+            // Both ends are guesses: the distance of two of them is another one.
+            Bound::Difference(a, b) => match (a.estimate(None), b.estimate(None)) {
+                (Some(a), Some(b)) => a.saturating_sub(b),
+                (None, None) => guess?,
+                _ => of(a)?.saturating_sub(of(b)?),
+            },
+            Bound::Multiple(k, a) => k.saturating_mul(of(a)?),
+            Bound::Quotient(a, k) => of(a)?.checked_div(*k).unwrap_or(0),
+            Bound::Most(l) => all(l)?.into_iter().max().unwrap_or(0),
+            Bound::Least(l) => all(l)?.into_iter().min().unwrap_or(0),
+        })
+    }
+}
+
+/// The sum, with `guess` for every argument; none where there is one and no guess.
+pub(super) fn estimate(terms: &[Term], guess: Option<i64>) -> Option<i64> {
+    terms.iter().try_fold(0i64, |sum, t| {
+        Some(sum.saturating_add(t.estimate(guess)?.max(0)))
+    })
+}
+
+/// Adds a product; loops of which the number of iterations is known become part of its number.
+fn add_product(out: &mut Vec<Term>, mut number: i64, mut trips: Vec<Bound>) {
+    trips.retain(|t| match t.estimate(None) {
+        Some(n) => {
+            number = number.saturating_mul(n.max(0));
+            false
+        }
+        None => true,
+    });
+    match trips.is_empty() {
+        true if number == 0 => {}
+        true => add(out, number),
+        false => out.push(Term { number, trips }),
+    }
+}
+
+struct Counter<'a> {
+    world: &'a World,
+    sweeps: &'a [Swept],
+    make: &'a Maker,
+    /// The array of the tape.
+    values: Option<SymId>,
+    kind: Kind,
+    /// Locations that the unit assigns.
+    assigned: Set,
+    part: usize,
+    body: &'a Block,
+    replays: &'a HashMap<SymId, Replay>,
+    /// The variables of the loops around, with their least and greatest values.
+    loops: Vec<(SymId, [Option<Bound>; 2])>,
+    /// The variables whose values are being looked for.
+    asked: Vec<SymId>,
+    /// What the backward sweep keeps besides.
+    late: Vec<Vec<Term>>,
+    /// What stands for what is not known.
+    guess: Option<i64>,
+    depth: usize,
+}
+
+impl Counter<'_> {
+    fn unit(&self) -> &Unit {
+        &self.make.unit
+    }
+
+    fn block(&mut self, block: &[Stmt], out: &mut Vec<Term>) -> Option<()> {
+        for s in block {
+            self.stmt(s, out)?;
+            if out.len() > MOST_TERMS {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn stmt(&mut self, s: &Stmt, out: &mut Vec<Term>) -> Option<()> {
+        match &s.kind {
+            StmtKind::Assign(target, _) => match target.base() {
+                Some(s) if Some(s) == self.values => add(out, 1),
+                // It stands where a loop begins whose backward sweep needs the tape.
+                Some(s) if let Some(replay) = self.replays.get(&s) => {
+                    return self.replay(replay, out);
+                }
+                _ => {}
+            },
+            StmtKind::Do(d) => {
+                if let DoControl::Count { var, .. } = &d.control
+                    && let Some(replay) = self.replays.get(var)
+                {
+                    return self.replay(replay, out);
+                }
+                let mut inner = Vec::new();
+                let around = match &d.control {
+                    DoControl::Count {
+                        var,
+                        from,
+                        to,
+                        step,
+                    } => Some((*var, self.around(from, to, step.as_ref()))),
+                    _ => None,
+                };
+                if let Some((var, (ends, _))) = &around {
+                    self.loops.push((*var, ends.clone()));
+                }
+                let counted = self.block(&d.body, &mut inner);
+                if around.is_some() {
+                    self.loops.pop();
+                }
+                counted?;
+                if inner.is_empty() {
+                    return Some(());
+                }
+                let trips = self.or_guess(around.and_then(|(_, (_, trips))| trips))?;
+                for mut t in inner {
+                    t.trips.push(trips.clone());
+                    add_product(out, t.number, t.trips);
+                }
+            }
+            StmtKind::LogicalIf(_, inner) => self.stmt(inner, out)?,
+            StmtKind::If(_) | StmtKind::Select(_) => {
+                // One of them is carried out; of numbers, the greatest counts.
+                let mut most = 0;
+                for b in s.blocks() {
+                    let mut arm = Vec::new();
+                    self.block(b, &mut arm)?;
+                    for t in arm {
+                        match t.trips.is_empty() {
+                            true => most = most.max(t.number),
+                            false => out.push(t),
+                        }
+                    }
+                }
+                if most > 0 {
+                    add(out, most);
+                }
+            }
+            StmtKind::Call(callee, args) => self.call(*callee, args, out)?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn or_guess(&self, known: Option<Bound>) -> Option<Bound> {
+        known.or_else(|| self.guess.map(Bound::Number))
+    }
+
+    /// What is carried out again: the states, and one iteration. The latter is there in the backward
+    /// sweep only.
+    fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
+        let others = std::mem::take(&mut self.late);
+        let mut once = Vec::new();
+        self.block(&replay.body, &mut once)?;
+        let inner = Room {
+            kept: once,
+            late: std::mem::replace(&mut self.late, others),
+        };
+        let most = inner.most();
+        if !most.is_empty() && !self.late.contains(&most) {
+            self.late.push(most);
+        }
+        let [from, to, step] = &replay.steps;
+        if replay.slots == 0 {
+            return Some(());
+        }
+        let (_, trips) = self.around(from, to, Some(step));
+        let most = Bound::Number(i64::from(replay.slots));
+        let slots = match trips {
+            Some(trips) => Bound::Least(vec![most, trips]),
+            None => most,
+        };
+        if self.kind == Kind::Integer(4) {
+            add_product(out, 1, vec![slots.clone()]);
+        }
+        let kind = self.kind;
+        for m in replay.state.iter().filter(|m| m.kind == kind) {
+            let mut trips = vec![slots.clone()];
+            for (low, high) in &m.bounds {
+                let extent = self.around(low, high, None).1;
+                trips.push(self.or_guess(extent)?);
+            }
+            add_product(out, 1, trips);
+        }
+        Some(())
+    }
+
+    fn call(&mut self, callee: SymId, args: &[Expr], out: &mut Vec<Term>) -> Option<()> {
+        let name = &self.unit().symbols[callee].name;
+        let parts = &self.world.parts;
+        let Some(part) = parts.iter().position(|p| p.forward_name == *name) else {
+            let tape = |a: &Expr| a.base().is_some() && a.base() == self.values;
+            return (!args.iter().any(tape)).then_some(());
+        };
+        let dummies: Vec<SymId> = parts[part]
+            .make
+            .unit
+            .args
+            .iter()
+            .zip(&parts[part].derivative_args)
+            .filter(|(_, derivative)| !**derivative)
+            .filter_map(|(a, _)| a.sym())
+            .collect();
+        let of = room(
+            self.world,
+            self.sweeps,
+            part,
+            self.kind,
+            self.guess,
+            self.depth + 1,
+        )?;
+        for t in self.in_caller(of.kept, &dummies, args)? {
+            add_product(out, t.number, t.trips);
+        }
+        for terms in of.late {
+            let terms = self.in_caller(terms, &dummies, args)?;
+            if !self.late.contains(&terms) {
+                self.late.push(terms);
+            }
+        }
+        Some(())
+    }
+
+    /// What a callee keeps, in the variables of the caller.
+    fn in_caller(&self, terms: Vec<Term>, dummies: &[SymId], args: &[Expr]) -> Option<Vec<Term>> {
+        let one = |t: Term| {
+            let trips = t.trips.iter();
+            let trips = trips.map(|b| self.or_guess(self.translated(b, dummies, args)));
+            Some(Term {
+                number: t.number,
+                trips: trips.collect::<Option<Vec<Bound>>>()?,
+            })
+        };
+        terms.into_iter().map(one).collect()
+    }
+
+    /// What a callee knows, in the variables of the caller.
+    fn translated(&self, b: &Bound, dummies: &[SymId], args: &[Expr]) -> Option<Bound> {
+        let one = |b: &Bound| self.translated(b, dummies, args).map(Box::new);
+        let all = |l: &[Bound]| {
+            l.iter()
+                .map(|b| self.translated(b, dummies, args))
+                .collect::<Option<Vec<Bound>>>()
+        };
+        Some(match b {
+            Bound::Number(n) => Bound::Number(*n),
+            Bound::Argument(s) => {
+                let actual = args.get(dummies.iter().position(|d| d == s)?)?;
+                match (constant::integer(self.unit(), actual), &actual.kind) {
+                    (Some(n), _) => Bound::Number(n),
+                    (None, ExprKind::Var(s)) if self.is_fixed(*s) => Bound::Argument(*s),
+                    _ => return None,
+                }
+            }
+            Bound::Sum(a, b) => Bound::Sum(one(a)?, one(b)?),
+            Bound::Difference(a, b) => Bound::Difference(one(a)?, one(b)?),
+            Bound::Multiple(k, a) => Bound::Multiple(*k, one(a)?),
+            Bound::Quotient(a, k) => Bound::Quotient(one(a)?, *k),
+            Bound::Most(l) => Bound::Most(all(l)?),
+            Bound::Least(l) => Bound::Least(all(l)?),
+        })
+    }
+
+    /// An argument that has the value that it had in the beginning.
+    fn is_fixed(&self, s: SymId) -> bool {
+        let symbol = &self.unit().symbols[s];
+        symbol.is_variable()
+            && !symbol.is_array()
+            && symbol.place == Place::Dummy
+            && matches!(symbol.ty, Some(Type::Integer(_)))
+            && !self
+                .assigned
+                .contains(self.world.parts[self.part].space.loc(s))
+    }
+
+    /// The least and the greatest value of a loop's variable, and how often it is carried out
+    /// at most.
+    fn around(
+        &mut self,
+        from: &Expr,
+        to: &Expr,
+        step: Option<&Expr>,
+    ) -> ([Option<Bound>; 2], Option<Bound>) {
+        let step = match step {
+            None => Some(1),
+            Some(e) => match constant::integer(self.unit(), e) {
+                Some(0) => return ([None, None], None),
+                Some(n) => Some(n),
+                None => {
+                    return ([None, None], self.strided(from, to, e));
+                }
+            },
+        };
+        let Some(step) = step else {
+            return ([None, None], None);
+        };
+        let (first, last) = match step > 0 {
+            true => (from, to),
+            false => (to, from),
+        };
+        let ends = [self.end(first, false), self.end(last, true)];
+        let trips = match &ends {
+            [Some(low), Some(high)] => {
+                let length = Bound::Difference(Box::new(high.clone()), Box::new(low.clone()));
+                let length = match step.abs() {
+                    1 => length,
+                    k => Bound::Quotient(Box::new(length), k),
+                };
+                Some(Bound::Sum(Box::new(length), Box::new(Bound::Number(1))))
+            }
+            _ => None,
+        };
+        (ends, trips)
+    }
+
+    /// The trips of a loop from a number to a variable that is `n*step`, by `step`.
+    fn strided(&mut self, from: &Expr, to: &Expr, step: &Expr) -> Option<Bound> {
+        let from = constant::integer(self.unit(), from)?;
+        let ExprKind::Var(step) = step.kind else {
+            return None;
+        };
+        let ExprKind::Var(last) = to.kind else {
+            return None;
+        };
+        if !self.is_fixed(step) {
+            return None;
+        }
+        let is_step = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if s == step);
+        let mut most = Vec::new();
+        for value in self.values_of(last)? {
+            let ExprKind::Binary(BinOp::Mul, a, b) = &value.kind else {
+                return None;
+            };
+            let times = match (is_step(a), is_step(b)) {
+                (_, true) => a,
+                (true, _) => b,
+                _ => return None,
+            };
+            most.push(self.end(times, true)?);
+        }
+        let more = Bound::Number(from.saturating_abs().saturating_add(1));
+        Some(Bound::Sum(Box::new(Bound::Most(most)), Box::new(more)))
+    }
+
+    /// All values that the unit gives a local variable, if it gives it some, and only by
+    /// assignments.
+    fn values_of(&self, s: SymId) -> Option<Vec<Expr>> {
+        let symbol = &self.unit().symbols[s];
+        if symbol.is_array() || symbol.place != Place::Local || symbol.saved {
+            return None;
+        }
+        let space = &self.world.parts[self.part].space;
+        if space.tangled.contains(space.loc(s)) {
+            return None;
+        }
+        let mut values = Vec::new();
+        let mut only = true;
+        for stmt in self.body {
+            stmt.walk(&mut |x| {
+                match &x.kind {
+                    StmtKind::Assign(t, value) if matches!(t.kind, ExprKind::Var(v) if v == s) => {
+                        values.push(value.clone());
+                    }
+                    StmtKind::Do(d) => {
+                        if let DoControl::Count { var, .. } = &d.control {
+                            only &= *var != s;
+                        }
+                    }
+                    StmtKind::Call(_, args) => {
+                        only &= !args.iter().any(|a| a.base() == Some(s));
+                    }
+                    StmtKind::Assign(..)
+                    | StmtKind::If(_)
+                    | StmtKind::LogicalIf(..)
+                    | StmtKind::Select(_)
+                    | StmtKind::Comment(_)
+                    | StmtKind::Continue
+                    | StmtKind::Stop(_) => {}
+                    _ => x.for_each_own_expr(&mut |e| {
+                        e.for_each_symbol(&mut |v| only &= v != s);
+                    }),
+                }
+                x.for_each_own_expr(&mut |e| {
+                    e.walk(&mut |c| {
+                        if let ExprKind::Call(f, args) = &c.kind {
+                            let intrinsic =
+                                matches!(self.unit().symbols[*f].class, Class::Intrinsic(_));
+                            only &= intrinsic || !args.iter().any(|a| a.base() == Some(s));
+                        }
+                    });
+                });
+            });
+        }
+        (only && !values.is_empty()).then_some(values)
+    }
+
+    /// The greatest value that an expression can have, or the least.
+    fn end(&mut self, e: &Expr, up: bool) -> Option<Bound> {
+        if let Some(n) = constant::integer(self.unit(), e) {
+            return Some(Bound::Number(n));
+        }
+        Some(match &e.kind {
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.end(a, up)?,
+            ExprKind::Unary(UnOp::Minus, a) => Bound::Multiple(-1, Box::new(self.end(a, !up)?)),
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                Bound::Sum(Box::new(self.end(a, up)?), Box::new(self.end(b, up)?))
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) => {
+                Bound::Difference(Box::new(self.end(a, up)?), Box::new(self.end(b, !up)?))
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                let number = |e| constant::integer(self.unit(), e);
+                let (k, other) = match (number(a), number(b)) {
+                    (Some(k), _) => (k, b),
+                    (_, Some(k)) => (k, a),
+                    _ => return None,
+                };
+                Bound::Multiple(k, Box::new(self.end(other, up == (k >= 0))?))
+            }
+            ExprKind::Binary(BinOp::Div, a, b) => {
+                let k = constant::integer(self.unit(), b).filter(|k| *k > 0)?;
+                Bound::Quotient(Box::new(self.end(a, up)?), k)
+            }
+            ExprKind::Call(f, args) => {
+                let symbol = &self.unit().symbols[*f];
+                if !matches!(symbol.class, Class::Intrinsic(_)) {
+                    return None;
+                }
+                let name = symbol.name.clone();
+                match (name.as_str(), args.as_slice()) {
+                    ("MOD", [_, b]) => {
+                        let k = constant::integer(self.unit(), b).filter(|k| *k > 0)?;
+                        Bound::Number(if up { k - 1 } else { 1 - k })
+                    }
+                    ("MAX" | "MAX0" | "MIN" | "MIN0", args) => {
+                        let list = args
+                            .iter()
+                            .map(|a| self.end(a, up))
+                            .collect::<Option<Vec<Bound>>>()?;
+                        match name.starts_with("MAX") {
+                            true => Bound::Most(list),
+                            false => Bound::Least(list),
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+            ExprKind::Var(s) => {
+                if let Some((_, ends)) = self.loops.iter().rev().find(|(v, _)| v == s) {
+                    return ends[usize::from(up)].clone();
+                }
+                if self.is_fixed(*s) {
+                    return Some(Bound::Argument(*s));
+                }
+                if !matches!(self.unit().symbols[*s].ty, Some(Type::Integer(_)))
+                    || self.asked.contains(s)
+                {
+                    return None;
+                }
+                let values = self.values_of(*s)?;
+                self.asked.push(*s);
+                // The loops around are not those around the assignments.
+                let loops = std::mem::take(&mut self.loops);
+                let list = values
+                    .iter()
+                    .map(|v| self.end(v, up))
+                    .collect::<Option<Vec<Bound>>>();
+                self.loops = loops;
+                self.asked.pop();
+                let mut list = list?;
+                match (list.len(), up) {
+                    (1, _) => list.remove(0),
+                    (_, true) => Bound::Most(list),
+                    (_, false) => Bound::Least(list),
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn add(out: &mut Vec<Term>, number: i64) {
+    match out.iter_mut().find(|t| t.trips.is_empty()) {
+        Some(t) => t.number = t.number.saturating_add(number),
+        None => out.push(Term {
+            number,
+            trips: Vec::new(),
+        }),
+    }
+}
+
+/// The number alone, where there are no loops.
+pub(super) fn number(terms: &[Term]) -> Option<i64> {
+    match terms {
+        [] => Some(0),
+        [t] if t.trips.is_empty() => Some(t.number),
+        _ => None,
+    }
+}
+
+/// The sum, or `limit` if that is less: an expression of arguments alone, since a backward sweep
+/// may allocate the tape again where nothing else is known.
+pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
+    let span = Span::NONE;
+    let long = |n| Expr::new(ExprKind::Kind(Box::new(Expr::int(n, span)), 8), span);
+    let fixed = terms.iter().find(|t| t.trips.is_empty());
+    let mut sum = long(fixed.map_or(0, |t| t.number));
+    for t in terms.iter().filter(|t| !t.trips.is_empty()) {
+        let mut product = long(t.number);
+        for trips in &t.trips {
+            let trips = expr(make, trips);
+            let trips = make.call("MAX", vec![trips, Expr::int(0, span)], span);
+            product = Expr::binary(BinOp::Mul, product, trips);
+        }
+        sum = Expr::binary(BinOp::Add, sum, product);
+    }
+    make.call("MIN", vec![sum, long(limit)], span)
+}
+
+fn expr(make: &mut Maker, b: &Bound) -> Expr {
+    let span = Span::NONE;
+    let paren = |e: Expr| match e.kind {
+        ExprKind::Binary(..) | ExprKind::Unary(..) => Expr::new(ExprKind::Paren(Box::new(e)), span),
+        _ => e,
+    };
+    match b {
+        Bound::Number(n) => Expr::int(*n, span),
+        Bound::Argument(s) => Expr::var(*s, span),
+        Bound::Sum(a, b) => {
+            let (a, b) = (expr(make, a), expr(make, b));
+            Expr::binary(BinOp::Add, a, paren(b))
+        }
+        Bound::Difference(a, b) => {
+            let (a, b) = (expr(make, a), expr(make, b));
+            Expr::binary(BinOp::Sub, a, paren(b))
+        }
+        Bound::Multiple(k, a) => {
+            let a = expr(make, a);
+            Expr::binary(BinOp::Mul, paren(Expr::int(*k, span)), paren(a))
+        }
+        Bound::Quotient(a, k) => {
+            let a = expr(make, a);
+            Expr::binary(BinOp::Div, paren(a), Expr::int(*k, span))
+        }
+        Bound::Most(list) | Bound::Least(list) => {
+            let name = match b {
+                Bound::Most(_) => "MAX",
+                _ => "MIN",
+            };
+            let mut args: Vec<Expr> = list.iter().map(|b| expr(make, b)).collect();
+            match args.len() {
+                1 => args.remove(0),
+                _ => make.call(name, args, span),
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Which values the backward sweep will read: what other tools call "to be recorded".
+//!
+//! A value is *needed* from where a linear statement reads it in a factor or subscript to
+//! where the variable gets another value. There it must be kept, so that the backward sweep
+//! finds it again. Of arrays, ranges of elements are needed, as far as subscripts tell.
+
+use crate::affine::{Affine, Span, is_positive};
+use farfel_lang::ir::{Expr, ExprKind, SymId, Unit};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many ranges of one array are told apart before it counts as a whole.
+const MOST_RANGES: usize = 8;
+
+/// From and to, where known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Range {
+    low: Option<Affine>,
+    high: Option<Affine>,
+}
+
+/// A range of elements of an array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Elements {
+    array: SymId,
+    ranges: Vec<Range>,
+}
+
+impl Elements {
+    /// What an element or section names; `None` for a whole variable.
+    pub fn of(unit: &Unit, e: &Expr) -> Option<Self> {
+        let ExprKind::Element(array, subscripts) = &e.kind else {
+            return None;
+        };
+        let ranges = subscripts
+            .iter()
+            .map(|s| match &s.kind {
+                ExprKind::Range(low, high, _) => {
+                    let bound = |e: &Option<Box<Expr>>| Affine::of(unit, e.as_ref()?);
+                    // With a negative step the ends change places.
+                    match &s.kind {
+                        ExprKind::Range(_, _, None) => Range {
+                            low: bound(low),
+                            high: bound(high),
+                        },
+                        _ => Range {
+                            low: None,
+                            high: None,
+                        },
+                    }
+                }
+                _ => {
+                    let at = Affine::of(unit, s);
+                    Range {
+                        low: at.clone(),
+                        high: at,
+                    }
+                }
+            })
+            .collect();
+        Some(Elements {
+            array: *array,
+            ranges,
+        })
+    }
+
+    /// Is it one element, and the other the same?
+    fn is_same_element(&self, other: &Self) -> bool {
+        self == other
+            && self
+                .ranges
+                .iter()
+                .all(|r| r.low.is_some() && r.low == r.high)
+    }
+
+    fn is_within(&self, other: &Self) -> bool {
+        // An end that is not known may be anywhere.
+        let inside = |own: &Option<Affine>, limit: &Option<Affine>, sign: i64| match (own, limit) {
+            (_, None) => true,
+            (Some(own), Some(limit)) => {
+                let d = own.clone().plus(limit, -1).and_then(|d| d.value());
+                d.is_some_and(|d| d.signum() != -sign)
+            }
+            (None, Some(_)) => false,
+        };
+        self.array == other.array
+            && self.ranges.len() == other.ranges.len()
+            && self
+                .ranges
+                .iter()
+                .zip(&other.ranges)
+                .all(|(a, b)| inside(&a.low, &b.low, 1) && inside(&a.high, &b.high, -1))
+    }
+
+    fn are_apart(&self, other: &Self, around: &[Span]) -> bool {
+        let before = |a: &Range, b: &Range| match (&a.high, &b.low) {
+            (Some(a), Some(b)) => b
+                .clone()
+                .plus(a, -1)
+                .is_some_and(|d| is_positive(d, around)),
+            _ => false,
+        };
+        self.array == other.array
+            && self.ranges.len() == other.ranges.len()
+            && self
+                .ranges
+                .iter()
+                .zip(&other.ranges)
+                .any(|(a, b)| before(a, b) || before(b, a))
+    }
+
+    fn for_each_bound(&mut self, f: &mut dyn FnMut(&mut Option<Affine>, bool)) {
+        for r in &mut self.ranges {
+            f(&mut r.low, true);
+            f(&mut r.high, false);
+        }
+    }
+}
+
+/// What is needed of one location.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Needed {
+    All,
+    Some(Vec<Elements>),
+}
+
+/// What is needed at a point of a unit, by locations.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Needs {
+    by_loc: BTreeMap<usize, Needed>,
+    /// What the backward sweep of the unit itself reads. The rest is needed by callers only, and
+    /// as they had it before the call.
+    own: BTreeSet<usize>,
+}
+
+impl Needs {
+    /// Adds all of a location that callers need.
+    pub fn add_for_callers(&mut self, loc: usize) {
+        self.by_loc.insert(loc, Needed::All);
+    }
+
+    /// Adds all of a location.
+    pub fn add_all(&mut self, loc: usize) {
+        self.own.insert(loc);
+        self.by_loc.insert(loc, Needed::All);
+    }
+
+    /// Adds some elements.
+    pub fn add(&mut self, loc: usize, elements: Elements) {
+        self.own.insert(loc);
+        self.add_some(loc, elements);
+    }
+
+    fn add_some(&mut self, loc: usize, elements: Elements) {
+        match self.by_loc.entry(loc).or_insert(Needed::Some(Vec::new())) {
+            Needed::All => {}
+            Needed::Some(list) => {
+                if list.iter().any(|e| elements.is_within(e)) {
+                    return;
+                }
+                list.retain(|e| !e.is_within(&elements));
+                list.push(elements);
+                if list.len() > MOST_RANGES {
+                    self.by_loc.insert(loc, Needed::All);
+                }
+            }
+        }
+    }
+
+    /// Is anything of a location needed?
+    pub fn has(&self, loc: usize) -> bool {
+        self.by_loc.contains_key(&loc)
+    }
+
+    /// Does the backward sweep of the unit itself read anything of a location?
+    pub fn is_own(&self, loc: usize) -> bool {
+        self.own.contains(&loc)
+    }
+
+    /// Is all of a location needed?
+    pub fn has_all(&self, loc: usize) -> bool {
+        self.by_loc.get(&loc) == Some(&Needed::All)
+    }
+
+    /// May some of these elements be needed?
+    pub fn has_some(&self, loc: usize, elements: Option<&Elements>, around: &[Span]) -> bool {
+        match (self.by_loc.get(&loc), elements) {
+            (None, _) => false,
+            (Some(Needed::All), _) | (Some(_), None) => true,
+            (Some(Needed::Some(list)), Some(e)) => {
+                list.iter().any(|needed| !needed.are_apart(e, around))
+            }
+        }
+    }
+
+    /// All that is needed of an array, as one section whose bounds are made of variables that
+    /// have a property.
+    pub fn section(
+        &self,
+        loc: usize,
+        array: SymId,
+        is: &dyn Fn(SymId) -> bool,
+    ) -> Option<Vec<(Affine, Affine)>> {
+        let Some(Needed::Some(list)) = self.by_loc.get(&loc) else {
+            return None;
+        };
+        let [one] = list.as_slice() else { return None };
+        if one.array != array {
+            return None;
+        }
+        let ends = |r: &Range| Some((r.low.clone()?, r.high.clone()?));
+        let ends: Option<Vec<(Affine, Affine)>> = one.ranges.iter().map(ends).collect();
+        ends.filter(|e| e.iter().all(|(a, b)| a.all_vars(is) && b.all_vars(is)))
+    }
+
+    /// Forgets a location.
+    pub fn remove(&mut self, loc: usize) {
+        self.by_loc.remove(&loc);
+        self.own.remove(&loc);
+    }
+
+    /// Forgets one element.
+    pub fn remove_element(&mut self, loc: usize, element: &Elements) {
+        if let Some(Needed::Some(list)) = self.by_loc.get_mut(&loc) {
+            list.retain(|e| !e.is_same_element(element));
+            if list.is_empty() {
+                self.remove(loc);
+            }
+        }
+    }
+
+    /// A variable gets another value: subscripts with it do not tell any more which elements
+    /// they meant.
+    pub fn changed(&mut self, s: SymId) {
+        self.for_each_bound(&mut |b, _| {
+            if b.as_ref().is_some_and(|b| b.factor(s) != 0) {
+                *b = None;
+            }
+        });
+    }
+
+    fn for_each_bound(&mut self, f: &mut dyn FnMut(&mut Option<Affine>, bool)) {
+        for needed in self.by_loc.values_mut() {
+            if let Needed::Some(list) = needed {
+                for e in list.iter_mut() {
+                    e.for_each_bound(f);
+                }
+            }
+        }
+        self.merge();
+    }
+
+    /// Takes out what lies within something else.
+    fn merge(&mut self) {
+        for needed in self.by_loc.values_mut() {
+            if let Needed::Some(list) = needed {
+                let mut kept: Vec<Elements> = Vec::with_capacity(list.len());
+                for e in list.drain(..) {
+                    if !kept.iter().any(|k| e.is_within(k)) {
+                        kept.retain(|k| !k.is_within(&e));
+                        kept.push(e);
+                    }
+                }
+                *list = kept;
+            }
+        }
+    }
+
+    /// Goes on to the next iteration of a loop: what was needed at one value of its variable
+    /// was needed at any value up to the one before. `step` is 1, -1 or unknown.
+    pub fn next_iteration(&mut self, var: SymId, from: &Option<Affine>, step: Option<i64>) {
+        let last = step.map(|s| Affine::var(var).plus(&Affine::number(s), -1));
+        self.executed(var, from, &last.flatten(), step);
+    }
+
+    /// Leaves a loop.
+    pub fn after_loop(
+        &mut self,
+        var: SymId,
+        from: &Option<Affine>,
+        to: &Option<Affine>,
+        step: Option<i64>,
+    ) {
+        self.executed(var, from, to, step);
+    }
+
+    fn executed(
+        &mut self,
+        var: SymId,
+        first: &Option<Affine>,
+        last: &Option<Affine>,
+        step: Option<i64>,
+    ) {
+        self.for_each_bound(&mut |bound, low| {
+            let Some(b) = bound else { return };
+            let factor = b.factor(var);
+            if factor == 0 {
+                return;
+            }
+            let upward = step.map(|s| (s > 0) == (factor > 0));
+            let end = match upward {
+                None => &None,
+                // The least value is that of the first iteration.
+                Some(up) if up == low => first,
+                Some(_) => last,
+            };
+            *bound = match end {
+                Some(end) => b.clone().with(var, end),
+                None => None,
+            };
+        });
+    }
+
+    /// Adds all that is needed there.
+    pub fn union_with(&mut self, other: &Needs) {
+        self.own.extend(&other.own);
+        for (loc, needed) in &other.by_loc {
+            match needed {
+                Needed::All => {
+                    self.by_loc.insert(*loc, Needed::All);
+                }
+                Needed::Some(list) => {
+                    for e in list {
+                        self.add_some(*loc, e.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Is all that is needed here needed there?
+    pub fn is_within(&self, other: &Needs) -> bool {
+        self.own.is_subset(&other.own)
+            && self
+                .by_loc
+                .iter()
+                .all(|(loc, needed)| match (needed, other.by_loc.get(loc)) {
+                    (_, Some(Needed::All)) => true,
+                    (Needed::Some(mine), Some(Needed::Some(theirs))) => {
+                        mine.iter().all(|e| theirs.iter().any(|t| e.is_within(t)))
+                    }
+                    _ => false,
+                })
+    }
+
+    /// All of every location.
+    pub fn coarsen(&mut self) {
+        self.by_loc.values_mut().for_each(|n| *n = Needed::All);
+    }
+}

@@ -1,0 +1,200 @@
+//! Carrying out the requests of a program, each on exactly what it reads.
+
+use crate::AdTool;
+use crate::path::with_way_in;
+use farfel_lang::callgraph::CallGraph;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{Name, Program, Request, Unit};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::OnceLock;
+
+/// The derivatives of a program, as far as they have been made.
+///
+/// Each request sees exactly what its head reaches, so that what comes out does not depend
+/// on what else has been made before, nor on the order.
+///
+/// ```
+/// # use farfel_ad::{Builtin, schedule::Derivatives};
+/// # use farfel_lang::{callgraph::CallGraph, ir::Program};
+/// # let (program, requests) = (Program::default(), Vec::new());
+/// let graph = CallGraph::staged(&program, &requests);
+/// let derivatives = Derivatives::new(&Builtin, &program, &requests, &graph);
+/// // In an order in which they can be carried out; those that do not need each other, also side by side.
+/// for request in 0..requests.len() {
+///     assert!(derivatives.make(request), "{:?}", derivatives.said([request]));
+/// }
+/// let with_derivatives = derivatives.whole();
+/// # assert_eq!(with_derivatives.units.len(), program.units.len());
+/// ```
+pub struct Derivatives<'a> {
+    tool: &'a dyn AdTool,
+    program: &'a Program,
+    requests: &'a [Request],
+    optional: BTreeSet<usize>,
+    /// For each request the units that its head reaches, and the requests among their
+    /// calls.
+    below: Vec<(BTreeSet<usize>, BTreeSet<usize>)>,
+    made: Vec<OnceLock<Made>>,
+}
+
+/// What a request gave.
+struct Made {
+    units: Result<Vec<Unit>, Vec<Diagnostic>>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl<'a> Derivatives<'a> {
+    /// None of them is made yet. `graph` is that of the program with these requests:
+    /// [`CallGraph::staged`].
+    pub fn new(
+        tool: &'a dyn AdTool,
+        program: &'a Program,
+        requests: &'a [Request],
+        graph: &CallGraph,
+    ) -> Self {
+        let below = requests.iter().map(|request| {
+            let units: BTreeSet<usize> = graph
+                .reached(graph.index(&request.head))
+                .into_iter()
+                .collect();
+            let needs = units.iter().flat_map(|u| graph.requests(*u)).copied();
+            let needs = needs.collect();
+            (units, needs)
+        });
+        Derivatives {
+            tool,
+            program,
+            requests,
+            optional: BTreeSet::new(),
+            below: below.collect(),
+            made: requests.iter().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Without this one the others do, where it cannot be made.
+    pub fn set_optional(&mut self, request: usize) {
+        self.optional.insert(request);
+    }
+
+    /// The requests that must be carried out before this one.
+    pub fn needs(&self, request: usize) -> &BTreeSet<usize> {
+        &self.below[request].1
+    }
+
+    /// Carries a request out; those that it needs must have been. Returns whether it went
+    /// well, or need not.
+    pub fn make(&self, request: usize) -> bool {
+        let program = self.seen_by(request);
+        let mut warnings = Vec::new();
+        let units =
+            self.tool
+                .differentiate_warning(&program, &self.requests[request], &mut warnings);
+        let made = Made { units, warnings };
+        self.made[request].get_or_init(|| made).units.is_ok() || self.optional.contains(&request)
+    }
+
+    /// What a request sees, once those that it needs have been carried out.
+    pub fn seen_by(&self, request: usize) -> Program {
+        let (units, needs) = &self.below[request];
+        self.program(units.iter().copied(), needs.iter().copied())
+    }
+
+    /// Some units of the program, and the derivatives that some requests made.
+    pub fn program(
+        &self,
+        units: impl IntoIterator<Item = usize>,
+        requests: impl IntoIterator<Item = usize>,
+    ) -> Program {
+        let all = &self.program.units;
+        let mut program = Program {
+            units: units.into_iter().map(|i| all[i].clone()).collect(),
+        };
+        let mut places: HashMap<Name, usize> = program
+            .units
+            .iter()
+            .enumerate()
+            .map(|(i, u)| (u.name.clone(), i))
+            .collect();
+        for request in requests {
+            let Some(Ok(units)) = self.made[request].get().map(|m| &m.units) else {
+                continue;
+            };
+            for unit in units {
+                match places.get(&unit.name) {
+                    Some(at) => program.units[*at] = unit.clone(),
+                    None => {
+                        places.insert(unit.name.clone(), program.units.len());
+                        program.units.push(unit.clone());
+                    }
+                }
+            }
+        }
+        program
+    }
+
+    /// The program with all derivatives that have been made.
+    pub fn whole(&self) -> Program {
+        self.program(0..self.program.units.len(), 0..self.requests.len())
+    }
+
+    /// What the tool had to say about some requests, each fault once.
+    pub fn said(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Diagnostic> {
+        let mut said: Vec<Diagnostic> = Vec::new();
+        let wanted = requests.into_iter().filter(|r| !self.optional.contains(r));
+        for made in wanted.filter_map(|r| self.made[r].get()) {
+            let faults = made.units.as_ref().err();
+            for d in made.warnings.iter().chain(faults.into_iter().flatten()) {
+                // Other contexts and requests meet the same statement again.
+                let known = |x: &Diagnostic| match d.is_error() {
+                    true => x == d,
+                    false => x.rule == d.rule && x.span == d.span,
+                };
+                if !said.iter().any(known) {
+                    said.push(d.clone());
+                }
+            }
+        }
+        let whole = |d| with_way_in(d, self.program);
+        said.into_iter().map(whole).collect()
+    }
+}
+
+/// Carries requests out one after the other; each sees what the earlier ones made for it.
+///
+/// # Errors
+///
+/// The faults of the first request that fails.
+pub fn differentiate_all(
+    tool: &dyn AdTool,
+    program: Program,
+    requests: &[Request],
+) -> Result<Program, Vec<Diagnostic>> {
+    differentiate_all_warning(tool, program, requests, &mut Vec::new())
+}
+
+/// Like [`differentiate_all`], and adds the tool's warnings to `warnings`, each once.
+///
+/// # Errors
+///
+/// Those of [`differentiate_all`].
+pub fn differentiate_all_warning(
+    tool: &dyn AdTool,
+    program: Program,
+    requests: &[Request],
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Program, Vec<Diagnostic>> {
+    let graph = CallGraph::staged(&program, requests);
+    let derivatives = Derivatives::new(tool, &program, requests, &graph);
+    if let Some(failed) = (0..requests.len()).find(|r| !derivatives.make(*r)) {
+        let mut faults = derivatives.said([failed]);
+        faults.retain(Diagnostic::is_error);
+        return Err(faults);
+    }
+    for w in derivatives.said(0..requests.len()) {
+        let known = |x: &Diagnostic| x.rule == w.rule && x.span == w.span;
+        if !warnings.iter().any(known) {
+            warnings.push(w);
+        }
+    }
+    Ok(derivatives.whole())
+}

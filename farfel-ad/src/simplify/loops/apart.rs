@@ -1,0 +1,205 @@
+//! Elements that iterations of a loop do not share.
+
+use super::shape::{Counted, Looker, same_place};
+use crate::simplify::preaccumulate::named_in_specs;
+use farfel_lang::ir::{
+    BinOp, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, UnOp, Unit, walk_exprs,
+};
+use farfel_lang::print::print_expr;
+use std::collections::{BTreeMap, HashSet};
+
+/// A sum of what is written so, each so many times, and a number.
+struct Terms {
+    times: BTreeMap<String, i64>,
+    number: i64,
+}
+
+impl Terms {
+    /// The terms of an INTEGER expression that has the same value in all iterations, but for
+    /// the loop's variable.
+    fn of(looker: &Looker, e: &Expr) -> Option<Terms> {
+        let mut terms = Terms {
+            times: BTreeMap::new(),
+            number: 0,
+        };
+        terms.add(looker, e, 1)?;
+        terms.times.retain(|_, n| *n != 0);
+        Some(terms)
+    }
+
+    fn add(&mut self, looker: &Looker, e: &Expr, times: i64) -> Option<()> {
+        match &e.kind {
+            ExprKind::Int(n) => {
+                self.number = self.number.checked_add(n.checked_mul(times)?)?;
+            }
+            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.add(looker, a, times)?,
+            ExprKind::Unary(UnOp::Minus, a) => self.add(looker, a, times.checked_neg()?)?,
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                self.add(looker, a, times)?;
+                self.add(looker, b, times)?;
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) => {
+                self.add(looker, a, times)?;
+                self.add(looker, b, times.checked_neg()?)?;
+            }
+            _ => {
+                if !looker.is_var(e) && !looker.is_steady(e) {
+                    return None;
+                }
+                let n = self.times.entry(print_expr(looker.unit, e)).or_default();
+                *n = n.checked_add(times)?;
+            }
+        }
+        Some(())
+    }
+
+    /// `self - other`, where that is a number whatever the variables are.
+    fn minus(&self, other: &Terms) -> Option<i64> {
+        match self.times == other.times {
+            true => self.number.checked_sub(other.number),
+            false => None,
+        }
+    }
+}
+
+/// The subscripts of `b` less those of `a`, where they are numbers.
+fn distances(looker: &Looker, a: &[Expr], b: &[Expr]) -> Vec<Option<i64>> {
+    let terms = |e| Terms::of(looker, e);
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| terms(b)?.minus(&terms(a)?))
+        .collect()
+}
+
+/// Is an element that all iterations have in common another one than one that each iteration
+/// has for itself, or that all have in common, too?
+pub(super) fn apart(looker: &Looker, l: &Counted, fixed: &Expr, other: &Expr) -> bool {
+    let (ExprKind::Element(_, a), ExprKind::Element(_, b)) = (&fixed.kind, &other.kind) else {
+        return false;
+    };
+    if a.len() != b.len() {
+        return false;
+    }
+    let differs = |d: &Option<i64>| d.is_some_and(|d| d != 0);
+    if distances(looker, a, b).iter().any(differs) {
+        return true;
+    }
+    // The first subscript of the other one goes from `from` to `to`.
+    let (Some(a), Some(b)) = (a.first(), b.first()) else {
+        return false;
+    };
+    if looker.coefficient(b) != Some(1) {
+        return false;
+    }
+    let end = |e: &Expr| {
+        let mut b = b.clone();
+        b.rewrite(&mut |x| {
+            if looker.is_var(x) {
+                *x = e.clone();
+            }
+        });
+        Terms::of(looker, &b)?.minus(&Terms::of(looker, a)?)
+    };
+    end(l.from).is_some_and(|d| d > 0) || end(l.to).is_some_and(|d| d < 0)
+}
+
+/// Can the iterations be done in another order, if sums of derivatives may be added so?
+pub(super) fn independent(looker: &Looker, l: &Counted, sums: &[(usize, Expr)]) -> bool {
+    l.body.iter().enumerate().all(|(i, s)| {
+        let StmtKind::Assign(target, _) = &s.kind else {
+            return true;
+        };
+        if sums.iter().any(|(at, _)| *at == i) {
+            return true;
+        }
+        let Some(base) = target.base() else {
+            return false;
+        };
+        let mut free = looker.storage.is_own(base);
+        walk_exprs(l.body, &mut |e| {
+            if e.base() == Some(base) {
+                free &= same_place(e, target) || never_later(looker, l, target, e);
+            }
+        });
+        free
+    })
+}
+
+/// Does no iteration have as `other` what a different iteration has as `target`?
+fn never_later(looker: &Looker, l: &Counted, target: &Expr, other: &Expr) -> bool {
+    let (ExprKind::Element(_, a), ExprKind::Element(_, b)) = (&target.kind, &other.kind) else {
+        return false;
+    };
+    if a.len() != b.len() {
+        return false;
+    }
+    let first = |e: &[Expr]| e.first().and_then(|e| looker.coefficient(e));
+    match (first(a), first(b)) {
+        (Some(1), Some(1)) => {
+            let d = distances(looker, a, b);
+            let behind = d.first().copied().flatten();
+            behind.is_some_and(|d| d == 0 || d % l.step != 0)
+                || d.iter().skip(1).any(|d| d.is_some_and(|d| d != 0))
+        }
+        (Some(1), Some(0)) => apart(looker, l, other, target),
+        _ => false,
+    }
+}
+
+/// The variables that have no meaning outside of the loops that count them.
+pub(super) fn only_count(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
+    let mut counts = HashSet::new();
+    let mut named = HashSet::new();
+    outside(body, &mut Vec::new(), &mut counts, &mut named);
+    named_in_specs(unit, &mut named);
+    counts.retain(|s| {
+        let symbol = &unit.symbols[*s];
+        symbol.place == Place::Local && !symbol.saved && !named.contains(s)
+    });
+    counts
+}
+
+/// Collects the variables of loops, and all that is named outside of the loops that count it.
+fn outside(
+    block: &[Stmt],
+    within: &mut Vec<SymId>,
+    counts: &mut HashSet<SymId>,
+    named: &mut HashSet<SymId>,
+) {
+    for s in block {
+        let counting = match &s.kind {
+            StmtKind::Do(d) => match &d.control {
+                DoControl::Count { var, .. } => Some(*var),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut seen = HashSet::new();
+        s.for_each_own_symbol(&mut |x| {
+            if Some(x) != counting {
+                seen.insert(x);
+            }
+        });
+        s.for_each_own_expr(&mut |e| {
+            e.for_each_symbol(&mut |x| {
+                seen.insert(x);
+            });
+        });
+        counts.extend(counting);
+        named.extend(seen.into_iter().filter(|x| !within.contains(x)));
+        within.extend(counting);
+        match &s.kind {
+            StmtKind::LogicalIf(_, inner) => {
+                outside(std::slice::from_ref(inner), within, counts, named);
+            }
+            _ => {
+                for b in s.blocks() {
+                    outside(b, within, counts, named);
+                }
+            }
+        }
+        if counting.is_some() {
+            within.pop();
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Inner loops of derivatives in the form that compilers make fast code of.
+//!
+//! What derivative code spends its time in are innermost loops over elements of arrays. gfortran
+//! leaves most of them scalar at `-O2`, and those with a sum at any level: additions stay in
+//! their order, so each waits for the last. The values of the program itself have to be what
+//! the program says; sums of derivatives may be added in another order. So this pass
+//!
+//! * puts the directive `GCC$ VECTOR` before loops that only go through arrays side by side.
+//!   It tells that the loop is worth it, not that it is allowed: compilers still look whether
+//!   iterations depend on each other. Other compilers take it for a comment;
+//! * divides loops with sums of derivatives (`strip`) into strips of eight iterations and
+//!   what is left. In a strip each iteration adds to a partial sum of its own:
+//!
+//! ```fortran
+//!       I = 1
+//!       IF (N - 7 .GE. 1) THEN
+//!         PART = 0.0D0
+//!         DO I = 1, N - 7, 8
+//! CGCC$ UNROLL 8
+//!           DO LANE = 0, 7
+//!             PART(LANE) = PART(LANE) + A(I + LANE)*B_G(I + LANE)
+//!           END DO
+//!         END DO
+//!         S_G = S_G + (((PART(0) + PART(4)) + (PART(2) + PART(6)))
+//!      +      + ((PART(1) + PART(5)) + (PART(3) + PART(7))))
+//!       END IF
+//!       DO I = I, N
+//!         S_G = S_G + A(I)*B_G(I)
+//!       END DO
+//! ```
+//!
+//! * makes several loops of one that has several sums, where they have nothing to do with each
+//!   other: compilers do better with one sum at a time;
+//! * lets loops count up that count down, where iterations have nothing to do with each other.
+//!
+//! Otherwise all statements are executed in the order in which they were, and sums of
+//! the program itself are added in their order.
+
+mod apart;
+mod divide;
+mod shape;
+mod strip;
+
+use farfel_lang::ir::{Block, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, UnOp, Unit};
+use farfel_lang::storage::UnitStorage;
+use shape::Kind;
+use std::collections::HashSet;
+
+/// How the directives that are for one loop begin, behind the mark of the comment.
+const DIRECTIVES: [&str; 4] = ["GCC$ VECTOR", "GCC$ NOVECTOR", "GCC$ UNROLL", "GCC$ IVDEP"];
+
+/// Rewrites the innermost loops of a derivative unit. `derivatives` are the symbols that hold
+/// derivatives of the last differentiation: only their sums may be added in another order.
+pub fn speed_up(unit: &mut Unit, derivatives: &HashSet<SymId>) {
+    let mut body = std::mem::take(&mut unit.body);
+    drop_directives(&mut body);
+    let storage = UnitStorage::of(unit);
+    let counts = apart::only_count(unit, &body);
+    let few = shape::remainders(unit, &body);
+    let mut pass = Pass {
+        unit,
+        derivatives,
+        storage,
+        counts,
+        few,
+        parts: Vec::new(),
+        lane: None,
+    };
+    pass.block(&mut body);
+    unit.body = body;
+}
+
+struct Pass<'a> {
+    unit: &'a mut Unit,
+    derivatives: &'a HashSet<SymId>,
+    storage: UnitStorage,
+    /// Variables that only count.
+    counts: HashSet<SymId>,
+    /// Variables that are small numbers.
+    few: HashSet<SymId>,
+    /// Arrays of partial sums.
+    parts: Vec<SymId>,
+    /// The variable of the loops over them.
+    lane: Option<SymId>,
+}
+
+impl Pass<'_> {
+    fn block(&mut self, block: &mut Block) {
+        let mut out = Vec::with_capacity(block.len());
+        let mut directed = false;
+        for mut stmt in std::mem::take(block) {
+            for inner in stmt.blocks_mut() {
+                self.block(inner);
+            }
+            let (unit, storage, counts) = (&*self.unit, &self.storage, &self.counts);
+            let found = match directed {
+                true => None,
+                false => shape::look(unit, self.derivatives, storage, counts, &self.few, &stmt),
+            };
+            directed = is_directive(&stmt) || directed && is_comment(&stmt);
+            if found.as_ref().is_some_and(|f| f.turned) {
+                turn(&mut stmt);
+            }
+            let mut after = Vec::new();
+            match found.map(|f| f.kind) {
+                Some(Kind::Streams) => out.push(directive(DIRECTIVES[0], &stmt)),
+                Some(Kind::Sums(sums)) => out.extend(self.divided(&mut stmt, sums)),
+                Some(Kind::Unrolled(sums)) => {
+                    let before;
+                    (before, after) = self.side_by_side(&mut stmt, &sums);
+                    out.extend(before);
+                }
+                None => {}
+            }
+            out.push(stmt);
+            out.append(&mut after);
+        }
+        *block = out;
+    }
+}
+
+/// A loop that counted down counts up.
+fn turn(stmt: &mut Stmt) {
+    if let StmtKind::Do(d) = &mut stmt.kind
+        && let DoControl::Count { from, to, step, .. } = &mut d.control
+    {
+        std::mem::swap(from, to);
+        *step = step.take().and_then(upward);
+    }
+}
+
+/// The negative of a step; nothing for -1.
+fn upward(step: Expr) -> Option<Expr> {
+    let span = step.span;
+    match step.kind {
+        ExprKind::Int(-1) => None,
+        ExprKind::Int(n) => Some(Expr::int(n.saturating_neg(), span)),
+        ExprKind::Unary(UnOp::Minus, e) if matches!(e.kind, ExprKind::Int(1)) => None,
+        ExprKind::Unary(UnOp::Minus, e) => Some(*e),
+        ExprKind::Paren(e) => upward(*e),
+        kind => {
+            let e = Box::new(Expr::new(kind, span));
+            Some(Expr::new(ExprKind::Unary(UnOp::Minus, e), span))
+        }
+    }
+}
+
+fn directive(text: &str, of: &Stmt) -> Stmt {
+    Stmt::new(StmtKind::Comment(text.to_owned().into()), of.span)
+}
+
+fn is_directive(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Comment(c) => {
+            let text = c.text.to_ascii_uppercase();
+            DIRECTIVES.iter().any(|d| text.starts_with(d))
+        }
+        _ => false,
+    }
+}
+
+fn is_comment(stmt: &Stmt) -> bool {
+    matches!(stmt.kind, StmtKind::Comment(_))
+}
+
+/// Takes away the directives that no loop follows any more, since statements of derivatives
+/// have come between: compilers refuse them.
+pub(crate) fn drop_directives(block: &mut Block) {
+    let mut follows = false;
+    let mut at = block.len();
+    let mut keep = vec![true; block.len()];
+    for stmt in block.iter_mut().rev() {
+        at -= 1;
+        match &stmt.kind {
+            _ if is_directive(stmt) => keep[at] = follows,
+            StmtKind::Comment(_) => {}
+            kind => follows = matches!(kind, StmtKind::Do(_)),
+        }
+        stmt.blocks_mut().into_iter().for_each(drop_directives);
+    }
+    let mut kept = keep.into_iter();
+    block.retain(|_| kept.next().unwrap_or(true));
+}

@@ -1,0 +1,221 @@
+//! Loops with sums, divided into strips.
+
+use super::shape::{Sums, counted, same_place};
+use super::{Pass, directive};
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    BinOp, Dim, DoControl, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Symbol, Type,
+};
+use farfel_lang::types::type_of;
+
+/// Iterations in a strip.
+const LANES: i64 = 8;
+
+/// The same where sums of the program itself are added, each waiting for the last: what goes on
+/// beside them then need not be as wide, and takes fewer registers.
+const LANES_BESIDE: i64 = 4;
+
+impl Pass<'_> {
+    /// What comes before a loop with sums; the loop itself becomes what is left over.
+    pub(super) fn strips(&mut self, stmt: &mut Stmt, sums: &Sums) -> Vec<Stmt> {
+        let span = stmt.span;
+        let Some(l) = counted(self.unit, stmt) else {
+            return Vec::new();
+        };
+        let (var, from, to) = (l.var, l.from.clone(), l.to.clone());
+        let mut body = l.body.to_vec();
+        let lanes = match sums.ordered {
+            true => LANES_BESIDE,
+            false => LANES,
+        };
+        let lane = self.lane(span);
+        let mut before = Vec::new();
+        let mut after = Vec::new();
+        let mut types = Vec::new();
+        for (at, target) in &sums.targets {
+            let Some(ty) = type_of(self.unit, target) else {
+                return Vec::new();
+            };
+            let nth = types.iter().filter(|t| **t == ty).count();
+            types.push(ty);
+            let part = self.part(ty, nth, span);
+            let one = |k: Expr| Expr::new(ExprKind::Element(part, vec![k]), span);
+            before.push(Stmt::assign(Expr::var(part, span), zero(ty, span), span));
+            let all = (0..lanes).map(|k| one(Expr::int(k, span))).collect();
+            let sum = Expr::binary(BinOp::Add, target.clone(), in_pairs(all));
+            after.push(Stmt::assign(target.clone(), sum, span));
+            if let Some(s) = body.get_mut(*at) {
+                s.for_each_own_expr_mut(&mut |e| {
+                    e.rewrite(&mut |x| {
+                        if same_place(x, target) {
+                            *x = one(Expr::var(lane, span));
+                        }
+                    });
+                });
+            }
+        }
+        body.retain(|s| matches!(s.kind, StmtKind::Assign(..)));
+        for s in &mut body {
+            s.for_each_own_expr_mut(&mut |e| {
+                e.rewrite(&mut |x| {
+                    if matches!(x.kind, ExprKind::Var(v) if v == var) {
+                        let lane = Expr::var(lane, span);
+                        *x = Expr::binary(BinOp::Add, Expr::var(var, span), lane);
+                    }
+                });
+            });
+        }
+        let strip = Stmt::count(
+            lane,
+            [Expr::int(0, span), Expr::int(lanes - 1, span)],
+            None,
+            body,
+            span,
+        );
+        let unroll = directive(&format!("GCC$ UNROLL {lanes}"), &strip);
+        let outer = vec![unroll, strip];
+        let last = less(to, lanes - 1);
+        let step = Some(Expr::int(lanes, span));
+        // Short loops have no strip, and need not add up nothing.
+        let any = Expr::binary(BinOp::Ge, last.clone(), from.clone());
+        before.push(Stmt::count(var, [from.clone(), last], step, outer, span));
+        before.append(&mut after);
+        let strips = IfBlock {
+            arms: vec![(any, before)],
+            ..IfBlock::default()
+        };
+        let before = vec![
+            Stmt::assign(Expr::var(var, span), from, span),
+            Stmt::new(StmtKind::If(strips), span),
+        ];
+        // What is left starts where the strips have ended.
+        if let StmtKind::Do(d) = &mut stmt.kind
+            && let DoControl::Count { from, .. } = &mut d.control
+        {
+            *from = Expr::var(var, span);
+        }
+        before
+    }
+
+    /// What comes before and after a loop that adds to sums more than once, each time to a
+    /// partial sum of its own.
+    pub(super) fn side_by_side(&mut self, stmt: &mut Stmt, sums: &Sums) -> (Vec<Stmt>, Vec<Stmt>) {
+        let span = stmt.span;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut done: Vec<&Expr> = Vec::new();
+        for (_, target) in &sums.targets {
+            if done.iter().any(|d| same_place(d, target)) {
+                continue;
+            }
+            let Some(ty) = type_of(self.unit, target) else {
+                continue;
+            };
+            let part = self.part(ty, done.len(), span);
+            done.push(target);
+            let one = |k: i64| Expr::new(ExprKind::Element(part, vec![Expr::int(k, span)]), span);
+            let StmtKind::Do(d) = &mut stmt.kind else {
+                continue;
+            };
+            let own = sums.targets.iter().filter(|(_, t)| same_place(t, target));
+            let mut lanes = 0;
+            for ((at, _), k) in own.zip((0..LANES).cycle()) {
+                lanes = lanes.max(k + 1);
+                if let Some(s) = d.body.get_mut(*at) {
+                    s.for_each_own_expr_mut(&mut |e| {
+                        e.rewrite(&mut |x| {
+                            if same_place(x, target) {
+                                *x = one(k);
+                            }
+                        });
+                    });
+                }
+            }
+            before.push(Stmt::assign(Expr::var(part, span), zero(ty, span), span));
+            let sum = Expr::binary(
+                BinOp::Add,
+                target.clone(),
+                in_pairs((0..lanes).map(one).collect()),
+            );
+            after.push(Stmt::assign(target.clone(), sum, span));
+        }
+        (before, after)
+    }
+
+    /// The variable that counts within strips.
+    fn lane(&mut self, span: Span) -> SymId {
+        if let Some(lane) = self.lane {
+            return lane;
+        }
+        let lane = self.local("LANE", Type::INTEGER, Vec::new(), span);
+        self.lane = Some(lane);
+        lane
+    }
+
+    /// The `nth` array of partial sums of a type.
+    fn part(&mut self, ty: Type, nth: usize, span: Span) -> SymId {
+        let same = |p: &&SymId| self.unit.symbols[**p].ty == Some(ty);
+        if let Some(part) = self.parts.iter().filter(same).nth(nth) {
+            return *part;
+        }
+        let bounds = Dim {
+            lower: Some(Expr::int(0, span)),
+            upper: Some(Expr::int(LANES - 1, span)),
+        };
+        let part = self.local("PART", ty, vec![bounds], span);
+        self.parts.push(part);
+        part
+    }
+
+    fn local(&mut self, name: &str, ty: Type, dims: Vec<Dim>, span: Span) -> SymId {
+        let name = self.unit.symbols.unused(name, &|_| false);
+        let s = self.unit.symbols.add(Symbol {
+            typed: true,
+            dims,
+            ..Symbol::variable(name, ty, span)
+        });
+        self.unit.declare(s);
+        s
+    }
+}
+
+/// `e - k`, with the constants at its end put together.
+fn less(e: Expr, k: i64) -> Expr {
+    let span = e.span;
+    match e.kind {
+        ExprKind::Int(n) => Expr::int(n.saturating_sub(k), span),
+        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) if let ExprKind::Int(n) = b.kind => {
+            let n = match op {
+                BinOp::Add => n,
+                _ => n.saturating_neg(),
+            };
+            match n.saturating_sub(k) {
+                0 => *a,
+                n if n < 0 => Expr::binary(BinOp::Sub, *a, Expr::int(n.saturating_neg(), span)),
+                n => Expr::binary(BinOp::Add, *a, Expr::int(n, span)),
+            }
+        }
+        _ => Expr::binary(BinOp::Sub, e, Expr::int(k, span)),
+    }
+}
+
+fn zero(ty: Type, span: Span) -> Expr {
+    let text = match ty {
+        Type::Real(8) => "0.0D0",
+        _ => "0.0",
+    };
+    Expr::new(ExprKind::Real(text.into()), span)
+}
+
+/// The sum of expressions, each added to the one half the list behind it, and so on: as
+/// processors add lanes.
+fn in_pairs(mut list: Vec<Expr>) -> Expr {
+    while list.len() > 1 {
+        let behind = list.split_off(list.len().div_ceil(2));
+        for (a, b) in list.iter_mut().zip(behind) {
+            let sum = Expr::binary(BinOp::Add, a.clone(), b);
+            let span = sum.span;
+            *a = Expr::new(ExprKind::Paren(Box::new(sum)), span);
+        }
+    }
+    list.pop().unwrap_or_else(|| Expr::int(0, Span::NONE))
+}

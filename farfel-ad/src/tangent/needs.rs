@@ -1,0 +1,480 @@
+//! What tangents cannot be made of.
+//!
+//! Forward mode takes programs nearly as they are: what it writes is then as close to the source, and
+//! as fast, as it can be. A few statements have no tangent as they stand: an active call of an
+//! ENTRY, a loop that counts a varying number, an array statement whose derivative differs from
+//! element to element. This finds out, by the activity of each unit, whether there are such
+//! statements, and which [`Form`]s of the program have none.
+//!
+//! For that, one context of each unit is enough: all that some call asks for. Where nothing of the
+//! kind is in the text, nothing is analysed.
+
+use super::Engine;
+use crate::activity::{Activity, Context, Problem, Site, is_pop};
+use crate::calls::{CallSite, calls, calls_in};
+use crate::flow::Flow;
+use crate::layout::Unknown;
+use crate::legal::cleared::clears;
+use crate::legal::scalarize::is_wanted;
+use crate::locations::{Set, Space, differentiable};
+use crate::passes::{Form, Forms};
+use farfel_lang::callgraph::CallGraph;
+use farfel_lang::intrinsics::{Intrinsic, Op, Shape};
+use farfel_lang::ir::{
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId,
+    Type, Unit, for_each_symbol, walk_block,
+};
+use farfel_lang::types::{rank, type_of};
+use std::collections::{HashMap, HashSet};
+
+/// The forms, of those that a program lacks, without which the tangents of some heads in these
+/// contexts cannot be made.
+pub(super) fn needed(engine: &Engine, heads: &[(Name, Context)], lacks: Forms) -> Forms {
+    if lacks.has(Form::NoEntries) && entries_may_change_common(engine.program) {
+        return Forms::of(&[Form::NoEntries]);
+    }
+    let mut survey = Survey {
+        engine,
+        contexts: HashMap::new(),
+        open: Vec::new(),
+        found: Forms::default(),
+    };
+    for (head, context) in heads {
+        survey.ask(head, context.clone());
+    }
+    while let Some(name) = survey.open.pop() {
+        if let Some(unit) = engine.find(&name) {
+            survey.unit(unit);
+        }
+    }
+    survey.found.but_only(lacks)
+}
+
+/// What an ENTRY point does with COMMON is not seen at its calls: does one have variables there
+/// that another unit names, or does something that it calls?
+fn entries_may_change_common(program: &Program) -> bool {
+    let entry = |s: &Stmt| matches!(s.kind, StmtKind::Entry(_));
+    let shared = |u: &Unit, block: &Name| {
+        let mut named = false;
+        for_each_symbol(&u.body, &mut |s| {
+            named |= matches!(&u.symbols[s].place, Place::Common(b) if b == block);
+        });
+        named
+    };
+    let with_entries = |i: &usize| program.units[*i].body.iter().any(entry);
+    let roots: Vec<usize> = (0..program.units.len()).filter(with_entries).collect();
+    if roots.is_empty() {
+        return false;
+    }
+    let reached = CallGraph::of(program).reached(roots);
+    reached.into_iter().map(|i| &program.units[i]).any(|u| {
+        u.symbols.iter().any(|(_, s)| match &s.place {
+            Place::Common(block) if s.ty.is_some_and(Type::is_differentiable) => {
+                let others = program.units.iter().filter(|o| o.name != u.name);
+                others.into_iter().any(|o| shared(o, block))
+            }
+            _ => false,
+        })
+    })
+}
+
+fn is_entry(program: &Program, name: &Name) -> bool {
+    let mut entries = program.units.iter().flat_map(|u| u.entry_points().skip(1));
+    entries.any(|e| e.name == name)
+}
+
+/// The units that derivatives go through.
+struct Survey<'a> {
+    engine: &'a Engine<'a>,
+    /// Everything that is active in some call.
+    contexts: HashMap<Name, Context>,
+    /// Units whose context has grown.
+    open: Vec<Name>,
+    found: Forms,
+}
+
+impl Survey<'_> {
+    /// A call of a unit asks for a context.
+    fn ask(&mut self, unit: &Name, context: Context) {
+        let grown = match self.contexts.get_mut(unit) {
+            None => {
+                self.contexts.insert(unit.clone(), context);
+                true
+            }
+            Some(all) => {
+                let grown = !context.inputs.is_subset(&all.inputs)
+                    || !context.outputs.is_subset(&all.outputs);
+                all.inputs.union_with(&context.inputs);
+                all.outputs.union_with(&context.outputs);
+                grown
+            }
+        };
+        if grown && !self.open.contains(unit) {
+            self.open.push(unit.clone());
+        }
+    }
+
+    fn unit(&mut self, unit: &Unit) {
+        let engine = self.engine;
+        let Some(context) = self.contexts.get(&unit.name) else {
+            return;
+        };
+        let space = Space::of(unit, &engine.dependence.commons);
+        let flow = Flow::of(unit);
+        let admit = |name: &str, c: Context| match engine.dependence.rules.get(name) {
+            Some(rule) => rule.context(&c),
+            None => c,
+        };
+        let problem = Problem {
+            unit,
+            space: &space,
+            flow: &flow,
+            dependence: &engine.dependence,
+            admit: &admit,
+            assume: engine.layout.unknown == Unknown::Provided,
+        };
+        let activity = problem.solve(&space.locs(&context.inputs), &space.locs(&context.outputs));
+        let several = engine.layout.vector;
+        if problem.refused(&activity, several, false).is_some() {
+            self.need(Form::EqualBlocks);
+        }
+        for (node, s) in flow.stmts.iter().enumerate() {
+            let look = Look::at(&problem, &activity, node, s, several);
+            self.statement(&look, s);
+        }
+    }
+
+    fn need(&mut self, form: Form) {
+        self.found = self.found.and(Forms::of(&[form]));
+    }
+
+    fn statement(&mut self, look: &Look, s: &Stmt) {
+        let unit = look.problem.unit;
+        if look.needs_counter(s) {
+            self.need(Form::PlainCounters);
+        }
+        if look.needs_condition(s) {
+            self.need(Form::PlainConditions);
+        }
+        if look.needs_elements(s) {
+            self.need(Form::Elements);
+        }
+        // The derivatives of functions in what carries none are not used.
+        let wanted = match &s.kind {
+            StmtKind::Assign(target, value) => look.is_active(target, value),
+            StmtKind::Call(..) => true,
+            _ => false,
+        };
+        for (call, _) in calls(unit, s) {
+            let callee = &unit.symbols[call.callee].name;
+            match look.site(call, wanted) {
+                Some(Site::Known(context)) => {
+                    if look.passes_expressions(call, &context) {
+                        self.need(Form::Elements);
+                    }
+                    self.ask(callee, context);
+                }
+                Some(Site::Unknown) if is_entry(self.engine.program, callee) => {
+                    self.need(Form::NoEntries);
+                }
+                Some(Site::Unknown) | None => {}
+            }
+        }
+    }
+}
+
+/// A statement of a unit, and what is active there.
+struct Look<'a> {
+    problem: &'a Problem<'a>,
+    /// Varied while it is carried out.
+    varied: Set,
+    /// Live derivatives after it.
+    after: &'a Set,
+    /// These, and those that it reads itself.
+    live: Set,
+    several: bool,
+}
+
+impl<'a> Look<'a> {
+    fn at(
+        problem: &'a Problem<'a>,
+        activity: &'a Activity,
+        node: usize,
+        s: &Stmt,
+        several: bool,
+    ) -> Self {
+        let (unit, space) = (problem.unit, problem.space);
+        let masked = problem.flow.masked[node];
+        let moves = problem.dependence.moves(unit, space, s, masked);
+        let varied = problem.varied_within(&activity.varied[node], &moves);
+        let after = &activity.live[node];
+        let mut reads = Set::with_capacity(space.len);
+        s.for_each_own_expr(&mut |e| problem.dependence.depends(unit, space, e, &mut reads));
+        reads.intersect_with(&varied);
+        let mut live = after.clone();
+        live.union_with(&reads);
+        Look {
+            problem,
+            varied,
+            after,
+            live,
+            several,
+        }
+    }
+
+    fn unit(&self) -> &'a Unit {
+        self.problem.unit
+    }
+
+    fn is_varied(&self, e: &Expr) -> bool {
+        let Problem { unit, space, .. } = self.problem;
+        let mut from = Set::with_capacity(space.len);
+        self.problem.dependence.depends(unit, space, e, &mut from);
+        !from.is_disjoint(&self.varied)
+    }
+
+    fn site(&self, call: CallSite, wanted: bool) -> Option<Site> {
+        self.problem.site(call, &self.varied, &self.live, wanted)
+    }
+
+    /// Does an assignment get a tangent?
+    fn is_active(&self, target: &Expr, value: &Expr) -> bool {
+        let (unit, space) = (self.unit(), self.problem.space);
+        target.base().is_some_and(|s| {
+            differentiable(&unit.symbols[s])
+                && (self.after.contains(space.loc(s))
+                    || is_pop(unit, value) && self.is_varied(value)
+                    || clears(unit, target) && self.varied.contains(space.loc(s)))
+        })
+    }
+
+    /// A loop whose variable has a derivative.
+    fn needs_counter(&self, s: &Stmt) -> bool {
+        let StmtKind::Do(d) = &s.kind else {
+            return false;
+        };
+        match &d.control {
+            DoControl::Count {
+                var, from, step, ..
+            } => {
+                differentiable(&self.unit().symbols[*var])
+                    && self.after.contains(self.problem.space.loc(*var))
+                    && (self.is_varied(from) || step.as_ref().is_some_and(|s| self.is_varied(s)))
+            }
+            _ => false,
+        }
+    }
+
+    /// A loop that asks an active function whether to go on.
+    fn needs_condition(&self, s: &Stmt) -> bool {
+        let StmtKind::Do(d) = &s.kind else {
+            return false;
+        };
+        matches!(&d.control, DoControl::While(c) if self.calls_active(c))
+    }
+
+    /// Is there a call of a procedure with derivatives, though nobody wants that of its value?
+    fn calls_active(&self, e: &Expr) -> bool {
+        let mut found = false;
+        calls_in(self.unit(), e, &mut |call| {
+            found |= matches!(self.site(call, false), Some(Site::Known(_)));
+        });
+        found
+    }
+
+    /// A statement of arrays whose tangent is none of arrays.
+    fn needs_elements(&self, s: &Stmt) -> bool {
+        match &s.kind {
+            StmtKind::Assign(target, value) => {
+                let calls = || {
+                    let mut found = false;
+                    value.walk(&mut |e| {
+                        found |= matches!(e.kind, ExprKind::ImpliedDo(_)) && self.calls_active(e);
+                    });
+                    found
+                };
+                is_wanted(self.unit(), s)
+                    && (calls() || self.is_active(target, value) && self.has_no_tangent(value))
+            }
+            StmtKind::Where(w) => {
+                let mut assigned = HashSet::new();
+                s.walk(&mut |s| {
+                    if let StmtKind::Assign(target, _) = &s.kind {
+                        assigned.extend(target.base());
+                    }
+                });
+                let mut masks = w.block.arms.iter().skip(1).map(|(mask, _)| mask);
+                let bodies = w.block.arms.iter().map(|(_, body)| body);
+                masks.any(|m| self.calls_active(m))
+                    || bodies
+                        .chain(&w.block.otherwise)
+                        .any(|b| self.leaves_where(b, &assigned))
+            }
+            _ => false,
+        }
+    }
+
+    /// Do the tangents of statements in WHERE need others that can stand neither there nor before all
+    /// of it? These would have conditions, or read what WHERE assigns.
+    fn leaves_where(&self, body: &Block, assigned: &HashSet<SymId>) -> bool {
+        let mut found = false;
+        walk_block(body, &mut |s| {
+            let StmtKind::Assign(target, value) = &s.kind else {
+                return;
+            };
+            let live = target.base().is_some_and(|s| {
+                let loc = self.problem.space.loc(s);
+                differentiable(&self.unit().symbols[s]) && self.live.contains(loc)
+            });
+            if !live {
+                return;
+            }
+            // Each direction would need a WHERE.
+            found |= self.several || self.has_no_tangent(value);
+            value.walk(&mut |e| {
+                let number = rank(self.unit(), e) == 0 && self.is_computed(e);
+                let mut bound = false;
+                e.walk(&mut |e| bound |= self.has_cases(e));
+                e.for_each_symbol(&mut |s| bound |= assigned.contains(&s));
+                found |= number && bound;
+            });
+        });
+        found
+    }
+
+    /// A number that varies, with more than sums and products: its tangent takes statements.
+    fn is_computed(&self, e: &Expr) -> bool {
+        let own = matches!(
+            e.kind,
+            ExprKind::Call(..) | ExprKind::Binary(BinOp::Div | BinOp::Pow, ..)
+        );
+        own && self.is_varied(e)
+    }
+
+    /// May the tangent of a number differ from case to case?
+    fn has_cases(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Call(s, _) => match self.unit().symbols[*s].class {
+                Class::Intrinsic(i) => !matches!(
+                    i.op,
+                    Op::Convert
+                        | Op::Exp
+                        | Op::Log
+                        | Op::Log10
+                        | Op::Sin
+                        | Op::Cos
+                        | Op::Tan
+                        | Op::Asin
+                        | Op::Acos
+                        | Op::Atan
+                        | Op::Sinh
+                        | Op::Cosh
+                        | Op::Tanh
+                ),
+                _ => true,
+            },
+            ExprKind::Binary(BinOp::Pow, _, n) => !matches!(n.kind, ExprKind::Int(_)),
+            _ => false,
+        }
+    }
+
+    /// An active argument that is an array expression, and whose tangent must be a variable.
+    fn passes_expressions(&self, call: CallSite, context: &Context) -> bool {
+        call.args.iter().enumerate().any(|(i, a)| {
+            let variable = matches!(a.kind, ExprKind::Var(_) | ExprKind::Element(..));
+            context.active(i)
+                && !variable
+                && (rank(self.unit(), a) > 0 && (context.outputs.contains(i) || self.several)
+                    || self.has_no_tangent(a))
+        })
+    }
+
+    /// Has an expression no tangent that is an expression of arrays too? Mirrors what
+    /// `functions`, `special` and `arrays` refuse.
+    fn has_no_tangent(&self, e: &Expr) -> bool {
+        if !self.is_varied(e) {
+            return false;
+        }
+        match &e.kind {
+            ExprKind::Var(_) | ExprKind::Element(..) => false,
+            ExprKind::Array(a) => a.items.iter().any(|i| self.is_no_element(i)),
+            ExprKind::Call(s, args) => {
+                let own = match self.unit().symbols[*s].class {
+                    Class::Intrinsic(i) => self.is_unknown(e, i, args),
+                    _ => false,
+                };
+                own || args.iter().any(|a| self.has_no_tangent(a))
+            }
+            _ => e.children().into_iter().any(|c| self.has_no_tangent(c)),
+        }
+    }
+
+    /// The same of what an array constructor lists: in an implied DO there is no place for
+    /// statements.
+    fn is_no_element(&self, item: &Expr) -> bool {
+        let ExprKind::ImpliedDo(d) = &item.kind else {
+            return self.has_no_tangent(item);
+        };
+        d.items.iter().any(|i| {
+            let mut computed = false;
+            i.walk(&mut |e| computed |= self.is_computed(e));
+            computed || self.is_no_element(i)
+        })
+    }
+
+    /// Does the engine not know the tangent of an intrinsic function of arrays?
+    fn is_unknown(&self, e: &Expr, i: &Intrinsic, args: &[Expr]) -> bool {
+        let unit = self.unit();
+        let array = |a: &Expr| rank(unit, a) > 0;
+        if !type_of(unit, e).is_some_and(Type::is_differentiable) {
+            return false;
+        }
+        let keyword = |a: &Expr| matches!(a.kind, ExprKind::Keyword(..));
+        if !args.iter().any(array) && i.shape == Shape::Elemental {
+            return args.iter().any(keyword);
+        }
+        let spread = args
+            .iter()
+            .any(|a| array(a) && self.is_varied(a) && !self.is_array_tangent(a));
+        match i.op {
+            Op::Linear => {
+                let fills = matches!(i.name, "EOSHIFT" | "RESHAPE" | "PACK") && args.len() > 2;
+                let others = args.iter().skip(1).any(|a| self.is_varied(a));
+                spread || fills || others
+            }
+            Op::Bilinear => spread,
+            Op::Merge => args.iter().any(keyword),
+            Op::Gamma | Op::LogGamma => args.iter().any(array),
+            Op::Opaque if i.shape != Shape::Elemental => i.name != "NORM2" || args.len() != 1,
+            _ => args.iter().any(keyword),
+        }
+    }
+
+    /// Is the tangent of an array expression, which varies, an array? That of `X + S`, where only
+    /// the number S varies, is none.
+    fn is_array_tangent(&self, e: &Expr) -> bool {
+        let unit = self.unit();
+        if rank(unit, e) == 0 || !self.is_varied(e) {
+            return false;
+        }
+        match &e.kind {
+            ExprKind::Paren(a) | ExprKind::Unary(_, a) | ExprKind::Keyword(_, a) => {
+                self.is_array_tangent(a)
+            }
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => {
+                self.is_array_tangent(a) || self.is_array_tangent(b)
+            }
+            ExprKind::Binary(_, a, b) => {
+                let term = |x: &Expr, factor: &Expr| {
+                    self.is_varied(x) && (rank(unit, factor) > 0 || self.is_array_tangent(x))
+                };
+                term(a, b) || term(b, a)
+            }
+            ExprKind::Call(s, args) => match (&unit.symbols[*s].class, args.as_slice()) {
+                (Class::Intrinsic(i), [a, ..]) if i.op == Op::Convert => self.is_array_tangent(a),
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+}

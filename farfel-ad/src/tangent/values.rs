@@ -1,0 +1,157 @@
+//! Actual arguments that are expressions.
+//!
+//! `CALL S(X, (X), R)` hands over a value of X, which S may change without changing X. The
+//! derivative of the call does the same with the value and with its tangent: no two arguments get
+//! one variable where one of them is assigned, and none gets a constant that it assigns.
+
+use super::stmt::{Gen, Value};
+use crate::activity::Context;
+use crate::calls::CallSite;
+use farfel_lang::effects::is_constant;
+use farfel_lang::ir::{Class, Expr, ExprKind, Stmt, SymId, Type};
+use farfel_lang::types::type_of;
+
+impl Gen<'_> {
+    /// Is the actual argument a variable that the callee can assign?
+    pub(super) fn is_designator(&self, a: &Expr) -> bool {
+        match &a.kind {
+            ExprKind::Var(s) => {
+                !matches!(self.source.symbols[*s].class, Class::Parameter(_))
+                    && !self.bound.contains_key(s)
+            }
+            ExprKind::Element(..) | ExprKind::Substring(..) => true,
+            ExprKind::Percent(_, a) => self.is_designator(a),
+            _ => false,
+        }
+    }
+
+    /// May the callee assign its argument at a position, which is a number that can have a
+    /// derivative? What is not known may.
+    fn assigns(&self, callee: SymId, position: usize) -> bool {
+        let summary = self.engine.dependence.callee(self.source, callee);
+        summary.is_none_or(|s| s.assigned.contains(position))
+    }
+
+    /// What is passed for an argument whose value is `p`: of an expression a value.
+    pub(super) fn value_argument(&mut self, call: CallSite, position: usize, p: Expr) -> Expr {
+        let a = &call.args[position];
+        let own = match &a.kind {
+            ExprKind::Closure(..) | ExprKind::AltReturn(_) | ExprKind::Percent(..) => true,
+            ExprKind::Var(s) => self.source.symbols[*s].class.is_procedure(),
+            _ => false,
+        };
+        if own || self.is_designator(a) {
+            return p;
+        }
+        let number = type_of(&self.unit, &p).is_some_and(|t| t != Type::Character);
+        // Compilers keep constants where nobody can write. Of a procedure without text nobody knows
+        // whether it wants to; most do not.
+        let constant = number && is_constant(&self.unit, &p) && !self.is_array_valued(&p);
+        let summary = self.engine.dependence.callee(self.source, call.callee);
+        if constant && summary.is_some_and(|s| s.assigned.contains(position)) {
+            return self.store(p);
+        }
+        match p.kind {
+            ExprKind::Var(s) if self.is_temporary(s) => p,
+            ExprKind::Var(_) | ExprKind::Element(..) => {
+                let span = p.span;
+                Expr::new(ExprKind::Paren(Box::new(p)), span)
+            }
+            _ => p,
+        }
+    }
+
+    /// What is passed for the tangent of an argument that is an expression.
+    pub(super) fn tangent_argument(
+        &mut self,
+        call: CallSite,
+        position: usize,
+        v: Value,
+        context: &Context,
+    ) -> Expr {
+        let a = &call.args[position];
+        let changed = context.outputs.contains(position) || self.assigns(call.callee, position);
+        let ty = self.ty(a);
+        if self.is_array_valued(a) {
+            let mut d = self.array_like(v, ty);
+            if !self.is_of_type(&d, ty) {
+                d = self.converted(d, ty);
+            }
+            return match d.kind {
+                ExprKind::Var(t) | ExprKind::Element(t, _)
+                    if changed || self.is_changed(call, t, context) =>
+                {
+                    Expr::new(ExprKind::Paren(Box::new(d)), self.span)
+                }
+                _ => d,
+            };
+        }
+        let d = match v.d {
+            None if !changed && !self.engine.layout.vector => return self.zero(ty),
+            None => self.zero(ty),
+            Some(d) => d,
+        };
+        if let ExprKind::Var(t) = d.kind
+            && self.is_of_type(&d, ty)
+            && !changed
+            && !self.is_changed(call, t, context)
+        {
+            return d;
+        }
+        let t = Expr::var(self.temporary(ty, true), self.span);
+        self.pre.push(Stmt::assign(t.clone(), d, self.span));
+        t
+    }
+
+    /// Has a derivative the type of the value that it goes with? That of `X + 1D0` is the tangent of X.
+    fn is_of_type(&self, d: &Expr, ty: Type) -> bool {
+        let real = self.engine.layout.real;
+        let own = type_of(&self.unit, d).filter(|t| t.is_differentiable());
+        own.is_none_or(|own| own.with_real(real) == ty.with_real(real))
+    }
+
+    /// A number in another type, which can have a derivative.
+    pub(super) fn converted(&mut self, e: Expr, ty: Type) -> Expr {
+        let span = e.span;
+        match ty {
+            Type::Complex(8) => self.call("DCMPLX", vec![e]),
+            Type::Complex(_) => self.call("CMPLX", vec![e]),
+            Type::Real(8) => self.call("DBLE", vec![e]),
+            Type::Real(16) => self.call("REAL", vec![e, Expr::int(16, span)]),
+            _ => self.call("REAL", vec![e]),
+        }
+    }
+
+    /// May a call change this variable for tangents, which it gets for an argument that it does
+    /// not assign? It may by way of another argument, or of COMMON.
+    fn is_changed(&self, call: CallSite, tangent: SymId, context: &Context) -> bool {
+        if self.is_temporary(tangent) {
+            return false;
+        }
+        let Some((of, _)) = self.derivatives.iter().find(|(_, d)| **d == tangent) else {
+            return true;
+        };
+        let loc = self.space.loc(*of);
+        if self.space.tangled.contains(loc) || self.tied.contains(&loc) {
+            return true;
+        }
+        let summary = self.engine.dependence.callee(self.source, call.callee);
+        // Adjoints add to the cotangents of all that is read.
+        let adds = self.engine.linear;
+        if let Some(k) = self.space.common_at(loc)
+            && (adds || summary.is_none_or(|s| s.assigned.contains(s.args + 1 + k)))
+        {
+            return true;
+        }
+        let mut others = call.args.iter().enumerate();
+        others.any(|(j, other)| {
+            self.is_designator(other)
+                && other.base().is_some_and(|s| self.space.loc(s) == loc)
+                && (adds || context.outputs.contains(j) || self.assigns(call.callee, j))
+        })
+    }
+
+    fn is_temporary(&self, s: SymId) -> bool {
+        self.temporaries.values().any(|list| list.contains(&s))
+    }
+}

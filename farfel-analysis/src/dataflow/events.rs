@@ -1,0 +1,348 @@
+//! What statements do to variables: reads and writes, in the order in which they happen.
+
+use super::commons::{Commons, Whole};
+use super::{Intents, Use};
+use crate::access::{self, Access, Call};
+use farfel_ir::ir::{
+    AdBlock, Arg, Attribute, Class, Expr, Place, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
+};
+use farfel_ir::source::Span;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// What happens to a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Its value is needed.
+    Read,
+    /// Its value may be needed, by a procedure.
+    MayRead,
+    /// All of it gets a value.
+    Write,
+    /// Some of it gets a value here, or all of it.
+    Part,
+    /// A procedure whose text is not known may give it a value.
+    Unknown,
+    /// All of it has a value, or this is never reached.
+    Set,
+}
+
+/// Something that happens to a variable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Event {
+    /// Which variable, by its number among those that are followed.
+    pub bit: u32,
+    pub kind: Kind,
+    pub span: Span,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The variables of a unit whose values can be followed: only the unit's own statements and
+/// the procedures that it calls reach them.
+#[derive(Default)]
+pub(super) struct Followed {
+    bits: Vec<u32>,
+    pub symbols: Vec<SymId>,
+    /// Pieces of COMMON blocks, behind the symbols.
+    pub pieces: Vec<u32>,
+    /// The pieces of variables that lie in COMMON blocks, by their places among them.
+    ranges: HashMap<SymId, Range<u32>>,
+    /// What a procedure may give a value, it gives one.
+    pub trusting: bool,
+}
+
+impl Followed {
+    /// Also the variables of COMMON blocks and those of the surroundings, for one who wants
+    /// to know what a procedure does and not when. `pieces`: those that the unit and what it
+    /// calls may reach. `around`: what is followed in the surroundings.
+    pub fn whole(
+        unit: &Unit,
+        commons: &Commons,
+        pieces: Vec<u32>,
+        around: Option<&Followed>,
+    ) -> Self {
+        let mut followed = Followed {
+            bits: vec![NONE; unit.symbols.len()],
+            pieces,
+            ..Followed::default()
+        };
+        let place = |piece: u32| followed.pieces.partition_point(|p| *p < piece) as u32;
+        for (s, range) in commons.variables(unit) {
+            let range = place(range.start)..place(range.end);
+            followed.ranges.insert(s, range);
+        }
+        for (id, s) in unit.symbols.iter() {
+            match s.place {
+                Place::Dummy | Place::Result if s.class == Class::Variable => {}
+                Place::Host(outer) if s.class == Class::Variable => {
+                    if let Some(range) = around.and_then(|a| a.ranges.get(&outer)) {
+                        followed.ranges.insert(id, range.clone());
+                        continue;
+                    }
+                }
+                _ => continue,
+            }
+            followed.bits[id.0 as usize] = followed.symbols.len() as u32;
+            followed.symbols.push(id);
+        }
+        followed
+    }
+
+    /// How many variables and pieces are followed.
+    pub fn len(&self) -> usize {
+        self.symbols.len() + self.pieces.len()
+    }
+
+    pub fn of(unit: &Unit) -> Self {
+        let mut open = vec![true; unit.symbols.len()];
+        let mut close = |s: SymId| {
+            if let Some(o) = open.get_mut(s.0 as usize) {
+                *o = false;
+            }
+        };
+        for spec in &unit.specs {
+            match &spec.kind {
+                SpecKind::Equivalence(groups) => groups
+                    .iter()
+                    .flatten()
+                    .filter_map(Expr::base)
+                    .for_each(&mut close),
+                SpecKind::Pointer(list) => list.iter().for_each(|(p, _)| close(*p)),
+                // Everything keeps its value.
+                SpecKind::Save(list) if list.is_empty() => {
+                    let locals = unit.symbols.iter().filter(|(_, s)| s.place == Place::Local);
+                    locals.for_each(|(id, _)| close(id));
+                }
+                _ => {}
+            }
+        }
+        for (_, s) in unit.symbols.iter() {
+            if let Class::Namelist(members) = &s.class {
+                members.iter().copied().for_each(&mut close);
+            }
+        }
+        for nested in &unit.nested {
+            for (_, s) in nested.symbols.iter() {
+                if let Place::Host(outer) = s.place {
+                    close(outer);
+                }
+            }
+        }
+        let mut bits = vec![NONE; unit.symbols.len()];
+        let mut symbols = Vec::new();
+        for (id, s) in unit.symbols.iter() {
+            let own = match s.place {
+                Place::Local => !s.saved && s.init.is_none(),
+                Place::Dummy | Place::Result => true,
+                _ => false,
+            };
+            let fixed = s.has(Attribute::Allocatable) || s.has(Attribute::Volatile);
+            if own && s.class == Class::Variable && !fixed && open[id.0 as usize] {
+                bits[id.0 as usize] = symbols.len() as u32;
+                symbols.push(id);
+            }
+        }
+        Followed {
+            bits,
+            symbols,
+            ..Followed::default()
+        }
+    }
+
+    pub fn bit(&self, s: SymId) -> Option<u32> {
+        self.bits
+            .get(s.0 as usize)
+            .copied()
+            .filter(|bit| *bit != NONE)
+    }
+}
+
+/// Finds the events of the statements of a unit.
+pub(super) struct Finder<'a> {
+    pub unit: &'a Unit,
+    pub followed: &'a Followed,
+    pub intents: &'a Intents,
+    /// All is followed that procedures do.
+    pub whole: Option<&'a Whole<'a>>,
+    pub events: Vec<Event>,
+}
+
+impl<'a> Finder<'a> {
+    fn add(&mut self, s: SymId, kind: Kind, span: Span) {
+        if let Some(bit) = self.followed.bit(s) {
+            self.events.push(Event { bit, kind, span });
+        } else if let Some(range) = self.followed.ranges.get(&s) {
+            let first = self.followed.symbols.len() as u32;
+            let bits = range.clone().map(|p| first + p);
+            self.events
+                .extend(bits.map(|bit| Event { bit, kind, span }));
+        }
+    }
+
+    /// The events of a statement itself, of an AD block those of all that is in it. `masked`: under
+    /// a mask, so that assignments reach only some elements.
+    pub fn statement(&mut self, stmt: &'a Stmt, masked: bool) {
+        let unit = self.unit;
+        match &stmt.kind {
+            StmtKind::Ad(block) => {
+                let first = self.events.len();
+                access::block(unit, block, &mut |a| self.access(a));
+                self.plain_reads(block, first);
+            }
+            _ => access::own(unit, stmt, masked, &mut |a| self.access(a)),
+        }
+    }
+
+    /// In which order an AD block does what, is not followed. But what nothing in it sets is read as
+    /// anywhere. `first`: where the events of the block begin.
+    fn plain_reads(&mut self, block: &'a AdBlock, first: usize) {
+        let unit = self.unit;
+        let read = |k| matches!(k, Kind::Read | Kind::MayRead);
+        let set = self.events[first..].iter().filter(|e| !read(e.kind));
+        let set: HashSet<u32> = set.map(|e| e.bit).collect();
+        let mut reads = Vec::new();
+        let mut look = |a: Access<'a>| {
+            if let Access::Variable {
+                sym,
+                kind: access::Kind::Read,
+                span,
+                ..
+            } = a
+            {
+                reads.push((sym, span));
+            }
+        };
+        for item in &block.opening {
+            item.for_each_assign(&mut |a| access::value(unit, &a.other, &mut look));
+        }
+        walk_block(&block.body, &mut |s| {
+            if !matches!(s.kind, StmtKind::Ad(_)) {
+                access::own(unit, s, true, &mut look);
+            }
+        });
+        for (sym, span) in reads {
+            if let Some(bit) = self.followed.bit(sym).filter(|b| !set.contains(b)) {
+                let kind = Kind::Read;
+                self.events.push(Event { bit, kind, span });
+            }
+        }
+    }
+
+    /// The events before the first statement. `args`: with which the unit is entered, if that
+    /// is said.
+    pub fn entry(&mut self, args: Option<&[Arg]>) {
+        let unit = self.unit;
+        access::at_entry(unit, args, &mut |a| match a {
+            // One way in needs them, and which one is not said.
+            Access::Variable { sym, span, .. } if args.is_none() => {
+                self.add(sym, Kind::MayRead, span);
+            }
+            other => self.access(other),
+        });
+    }
+
+    fn access(&mut self, a: Access<'a>) {
+        match a {
+            Access::Variable {
+                sym, kind, span, ..
+            } => {
+                let kind = match kind {
+                    access::Kind::Read => Kind::Read,
+                    access::Kind::MayRead => Kind::MayRead,
+                    access::Kind::Write => Kind::Write,
+                    access::Kind::Part | access::Kind::Allocate | access::Kind::Free => Kind::Part,
+                    access::Kind::MayWrite => Kind::Unknown,
+                };
+                self.add(sym, kind, span);
+            }
+            Access::Call(call) => self.call(&call),
+            Access::Closure { captured, span, .. } => {
+                for s in captured {
+                    self.add(*s, Kind::MayRead, span);
+                    self.add(*s, Kind::Unknown, span);
+                }
+            }
+            Access::Outside(_) => {}
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        let (callee, args) = (call.callee, call.args);
+        let symbol = &self.unit.symbols[callee];
+        let joined;
+        let known = match (symbol.place.clone(), self.whole) {
+            (Place::Global, _) => self.intents.known(&symbol.name, args.len()),
+            (Place::Result, Some(_)) => self.intents.known(&self.unit.name, args.len()),
+            (Place::Dummy, Some(whole)) => {
+                joined = whole.dummy(self.unit, callee, self.intents, args.len());
+                joined.as_ref()
+            }
+            _ => None,
+        };
+        let pieces = known.map_or(&[][..], |k| &k.pieces);
+        let known = known.map(|k| k.args.as_slice());
+        let place = |piece: u32| {
+            let at = self.followed.pieces.binary_search(&piece).ok()?;
+            Some((self.followed.symbols.len() + at) as u32)
+        };
+        let pieces: Vec<(u32, Use)> = pieces
+            .iter()
+            .filter_map(|(piece, used)| Some((place(*piece)?, *used)))
+            .collect();
+        // All values are read before the procedure sets any.
+        let span = args.first().map_or(symbol.span, |a| a.span);
+        for (bit, used) in &pieces {
+            if used.reads {
+                self.events.push(Event {
+                    bit: *bit,
+                    kind: Kind::MayRead,
+                    span,
+                });
+            }
+        }
+        let mut sets = Vec::new();
+        for i in 0..args.len() {
+            let Some(passed) = call.passed(i) else {
+                continue;
+            };
+            // One whose text is not known may do anything.
+            let used = known.map_or(
+                Use {
+                    reads: true,
+                    writes: true,
+                    ..Use::default()
+                },
+                |k| k[i],
+            );
+            if used.reads {
+                self.add(passed.sym, Kind::MayRead, passed.span);
+            }
+            let whole = passed.whole && !self.unit.symbols[passed.sym].is_array();
+            let set = used.writes && whole && self.followed.trusting;
+            if let Some(kind) = written(used, whole && call.certain) {
+                sets.push((passed, kind));
+                sets.extend(set.then_some((passed, Kind::Set)));
+            }
+        }
+        for (passed, kind) in sets {
+            self.add(passed.sym, kind, passed.span);
+        }
+        for (bit, used) in pieces {
+            if let Some(kind) = written(used, call.certain) {
+                self.events.push(Event { bit, kind, span });
+            }
+        }
+    }
+}
+
+/// What a call does to what its callee sets; `all`: if it always does, all of it gets a value.
+fn written(used: Use, all: bool) -> Option<Kind> {
+    match (used.always && all, used.assigned, used.writes) {
+        (true, true, _) => Some(Kind::Write),
+        (true, false, _) => Some(Kind::Set),
+        (false, true, _) => Some(Kind::Part),
+        (false, false, true) => Some(Kind::Unknown),
+        _ => None,
+    }
+}

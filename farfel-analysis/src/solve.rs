@@ -1,0 +1,334 @@
+//! One solver for all flow problems.
+//!
+//! A problem has facts for the nodes of a graph: what holds before a statement (forward) or after
+//! it (backward). Facts form a lattice: [`Fact::join`] puts together what comes along several edges.
+//! A transfer function says what a node makes of the fact that it gets. [`forward`] and [`backward`]
+//! find the least solution: sets that may hold only grow ([`May`], by union), sets that must
+//! hold only shrink ([`Must`], by intersection).
+//!
+//! Nodes are visited in reverse postorder (of the reversed graph, if backward), so that most
+//! of them are visited after those that they depend on: G. A. Kildall, *A unified approach to global
+//! program optimization*, POPL 1973; J. B. Kam and J. D. Ullman, *Global data flow analysis and iterative
+//! algorithms*, JACM 23 (1976).
+//!
+//! ```
+//! use farfel_analysis::solve::{Graph, May, forward};
+//!
+//! // 0 → 1 → 2, and 2 → 1: node 1 adds the element 7.
+//! let successors = [vec![1], vec![2], vec![1]];
+//! let graph = Graph::new(&successors);
+//! let start = May::with_capacity(8);
+//! let found = forward(&graph, 0, start, &mut |node, fact: &mut May| {
+//!     if node == 1 {
+//!         fact.insert(7);
+//!     }
+//! });
+//! assert!(found[1].as_ref().is_some_and(|f| f.contains(7)));
+//! assert!(found[0].as_ref().is_some_and(|f| !f.contains(7)));
+//! ```
+
+use fixedbitset::FixedBitSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What holds at a node.
+pub trait Fact: Clone {
+    /// Puts what comes along another edge to it. True when that changed it.
+    fn join(&mut self, other: &Self) -> bool;
+}
+
+/// What may hold: sets are joined by union.
+pub type May = FixedBitSet;
+
+impl Fact for FixedBitSet {
+    fn join(&mut self, other: &Self) -> bool {
+        if other.is_subset(self) {
+            return false;
+        }
+        self.union_with(other);
+        true
+    }
+}
+
+/// What holds on every way: sets are joined by intersection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Must(pub FixedBitSet);
+
+impl Fact for Must {
+    fn join(&mut self, other: &Self) -> bool {
+        if self.0.is_subset(&other.0) {
+            return false;
+        }
+        self.0.intersect_with(&other.0);
+        true
+    }
+}
+
+impl<A: Fact, B: Fact> Fact for (A, B) {
+    fn join(&mut self, other: &Self) -> bool {
+        let first = self.0.join(&other.0);
+        self.1.join(&other.1) || first
+    }
+}
+
+/// A graph to solve problems on, by the successors of its nodes.
+#[derive(Debug)]
+pub struct Graph<'g> {
+    successors: &'g [Vec<usize>],
+    predecessors: std::borrow::Cow<'g, [Vec<usize>]>,
+}
+
+impl<'g> Graph<'g> {
+    /// Of the successors of each node.
+    pub fn new(successors: &'g [Vec<usize>]) -> Self {
+        let mut predecessors = vec![Vec::new(); successors.len()];
+        for (from, list) in successors.iter().enumerate() {
+            for to in list {
+                predecessors[*to].push(from);
+            }
+        }
+        Graph {
+            successors,
+            predecessors: predecessors.into(),
+        }
+    }
+
+    /// Of the control flow of a unit.
+    pub fn of(flow: &'g farfel_ir::flow::Flow) -> Self {
+        Graph {
+            successors: &flow.successors,
+            predecessors: flow.predecessors.as_slice().into(),
+        }
+    }
+
+    /// How many nodes there are.
+    fn len(&self) -> usize {
+        self.successors.len()
+    }
+}
+
+/// What holds before each node, if `start` holds before the node `entry`. `None` for nodes that
+/// the entry does not lead to.
+pub fn forward<F: Fact>(
+    graph: &Graph,
+    entry: usize,
+    start: F,
+    transfer: &mut dyn FnMut(usize, &mut F),
+) -> Vec<Option<F>> {
+    let order = reverse_postorder(graph.successors, [entry]);
+    let mut facts = vec![None; graph.len()];
+    facts[entry] = Some(start);
+    iterate(graph.successors, &order, &mut facts, [entry], transfer);
+    facts
+}
+
+/// What holds after each node, if `end` holds after the node `exit` and `nothing` where a way ends
+/// otherwise (STOP) or never.
+pub fn backward<F: Fact>(
+    graph: &Graph,
+    exit: usize,
+    end: F,
+    nothing: &F,
+    transfer: &mut dyn FnMut(usize, &mut F),
+) -> Vec<F> {
+    let n = graph.len();
+    let ends = (0..n).filter(|i| graph.successors[*i].is_empty());
+    let roots = std::iter::once(exit).chain(ends).chain((0..n).rev());
+    let order = reverse_postorder(&graph.predecessors, roots);
+    let mut facts = vec![Some(nothing.clone()); n];
+    if let Some(Some(at)) = facts.get_mut(exit) {
+        *at = end;
+    }
+    let start: Vec<usize> = (0..n).collect();
+    iterate(&graph.predecessors, &order, &mut facts, start, transfer);
+    let known = facts.into_iter();
+    known
+        .map(|f| f.unwrap_or_else(|| nothing.clone()))
+        .collect()
+}
+
+/// The least solution for the units of a call graph, or whatever depends on each other: calls
+/// `update` on every node until it returns false on all of them; where it returns true, those that
+/// depend on it (`dependents`) are updated again. `order` says which come first.
+pub fn fixed_point(
+    order: &[usize],
+    dependents: &[Vec<usize>],
+    update: &mut dyn FnMut(usize) -> bool,
+) {
+    let mut work = Work::new(order, dependents.len());
+    order.iter().for_each(|n| work.add(*n));
+    while let Some(node) = work.next() {
+        if update(node) {
+            dependents[node].iter().for_each(|d| work.add(*d));
+        }
+    }
+}
+
+fn iterate<F: Fact>(
+    edges: &[Vec<usize>],
+    order: &[usize],
+    facts: &mut [Option<F>],
+    start: impl IntoIterator<Item = usize>,
+    transfer: &mut dyn FnMut(usize, &mut F),
+) {
+    let mut work = Work::new(order, edges.len());
+    start.into_iter().for_each(|n| work.add(n));
+    while let Some(node) = work.next() {
+        let Some(mut fact) = facts[node].clone() else {
+            continue;
+        };
+        transfer(node, &mut fact);
+        for &to in &edges[node] {
+            let changed = match &mut facts[to] {
+                Some(there) => there.join(&fact),
+                none => {
+                    *none = Some(fact.clone());
+                    true
+                }
+            };
+            if changed {
+                work.add(to);
+            }
+        }
+    }
+}
+
+/// The nodes that are to be visited, the first in the order first.
+struct Work<'o> {
+    order: &'o [usize],
+    /// Where each node is in the order.
+    place: Vec<usize>,
+    heap: BinaryHeap<Reverse<usize>>,
+    queued: FixedBitSet,
+}
+
+impl<'o> Work<'o> {
+    fn new(order: &'o [usize], nodes: usize) -> Self {
+        let mut place = vec![usize::MAX; nodes];
+        for (i, node) in order.iter().enumerate() {
+            place[*node] = i;
+        }
+        Work {
+            order,
+            place,
+            heap: BinaryHeap::new(),
+            queued: FixedBitSet::with_capacity(order.len()),
+        }
+    }
+
+    /// Nodes that are not in the order are left out.
+    fn add(&mut self, node: usize) {
+        let at = self.place[node];
+        if at < self.order.len() && !self.queued.put(at) {
+            self.heap.push(Reverse(at));
+        }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        let Reverse(at) = self.heap.pop()?;
+        self.queued.set(at, false);
+        Some(self.order[at])
+    }
+}
+
+/// The nodes that some roots lead to, most of them after those that lead to them. Followed on a
+/// list, not on the stack: ways may be long.
+pub fn reverse_postorder(
+    successors: &[Vec<usize>],
+    roots: impl IntoIterator<Item = usize>,
+) -> Vec<usize> {
+    let mut seen = FixedBitSet::with_capacity(successors.len());
+    let mut order = Vec::with_capacity(successors.len());
+    // Each entry: a node, and how many of its successors have been followed.
+    let mut path = Vec::new();
+    for root in roots {
+        if !seen.put(root) {
+            path.push((root, 0));
+        }
+        while let Some((node, next)) = path.pop() {
+            match successors[node].get(next) {
+                Some(to) => {
+                    path.push((node, next + 1));
+                    if !seen.put(*to) {
+                        path.push((*to, 0));
+                    }
+                }
+                None => order.push(node),
+            }
+        }
+    }
+    order.reverse();
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(elements: &[usize]) -> May {
+        let mut s = May::with_capacity(8);
+        s.extend(elements.iter().copied());
+        s
+    }
+
+    /// 0 branches to 1 and 2, which meet in 3; nothing leads to 4.
+    fn diamond() -> Vec<Vec<usize>> {
+        vec![vec![1, 2], vec![3], vec![3], vec![], vec![3]]
+    }
+
+    #[test]
+    fn may_is_a_union_and_must_an_intersection() {
+        let edges = diamond();
+        let graph = Graph::new(&edges);
+        let start = (set(&[]), Must(set(&[])));
+        let found = forward(&graph, 0, start, &mut |node, f: &mut (May, Must)| {
+            // 1 sets a and b, 2 sets b and c.
+            for x in [node, node + 1] {
+                if node == 1 || node == 2 {
+                    f.0.insert(x);
+                    f.1.0.insert(x);
+                }
+            }
+        });
+        assert_eq!(found[3], Some((set(&[1, 2, 3]), Must(set(&[2])))));
+        assert_eq!(found[4], None);
+    }
+
+    #[test]
+    fn backward_facts_come_from_ends_that_are_no_exit() {
+        // 0 leads to the exit 1 or stops in 2, which reads x.
+        let edges = vec![vec![1, 2], vec![], vec![]];
+        let graph = Graph::new(&edges);
+        let found = backward(&graph, 1, set(&[5]), &set(&[]), &mut |node, f: &mut May| {
+            if node == 2 {
+                f.insert(6);
+            }
+        });
+        assert_eq!(found, [set(&[5, 6]), set(&[5]), set(&[])]);
+    }
+
+    #[test]
+    fn a_fact_goes_around_a_loop_until_nothing_changes() {
+        // 0 → 1 → 2 → 3 → 1, and each adds one more than it was given.
+        let edges = vec![vec![1], vec![2], vec![3], vec![1]];
+        let graph = Graph::new(&edges);
+        let found = forward(&graph, 0, set(&[0]), &mut |_, f: &mut May| {
+            let most = f.ones().next_back().unwrap_or(0);
+            f.insert((most + 1).min(7));
+        });
+        assert_eq!(found[1], Some(set(&[0, 1, 2, 3, 4, 5, 6, 7])));
+    }
+
+    #[test]
+    fn dependents_are_updated_until_nothing_changes() {
+        // 2 depends on 1, 1 on 0, 0 on 2: the values grow to 3 together.
+        let dependents = vec![vec![1], vec![2], vec![0]];
+        let mut values = [0, 0, 0];
+        fixed_point(&[0, 1, 2], &dependents, &mut |n| {
+            let before: usize = values[(n + 2) % 3];
+            let new = (before + 1).min(3).max(values[n]);
+            std::mem::replace(&mut values[n], new) != new
+        });
+        assert_eq!(values, [3, 3, 3]);
+    }
+}

@@ -1,0 +1,311 @@
+//! The AD tool of the settings: finding it, remembering its runs, and the run-time support
+//! of its adjoints.
+
+use crate::cache::{Cache, Entry, Key};
+use crate::process::{self, Limits};
+use crate::toolchain::Compiler;
+use crate::tools::{self, Found, ToolRunner};
+use crate::{Config, Error, files};
+use farfel_ad::{AdTool, Bounded, Builtin};
+use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::{adifor, tapenade};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// An AD tool that is there.
+pub(crate) struct Chosen {
+    pub tool: Box<dyn AdTool>,
+    /// What distinguishes it from others: name, version, options. Results of tools with
+    /// equal identities are equal.
+    pub identity: String,
+    /// Does what it generates in reverse mode share state that is not in the program?
+    pub adjoints_share_state: bool,
+    /// The directory with the run-time support of its adjoints.
+    kit: Option<PathBuf>,
+    /// Programs are compiled that check themselves.
+    checks: bool,
+    /// Its object files, once they have been asked for.
+    stack: Mutex<Option<Vec<Vec<u8>>>>,
+}
+
+/// Finds the AD tool of the settings. What it is run for is remembered in the cache.
+///
+/// # Errors
+///
+/// [`Error::AdTool`] when there is none of that name; those of [`tools::tapenade`] and
+/// [`tools::adifor`].
+pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Error> {
+    match config.ad_tool.as_str() {
+        "builtin" => Ok(Chosen {
+            tool: match config.tape_bytes() {
+                None => Box::new(Builtin),
+                Some(tape) => Box::new(Bounded { tape }),
+            },
+            // What is kept was perhaps not verified.
+            identity: match (config.max_tape, config.verify_passes) {
+                (None, false) => "builtin".into(),
+                (None, true) => "builtin, verified".into(),
+                (Some(most), false) => format!("builtin with {most} MB of tape"),
+                (Some(most), true) => format!("builtin with {most} MB of tape, verified"),
+            },
+            adjoints_share_state: false,
+            kit: None,
+            checks: config.verify,
+            stack: Mutex::default(),
+        }),
+        "tapenade" => {
+            let found = tools::tapenade(config)?;
+            let version: tapenade::Version = found
+                .version
+                .parse()
+                .map_err(|e: tapenade::NoVersion| broken("Tapenade", &found, e.to_string()))?;
+            let mut options = tapenade::Options {
+                extra: config.tapenade.options.clone(),
+                java: config.tapenade.java_options.clone(),
+                allow_unknown: config.tapenade.allow_unknown.clone(),
+                // What our drop-in says of itself.
+                allocates: found.version.contains("compatible: farfel"),
+            };
+            if config.real_kind == 8 {
+                options.extra.push("-r8".into());
+            }
+            let identity = format!("tapenade {} {options:?}", found.version);
+            let kit = found.kit.clone();
+            Ok(Chosen {
+                tool: Box::new(tapenade::Tapenade {
+                    version,
+                    options,
+                    runner: runner(found, &identity, config.tapenade.timeout, cache),
+                }),
+                identity,
+                adjoints_share_state: true,
+                kit,
+                checks: config.verify,
+                stack: Mutex::default(),
+            })
+        }
+        "adifor" => {
+            let found = tools::adifor(config)?;
+            let version = adifor::Version::find(&found.version)
+                .or_else(|| adifor::Version::find(&found.program.to_string_lossy()))
+                .ok_or_else(|| {
+                    broken(
+                        "ADIFOR",
+                        &found,
+                        format!("no version in `{}`", found.version),
+                    )
+                })?;
+            let options = adifor::Options {
+                extra: config.adifor.options.clone(),
+                allow_unknown: config.adifor.allow_unknown.clone(),
+            };
+            let identity = format!("adifor {version} {options:?}");
+            Ok(Chosen {
+                tool: Box::new(adifor::Adifor {
+                    version,
+                    options,
+                    runner: runner(found, &identity, config.adifor.timeout, cache),
+                }),
+                identity,
+                adjoints_share_state: false,
+                kit: None,
+                checks: config.verify,
+                stack: Mutex::default(),
+            })
+        }
+        other => Err(Error::AdTool(other.to_owned())),
+    }
+}
+
+fn broken(tool: &'static str, found: &Found, reason: String) -> Error {
+    Error::ToolBroken {
+        tool,
+        program: found.program.clone(),
+        reason,
+    }
+}
+
+fn runner(found: Found, identity: &str, seconds: u64, cache: &Arc<Cache>) -> Arc<dyn Runner> {
+    Arc::new(Remembering {
+        runner: ToolRunner::new(found.program, [], Duration::from_secs(seconds)),
+        identity: identity.to_owned(),
+        cache: Arc::clone(cache),
+        known: Mutex::default(),
+    })
+}
+
+/// Runs a tool only for what it has not been run for before.
+struct Remembering {
+    runner: ToolRunner,
+    identity: String,
+    cache: Arc<Cache>,
+    /// The keys of runs that the cache has given: they need not be put there again.
+    known: Mutex<HashSet<String>>,
+}
+
+impl Remembering {
+    fn key(&self, job: &Job) -> Key {
+        let mut key = Key::builder("derivative")
+            .field("tool", &self.identity)
+            .field("arguments", job.args.join("\n"));
+        for (name, text) in &job.inputs {
+            key = key.field(&format!("file {name}"), text);
+        }
+        key.finish()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The file of an entry with what the tool said. No file of a tool has such a name.
+const SAID: &str = "/said";
+
+impl Runner for Remembering {
+    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+        let key = self.key(job);
+        if let Some(ran) = self.cache.get(&key).and_then(ran) {
+            self.known().insert(key.hex());
+            return Ok(ran);
+        }
+        self.runner.run(job)
+    }
+
+    // Only a good run is kept: a machine that was out of memory once is not so for ever, and
+    // half a file is not half for ever.
+    fn accept(&self, job: &Job, ran: &Ran) {
+        let key = self.key(job);
+        if !self.known().insert(key.hex()) {
+            return;
+        }
+        let mut entry = Entry {
+            files: vec![(SAID.to_owned(), ran.said.clone().into_bytes())],
+        };
+        for (name, text) in &ran.files {
+            entry.files.push((name.clone(), text.clone().into_bytes()));
+        }
+        self.cache.put(&key, &entry);
+    }
+}
+
+/// What an entry holds; nothing where that is not the outcome of a run.
+fn ran(entry: Entry) -> Option<Ran> {
+    let mut ran = Ran::default();
+    let mut said = None;
+    for (name, bytes) in entry.files {
+        let text = String::from_utf8(bytes).ok()?;
+        if name == SAID {
+            said = Some(text);
+        } else {
+            ran.files.insert(name, text);
+        }
+    }
+    ran.said = said?;
+    Some(ran)
+}
+
+impl Chosen {
+    /// The object files with the stack that the tool's adjoints use: that of its own kit
+    /// where it has one, else ours.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Command`] when it cannot be compiled.
+    pub(crate) fn stack(&self, compiler: &Compiler, cache: &Cache) -> Result<Vec<Vec<u8>>, Error> {
+        let mut known = self.stack.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(objects) = &*known {
+            return Ok(objects.clone());
+        }
+        let mut sources = Vec::new();
+        if self.adjoints_share_state || !self.checks {
+            sources = self.stack_sources()?;
+        }
+        if self.checks {
+            sources.push(("verify.f90", crate::verify::SUPPORT.into()));
+        }
+        let objects: Vec<Vec<u8>> = sources
+            .into_iter()
+            .map(|(name, text)| support(name, &text, compiler, cache))
+            .collect::<Result<_, _>>()?;
+        *known = Some(objects.clone());
+        Ok(objects)
+    }
+
+    /// The sources of the stack, with their names.
+    fn stack_sources(&self) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
+        let ours = || vec![("adStack.c", tapenade::SUPPORT.into())];
+        let Some(kit) = &self.kit else {
+            return Ok(ours());
+        };
+        let read = |name: &str| {
+            let path = kit.join(name);
+            if path.is_file() {
+                std::fs::read(&path).map(Some).map_err(Error::io(path))
+            } else {
+                Ok(None)
+            }
+        };
+        let Some(stack) = read("adStack.c")? else {
+            return Ok(ours());
+        };
+        // Before it had all in C, the kit kept single values in buffers that are in Fortran.
+        let complete = String::from_utf8_lossy(&stack)
+            .to_ascii_lowercase()
+            .contains("pushcontrol");
+        if complete {
+            return Ok(vec![("adStack.c", stack)]);
+        }
+        Ok(match read("adBuffer.f")? {
+            Some(buffer) => vec![("adStack.c", stack), ("adBuffer.f", buffer)],
+            None => ours(),
+        })
+    }
+}
+
+/// Compiles a file of the run-time support.
+fn support(name: &str, text: &[u8], compiler: &Compiler, cache: &Cache) -> Result<Vec<u8>, Error> {
+    const FLAGS: [&str; 6] = ["-O2", "-fPIC", "-w", "-std=legacy", "-fexceptions", "-c"];
+    let is_c = Path::new(name).extension().is_some_and(|e| e == "c");
+    let flags: Vec<&str> = FLAGS
+        .into_iter()
+        .filter(|f| !(is_c && *f == "-std=legacy"))
+        .collect();
+    let key = Key::builder("support")
+        .field("compiler", compiler.identity(&[]))
+        .field("flags", flags.join(" "))
+        .field("text", text)
+        .finish();
+    if let Some(entry) = cache.get(&key)
+        && let Some((_, code)) = entry.files.into_iter().next()
+    {
+        return Ok(code);
+    }
+    let scratch = files::Scratch::new()?;
+    let source = scratch.path().join(name);
+    let output = scratch.path().join("output");
+    files::write_if_changed(&source, text)?;
+    let mut command = compiler.command();
+    command.env("TMPDIR", scratch.path());
+    // gfortran is a front of GCC, which knows C by the file's name.
+    command.args(&flags).arg("-o").arg(&output).arg(&source);
+    if name.ends_with(".f90") {
+        command.arg("-J").arg(scratch.path());
+    }
+    let failed = |reason: String| Error::Command {
+        command: format!("compiling {name} of the AD tool's run-time support"),
+        reason,
+    };
+    let ran = process::run(&mut command, &Limits::COMPILER).map_err(|e| failed(e.to_string()))?;
+    if !ran.status.success() {
+        return Err(failed(String::from_utf8_lossy(&ran.stderr).into_owned()));
+    }
+    let code = std::fs::read(&output).map_err(Error::io(&output))?;
+    let entry = Entry {
+        files: vec![("code".into(), code.clone())],
+    };
+    cache.put(&key, &entry);
+    Ok(code)
+}

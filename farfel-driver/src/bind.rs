@@ -1,0 +1,741 @@
+//! The Rust side of the border: `farfel_bindings.rs`.
+//!
+//! One function for each exported subprogram. It checks extents, takes the lock where the
+//! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
+//! into an error. It returns the value itself when none of that can fail, else a `Result`.
+
+mod procedures;
+mod value;
+
+use self::value::value;
+use crate::facts::Facts;
+use crate::names::Names;
+use crate::read::Written;
+use crate::{Config, Error};
+use farfel_lang::Sources;
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    Arg, Attribute, Dim, Expr, ExprKind, Name, Program, SymId, Symbol, Type, Unit, UnitKind,
+};
+use farfel_lang::print::print_expr;
+use farfel_lang::storage::constant;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+/// The subprograms that Rust can call, and those that it cannot, each with the reason.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exports {
+    pub names: Vec<Name>,
+    pub skipped: Vec<(Name, String)>,
+}
+
+/// Chooses among the subprograms that the user wrote.
+///
+/// # Errors
+///
+/// [`Error::Export`] when the settings name one that does not exist or cannot be called
+/// from Rust.
+pub(crate) fn choose(
+    program: &Program,
+    written: &[Written],
+    config: &Config,
+    assigned: &Assigned,
+) -> Result<Exports, Error> {
+    exist(&mut written.iter().map(|w| w.name.as_str()), config)?;
+    choose_among(program, written, config, assigned)
+}
+
+/// Checks that the subprograms exist which the settings name.
+///
+/// # Errors
+///
+/// [`Error::Export`] for the first one that does not.
+pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) -> Result<(), Error> {
+    let Some(wanted) = &config.exports else {
+        return Ok(());
+    };
+    let written: HashSet<&str> = written.collect();
+    match wanted
+        .iter()
+        .find(|name| !written.contains(name.to_ascii_uppercase().as_str()))
+    {
+        None => Ok(()),
+        Some(name) => Err(Error::Export {
+            name: name.to_ascii_lowercase(),
+            reason: "there is no top-level subprogram of this name".into(),
+        }),
+    }
+}
+
+/// Chooses among a part of what the user wrote.
+///
+/// # Errors
+///
+/// [`Error::Export`] when the settings name one that cannot be called from Rust.
+pub(crate) fn choose_among(
+    program: &Program,
+    written: &[Written],
+    config: &Config,
+    assigned: &Assigned,
+) -> Result<Exports, Error> {
+    let mut exports = Exports::default();
+    let wanted: Option<HashSet<String>> = config
+        .exports
+        .as_ref()
+        .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
+    for Written {
+        name,
+        takes_procedures,
+        differentiates,
+    } in written
+    {
+        if let Some(wanted) = &wanted
+            && !wanted.contains(name.as_str())
+        {
+            continue;
+        }
+        let obstacle = match program.unit(name) {
+            // What it is called with would have to be differentiated.
+            _ if *takes_procedures && *differentiates && wanted.is_none() => Some(
+                "it takes procedures, and there are AD blocks in it or in what it calls".into(),
+            ),
+            Some(unit) => obstacle(program, unit, config, assigned),
+            None => Some("it is not in the program".into()),
+        };
+        match obstacle {
+            None => exports.names.push(name.clone()),
+            Some(reason) if wanted.is_some() => {
+                return Err(Error::Export {
+                    name: name.to_ascii_lowercase(),
+                    reason,
+                });
+            }
+            Some(reason) => exports.skipped.push((name.clone(), reason)),
+        }
+    }
+    Ok(exports)
+}
+
+/// Why a unit cannot be called from Rust.
+fn obstacle(
+    program: &Program,
+    unit: &Unit,
+    config: &Config,
+    assigned: &Assigned,
+) -> Option<String> {
+    if unit.name.contains('$') {
+        return Some("its name is not one that Rust allows".into());
+    }
+    for (position, arg) in unit.args.iter().enumerate() {
+        let Arg::Dummy(id) = arg else {
+            return Some("it has alternate returns".into());
+        };
+        let s = &unit.symbols[*id];
+        for attribute in [Attribute::Optional, Attribute::Allocatable] {
+            if s.has(attribute) {
+                return Some(format!("its argument {} is {}", s.name, attribute.word()));
+            }
+        }
+        if s.class.is_procedure() {
+            match procedures::interface(program, unit, position, config, assigned) {
+                Ok(_) => continue,
+                Err(reason) => return Some(reason),
+            }
+        }
+        if s.ty == Some(Type::Character) {
+            if s.is_array() {
+                return Some(format!("its argument {} is an array of CHARACTER", s.name));
+            }
+            if assigned.argument(&unit.name, position) {
+                return Some(format!(
+                    "its argument {} is CHARACTER and may be assigned",
+                    s.name
+                ));
+            }
+            if least_length(unit, s).is_none() {
+                return Some(format!(
+                    "the length of its argument {} is not constant",
+                    s.name
+                ));
+            }
+        } else if let Err(ty) = rust_type(s.ty, config) {
+            return Some(format!("its argument {} is {ty}", s.name));
+        }
+        if s.dims.iter().any(|d| d.upper.is_none()) {
+            return Some(format!("its argument {} has no bounds", s.name));
+        }
+        if s.name.contains('$') {
+            return Some(format!("{} is not a name that Rust allows", s.name));
+        }
+    }
+    if unit.kind == UnitKind::Function
+        && let Some(result) = unit.result
+    {
+        if unit.symbols[result].is_array() {
+            return Some("its result is an array".into());
+        }
+        if let Err(ty) = rust_type(unit.symbols[result].ty, config) {
+            return Some(format!("its result is {ty}"));
+        }
+    }
+    None
+}
+
+/// How long the actual argument of a CHARACTER must be at least: what its declaration says,
+/// 0 for `*(*)`.
+fn least_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
+    match &symbol.length {
+        None => Some(1),
+        Some(e) if e.kind == ExprKind::Star => Some(0),
+        Some(e) => constant::integer(unit, e),
+    }
+}
+
+/// The Rust type of a Fortran type, `bool` for LOGICAL; as an error what has none.
+fn rust_type(ty: Option<Type>, config: &Config) -> Result<&'static str, String> {
+    let double = config.real_kind == 8;
+    Ok(match ty {
+        Some(Type::Integer(1)) => "i8",
+        Some(Type::Integer(2)) => "i16",
+        Some(Type::Integer(4)) => "i32",
+        Some(Type::Integer(8)) => "i64",
+        Some(Type::Real(4)) if !double => "f32",
+        Some(Type::Real(4 | 8)) => "f64",
+        Some(Type::Complex(4)) if !double => "::farfel_runtime::Complex<f32>",
+        Some(Type::Complex(4 | 8)) => "::farfel_runtime::Complex<f64>",
+        Some(Type::Logical(1 | 2 | 4 | 8)) => "bool",
+        Some(other) => return Err(other.to_string()),
+        None => return Err("of unknown type".into()),
+    })
+}
+
+/// The type as it crosses the border: LOGICAL is an integer of its size.
+fn border_type(ty: Option<Type>, config: &Config) -> String {
+    match ty {
+        Some(Type::Logical(n)) => format!("i{}", 8 * u32::from(n)),
+        _ => rust_type(ty, config).unwrap_or("()").to_owned(),
+    }
+}
+
+/// What the bindings of a library are made from.
+pub(crate) struct Bindings<'a> {
+    pub program: &'a Program,
+    pub exports: &'a Exports,
+    pub names: &'a Names,
+    pub sources: &'a Sources,
+    pub config: &'a Config,
+    pub facts: &'a Facts,
+    pub assigned: &'a Assigned,
+}
+
+/// What a part of a library gives to its bindings.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The subprograms that Rust cannot call, with the reasons.
+    pub skipped: Vec<(String, String)>,
+    /// Those that it can, with their functions.
+    pub functions: Vec<(String, String)>,
+    /// One of the functions takes the lock.
+    pub locked: bool,
+}
+
+impl Part {
+    /// The text of `farfel_bindings.rs`.
+    pub(crate) fn text(&self, config: &Config) -> String {
+        let mut text = format!(
+            "// Made by farfel-build {} from the Fortran sources of {}. Do not edit.\n",
+            env!("CARGO_PKG_VERSION"),
+            config.name
+        );
+        for (name, reason) in &self.skipped {
+            let _ = writeln!(text, "// {name} cannot be called from Rust: {reason}.");
+        }
+        if self.locked {
+            text.push_str(
+                "\n// Held by functions that share COMMON, saved variables or input and output.\n\
+                 static FARFEL_LOCK: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
+            );
+        }
+        for (_, function) in &self.functions {
+            text.push('\n');
+            text.push_str(function);
+        }
+        text
+    }
+}
+
+impl Bindings<'_> {
+    /// What goes into `farfel_bindings.rs`.
+    pub(crate) fn part(&self) -> Part {
+        let units: Vec<&Unit> = self
+            .exports
+            .names
+            .iter()
+            .filter_map(|n| self.program.unit(n))
+            .collect();
+        Part {
+            skipped: self
+                .exports
+                .skipped
+                .iter()
+                .map(|(name, reason)| (name.to_string(), reason.clone()))
+                .collect(),
+            locked: units.iter().any(|u| self.locked(u)),
+            functions: units
+                .into_iter()
+                .map(|u| (u.name.to_string(), self.function(u)))
+                .collect(),
+        }
+    }
+
+    fn locked(&self, unit: &Unit) -> bool {
+        self.facts.shares_state.contains(&unit.name)
+    }
+
+    fn function(&self, unit: &Unit) -> String {
+        let function = identifier(&unit.name);
+        let args: Vec<Argument> = unit
+            .args
+            .iter()
+            .enumerate()
+            .filter_map(|(i, a)| a.sym().map(|s| self.argument(unit, i, s)))
+            .collect();
+        let result = unit
+            .result
+            .filter(|_| unit.kind == UnitKind::Function)
+            .map(|r| unit.symbols[r].ty);
+        let stops = self.facts.stops.contains(&unit.name);
+        let takes_closures = args.iter().any(|a| a.said.is_some());
+        let fallible = stops || args.iter().any(|a| a.check.is_some());
+        let locked = self.locked(unit);
+
+        let mut t = String::new();
+        self.documentation(&mut t, unit, &args, stops, locked);
+        t.push_str("#[allow(dead_code, unsafe_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
+        let _ = write!(t, "pub fn {function}(");
+        let declared: Vec<String> = args
+            .iter()
+            .map(|a| match a.said {
+                Some(_) => format!("mut {}: {}", a.name, a.rust),
+                None => format!("{}: {}", a.name, a.rust),
+            })
+            .collect();
+        let value = result.map(|ty| rust_type(ty, self.config).unwrap_or("()"));
+        let returned = match (value, fallible) {
+            (Some(v), true) => format!(" -> ::core::result::Result<{v}, ::farfel_runtime::Error>"),
+            (None, true) => " -> ::core::result::Result<(), ::farfel_runtime::Error>".into(),
+            (Some(v), false) => format!(" -> {v}"),
+            (None, false) => String::new(),
+        };
+        let _ = writeln!(t, "{}){returned} {{", declared.join(", "));
+
+        // The border.
+        let mut c_args: Vec<String> = args
+            .iter()
+            .map(|a| format!("{}: {}", a.name, a.border))
+            .collect();
+        if let Some(ty) = result {
+            c_args.push(format!(
+                "farfel_result: *mut {}",
+                border_type(ty, self.config)
+            ));
+        }
+        c_args.extend(
+            args.iter()
+                .filter_map(|a| a.length.as_ref())
+                .map(|l| format!("{l}: *const i64")),
+        );
+        let abi = if stops || takes_closures {
+            "C-unwind"
+        } else {
+            "C"
+        };
+        let _ = writeln!(
+            t,
+            "    unsafe extern \"{abi}\" {{\n        #[link_name = \"{}\"]\n        fn farfel_call({});\n    }}",
+            self.names.symbol(&unit.name),
+            c_args.join(", ")
+        );
+
+        args.iter().for_each(|a| t.push_str(&a.items));
+        let shown = function.trim_start_matches("r#");
+        for a in &args {
+            if let Some(bounds) = &a.check {
+                let _ = writeln!(
+                    t,
+                    "    ::farfel_runtime::check_extent(\"{shown}\", \"{}\", {}.len(), &[{bounds}])?;",
+                    a.name.trim_start_matches("r#"),
+                    a.name
+                );
+            }
+        }
+        for a in &args {
+            t.push_str(&a.before);
+        }
+        if let Some(ty) = result {
+            let ty = border_type(ty, self.config);
+            let _ = writeln!(
+                t,
+                "    let mut farfel_result: {ty} = ::core::default::Default::default();"
+            );
+        }
+        if locked {
+            t.push_str("    let farfel_guard = FARFEL_LOCK.lock();\n");
+        }
+        let mut actual: Vec<String> = args.iter().map(|a| a.actual.clone()).collect();
+        if result.is_some() {
+            actual.push("&mut farfel_result".into());
+        }
+        actual.extend(
+            args.iter()
+                .filter_map(|a| a.length.as_ref())
+                .map(|l| format!("&{l}")),
+        );
+        let call = format!("unsafe {{ farfel_call({}) }}", actual.join(", "));
+        t.push_str(
+            "    // SAFETY: the declaration is that of the subroutine in the library; arrays have the\n    // elements that the Fortran declarations ask for.\n",
+        );
+        if stops {
+            let _ = writeln!(
+                t,
+                "    let farfel_outcome = ::farfel_runtime::catch_stop(|| {call});"
+            );
+        } else {
+            let _ = writeln!(t, "    {call};");
+        }
+        if locked {
+            t.push_str("    ::core::mem::drop(farfel_guard);\n");
+        }
+        for a in &args {
+            t.push_str(&a.after);
+        }
+        if stops {
+            t.push_str("    farfel_outcome?;\n");
+        }
+        let value = match result {
+            Some(Some(Type::Logical(_))) => "farfel_result != 0",
+            Some(_) => "farfel_result",
+            None => "()",
+        };
+        match (fallible, result.is_some()) {
+            (true, _) => {
+                let _ = writeln!(t, "    ::core::result::Result::Ok({value})");
+            }
+            (false, true) => {
+                let _ = writeln!(t, "    {value}");
+            }
+            (false, false) => {}
+        }
+        t.push_str("}\n");
+        t
+    }
+
+    fn argument(&self, unit: &Unit, position: usize, id: SymId) -> Argument {
+        let symbol = &unit.symbols[id];
+        let name = identifier(&symbol.name);
+        let rust = rust_type(symbol.ty, self.config).unwrap_or("()");
+        let border = border_type(symbol.ty, self.config);
+        let logical = matches!(symbol.ty, Some(Type::Logical(_)));
+        let assigned = self.assigned.argument(&unit.name, position);
+        let pointer = if assigned { "*mut" } else { "*const" };
+        // The Fortran representation of a LOGICAL, beside the Rust one.
+        let copy = format!("farfel_{}", name.trim_start_matches("r#"));
+        let mut a = Argument {
+            border: format!("{pointer} {border}"),
+            rust: String::new(),
+            actual: String::new(),
+            check: None,
+            unchecked: false,
+            before: String::new(),
+            after: String::new(),
+            length: None,
+            name: name.clone(),
+            items: String::new(),
+            said: None,
+        };
+        if symbol.class.is_procedure()
+            && let Ok(interface) =
+                procedures::interface(self.program, unit, position, self.config, self.assigned)
+        {
+            let code = interface.code(unit, &name, self.config);
+            return Argument {
+                border: code.border,
+                rust: code.rust,
+                actual: code.actual,
+                before: code.before,
+                items: code.items,
+                said: Some(code.said),
+                ..a
+            };
+        }
+        if symbol.ty == Some(Type::Character) {
+            let length = format!("{copy}_length");
+            let least = least_length(unit, symbol).unwrap_or(0);
+            a.rust = "&str".into();
+            a.border = "*const u8".into();
+            a.before = format!(
+                "    let {copy} = ::farfel_runtime::padded({name}, {least});\n    let {length} = {copy}.len() as i64;\n"
+            );
+            a.actual = format!("{copy}.as_ptr()");
+            a.length = Some(length);
+            return a;
+        }
+        if symbol.is_array() {
+            a.rust = format!("&{}[{rust}]", if assigned { "mut " } else { "" });
+            match self.extent(unit, symbol) {
+                Extent::Checked(bounds) => a.check = Some(bounds),
+                Extent::Partly(bounds) => {
+                    a.check = Some(bounds);
+                    a.unchecked = true;
+                }
+                Extent::Unknown => a.unchecked = true,
+            }
+            let method = if assigned { "as_mut_ptr" } else { "as_ptr" };
+            if logical {
+                let mutable = if assigned { "mut " } else { "" };
+                a.before = format!(
+                    "    let {mutable}{copy}: ::std::vec::Vec<{border}> = ::farfel_runtime::to_logicals({name});\n"
+                );
+                a.actual = format!("{copy}.{method}()");
+                if assigned {
+                    a.after = format!("    ::farfel_runtime::from_logicals(&{copy}, {name});\n");
+                }
+            } else {
+                a.actual = format!("{name}.{method}()");
+            }
+        } else if assigned {
+            a.rust = format!("&mut {rust}");
+            if logical {
+                a.before = format!("    let mut {copy} = {border}::from(*{name});\n");
+                a.actual = format!("&mut {copy}");
+                a.after = format!("    *{name} = {copy} != 0;\n");
+            } else {
+                a.actual = format!("&mut *{name}");
+            }
+        } else {
+            a.rust = rust.into();
+            if logical {
+                a.before = format!("    let {copy} = {border}::from({name});\n");
+                a.actual = format!("&{copy}");
+            } else {
+                a.actual = format!("&{name}");
+            }
+        }
+        a
+    }
+
+    fn extent(&self, unit: &Unit, symbol: &Symbol) -> Extent {
+        let bounds = |dims: &[Dim]| -> Option<String> {
+            let pairs: Option<Vec<String>> = dims
+                .iter()
+                .map(|d| {
+                    let lower = match &d.lower {
+                        Some(e) => self.value(unit, e, 0)?,
+                        None => "1".into(),
+                    };
+                    let upper = self.value(unit, d.upper.as_ref()?, 0)?;
+                    Some(format!("({lower}, {upper})"))
+                })
+                .collect();
+            pairs.map(|p| p.join(", "))
+        };
+        let assumed_size = symbol
+            .dims
+            .last()
+            .and_then(|d| d.upper.as_ref())
+            .is_some_and(|e| e.kind == ExprKind::Star);
+        // Old programs write `X(1)` for an array of any length.
+        let one = symbol
+            .dims
+            .last()
+            .filter(|d| d.lower.is_none())
+            .and_then(|d| d.upper.as_ref())
+            .is_some_and(|e| e.kind == ExprKind::Int(1));
+        if one {
+            return bounds(&symbol.dims).map_or(Extent::Unknown, Extent::Partly);
+        }
+        if assumed_size {
+            // The dimensions before the last one must fit at least once.
+            let leading = &symbol.dims[..symbol.dims.len() - 1];
+            return match bounds(leading) {
+                Some(b) if !leading.is_empty() => Extent::Partly(b),
+                _ => Extent::Unknown,
+            };
+        }
+        bounds(&symbol.dims).map_or(Extent::Unknown, Extent::Checked)
+    }
+
+    /// A bound as a Rust expression of type `i64` in the function's arguments; `None` where
+    /// it depends on something else.
+    fn value(&self, unit: &Unit, expr: &Expr, depth: u32) -> Option<String> {
+        let variable = |s: SymId| {
+            let position = unit.arg_position(s)?;
+            let assigned = self.assigned.argument(&unit.name, position);
+            let star = if assigned { "*" } else { "" };
+            Some(format!(
+                "i64::from({star}{})",
+                identifier(&unit.symbols[s].name)
+            ))
+        };
+        value(unit, expr, depth, &variable)
+    }
+
+    fn documentation(
+        &self,
+        text: &mut String,
+        unit: &Unit,
+        args: &[Argument],
+        stops: bool,
+        locked: bool,
+    ) {
+        let mut lines = crate::rustdoc::comments(&unit.comments);
+        if lines.is_empty() {
+            lines.push(format!("The Fortran subprogram {}.", unit.name));
+        }
+        lines.push(String::new());
+        lines.push("```text".into());
+        lines.push(signature(unit));
+        lines.extend(unit.args.iter().filter_map(|a| {
+            let symbol = &unit.symbols[a.sym()?];
+            symbol.is_array().then(|| declaration(unit, symbol))
+        }));
+        lines.push("```".into());
+        if let Some(file) = self.sources.get(unit.span.file) {
+            let place = file.line_column(unit.span.start);
+            lines.push(String::new());
+            lines.push(format!("Defined at `{}:{}`.", file.name, place.line));
+        }
+        if locked {
+            lines.push(String::new());
+            lines.push(
+                "It shares state with other functions of this library, so one thread at a time runs them."
+                    .into(),
+            );
+        }
+        let closures: Vec<&str> = args.iter().filter_map(|a| a.said.as_deref()).collect();
+        if !closures.is_empty() {
+            lines.push(String::new());
+            lines.extend(closures.iter().map(|said| (*said).to_owned()));
+            if locked {
+                lines.push(
+                    "Calls of functions of this library from there share COMMON and saved variables with this one."
+                        .into(),
+                );
+            }
+        }
+        let unchecked: Vec<String> = args
+            .iter()
+            .filter(|a| a.unchecked)
+            .map(|a| format!("`{}`", a.name))
+            .collect();
+        if !unchecked.is_empty() {
+            lines.push(String::new());
+            lines.push(format!(
+                "The Fortran declaration does not say how long {} must be, so the caller must \
+                 see to it that the subprogram stays inside.",
+                unchecked.join(", ")
+            ));
+        }
+        if stops || args.iter().any(|a| a.check.is_some()) {
+            lines.extend([String::new(), "# Errors".into(), String::new()]);
+            if args.iter().any(|a| a.check.is_some()) {
+                lines.push("When an array is too short for its declared bounds.".into());
+            }
+            if stops {
+                lines.push("When the program executes STOP.".into());
+            }
+        }
+        for line in lines.iter().map(|l| crate::rustdoc::legal(l)) {
+            let _ = writeln!(text, "///{}{line}", if line.is_empty() { "" } else { " " });
+        }
+    }
+}
+
+/// One argument of a generated function.
+struct Argument {
+    /// Its name in Rust.
+    name: String,
+    /// Its type in the function.
+    rust: String,
+    /// Its type at the border.
+    border: String,
+    /// What is passed.
+    actual: String,
+    /// The bounds to check, as a list of pairs.
+    check: Option<String>,
+    /// Its length is not checked, or not wholly.
+    unchecked: bool,
+    /// The variable that holds the length of a CHARACTER.
+    length: Option<String>,
+    /// Items of the function.
+    items: String,
+    /// Of a closure, what the documentation says.
+    said: Option<String>,
+    /// Statements before and after the call.
+    before: String,
+    after: String,
+}
+
+enum Extent {
+    Checked(String),
+    Partly(String),
+    Unknown,
+}
+
+/// The header as Fortran has it.
+fn signature(unit: &Unit) -> String {
+    let args: Vec<&str> = unit
+        .args
+        .iter()
+        .map(|a| match a {
+            Arg::Dummy(s) => unit.symbols[*s].name.as_str(),
+            Arg::AltReturn(_) => "*",
+        })
+        .collect();
+    let args = args.join(", ");
+    match (unit.kind, unit.result.and_then(|r| unit.symbols[r].ty)) {
+        (UnitKind::Function, Some(ty)) => format!("{ty} FUNCTION {}({args})", unit.name),
+        _ => format!("SUBROUTINE {}({args})", unit.name),
+    }
+}
+
+/// The declaration of an array, which says how many elements it has.
+fn declaration(unit: &Unit, symbol: &Symbol) -> String {
+    let dims: Vec<String> = symbol
+        .dims
+        .iter()
+        .map(|d| {
+            let bound = |e: &Option<Expr>| e.as_ref().map(|e| print_expr(unit, e));
+            match (bound(&d.lower), bound(&d.upper)) {
+                (Some(lower), Some(upper)) => format!("{lower}:{upper}"),
+                (None, Some(upper)) => upper,
+                (_, None) => ":".into(),
+            }
+        })
+        .collect();
+    let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
+    format!("{ty} {}({})", symbol.name, dims.join(", "))
+}
+
+/// A Fortran name as a Rust identifier.
+fn identifier(name: &str) -> String {
+    // Fortran compilers know `$` in names.
+    let name = name.to_ascii_lowercase().replace('$', "_");
+    if matches!(name.as_str(), "self" | "super" | "crate") || name.starts_with("farfel_") {
+        // No raw identifiers exist for the first ones; the others are the generated code's.
+        return format!("{name}_");
+    }
+    if KEYWORDS.contains(&name.as_str()) {
+        return format!("r#{name}");
+    }
+    name
+}
+
+/// Rust's keywords of all editions, those reserved for the future too.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
+    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return",
+    "static", "struct", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
+    "virtual", "where", "while", "yield",
+];

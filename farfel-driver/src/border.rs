@@ -1,0 +1,154 @@
+//! The Fortran side of the border: a `bind(C)` subroutine for each exported subprogram.
+//!
+//! Its arguments are, in this order,
+//!
+//! 1. those of the subprogram, as addresses; of a CHARACTER its first letter,
+//!    of a procedure a function of C that takes addresses and returns a value;
+//! 2. the address of a function's result;
+//! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address,
+//!
+//! so that the calling sequence is the same on every machine.
+
+use crate::names::Names;
+use farfel_lang::ir::{Arg, Class, Type, Unit, UnitKind};
+use std::fmt::Write as _;
+
+/// The name that messages of the compiler give for this code.
+pub(crate) const BORDER: &str = "<farfel bindings>";
+
+/// The subroutine through which Rust calls a unit. `name` is the unit's name before it was
+/// made unique. `external`: it stands outside of the module, so that nothing is known of it there.
+pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> String {
+    let types: Vec<Option<Type>> = unit
+        .args
+        .iter()
+        .map(|a| match a {
+            // What is only handed on need not be a function, unless a declaration says so.
+            Arg::Dummy(s) => {
+                let s = &unit.symbols[*s];
+                s.ty.filter(|_| s.class != Class::Procedure || s.typed)
+            }
+            Arg::AltReturn(_) => None,
+        })
+        .collect();
+    let text_like = |i: &usize| types[*i] == Some(Type::Character);
+    let result = unit
+        .result
+        .filter(|_| unit.kind == UnitKind::Function)
+        .and_then(|r| unit.symbols[r].ty);
+    let dummy = |i: usize| format!("FARFEL_{}", i + 1);
+    let length = |i: usize| format!("FARFEL_L{}", i + 1);
+    let copy = |i: usize| format!("FARFEL_T{}", i + 1);
+    let count = 0..types.len();
+    let characters: Vec<usize> = count.clone().filter(text_like).collect();
+
+    let mut all: Vec<String> = count.clone().map(dummy).collect();
+    all.extend(result.map(|_| "FARFEL_RESULT".to_owned()));
+    all.extend(characters.iter().map(|i| length(*i)));
+
+    let mut text = String::new();
+    let mut put = |statement: String| text.push_str(&fixed_form(&statement));
+    put(format!(
+        "SUBROUTINE {}({}) BIND(C, NAME='{}')",
+        names.wrapper(name),
+        all.join(", "),
+        names.symbol(name)
+    ));
+    let procedure = |i: usize| format!("FARFEL_P{}", i + 1);
+    let is_procedure = |i: &usize| {
+        let sym = unit.args[*i].sym();
+        sym.is_some_and(|s| unit.symbols[s].class.is_procedure())
+    };
+    let procedures: Vec<usize> = count.clone().filter(is_procedure).collect();
+    if !procedures.is_empty() {
+        put(
+            "USE, INTRINSIC :: ISO_C_BINDING, ONLY: FARFEL_FUNPTR => C_FUNPTR, \
+             FARFEL_POINT => C_F_PROCPOINTER"
+                .into(),
+        );
+    }
+    put("IMPLICIT NONE".into());
+    for (i, arg) in unit.args.iter().enumerate() {
+        let Arg::Dummy(s) = arg else {
+            continue;
+        };
+        if is_procedure(&i) {
+            let ty = types[i].map_or(String::new(), |ty| ty.to_string());
+            put(format!("TYPE(FARFEL_FUNPTR), VALUE :: {}", dummy(i)));
+            put(format!("PROCEDURE({ty}), POINTER :: {}", procedure(i)));
+            continue;
+        }
+        let Some(ty) = types[i] else {
+            continue;
+        };
+        if ty == Type::Character {
+            put(format!("INTEGER*8 {}", length(i)));
+            put(format!("CHARACTER*1 {}({})", dummy(i), length(i)));
+            put(format!("CHARACTER*({}) {}", length(i), copy(i)));
+        } else {
+            let array = unit.symbols[*s].is_array();
+            let bounds = if array { "(*)" } else { "" };
+            put(format!("{ty} {}{bounds}", dummy(i)));
+        }
+    }
+    if let Some(ty) = result {
+        put(format!("{ty} FARFEL_RESULT"));
+    }
+    if external {
+        if let Some(ty) = result {
+            put(format!("{ty} {}", unit.name));
+        }
+        put(format!("EXTERNAL {}", unit.name));
+    }
+    if !characters.is_empty() {
+        put("INTEGER*8 FARFEL_I".into());
+    }
+    for i in &characters {
+        put(format!("DO FARFEL_I = 1, {}", length(*i)));
+        put(format!(
+            "{}(FARFEL_I:FARFEL_I) = {}(FARFEL_I)",
+            copy(*i),
+            dummy(*i)
+        ));
+        put("END DO".into());
+    }
+    for i in &procedures {
+        put(format!(
+            "CALL FARFEL_POINT({}, {})",
+            dummy(*i),
+            procedure(*i)
+        ));
+    }
+    let actual: Vec<String> = count
+        .map(|i| match i {
+            i if text_like(&i) => copy(i),
+            i if procedures.contains(&i) => procedure(i),
+            i => dummy(i),
+        })
+        .collect();
+    let call = format!("{}({})", unit.name, actual.join(", "));
+    put(match result {
+        Some(_) => format!("FARFEL_RESULT = {call}"),
+        None => format!("CALL {call}"),
+    });
+    put("END SUBROUTINE".into());
+    text
+}
+
+/// A statement in columns 7 to 72, continued where it is longer.
+pub(crate) fn fixed_form(statement: &str) -> String {
+    let mut lines = String::new();
+    let mut rest = statement;
+    let mut start = "      ";
+    while rest.len() > 66 {
+        let widest = (0..=66).rev().find(|i| rest.is_char_boundary(*i));
+        let full = widest.unwrap_or(0);
+        // After a comma where there is one; a break is allowed anywhere.
+        let at = rest[..full].rfind(", ").map_or(full, |i| i + 2);
+        let (line, after) = rest.split_at(at);
+        let _ = writeln!(lines, "{start}{}", line.trim_end());
+        (rest, start) = (after, "     +");
+    }
+    let _ = writeln!(lines, "{start}{rest}");
+    lines
+}

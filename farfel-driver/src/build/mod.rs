@@ -1,0 +1,12 @@
+//! From sources to files, through all stages of a [`Session`](crate::Session).
+//!
+//! | module | what is made |
+//! |---|---|
+//! | `program` | an executable file |
+//! | `library` | a static library and its bindings, in the OUT_DIR of a build script |
+
+mod library;
+mod program;
+
+pub use library::{Built, Link};
+pub use program::BuiltProgram;

@@ -1,0 +1,110 @@
+//! Programs.
+
+use crate::c_sources::{self, Workshop};
+use crate::checks::Block;
+use crate::gfortran::{self, Profile};
+use crate::plan::objects::{self, Means, Objects, Target};
+use crate::plan::shelf::Shelf;
+use crate::read::has_main;
+use crate::session::Session;
+use crate::timings::Timings;
+use crate::{Error, Report, files, toolchain, verify};
+use std::path::Path;
+
+/// A program that was built.
+#[derive(Debug)]
+pub struct BuiltProgram {
+    /// The warnings.
+    pub report: Report,
+    /// What ran when.
+    pub timings: Timings,
+    /// The AD blocks that it checks, if it was compiled with [`Config::verify`](crate::Config::verify).
+    pub blocks: Vec<Block>,
+    /// What is worth knowing besides: that the cache cannot be used, say.
+    pub notices: Vec<String>,
+}
+
+impl Session {
+    /// Compiles a main program and what it calls to the executable file `out`. What the cache
+    /// has is not compiled again.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::check`]; [`Error::NoMainProgram`]; [`Error::NoFortranCompiler`];
+    /// [`Error::Command`] when linking fails.
+    pub fn build_program(&self, out: &Path) -> Result<BuiltProgram, Error> {
+        let Session {
+            config,
+            workers,
+            recorder,
+            ..
+        } = self;
+        let mut read = self.read()?;
+        let profile = Profile {
+            opt_level: "2".into(),
+            debug: false,
+        };
+        let c = c_sources::compile(
+            &self.sources.all(),
+            &Workshop {
+                config,
+                profile: &profile,
+                in_build_script: false,
+                cache: self.cache(),
+                shelf: &Shelf::default(),
+                workers,
+                recorder,
+            },
+        )?;
+        read.call_from_c(&c.calls);
+        if !has_main(&read.program) && !c.has_main {
+            return Err(Error::NoMainProgram);
+        }
+        let mut staged = self.stage(read, None)?;
+        if config.verify {
+            verify::prepare(&mut staged, config);
+        }
+        let ad = self.ad()?;
+        let compiler = toolchain::find_or_install(config)?;
+        let mut flags = gfortran::flags(config, &profile);
+        let beside: Vec<(String, Vec<u8>)> = c
+            .objects
+            .into_iter()
+            .map(|k| (k.object.name, k.object.code))
+            .collect();
+        if beside.is_empty() {
+            // All there is stands in this one file, so that gfortran may inline everything.
+            flags.push("-fwhole-program".into());
+        }
+        let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
+        let objects = Objects::new(&staged, Target::Program);
+        let means = Means {
+            tool: &*ad.tool,
+            tool_identity: &ad.identity,
+            compiler: &compiler,
+            compiler_identity: &compiler.identity(&flags),
+            flags: &flags,
+            stack: &|| ad.stack(&compiler, self.cache()),
+            cache: self.cache(),
+            workers,
+            recorder,
+            shelf: &Shelf::default(),
+            beside: &beside,
+        };
+        let keys = objects.keys(&means);
+        let made = objects::make(&[(objects, keys)], &means, &mut diagnostics)?;
+        if let Some(program) = made.first() {
+            files::write_program(out, &program.code)?;
+        }
+        self.cache().finish();
+        Ok(BuiltProgram {
+            blocks: staged.verify.map(|p| p.blocks).unwrap_or_default(),
+            timings: recorder.timings(workers.count()),
+            notices: self.cache().notices(),
+            report: Report {
+                sources: staged.report.sources,
+                diagnostics,
+            },
+        })
+    }
+}

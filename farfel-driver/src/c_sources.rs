@@ -1,0 +1,382 @@
+//! C sources of a project: compiled through the `cc` crate, with the cache and the rules of
+//! dependency that Fortran has.
+//!
+//! A file goes through the preprocessor first. What that leaves is what is compiled, and its hash is a
+//! part of the key, so that an object is made again when any header that it reads changes. The names
+//! of those headers are in the line markers, so that a build script can watch them.
+//!
+//! C and Fortran call each other by the convention of Unix compilers: the procedure `SOLVE` is
+//! `solve_` in C, and so is the COMMON block `/SOLVE/`. What C calls in this way keeps that name in
+//! the object files ([`Compiled::calls`]); everything else in them is private to the library.
+
+use crate::cache::{Cache, Entry, Key, Origin};
+use crate::config::VARIABLES;
+use crate::files::{self, Scratch};
+use crate::gfortran::{self, Profile};
+use crate::plan::objects::Kept;
+use crate::plan::objects::Object;
+use crate::plan::recorder::Recorder;
+use crate::plan::shelf::{About, Shelf};
+use crate::process::{self, Limits};
+use crate::timings::From;
+use crate::workers::Workers;
+use crate::{Config, Error, Report, preprocess, sources};
+use farfel_lang::encoding::decode;
+use farfel_lang::ir::Name;
+use object::{Object as _, ObjectSymbol as _};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The objects of C sources, and what must be known of them where Fortran is compiled.
+#[derive(Default)]
+pub(crate) struct Compiled {
+    pub objects: Vec<Kept>,
+    /// What the objects want and none of them has: procedures and COMMON blocks by their Fortran
+    /// names, and perhaps others.
+    pub calls: BTreeSet<Name>,
+    /// The headers that were read, but for those of the system.
+    pub headers: BTreeSet<PathBuf>,
+    /// One of the objects has the function `main`.
+    pub has_main: bool,
+}
+
+/// With what C is compiled.
+pub(crate) struct Workshop<'a> {
+    pub config: &'a Config,
+    pub profile: &'a Profile,
+    /// Cargo says what the target is. Otherwise it is this machine.
+    pub in_build_script: bool,
+    pub cache: &'a Cache,
+    pub shelf: &'a Shelf,
+    pub workers: &'a Workers,
+    pub recorder: &'a Recorder,
+}
+
+/// Compiles the C sources among some files.
+///
+/// # Errors
+///
+/// [`Error::CCompiler`] where there is none; [`Error::Diagnostics`] with the faults of all files.
+pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Error> {
+    let files: Vec<&PathBuf> = files
+        .iter()
+        .filter(|f| sources::is_c_source_name(f))
+        .collect();
+    if files.is_empty() {
+        return Ok(Compiled::default());
+    }
+    let tool = tool(with)?;
+    let identity = identity(&tool)?;
+    let made: Vec<OnceLock<Result<One, Fault>>> = files.iter().map(|_| OnceLock::new()).collect();
+    let no_needs = vec![Vec::new(); files.len()];
+    with.workers.run(&no_needs, &|i, worker| {
+        let one = Source {
+            path: files[i],
+            name: sources::shown(with.config, files[i]),
+            tool: &tool,
+            identity: &identity,
+        };
+        made[i].get_or_init(|| one.object(with, worker));
+        true
+    });
+    let mut all = Compiled::default();
+    let mut faults = Report::default();
+    let mut defined = Names::default();
+    for one in made.into_iter().filter_map(OnceLock::into_inner) {
+        match one {
+            Ok(one) => {
+                defined.add(&one.kept.object.code);
+                all.headers.extend(one.headers);
+                all.objects.push(one.kept);
+            }
+            Err(Fault::Error(e)) => return Err(e),
+            Err(Fault::Said(said, file)) => faults.add(&said, file),
+        }
+    }
+    if !faults.diagnostics.is_empty() {
+        return Err(Error::Diagnostics(faults));
+    }
+    all.calls = &defined.wanted - &defined.defined;
+    all.has_main = defined.main;
+    Ok(all)
+}
+
+/// The machine that this crate was compiled for, and so the one that it runs on.
+const HOST: &str = env!("FARFEL_TARGET");
+
+/// The environment variables that decide what is built for a target: those of settings, those by
+/// which compilers and tools are found, and those by which `cc` finds the C compiler and its flags.
+pub fn variables(target: &str) -> Vec<String> {
+    let of = |name: &str| {
+        [
+            name.to_owned(),
+            format!("HOST_{name}"),
+            format!("TARGET_{name}"),
+            format!("{name}_{target}"),
+            format!("{name}_{}", target.replace(['-', '.'], "_")),
+        ]
+    };
+    let mut names: Vec<String> = VARIABLES.iter().map(|n| (*n).to_owned()).collect();
+    names.push("CRATE_CC_NO_DEFAULTS".to_owned());
+    names.extend(["CC", "CFLAGS"].iter().flat_map(|name| of(name)));
+    names
+}
+
+/// The C compiler and its flags for the target.
+fn tool(with: &Workshop) -> Result<cc::Tool, Error> {
+    let mut build = cc::Build::new();
+    // Messages of old code are as many as its lines, and none of them is about Farfel.
+    build.warnings(false).extra_warnings(false);
+    build.cargo_metadata(false);
+    build.cargo_warnings(false).cargo_debug(false);
+    if !with.in_build_script {
+        build.target(HOST).host(HOST);
+    }
+    let level = with.config.opt_level.as_deref();
+    build.opt_level_str(level.unwrap_or(&with.profile.opt_level));
+    build.debug(with.config.debug.unwrap_or(with.profile.debug));
+    build
+        .try_get_compiler()
+        .map_err(|e| Error::CCompiler(e.to_string()))
+}
+
+/// What distinguishes a compiler from others: what it says of itself.
+fn identity(tool: &cc::Tool) -> Result<String, Error> {
+    let output = process::run(tool.to_command().arg("--version"), &Limits::QUESTION);
+    let output = output
+        .map_err(|e| Error::CCompiler(format!("`{}` does not run: {e}", tool.path().display())))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A file that is to be compiled.
+struct Source<'a> {
+    path: &'a Path,
+    /// Its name as people see it.
+    name: String,
+    tool: &'a cc::Tool,
+    identity: &'a str,
+}
+
+/// What a file has become.
+struct One {
+    kept: Kept,
+    headers: Vec<PathBuf>,
+}
+
+enum Fault {
+    Error(Error),
+    /// What the compiler said of the file of this name and text.
+    Said(String, (String, String)),
+}
+
+impl std::convert::From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Error(error)
+    }
+}
+
+impl Source<'_> {
+    fn object(&self, with: &Workshop, worker: usize) -> Result<One, Fault> {
+        let mut scratch = Scratch::new()?;
+        let root = match with.config.root.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => &with.config.root,
+        };
+        let step = with.recorder.begin("preprocess", &self.name, worker);
+        let mut command = self.command(root);
+        command.arg("-E");
+        for define in &with.config.defines {
+            command.arg(format!("-D{define}"));
+        }
+        for directory in &with.config.include {
+            command.arg("-I").arg(directory);
+        }
+        // A name that says nothing of where the project is.
+        let relative = preprocess::relative(self.path, with.config);
+        command.arg(relative.strip_prefix(".").unwrap_or(&relative));
+        let text = self.run(&mut command, &mut scratch)?;
+        let headers = headers(&String::from_utf8_lossy(&text), root, self.path);
+        with.recorder.end(step, From::Ran);
+
+        let flags: Vec<_> = self
+            .tool
+            .args()
+            .iter()
+            .map(|a| a.to_string_lossy())
+            .collect();
+        let key = Key::builder("c")
+            .field("farfel", crate::identity::identity())
+            .field("compiler", self.identity)
+            .field("flags", flags.join("\n"))
+            .field("text", blake3::hash(&text).as_bytes())
+            .finish();
+        let name = self.name.replace(['/', '\\', ':'], "-");
+        let mut step = with.recorder.begin("compile", &self.name, worker);
+        let (about, code, from) = match self.found(&name, &key, with) {
+            Some(found) => found,
+            None => {
+                step.reason = Some("C source".into());
+                let preprocessed = scratch.path().join("farfel.i");
+                let output = scratch.path().join("output.o");
+                files::write_if_changed(&preprocessed, &text)?;
+                let mut command = self.command(root);
+                let mut map = std::ffi::OsString::from("-ffile-prefix-map=");
+                map.push(std::path::absolute(root).map_err(Error::io(root))?);
+                map.push("=.");
+                command.arg(map).args(["-x", "cpp-output", "-c"]);
+                command.arg(&preprocessed).arg("-o").arg(&output);
+                self.run(&mut command, &mut scratch)?;
+                let code = std::fs::read(&output).map_err(Error::io(&output))?;
+                (About::default(), code, From::Ran)
+            }
+        };
+        let mut about = about;
+        let took = with.recorder.end(step, from);
+        if from == From::Ran {
+            about.took_ms = took;
+            let entry = Entry {
+                files: vec![
+                    (
+                        "about".into(),
+                        serde_json::to_vec(&about).unwrap_or_default(),
+                    ),
+                    ("code".into(), code.clone()),
+                ],
+            };
+            with.cache.put(&key, &entry);
+        }
+        if from != From::Fresh {
+            with.shelf.put(&name, &code, &text)?;
+        }
+        Ok(One {
+            kept: Kept {
+                object: Object { name, about, code },
+                key: key.hex(),
+                recipe: key.recipe().to_owned(),
+            },
+            headers,
+        })
+    }
+
+    /// What the last build, or the cache, has.
+    fn found(&self, name: &str, key: &Key, with: &Workshop) -> Option<(About, Vec<u8>, From)> {
+        if let Some((about, code)) = with.shelf.find(name, &key.hex()) {
+            return Some((about.clone(), code, From::Fresh));
+        }
+        let (entry, origin) = with.cache.find(key)?;
+        let from = match origin {
+            Origin::Remote => From::Remote,
+            _ => From::Cache,
+        };
+        let about = serde_json::from_slice(entry.file("about")?).ok()?;
+        Some((about, entry.file("code")?.to_owned(), from))
+    }
+
+    /// The compiler with its flags, in the project.
+    fn command(&self, root: &Path) -> Command {
+        let mut command = self.tool.to_command();
+        command.current_dir(root);
+        if std::env::var_os("SOURCE_DATE_EPOCH").is_none() {
+            command.env("SOURCE_DATE_EPOCH", "0");
+        }
+        command
+    }
+
+    /// Runs it. Returns what it wrote.
+    fn run(&self, command: &mut Command, scratch: &mut Scratch) -> Result<Vec<u8>, Fault> {
+        for name in ["TMPDIR", "TMP", "TEMP"] {
+            command.env(name, scratch.path());
+        }
+        let limits = Limits {
+            // Headers are long.
+            output: 256 << 20,
+            ..Limits::COMPILER
+        };
+        let ran = process::run_watched(command, &limits, scratch.watch()).map_err(|e| {
+            Error::Command {
+                command: format!("{command:?}"),
+                reason: e.to_string(),
+            }
+        })?;
+        if ran.status.success() {
+            return Ok(ran.stdout);
+        }
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let text = std::fs::read(self.path).map(decode).unwrap_or_default();
+        Err(Fault::Said(said, (self.name.clone(), text)))
+    }
+}
+
+impl Report {
+    /// Adds what a C compiler has said of a file.
+    fn add(&mut self, said: &str, (name, text): (String, String)) {
+        let file = self.sources.add(name, text);
+        // It writes as gfortran does, but in small letters.
+        let capital = said
+            .replace(": fatal error: ", ": Fatal Error: ")
+            .replace(": error: ", ": Error: ");
+        let (found, rest) = gfortran::messages(&capital, &self.sources);
+        let before = self.diagnostics.len();
+        self.diagnostics.extend(found);
+        if self.diagnostics.len() == before {
+            let first = rest.first().map_or(said.trim(), |line| line.as_str());
+            self.diagnostics.push(farfel_lang::Diagnostic::error(
+                &farfel_lang::diagnostic::rules::COMPILER,
+                farfel_lang::Span::new(file, 0, 0),
+                format!("the C compiler says: {first}"),
+            ));
+        }
+    }
+}
+
+/// The files that preprocessed text comes from, but for those of the system and the source itself.
+fn headers(text: &str, root: &Path, source: &Path) -> Vec<PathBuf> {
+    let mut found = BTreeSet::new();
+    for line in text.lines().filter(|l| l.starts_with("# ")) {
+        let mut parts = line.splitn(3, '"');
+        let (Some(_), Some(name), Some(flags)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        let of_the_system = flags.split(' ').any(|f| f == "3");
+        let path = root.join(name);
+        if !of_the_system && !name.starts_with('<') && path != source && path.is_file() {
+            found.insert(path);
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The global names of objects by which Fortran would know them.
+#[derive(Default)]
+struct Names {
+    defined: BTreeSet<Name>,
+    wanted: BTreeSet<Name>,
+    main: bool,
+}
+
+impl Names {
+    fn add(&mut self, code: &[u8]) {
+        let Ok(file) = object::File::parse(code) else {
+            return;
+        };
+        for symbol in file.symbols().filter(|s| s.is_global()) {
+            let Ok(name) = symbol.name() else { continue };
+            // Apple's linkers see one more underscore at the beginning.
+            let name = match file.format() {
+                object::BinaryFormat::MachO => name.strip_prefix('_').unwrap_or(name),
+                _ => name,
+            };
+            self.main |= name == "main" && !symbol.is_undefined();
+            let Some(name) = name.strip_suffix('_') else {
+                continue;
+            };
+            let set = match symbol.is_undefined() {
+                true => &mut self.wanted,
+                false => &mut self.defined,
+            };
+            set.insert(name.to_ascii_uppercase().into());
+        }
+    }
+}

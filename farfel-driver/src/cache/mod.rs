@@ -1,0 +1,324 @@
+//! The cache: what was made in earlier builds, by any crate, in any profile or checkout.
+//!
+//! An entry is a few files under a [`Key`], and a key is a hash of everything that their
+//! making reads. There is nothing to invalidate: what changed has another key. Entries stand
+//! in the user's cache directory, and in a second, remote cache if the settings name one.
+//!
+//! ```no_run
+//! use farfel_driver::{CacheSettings, cache::{Cache, Entry, Key}};
+//!
+//! let cache = Cache::open(&CacheSettings::default());
+//! let key = Key::builder("compile").field("text", "      END\n").finish();
+//! let (entry, _) = cache.get_or(&key, || Ok::<_, ()>(Entry::one("object", "…")))?;
+//! cache.finish();
+//! # Ok::<_, ()>(())
+//! ```
+//!
+//! # What holds
+//!
+//! - A wrong entry is never returned: each has its key and a digest in it, and is held
+//!   against both whenever it is read. A damaged one is removed and made again.
+//! - Files are written under another name and renamed. A process that is killed at any
+//!   moment leaves at most a file under `tmp`, which the next collection sweeps.
+//! - The cache fails no build. What goes wrong with it is a notice, once.
+//! - Any number of processes and threads use it at once; only collections and the count of
+//!   the size take locks, and nobody waits long for them.
+//! - Only the user's own files are read: the directory is for the user alone (mode 0700). One
+//!   that belongs to someone else, or that everybody can write to, is not used.
+//! - Jumps of the clock lose nothing and keep nothing for ever, see `gc`.
+//!
+//! | module | what |
+//! |---|---|
+//! | `key` | the hash of what is read |
+//! | `entry` | an entry as bytes |
+//! | `store` | entries as files on this machine |
+//! | `usage` | the size, hits and misses |
+//! | `gc` | the bound |
+//! | `remote` | the second tier |
+//! | `flight` | two that make the same thing at once |
+//! | `maintain` | what `farfel cache` does |
+
+mod entry;
+mod flight;
+mod gc;
+mod home;
+mod key;
+mod maintain;
+mod notices;
+mod remote;
+mod store;
+mod usage;
+
+pub use entry::Entry;
+pub use gc::Collected;
+pub use key::{Key, KeyBuilder};
+pub use maintain::{Stats, Verified, clear, gc, reach_remote, stats, verify};
+pub use usage::Counts;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::config::CacheSettings;
+use flight::Flights;
+use notices::{Notices, Topic};
+use remote::Remote;
+use store::{Store, reason};
+
+/// The cache of a run. Threads share it by reference.
+///
+/// Dropping it does what [`Cache::finish`] does, except that it waits for no upload.
+pub struct Cache {
+    directory: PathBuf,
+    store: Option<Store>,
+    remote: Option<Remote>,
+    bound: u64,
+    notices: Arc<Notices>,
+    flights: Flights,
+    /// Set when writing has failed: the next would fail too.
+    full: AtomicBool,
+    /// By how much the cache has grown since the last count.
+    grown: AtomicI64,
+    counts: Mutex<BTreeMap<&'static str, Counts>>,
+}
+
+/// Where an entry came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// From this machine, or from someone who was making it at the same time.
+    Here,
+    /// From the remote cache.
+    Remote,
+    /// It was made now.
+    Made,
+}
+
+/// A process that is killed does not say what it added; so it is said in portions.
+const PORTION: i64 = 64 << 20;
+
+impl Cache {
+    /// The cache that the settings name. Never fails: one that cannot be used holds nothing,
+    /// and a notice says so.
+    pub fn open(settings: &CacheSettings) -> Cache {
+        let mut cache = Cache::disabled();
+        if !settings.enabled {
+            return cache;
+        }
+        cache.bound = mebibytes(settings.max_size);
+        match directory(settings) {
+            Ok(directory) => {
+                match Store::open(&directory) {
+                    Ok(store) => cache.store = Some(store),
+                    Err(why) => cache.notices.add(Topic::Open, || {
+                        format!("the cache in `{}` is not used: {why}", directory.display())
+                    }),
+                }
+                cache.directory = directory;
+            }
+            Err(why) => cache
+                .notices
+                .add(Topic::Open, || format!("there is no cache: {why}")),
+        }
+        cache.remote = Remote::open(settings, &cache.notices);
+        cache
+    }
+
+    /// A cache that holds nothing.
+    pub fn disabled() -> Cache {
+        Cache {
+            directory: PathBuf::new(),
+            store: None,
+            remote: None,
+            bound: 0,
+            notices: Arc::default(),
+            flights: Flights::default(),
+            full: AtomicBool::new(false),
+            grown: AtomicI64::new(0),
+            counts: Mutex::default(),
+        }
+    }
+
+    /// The entry of a key, if there is one: whole, unchanged, and for this key.
+    pub fn get(&self, key: &Key) -> Option<Entry> {
+        self.find(key).map(|(entry, _)| entry)
+    }
+
+    /// Like [`Cache::get`], and says where it was.
+    pub fn find(&self, key: &Key) -> Option<(Entry, Origin)> {
+        let found = self.look(key);
+        self.count(key, found.is_some());
+        found
+    }
+
+    fn look(&self, key: &Key) -> Option<(Entry, Origin)> {
+        if let Some(found) = self.look_here(key) {
+            return Some((found, Origin::Here));
+        }
+        let (entry, bytes) = self.remote.as_ref()?.get(key.digest())?;
+        self.write(key, &bytes);
+        Some((entry, Origin::Remote))
+    }
+
+    fn look_here(&self, key: &Key) -> Option<Entry> {
+        let read = self.store.as_ref()?.read(key.digest());
+        read.unwrap_or_else(|e| {
+            self.notice(Topic::Read, "cannot be read", &e);
+            None
+        })
+    }
+
+    /// Keeps an entry. Best effort: on a full disk, for example, it does not, and a notice
+    /// says so once.
+    pub fn put(&self, key: &Key, entry: &Entry) {
+        if self.store.is_none() && self.remote.is_none() {
+            return;
+        }
+        let Some(bytes) = entry::encode(key, entry) else {
+            return;
+        };
+        self.write(key, &bytes);
+        if let Some(remote) = &self.remote {
+            remote.put(key.digest(), bytes);
+        }
+    }
+
+    fn write(&self, key: &Key, bytes: &[u8]) {
+        let Some(store) = &self.store else { return };
+        // One that is larger than all may be would only drive the others out.
+        if bytes.len() as u64 > self.bound || self.full.load(Ordering::Relaxed) {
+            return;
+        }
+        match store.write(key.digest(), bytes) {
+            Ok(growth) => {
+                let grown = self.grown.fetch_add(growth, Ordering::Relaxed) + growth;
+                if grown > PORTION {
+                    self.settle();
+                }
+            }
+            Err(e) => {
+                self.full.store(true, Ordering::Relaxed);
+                self.notice(Topic::Write, "cannot be written", &e);
+            }
+        }
+    }
+
+    /// The entry of a key; made by `make` and kept if there is none. When several threads or
+    /// processes ask for the same key at once, one makes it and the others wait for it; when
+    /// the one fails or is killed, the next of them makes it.
+    ///
+    /// `make` must not wait for anything that another caller of this function may hold, such
+    /// as a token of a job server: take tokens before. Nor may it ask for the same key.
+    ///
+    /// # Errors
+    ///
+    /// What `make` says; nothing is kept then.
+    pub fn get_or<E>(
+        &self,
+        key: &Key,
+        make: impl FnOnce() -> Result<Entry, E>,
+    ) -> Result<(Entry, Origin), E> {
+        if let Some(found) = self.find(key) {
+            return Ok(found);
+        }
+        let _turn = self.flights.enter(self.store.as_ref(), key);
+        // Somebody may have made it while we waited.
+        if let Some(found) = self.look_here(key) {
+            return Ok((found, Origin::Here));
+        }
+        let entry = make()?;
+        self.put(key, &entry);
+        Ok((entry, Origin::Made))
+    }
+
+    /// What went wrong so far, each thing once: for `cargo::warning`.
+    pub fn notices(&self) -> Vec<String> {
+        self.notices.all()
+    }
+
+    /// To be called at the end: notes the size, collects when it is over the bound, and waits
+    /// for uploads, at most the time limit of the remote cache.
+    pub fn finish(&self) {
+        self.settle();
+        if let Some(remote) = &self.remote {
+            remote.finish();
+        }
+    }
+
+    /// Notes the size and the counts, and collects if need be.
+    fn settle(&self) {
+        let Some(store) = &self.store else { return };
+        let grown = self.grown.swap(0, Ordering::Relaxed);
+        let counts = {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *counts)
+        };
+        if self.full.load(Ordering::Relaxed) || (grown == 0 && counts.is_empty()) {
+            return;
+        }
+        let settled = usage::update(store, |usage| {
+            usage.bytes = usage.bytes.saturating_add_signed(grown);
+            for (kind, now) in counts {
+                let all = usage.kinds.entry(kind.to_owned()).or_default();
+                all.hits = all.hits.saturating_add(now.hits);
+                all.misses = all.misses.saturating_add(now.misses);
+            }
+        })
+        .and_then(|usage| match usage {
+            // Some more goes than must, so that not every build has to collect.
+            Some(usage) if usage.bytes > self.bound => {
+                gc::collect(store, self.bound, self.bound / 10 * 9).map(|_| ())
+            }
+            _ => Ok(()),
+        });
+        if let Err(e) = settled {
+            // A cache that can only be read is used all the same.
+            if grown != 0 {
+                self.notice(Topic::Collect, "cannot be collected", &e);
+            }
+        }
+    }
+
+    fn count(&self, key: &Key, hit: bool) {
+        if self.store.is_none() {
+            return;
+        }
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = counts.entry(key.kind()).or_default();
+        if hit {
+            counts.hits += 1;
+        } else {
+            counts.misses += 1;
+        }
+    }
+
+    fn notice(&self, topic: Topic, what: &str, error: &io::Error) {
+        self.notices.add(topic, || {
+            format!(
+                "the cache in `{}` {what}: {}",
+                self.directory.display(),
+                reason(error)
+            )
+        });
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+/// Where the cache of these settings is.
+fn directory(settings: &CacheSettings) -> Result<PathBuf, String> {
+    settings
+        .directory
+        .clone()
+        .or_else(home::directory)
+        .ok_or_else(|| "you have no home directory; set FARFEL_CACHE_DIR".into())
+}
+
+fn mebibytes(n: u64) -> u64 {
+    n.saturating_mul(1 << 20)
+}

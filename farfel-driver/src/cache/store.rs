@@ -1,0 +1,460 @@
+//! The entries on this machine: one file each.
+//!
+//! ```text
+//! DIRECTORY/farfel-v1/        only for the user: mode 0700
+//!   CACHEDIR.TAG              keeps it out of backups
+//!   ab/cdef…                  an entry, its key spread over directory and name
+//!   tmp/                      files that are being written
+//!   locks/                    who is computing what, see `Cache::get_or`
+//!   usage, usage.lock         the size, hits and misses; see `usage`
+//!   gc.lock                   who is collecting
+//! ```
+//!
+//! Everything of ours stands under `farfel-v1`, so that a directory which the user names may
+//! hold other things; `clear` removes only what has our names. The version changes whenever
+//! old entries mean nothing any more.
+//!
+//! Nothing is flushed to the disk before it is renamed: after a power cut a file may have any
+//! content. It does not have the right digest then.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::entry::{self, Entry};
+use super::key::hex;
+
+/// The entries in a directory.
+#[derive(Debug)]
+pub(super) struct Store {
+    root: PathBuf,
+    /// Whose files are trusted; none where the system does not say.
+    owner: Option<u32>,
+}
+
+/// The directory within the user's, with the version of the format.
+const ROOT: &str = "farfel-v1";
+/// How far time stamps may be off before they are written again: marking an entry as used
+/// costs a write, and the order of use matters only over days.
+const GRAIN: Duration = Duration::from_secs(3600);
+
+const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
+    # This directory holds results of earlier builds, made by Farfel.\n\
+    # It may be removed at any time: https://bford.info/cachedir/\n";
+
+/// An entry's file, as seen when all are listed.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) path: PathBuf,
+    pub(super) key: [u8; 32],
+    pub(super) size: u64,
+    pub(super) used: SystemTime,
+}
+
+impl Store {
+    /// Opens the cache in a directory, making it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used: it cannot be made, or others can write to it.
+    pub(super) fn open(directory: &Path) -> Result<Store, String> {
+        let store = Store::made(directory)?;
+        let tag = store.root.join("CACHEDIR.TAG");
+        if !tag.exists() {
+            // Best effort: it is for programs that make backups.
+            let _ = fs::write(tag, TAG);
+        }
+        Ok(store)
+    }
+
+    fn made(directory: &Path) -> Result<Store, String> {
+        let root = directory.join(ROOT);
+        let mut reason_of_last = "other processes remove it again and again".to_owned();
+        // Another process may clear the cache between making and opening it.
+        for _ in 0..100 {
+            for dir in [directory, &root] {
+                if dir.is_dir() {
+                    continue;
+                }
+                match make(dir) {
+                    Ok(()) => {}
+                    Err(e) if is_passing(&e) => reason_of_last = reason(&e),
+                    Err(e) => return Err(reason(&e)),
+                }
+            }
+            if let Some(store) = Store::existing(directory)? {
+                return Ok(store);
+            }
+        }
+        Err(reason_of_last)
+    }
+
+    /// Opens the cache in a directory if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Store::open`].
+    pub(super) fn existing(directory: &Path) -> Result<Option<Store>, String> {
+        let root = directory.join(ROOT);
+        // Looked at once: another process may take them away at any moment.
+        let about = fs::metadata(directory).and_then(|outer| Ok((outer, fs::metadata(&root)?)));
+        let (outer, inner) = match about {
+            Ok(about) => about,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(reason(&e)),
+        };
+        if !inner.is_dir() {
+            return Err("it is no directory".into());
+        }
+        let owner = owner::check(&outer, &inner)?;
+        Ok(Some(Store { root, owner }))
+    }
+
+    /// A file of the cache that is no entry.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn path(&self, key: &[u8; 32]) -> PathBuf {
+        let name = hex(key);
+        self.root.join(&name[..2]).join(&name[2..])
+    }
+
+    /// The entry of a key and its bytes. What is damaged is removed.
+    pub(super) fn read(&self, key: &[u8; 32]) -> io::Result<Option<Entry>> {
+        let path = self.path(key);
+        let Some((bytes, used)) = self.bytes(&path)? else {
+            return Ok(None);
+        };
+        let entry = entry::decode(key, &bytes);
+        match &entry {
+            Some(_) => mark_used(&path, used),
+            // Another process may have put a good one there meanwhile; then it is made again.
+            None => drop(fs::remove_file(&path)),
+        }
+        Ok(entry)
+    }
+
+    /// Whether the file of an entry is whole and for its key.
+    pub(super) fn is_good(&self, item: &Item) -> io::Result<bool> {
+        // One that has just gone is not bad.
+        let read = self.bytes(&item.path)?;
+        Ok(read.is_none_or(|(bytes, _)| entry::decode(&item.key, &bytes).is_some()))
+    }
+
+    fn bytes(&self, path: &Path) -> io::Result<Option<(Vec<u8>, SystemTime)>> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let about = file.metadata()?;
+        if !about.is_file() || !owner::is(self.owner, &about) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
+        file.read_to_end(&mut bytes)?;
+        Ok(Some((bytes, about.modified()?)))
+    }
+
+    /// Writes the bytes of an entry; returns by how much the cache has grown.
+    pub(super) fn write(&self, key: &[u8; 32], bytes: &[u8]) -> io::Result<i64> {
+        let path = self.path(key);
+        let before = fs::metadata(&path).map_or(0, |about| about.len());
+        self.replace(&path, bytes)?;
+        let size = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        Ok(size(bytes.len() as u64).saturating_sub(size(before)))
+    }
+
+    /// Writes a file so that it is whole or as it was.
+    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut result = self.try_replace(path, bytes);
+        // Directories come with the first file; and a `clear` elsewhere may take them, or the
+        // temporary file, away at any moment.
+        for _ in 0..100 {
+            match &result {
+                Err(e) if is_passing(e) => {
+                    result = make(&self.root.join("tmp"))
+                        .and_then(|()| make(path.parent().unwrap_or(&self.root)))
+                        .and_then(|()| self.try_replace(path, bytes));
+                }
+                _ => break,
+            }
+        }
+        result
+    }
+
+    fn try_replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let (temporary, mut file) = self.temporary()?;
+        // So that a sweeper sees that the writer lives. Where there are no locks, age decides.
+        let _ = file.try_lock();
+        let written = file.write_all(bytes);
+        drop(file);
+        let result = written.and_then(|()| fs::rename(&temporary, path));
+        if let Err(e) = result {
+            let _ = fs::remove_file(&temporary);
+            // Windows does not replace what someone has open; it is the same entry.
+            let busy = cfg!(windows) && e.kind() == ErrorKind::PermissionDenied && path.exists();
+            return if busy { Ok(()) } else { Err(e) };
+        }
+        Ok(())
+    }
+
+    fn temporary(&self) -> io::Result<(PathBuf, File)> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let path = self.root.join("tmp").join(format!(
+                "{}-{}.tmp",
+                std::process::id(),
+                COUNT.fetch_add(1, Ordering::Relaxed)
+            ));
+            // Numbers of processes are used again, and containers have their own.
+            match private().create_new(true).open(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// All entries, in no order.
+    pub(super) fn items(&self) -> io::Result<Vec<Item>> {
+        let mut items = Vec::new();
+        for directory in list(&self.root)? {
+            let name = directory.file_name();
+            let Some(first) = name.to_str().filter(|n| n.len() == 2 && is_hex(n)) else {
+                continue;
+            };
+            for file in list(&directory.path())? {
+                let name = file.file_name();
+                let Some(key) = name.to_str().and_then(|rest| parse(first, rest)) else {
+                    continue;
+                };
+                // Gone meanwhile, or not ours.
+                let Ok(about) = file.metadata() else { continue };
+                if about.is_file() {
+                    items.push(Item {
+                        path: file.path(),
+                        key,
+                        size: about.len(),
+                        used: about.modified()?,
+                    });
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// Removes temporary files whose writers are dead; all of them if asked.
+    pub(super) fn sweep(&self, all: bool) -> io::Result<u64> {
+        let mut count = 0;
+        for directory in ["tmp", "locks"] {
+            for file in list(&self.root.join(directory))? {
+                let path = file.path();
+                let ours = path.extension().is_some_and(|e| e == "tmp" || e == "lock");
+                if ours && (all || is_stale(&path)) && fs::remove_file(&path).is_ok() {
+                    count += u64::from(directory == "tmp");
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// Removes everything of ours, also of other versions. Directories that the user made
+    /// stay, and so does what is not ours.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        self.sweep(true)?;
+        for item in self.items()? {
+            remove(&item.path)?;
+        }
+        for name in ["usage", "usage.lock", "gc.lock", "CACHEDIR.TAG"] {
+            remove(&self.root.join(name))?;
+        }
+        for directory in list(&self.root)? {
+            // Only empty ones go: another build may be writing.
+            let _ = fs::remove_dir(directory.path());
+        }
+        let _ = fs::remove_dir(&self.root);
+        Ok(())
+    }
+
+    /// Takes a lock, waiting for at most `patience`. None if someone else keeps it; where
+    /// there are no locks everybody gets it, which costs work but no correctness.
+    pub(super) fn lock(&self, name: &str, patience: Duration) -> Option<Option<File>> {
+        let path = self.root.join(name);
+        let open = || private().create(true).truncate(false).open(&path);
+        let file = open().or_else(|e| {
+            if e.kind() == ErrorKind::NotFound {
+                make(path.parent().unwrap_or(&self.root))?;
+            }
+            open()
+        });
+        let Ok(file) = file else { return Some(None) };
+        let start = std::time::Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Some(Some(file)),
+                Err(TryLockError::Error(_)) => return Some(None),
+                Err(TryLockError::WouldBlock) if start.elapsed() >= patience => return None,
+                Err(TryLockError::WouldBlock) => {}
+            }
+            std::thread::sleep(pause.min(patience.saturating_sub(start.elapsed())));
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Says that an entry was used now, if it does not say nearly so already. A clock that jumps
+/// leaves times in the future: they are brought back.
+fn mark_used(path: &Path, used: SystemTime) {
+    let now = SystemTime::now();
+    let off = now
+        .duration_since(used)
+        .unwrap_or_else(|ahead| ahead.duration());
+    if off > GRAIN {
+        set_used(path, now);
+    }
+}
+
+/// Best effort: a cache that can only be read stays usable.
+pub(super) fn set_used(path: &Path, time: SystemTime) {
+    if let Ok(file) = File::options().write(true).open(path) {
+        let _ = file.set_modified(time);
+    }
+}
+
+/// A temporary file that nobody is writing: nobody has it locked, or it is old. It may be
+/// that of a living writer that is just about to lock or to rename it; that one starts anew.
+fn is_stale(path: &Path) -> bool {
+    const OLD: Duration = Duration::from_secs(24 * 3600);
+    let Ok(file) = File::options().write(true).open(path) else {
+        return false;
+    };
+    let age =
+        file.metadata()
+            .and_then(|about| about.modified())
+            .map(|time| match SystemTime::now().duration_since(time) {
+                Ok(age) => age,
+                // The clock went back: as old as it is ahead.
+                Err(ahead) => ahead.duration(),
+            });
+    match file.try_lock() {
+        Ok(()) => age.is_ok_and(|age| age > Duration::from_secs(2)),
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => age.is_ok_and(|age| age > OLD),
+    }
+}
+
+/// Makes a directory and those above it, for the user alone.
+fn make(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Whether a `clear` elsewhere may be the reason: a directory was gone when a file was to be
+/// made in it, or it was there when it was to be made and gone when that was looked at.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists)
+}
+
+fn private() -> fs::OpenOptions {
+    let mut options = File::options();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// What is in a directory; nothing if there is none.
+fn list(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(path) {
+        Ok(entries) => Ok(entries.filter_map(Result::ok).collect()),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Removes a file that may be gone already. Whether it was there.
+pub(super) fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The key from the names of directory and file.
+fn parse(first: &str, rest: &str) -> Option<[u8; 32]> {
+    if rest.len() != 62 || !is_hex(rest) {
+        return None;
+    }
+    let text = format!("{first}{rest}");
+    let mut key = [0; 32];
+    for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(key)
+}
+
+/// An operating system's reason, in words.
+pub(super) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_lowercase(),
+        None => text,
+    }
+}
+
+/// Who may have written what we read.
+#[cfg(unix)]
+mod owner {
+    use std::fs::Metadata;
+    use std::os::unix::fs::MetadataExt;
+
+    const OTHERS_WRITE: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+
+    /// The user whose files count, or why the directory cannot be used.
+    pub(super) fn check(outer: &Metadata, inner: &Metadata) -> Result<Option<u32>, String> {
+        let me = rustix::process::geteuid().as_raw();
+        let open = outer.mode() & OTHERS_WRITE != 0 && outer.mode() & STICKY == 0;
+        if open || inner.mode() & OTHERS_WRITE != 0 {
+            return Err("everybody can write to it".into());
+        }
+        // The administrator can do everything anyway.
+        if inner.uid() != me || ![me, 0].contains(&outer.uid()) {
+            return Err("it belongs to another user".into());
+        }
+        Ok(Some(me))
+    }
+
+    pub(super) fn is(owner: Option<u32>, about: &Metadata) -> bool {
+        owner.is_none_or(|owner| about.uid() == owner)
+    }
+}
+
+/// Who may have written what we read: the user's own directory is as it should be.
+#[cfg(not(unix))]
+mod owner {
+    use std::fs::Metadata;
+
+    pub(super) fn check(_outer: &Metadata, _inner: &Metadata) -> Result<Option<u32>, String> {
+        Ok(None)
+    }
+
+    pub(super) fn is(_owner: Option<u32>, _about: &Metadata) -> bool {
+        true
+    }
+}

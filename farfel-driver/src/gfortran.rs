@@ -1,0 +1,336 @@
+//! Running gfortran, and reading what it says.
+
+use crate::border::BORDER;
+use crate::facts::MAX_STACK_ARRAY;
+use crate::process::{self, Limits};
+use crate::toolchain::Compiler;
+use crate::{Config, Error, files};
+use farfel_lang::diagnostic::rules::COMPILER;
+use farfel_lang::encoding::encode;
+use farfel_lang::{Diagnostic, Severity, Sources, Span};
+use std::ffi::OsString;
+
+/// How to optimise, where the settings do not say.
+pub struct Profile {
+    /// 0 to 3, `s`, `z` or `fast`.
+    pub opt_level: String,
+    /// With debug information.
+    pub debug: bool,
+}
+
+/// The flags for a source, without its name and that of the output.
+pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
+    let level = config.opt_level.as_deref().unwrap_or(&profile.opt_level);
+    let level = match level {
+        "z" => "s",
+        other => other,
+    };
+    let mut flags: Vec<String> = [
+        // Old programs are what it is for. Messages stay for what is wrong even so.
+        "-std=legacy",
+        "-ffixed-form",
+        "-fdollar-ok",
+        // One line for each message.
+        "-fno-diagnostics-show-caret",
+        "-fdiagnostics-color=never",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    flags.push(format!("-O{level}"));
+    if config.debug.unwrap_or(profile.debug) {
+        flags.push("-g".into());
+    }
+    // What is larger is shared by all threads, and the bindings know it.
+    flags.push(format!("-fmax-stack-var-size={MAX_STACK_ARRAY}"));
+    // gfortran 12 makes wrong code of some adjoints with it: of right ones, as every other set of
+    // flags shows (that of CUMNOR in cdflib, inlined).
+    flags.push("-fno-tree-slp-vectorize".into());
+    if config.real_kind == 8 {
+        flags.push("-fdefault-real-8".into());
+        flags.push("-fdefault-double-8".into());
+    }
+    if config.save_all {
+        flags.push("-fno-automatic".into());
+    }
+    flags.extend(config.flags.iter().cloned());
+    flags
+}
+
+/// What came of a run.
+pub(crate) struct Compiled {
+    /// The file that it made: an object or a program.
+    pub output: Vec<u8>,
+    /// The warnings about the user's lines.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Why there is nothing.
+pub(crate) enum Fault {
+    /// gfortran refuses what stands in the user's files.
+    Diagnostics(Vec<Diagnostic>),
+    /// It cannot be started, crashes, or refuses generated code.
+    Error(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Error(error)
+    }
+}
+
+/// Compiles `text`, and links it with `objects` where the flags ask for a program. Neither
+/// time nor path enters what it makes.
+///
+/// # Errors
+///
+/// Whatever [`Fault`] says.
+pub(crate) fn compile(
+    compiler: &Compiler,
+    args: &[String],
+    text: &str,
+    objects: &[Vec<u8>],
+    sources: &Sources,
+) -> Result<Compiled, Fault> {
+    let mut scratch = files::Scratch::new()?;
+    let source = scratch.path().join("farfel.f");
+    let output = scratch.path().join("output");
+    files::write_if_changed(&source, &encode(text))?;
+    let mut command = compiler.command();
+    // Libraries are searched for what stands before them.
+    let (libraries, args): (Vec<&String>, Vec<&String>) =
+        args.iter().partition(|a| a.starts_with("-l"));
+    command.args(args);
+    // What it leaves there when it is killed goes with the rest.
+    for name in ["TMPDIR", "TMP", "TEMP"] {
+        command.env(name, scratch.path());
+    }
+    // Debug information names the switches, and with them the directory of the module's file.
+    command.arg("-gno-record-gcc-switches");
+    // The last that fits counts, and the one may be in the other.
+    let here = std::env::current_dir().ok();
+    for directory in here.into_iter().chain([scratch.path().to_owned()]) {
+        let mut flag = OsString::from("-ffile-prefix-map=");
+        flag.push(directory);
+        flag.push("=.");
+        command.arg(flag);
+    }
+    // Where the module's file goes.
+    command.arg("-J").arg(scratch.path());
+    command.arg("-o").arg(&output).arg(&source);
+    for (i, object) in objects.iter().enumerate() {
+        let path = scratch.path().join(format!("{i}.o"));
+        files::write_if_changed(&path, object)?;
+        command.arg(path);
+    }
+    command.args(libraries);
+    let shown = format!("{command:?}");
+    let failed = |reason: String| Error::Command {
+        command: shown.clone(),
+        reason,
+    };
+    let ran = process::run_watched(&mut command, &Limits::COMPILER, scratch.watch())
+        .map_err(|e| failed(e.to_string()))?;
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let (found, rest) = messages(&said, sources);
+    if ran.status.success() {
+        let output = std::fs::read(&output).map_err(Error::io(&output))?;
+        return Ok(Compiled {
+            output,
+            warnings: found,
+        });
+    }
+    if found.iter().any(Diagnostic::is_error) {
+        return Err(Fault::Diagnostics(found));
+    }
+    let undefined = undefined(&said);
+    if rest.is_empty() && !undefined.is_empty() {
+        return Err(Error::Undefined(undefined).into());
+    }
+    Err(failed(if rest.is_empty() {
+        format!("{}\n{said}", ran.status)
+    } else {
+        rest.join("\n")
+    })
+    .into())
+}
+
+/// What gfortran says: messages about the user's lines, each once, and errors about all
+/// else.
+pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<String>) {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let mut rest = Vec::new();
+    // A message about two places is two lines, the first with `(1)` for a message.
+    let mut first = None;
+    for line in said.lines() {
+        let Some((place, severity, message)) = split(line) else {
+            // The compiler proper crashed, or was killed, for want of memory say.
+            if ["internal compiler error", "signal terminated program"]
+                .iter()
+                .any(|m| line.contains(m))
+            {
+                rest.push(line.to_owned());
+            }
+            continue;
+        };
+        if message == "(1)" {
+            first = Some(place);
+            continue;
+        }
+        let places: Vec<&str> = first.take().into_iter().chain([place]).collect();
+        let mut spans = places.iter().filter_map(|p| span(p, sources));
+        match spans.next() {
+            Some(at) => {
+                let mut diagnostic = Diagnostic {
+                    severity,
+                    ..Diagnostic::error(&COMPILER, at, plain(message))
+                };
+                for other in spans.filter(|other| *other != at) {
+                    diagnostic = diagnostic.related(other, "the other place");
+                }
+                let generated = places.iter().any(|p| p.starts_with(BORDER));
+                let noise = severity == Severity::Warning && (generated || is_noise(message));
+                // Copies of a subprogram repeat its faults.
+                if !noise && !found.contains(&diagnostic) {
+                    found.push(diagnostic);
+                }
+            }
+            None if severity == Severity::Error => rest.push(line.to_owned()),
+            None => {}
+        }
+    }
+    (found, rest)
+}
+
+/// The procedures that the linker misses, by their Fortran names.
+fn undefined(said: &str) -> Vec<String> {
+    let mut names: Vec<String> = said
+        .lines()
+        .filter_map(|l| l.split_once("undefined reference to `"))
+        .filter_map(|(_, rest)| rest.split_once("_'"))
+        .map(|(name, _)| name.to_ascii_uppercase())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// `file:line:column: Error: message`
+fn split(line: &str) -> Option<(&str, Severity, &str)> {
+    [
+        (": Error: ", Severity::Error),
+        (": Fatal Error: ", Severity::Error),
+        (": Warning: ", Severity::Warning),
+    ]
+    .into_iter()
+    .filter_map(|(mark, severity)| {
+        let (place, message) = line.split_once(mark)?;
+        Some((place, severity, message))
+    })
+    .min_by_key(|(place, ..)| place.len())
+}
+
+/// The statement that a place names: the line without the blanks around it. The column is
+/// that of the printed program, so it says nothing.
+fn span(place: &str, sources: &Sources) -> Option<Span> {
+    let (id, file, rest) = sources
+        .iter()
+        .filter_map(|(id, f)| {
+            let rest = place.strip_prefix(f.name.as_str())?.strip_prefix(':')?;
+            Some((id, f, rest))
+        })
+        .next()?;
+    let line: usize = rest
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()?;
+    let mut start = 0;
+    let text = file
+        .text
+        .split_inclusive('\n')
+        .enumerate()
+        .find_map(|(i, text)| {
+            if i + 1 == line {
+                return Some(text);
+            }
+            start += text.len();
+            None
+        })?;
+    let before = text.len() - text.trim_start().len();
+    let start = start + before.min(text.trim_end().len());
+    let end = start + text.trim().len();
+    Some(Span::new(id, start as u32, end as u32))
+}
+
+/// A message without the marks that refer to a picture that is not shown.
+fn plain(message: &str) -> String {
+    message
+        .replace(['‘', '’'], "'")
+        .replace(" at (1)", "")
+        .replace(" at (2)", "")
+        .replace(" (1)", " here")
+        .replace(" (2)", " the other place")
+        .trim_end()
+        .to_owned()
+}
+
+/// Warnings that say nothing new about a program that FORTRAN 77 allows.
+fn is_noise(message: &str) -> bool {
+    message.starts_with("Named COMMON block") && message.contains("same size as elsewhere")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_become_diagnostics() {
+        let mut sources = Sources::new();
+        let text = "      SUBROUTINE S\r\n        X = 'a'\r\n      END\r\n";
+        sources.add("src/ä b.ff", text);
+        let said = "\
+src/ä b.ff:2:14: Error: Cannot convert CHARACTER(1) to REAL(4) at (1)
+src/ä b.ff:2:14: Error: Cannot convert CHARACTER(1) to REAL(4) at (1)
+src/ä b.ff:1:7-14: Warning: Type mismatch in argument 'x' at (1); passed INTEGER(4) to REAL(4)
+src/ä b.ff:1:7: Warning: Named COMMON block 'c' at (1) shall be of the same size as elsewhere (8 vs 12 bytes)
+src/ä b.ff:3:7: Error: (1)
+src/ä b.ff:1:7: Error: Symbol 's' at (1) already defined at (2)
+src/ä b.ff:2:7: Warning: (1)
+<farfel bindings>:1:7: Warning: Rank mismatch between actual argument at (1) and actual argument at (2)
+<farfel bindings>:3:4: Error: Syntax error
+f951: internal compiler error: Segmentation fault
+src/ä b.ff:99:1: Error: beyond the end
+compilation terminated due to -fmax-errors=1.
+";
+        let (found, rest) = messages(said, &sources);
+        let shown: Vec<(Severity, &str, &str)> = found
+            .iter()
+            .map(|d| (d.severity, sources.text(d.span), d.message.as_str()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (
+                    Severity::Error,
+                    "X = 'a'",
+                    "Cannot convert CHARACTER(1) to REAL(4)"
+                ),
+                (
+                    Severity::Warning,
+                    "SUBROUTINE S",
+                    "Type mismatch in argument 'x'; passed INTEGER(4) to REAL(4)"
+                ),
+                (Severity::Error, "END", "Symbol 's' already defined"),
+            ]
+        );
+        assert_eq!(sources.text(found[2].related[0].0), "SUBROUTINE S");
+        assert_eq!(
+            rest,
+            [
+                "<farfel bindings>:3:4: Error: Syntax error",
+                "f951: internal compiler error: Segmentation fault",
+                "src/ä b.ff:99:1: Error: beyond the end",
+            ]
+        );
+    }
+}

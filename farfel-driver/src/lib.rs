@@ -1,0 +1,114 @@
+//! Builds programs and libraries in Farfel and Fortran: from settings and sources to object files and
+//! bindings.
+//!
+//! A [`Session`] has the settings and leads through the stages; [`Session::build_library`] is what a
+//! build script does, by way of `farfel-build`, and [`Session::build_program`] what `farfel run` does.
+//!
+//! # The way of the data
+//!
+//! | stage | module | from → to |
+//! |---|---|---|
+//! | settings | `config` | `Cargo.toml`, environment, calls → [`Config`] |
+//! | | `library` | what cargo says of dependencies → their sources and settings |
+//! | read | `sources` | directories → files and their text |
+//! | | `preprocess` | text with lines for a preprocessor → text with line markers |
+//! | | `parse` | texts → programs, side by side |
+//! | | `read` | programs → one, with its libraries, names resolved |
+//! | staged | `staged` | program → lowered program, and the derivatives that it asks for |
+//! | | `lowered` | the same of a library, with what Rust can call |
+//! | | `partitions` | a large library → parts that know nothing of each other, each redone only when it has changed |
+//! | derivatives | `ad` | settings → the AD tool, with its runs remembered |
+//! | | [`tools`] | settings → an AD tool that is a program of its own |
+//! | objects | `plan` | staged program → object files, each made only when what it reads has changed |
+//! | | `assemble` | program → the Fortran that is compiled |
+//! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
+//! | | `gfortran` | Fortran → object file, messages → diagnostics |
+//! | | `c_sources` | C → object files, and what they call |
+//! | | `archive` | object files → static library |
+//! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `names` and `rustdoc` say what must be in it |
+//! | all of it | `session`, `build` | the stages in order; a program, a library |
+//!
+//! Besides:
+//!
+//! | module | what |
+//! |---|---|
+//! | `views` | a program for people: [`analysis`], [`copies`], [`graph`], [`intents`], [`side_by_side`], [`storage`]; `annotate` and `legible` help |
+//! | [`mod@format`] | source files → the same, laid out anew |
+//! | [`verify`], `checks` | programs that check their derivatives while they run, and what they found |
+//! | [`render`], `error`, `report` | faults → text |
+//! | [`cache`], `remember`, `codec`, `identity` | what earlier builds have made; what tools say of themselves |
+//! | `process`, [`toolchain`], `files` | other programs within limits; gfortran; files |
+//! | `workers`, [`timings`] | what runs side by side, and when it ran |
+//! | `passes`, `stage` | verifying passes; the stages that `farfel expand` shows |
+//!
+//! **Invariant:** this crate owns every process and every file; `farfel-lang`,
+//! `farfel-ad` and `farfel-tools` start and open none.
+
+// Whatever users do, they get a message.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
+mod ad;
+pub mod analysis;
+mod annotate;
+mod archive;
+mod assemble;
+mod bind;
+mod border;
+mod build;
+mod c_sources;
+pub mod cache;
+mod checks;
+mod codec;
+mod config;
+pub mod copies;
+mod error;
+mod facts;
+mod files;
+pub mod format;
+mod gfortran;
+pub mod graph;
+mod identity;
+pub mod intents;
+mod legible;
+mod library;
+mod lowered;
+mod names;
+mod parse;
+mod partitions;
+mod passes;
+mod plan;
+mod preprocess;
+mod process;
+mod read;
+mod remember;
+pub mod render;
+mod report;
+mod rustdoc;
+mod session;
+pub mod side_by_side;
+mod sources;
+mod stage;
+mod staged;
+pub mod storage;
+pub mod timings;
+pub mod toolchain;
+pub mod tools;
+pub mod verify;
+mod views;
+mod workers;
+
+pub use build::{Built, BuiltProgram, Link};
+pub use c_sources::variables;
+pub use config::{CacheSettings, Config, Library, ToolSettings};
+pub use error::Error;
+pub use farfel_lang::diagnostic::Level;
+pub use gfortran::Profile;
+pub use passes::{REPORT, VERIFY_PASSES, fault_of_farfel, verifies_passes, verify_passes};
+pub use read::main_programs;
+pub use report::Report;
+pub use session::Session;
+pub use sources::{c_source_files, is_c_source_name, is_source_name, read_file, source_files};
+pub use stage::{ExpandStage, UnknownStage};

@@ -1,0 +1,243 @@
+//! Libraries: packages whose Farfel and Fortran subprograms other packages call.
+//!
+//! Their sources are read together with those of the package that uses them, so that
+//! derivatives go through them and gfortran inlines across the border. What each build needs
+//! of a library is compiled into the package that needs it, under that package's names:
+//! nothing is linked twice, whatever versions there are.
+//!
+//! A build script learns of libraries from cargo. The build script of a package with a `links`
+//! key writes a [`Description`] into its OUT_DIR and tells cargo where; cargo hands that on to
+//! the build scripts of the packages that depend on it, as `DEP_…_FARFEL_LIBRARY`.
+
+use crate::parse::parse;
+use crate::sources::{self, find};
+use crate::{Config, Error, Library, files};
+use farfel_lang::ir::Program;
+use farfel_lang::packages::{Package, join};
+use farfel_lang::syntax::Form;
+use farfel_lang::{Diagnostic, Sources};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+impl Library {
+    /// The library in a directory, by its `Cargo.toml`; it uses nothing so far. The version is
+    /// that which cargo says, for it may be inherited.
+    ///
+    /// # Errors
+    ///
+    /// Its settings have faults, or its sources cannot be found.
+    pub fn in_directory(directory: &Path, version: &str) -> Result<Library, Error> {
+        let mut config = Config::from_manifest(directory)?;
+        config.version = version.to_owned();
+        let files = find(&config)?.files;
+        Ok(Library {
+            config,
+            files,
+            uses: Vec::new(),
+            direct: false,
+        })
+    }
+
+    /// By what name cargo hands on [`Session::describe`](crate::Session::describe)'s file to the
+    /// build scripts of the packages that depend on this one.
+    pub const KEY: &str = "farfel_library";
+
+    /// The libraries of the package whose build script this is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] when what one says of itself cannot be read, [`Error::Io`].
+    pub fn of_environment() -> Result<Vec<Library>, Error> {
+        let mut libraries = Vec::new();
+        let mut known = HashMap::new();
+        for (variable, path) in descriptions() {
+            let index = load(&variable, &path, &mut libraries, &mut known)?;
+            libraries[index].direct = true;
+        }
+        Ok(libraries)
+    }
+
+    fn shown(&self) -> String {
+        format!("{} {}", self.config.name, self.config.version)
+    }
+}
+
+/// What a package with a `links` key says of itself to those that depend on it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Description {
+    /// Another version of this crate may write other things.
+    format: u32,
+    name: String,
+    version: String,
+    root: PathBuf,
+    files: Vec<PathBuf>,
+    real_kind: u8,
+    save_all: bool,
+    free_form: Option<bool>,
+    line_length: usize,
+    preprocess: bool,
+    defines: Vec<String>,
+    debug_lines: bool,
+    include: Vec<PathBuf>,
+    /// The descriptions of the libraries that it uses directly.
+    libraries: Vec<PathBuf>,
+}
+
+const FORMAT: u32 = 1;
+
+/// The name of the file with a [`Description`], in OUT_DIR.
+const FILE: &str = "farfel-library.json";
+
+/// How the variables end that cargo sets for a build script.
+const VARIABLE_END: &str = "_FARFEL_LIBRARY";
+
+/// Writes down what users of this package need to know.
+pub(crate) fn describe(config: &Config, sources: &[PathBuf], out: &Path) -> Result<PathBuf, Error> {
+    let description = Description {
+        format: FORMAT,
+        name: config.name.clone(),
+        version: config.version.clone(),
+        root: config.root.clone(),
+        files: sources.to_vec(),
+        real_kind: config.real_kind,
+        save_all: config.is_static(),
+        free_form: config.form.map(|f| f == Form::Free),
+        line_length: config.line_length,
+        preprocess: config.preprocess,
+        defines: config.defines.clone(),
+        debug_lines: config.debug_lines,
+        include: config.include.clone(),
+        libraries: descriptions().into_iter().map(|(_, path)| path).collect(),
+    };
+    let path = out.join(FILE);
+    let text = serde_json::to_vec_pretty(&description).map_err(|e| Error::io(&path)(e.into()))?;
+    files::write_if_changed(&path, &text)?;
+    Ok(path)
+}
+
+/// The libraries that cargo has told this build script of: the name of the variable, and the
+/// file. In the order of the names.
+fn descriptions() -> Vec<(String, PathBuf)> {
+    let mut found: Vec<(String, PathBuf)> = std::env::vars_os()
+        .filter_map(|(name, path)| Some((name.into_string().ok()?, path.into())))
+        .filter(|(name, _)| name.starts_with("DEP_") && name.ends_with(VARIABLE_END))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Reads a description, and those that it names. Cargo knows no cycles.
+fn load(
+    origin: &str,
+    path: &Path,
+    libraries: &mut Vec<Library>,
+    known: &mut HashMap<PathBuf, usize>,
+) -> Result<usize, Error> {
+    if let Some(index) = known.get(path) {
+        return Ok(*index);
+    }
+    let text = std::fs::read(path).map_err(Error::io(path))?;
+    let unreadable = |message: String| Error::Config {
+        origin: origin.to_owned(),
+        message,
+    };
+    let said: Description = serde_json::from_slice(&text)
+        .map_err(|e| unreadable(format!("{} cannot be read: {e}", path.display())))?;
+    if said.format != FORMAT {
+        let by = "was written by another version of farfel-build; have all packages use the same";
+        return Err(unreadable(format!("{} {by}", path.display())));
+    }
+    let uses = said
+        .libraries
+        .iter()
+        .map(|p| load(origin, p, libraries, known))
+        .collect::<Result<_, _>>()?;
+    let form = |free| if free { Form::Free } else { Form::Fixed };
+    let index = libraries.len();
+    libraries.push(Library {
+        config: Config {
+            root: said.root,
+            name: said.name,
+            version: said.version,
+            real_kind: said.real_kind,
+            save_all: said.save_all,
+            form: said.free_form.map(form),
+            line_length: said.line_length,
+            preprocess: said.preprocess,
+            defines: said.defines,
+            debug_lines: said.debug_lines,
+            include: said.include,
+            ..Config::default()
+        },
+        files: said.files,
+        uses,
+        direct: false,
+    });
+    known.insert(path.to_owned(), index);
+    Ok(index)
+}
+
+/// Adds to a program what it uses of the libraries. Their files become a part of `sources`;
+/// all that was read is added to `included`.
+pub(crate) fn add(
+    program: &mut Program,
+    config: &Config,
+    sources: &mut Sources,
+    included: &mut Vec<PathBuf>,
+) -> Result<Vec<Diagnostic>, Error> {
+    let mut diagnostics = Vec::new();
+    let mut packages = Vec::new();
+    for library in &config.libraries {
+        agrees(library, config)?;
+        let how = Config {
+            // As cargo names the directories of its packages: it says nothing of this machine.
+            shown_as: Some(format!(
+                "{}-{}",
+                library.config.name, library.config.version
+            )),
+            fc: config.fc.clone(),
+            install: config.install,
+            ..library.config.clone()
+        };
+        included.extend(library.files.iter().cloned());
+        let (mut program, faults) = parse(&library.files, &how, sources, included)?;
+        diagnostics.extend(faults);
+        program
+            .units
+            .retain(|u| u.kind != farfel_lang::ir::UnitKind::Program);
+        packages.push(Package {
+            name: library.shown(),
+            suffix: sources::as_name(&library.shown()),
+            program,
+            uses: library.uses.clone(),
+        });
+    }
+    let direct = config.libraries.iter().enumerate();
+    let direct: Vec<usize> = direct.filter(|(_, l)| l.direct).map(|(i, _)| i).collect();
+    diagnostics.extend(join(program, &direct, packages));
+    Ok(diagnostics)
+}
+
+/// Whether the library means the same when it is compiled as the package is.
+fn agrees(library: &Library, config: &Config) -> Result<(), Error> {
+    let differs = |message: String| {
+        Err(Error::Config {
+            origin: format!("library {}", library.shown()),
+            message,
+        })
+    };
+    if library.config.real_kind != config.real_kind {
+        return differs(format!(
+            "its REAL has {} bytes and that of {} has {}; set `real-kind` alike in both",
+            library.config.real_kind, config.name, config.real_kind
+        ));
+    }
+    if library.config.is_static() && !config.is_static() {
+        return differs(format!(
+            "its local variables keep their values between calls; set `save-all = true` in {}, too",
+            config.name
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Libraries, or parts of them, lowered: with what Rust can call and the bindings for it.
+
+use crate::bind::{self, Bindings, Part};
+use crate::facts::Facts;
+use crate::names::Names;
+use crate::plan::interfaces::interfaces;
+use crate::plan::objects::{Layout, Means, Objects, Target};
+use crate::read::{Read, callable};
+use crate::staged::{self, Staged};
+use crate::{Config, Error};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::Name;
+use std::collections::BTreeSet;
+
+/// With what a library is lowered and made.
+pub(crate) struct Context<'a> {
+    pub config: &'a Config,
+    pub names: &'a Names,
+    pub means: &'a Means<'a>,
+    /// What the tool generates in reverse mode uses state that is not in the program.
+    pub adjoints_share_state: bool,
+}
+
+/// A program, or a part of one, that was lowered.
+pub(crate) struct Lowered {
+    pub staged: Staged,
+    pub part: Part,
+    exports: Vec<Name>,
+    facts: Facts,
+    /// There is more of the library elsewhere.
+    more: bool,
+}
+
+impl Lowered {
+    /// Lowers a program that was read; `home` are the subprograms that Rust may call, as far as
+    /// they can be.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Diagnostics`], [`Error::Export`].
+    pub(crate) fn new(
+        mut read: Read,
+        home: Option<&BTreeSet<&str>>,
+        config: &Config,
+        names: &Names,
+        adjoints_share_state: bool,
+    ) -> Result<Lowered, Error> {
+        let mut written = std::mem::take(&mut read.written);
+        read.part = home.is_some();
+        let exports: Option<Vec<String>> = match home {
+            None => config.exports.clone(),
+            Some(home) => {
+                written.retain(|w| home.contains(&*w.name));
+                let asked = |name: &str| {
+                    let named = |e: &String| e.eq_ignore_ascii_case(name);
+                    config.exports.as_ref().map(|l| l.iter().any(named))
+                };
+                let callable: Vec<&Name> = callable(&written).map(|w| &w.name).collect();
+                let wanted = written
+                    .iter()
+                    .filter(|w| asked(&w.name).unwrap_or_else(|| callable.contains(&&w.name)));
+                Some(wanted.map(|w| w.name.to_string()).collect())
+            }
+        };
+        let mut staged = staged::stage(read, exports.as_deref())?;
+        let units = staged.program.units.len();
+        let derivatives = interfaces(&staged, adjoints_share_state);
+        staged.program.units.extend(derivatives);
+        let program = &staged.program;
+        let assigned = Assigned::with_closures(program);
+        let facts = Facts::of(program, config.is_static());
+        let exports = match home {
+            None => bind::choose(program, &written, config, &assigned)?,
+            Some(_) => bind::choose_among(program, &written, config, &assigned)?,
+        };
+        let part = Bindings {
+            program,
+            exports: &exports,
+            names,
+            sources: &staged.report.sources,
+            config,
+            facts: &facts,
+            assigned: &assigned,
+        }
+        .part();
+        staged.program.units.truncate(units);
+        if config.verify {
+            crate::verify::prepare(&mut staged, config);
+        }
+        Ok(Lowered {
+            staged,
+            part,
+            exports: exports.names,
+            facts,
+            more: home.is_some(),
+        })
+    }
+
+    fn target<'a>(&'a self, names: &'a Names) -> Target<'a> {
+        Target::Library {
+            exports: &self.exports,
+            names,
+            facts: &self.facts,
+            part: self.more,
+        }
+    }
+
+    /// The objects of it.
+    pub(crate) fn objects<'a>(&'a self, names: &'a Names) -> Objects<'a> {
+        Objects::new(&self.staged, self.target(names))
+    }
+
+    /// The same again.
+    pub(crate) fn objects_with<'a>(&'a self, names: &'a Names, layout: Layout) -> Objects<'a> {
+        Objects::with(&self.staged, self.target(names), layout)
+    }
+}

@@ -1,0 +1,227 @@
+//! What is noted between builds, in OUT_DIR.
+
+use super::summary::Summary;
+use crate::bind::Part;
+use crate::codec::{Reader, Writer, unsealed};
+use crate::{Error, files};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// The name of the file.
+const FILE: &str = "farfel.partitions";
+
+/// A hash of everything that a thing depends on.
+pub(super) type Digest = [u8; 32];
+
+/// What a partition gave, apart from what is made of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub objects: Vec<Planned>,
+    pub part: Part,
+    /// Warnings; see `plan::messages`.
+    pub warnings: String,
+}
+
+/// An object of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Planned {
+    pub name: String,
+    /// Its key, as text.
+    pub key: String,
+    /// The units in it that other objects call by name.
+    pub shared: Vec<String>,
+}
+
+/// The notes of the last build, as they were written.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    files: HashMap<Digest, Vec<u8>>,
+    partitions: HashMap<Digest, Vec<u8>>,
+}
+
+/// Those of a build that is going on: only what it uses is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    files: BTreeMap<Digest, Vec<u8>>,
+    partitions: BTreeMap<Digest, Vec<u8>>,
+}
+
+impl Memo {
+    /// Nothing is known where there are no notes, or they are damaged.
+    pub(crate) fn open(out: &Path) -> Memo {
+        unsealed(&out.join(FILE))
+            .and_then(|bytes| Memo::decode(&bytes))
+            .unwrap_or_default()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Memo> {
+        let mut from = Reader(bytes);
+        let mut table = || {
+            let entries = from.list(|from| {
+                let digest = Digest::try_from(from.bytes()?).ok()?;
+                Some((digest, from.bytes()?.to_vec()))
+            });
+            Some(entries?.into_iter().collect())
+        };
+        Some(Memo {
+            files: table()?,
+            partitions: table()?,
+        })
+    }
+
+    /// What is known of the units of a file.
+    pub(super) fn file(&self, digest: &Digest) -> Option<Vec<Summary>> {
+        Reader(self.files.get(digest)?).list(Summary::read)
+    }
+
+    /// What a partition gave.
+    pub(super) fn partition(&self, digest: &Digest) -> Option<Outcome> {
+        let mut from = Reader(self.partitions.get(digest)?);
+        let text = |from: &mut Reader| Some(from.text()?.to_owned());
+        let pair = |from: &mut Reader| Some((from.text()?.to_owned(), from.text()?.to_owned()));
+        Some(Outcome {
+            objects: from.list(|from| {
+                Some(Planned {
+                    name: text(from)?,
+                    key: text(from)?,
+                    shared: from.list(text)?,
+                })
+            })?,
+            part: Part {
+                skipped: from.list(pair)?,
+                functions: from.list(pair)?,
+                locked: from.number()? != 0,
+            },
+            warnings: text(&mut from)?,
+        })
+    }
+}
+
+impl Notes {
+    pub(super) fn note_file(&mut self, digest: Digest, units: &[Summary]) {
+        let mut to = Writer::default();
+        to.list(units, |to, unit| unit.write(to));
+        self.files.insert(digest, to.0);
+    }
+
+    pub(super) fn note_partition(&mut self, digest: Digest, outcome: &Outcome) {
+        let Outcome {
+            objects,
+            part:
+                Part {
+                    skipped,
+                    functions,
+                    locked,
+                },
+            warnings,
+        } = outcome;
+        let mut to = Writer::default();
+        to.list(objects, |to, Planned { name, key, shared }| {
+            to.text(name);
+            to.text(key);
+            to.list(shared, |to, name| to.text(name));
+        });
+        for list in [skipped, functions] {
+            to.list(list, |to, (name, text)| {
+                to.text(name);
+                to.text(text);
+            });
+        }
+        to.number(u64::from(*locked));
+        to.text(warnings);
+        self.partitions.insert(digest, to.0);
+    }
+
+    /// Notes nothing of a file.
+    pub(super) fn forget_file(&mut self, digest: &Digest) {
+        self.files.remove(digest);
+    }
+
+    /// Keeps what the last build has noted of a file.
+    pub(super) fn keep_file(&mut self, digest: &Digest, memo: &Memo) {
+        if let Some(bytes) = memo.files.get(digest) {
+            self.files.insert(*digest, bytes.clone());
+        }
+    }
+
+    /// Keeps what the last build has noted of a partition.
+    pub(super) fn keep_partition(&mut self, digest: &Digest, memo: &Memo) {
+        if let Some(bytes) = memo.partitions.get(digest) {
+            self.partitions.insert(*digest, bytes.clone());
+        }
+    }
+
+    /// Writes the notes for the next build.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub(crate) fn write(&self, out: &Path) -> Result<(), Error> {
+        let mut to = Writer::default();
+        for table in [&self.files, &self.partitions] {
+            to.number(table.len() as u64);
+            for (digest, bytes) in table {
+                to.bytes(digest);
+                to.bytes(bytes);
+            }
+        }
+        files::write_if_changed(&out.join(FILE), &to.sealed())?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::summaries;
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn notes_are_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let units = summaries(
+            "SUBROUTINE A(X, F, *); COMMON /Q/ Y; CALL B(F, X); ENTRY AE; END\nPROGRAM M; END\n",
+        );
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        let outcome = Outcome {
+            objects: vec![Planned {
+                name: "a".into(),
+                key: "0a".into(),
+                shared: vec!["B".into(), "C".into()],
+            }],
+            part: Part {
+                skipped: vec![pair("B", "why")],
+                functions: vec![pair("A", "fn a() {}\n")],
+                locked: true,
+            },
+            warnings: "[]".into(),
+        };
+        let mut notes = Notes::default();
+        notes.note_file([1; 32], &units);
+        notes.note_partition([2; 32], &outcome);
+        notes.write(dir.path()).unwrap();
+        let memo = Memo::open(dir.path());
+        assert_eq!(memo.file(&[1; 32]).unwrap(), units);
+        assert_eq!(memo.partition(&[2; 32]).unwrap(), outcome);
+        assert!(memo.file(&[2; 32]).is_none() && memo.partition(&[1; 32]).is_none());
+        // What is kept is the same; what is not, is gone.
+        let mut next = Notes::default();
+        next.keep_partition(&[2; 32], &memo);
+        next.keep_partition(&[3; 32], &memo);
+        next.write(dir.path()).unwrap();
+        let memo = Memo::open(dir.path());
+        assert_eq!(memo.partition(&[2; 32]).unwrap(), outcome);
+        assert!(memo.file(&[1; 32]).is_none());
+        // Any byte that is another one makes all of it worthless.
+        let file = dir.path().join(FILE);
+        let bytes = fs::read(&file).unwrap();
+        for i in (0..bytes.len()).step_by(7) {
+            let mut damaged = bytes.clone();
+            damaged[i] ^= 1;
+            for damaged in [&damaged[..], &bytes[..i]] {
+                fs::write(&file, damaged).unwrap();
+                assert!(unsealed(&file).is_none(), "{i}");
+            }
+        }
+    }
+}

@@ -1,0 +1,657 @@
+//! Parts of a library that know nothing of each other, so that a change redoes one of them only.
+//!
+//! A large library is divided into *partitions*: units that hang together, see [`divide`]. Each partition is
+//! a program of its own, from names to object files; a cold build does them all, side by side. What
+//! a partition gave is noted under a hash of everything that it was made from. A later build with the
+//! same hash takes the notes, and does not even parse the files whose units have all stayed.
+//!
+//! | module | what |
+//! |---|---|
+//! | `summary` | what is known of a unit from its text alone |
+//! | `divide` | which units hang together |
+//! | `memo` | the notes between builds |
+//!
+//! # Why notes are never wrong
+//!
+//! What a partition gives is a function of the program that it is, of the settings, and of compiler and
+//! tool; it sees nothing else. A note about a file is found by the hash of its text, its name, the
+//! settings for reading, and the version of this crate; one about a partition by the hashes of the text
+//! and place of each of its units, with what they include, by whether it is at home there, and by
+//! all settings and identities. Which units are a partition is found out anew in each build. Objects are
+//! compared with the shelf's by their keys, as in a build without notes.
+//!
+//! Where something is the matter, such as a fault anywhere, all this is left, and the library is
+//! built as one program: messages then are those of `farfel check`.
+
+mod divide;
+mod memo;
+mod summary;
+
+pub(crate) use memo::{Memo, Notes};
+
+use crate::bind::{self, Part};
+use crate::cache::Key;
+use crate::lowered::{Context, Lowered};
+use crate::parse::parse_noting;
+use crate::plan::groups::SMALL_LIBRARY;
+use crate::plan::messages;
+use crate::plan::objects::{Kept, Layout, Means, Object};
+use crate::preprocess::{self, Outcome as Preprocessed};
+use crate::read::{resolve, strict};
+use crate::sources::{self, Includes};
+use crate::timings::From;
+use crate::{CacheSettings, Config, Error};
+use divide::Partition;
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::ir::{Name, Program, Unit};
+use farfel_lang::syntax::{Form, ReadOptions};
+use farfel_lang::{Diagnostic, FileId, Sources};
+use memo::{Digest, Outcome, Planned};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use summary::Summary;
+
+/// A library whose files were read, and as far as needed parsed.
+pub(crate) struct Library {
+    pub sources: Sources,
+    /// What the parser warned of.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The names of main programs.
+    pub left_out: Vec<Name>,
+    files: Vec<File>,
+    units: Vec<Summary>,
+    /// Where each unit is: file, and position in it.
+    places: Vec<(usize, usize)>,
+    notes: Notes,
+}
+
+struct File {
+    id: FileId,
+    /// `None` as long as nobody has to read it.
+    options: Option<ReadOptions>,
+    units: Vec<Summary>,
+    parsed: Option<Vec<Unit>>,
+}
+
+/// Reads a library. `None` where it is to be built as one program: since it is small, or has
+/// faults. The INCLUDE files that were reached are added to `included`.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read.
+pub(crate) fn read(
+    paths: &[PathBuf],
+    config: &Config,
+    memo: &Memo,
+    included: &mut Vec<PathBuf>,
+) -> Result<Option<Library>, Error> {
+    let mut library = Library {
+        sources: Sources::new(),
+        diagnostics: Vec::new(),
+        left_out: Vec::new(),
+        files: Vec::new(),
+        units: Vec::new(),
+        places: Vec::new(),
+        notes: Notes::default(),
+    };
+    if !config.derivatives.is_empty() {
+        return Ok(None);
+    }
+    let texts: Vec<_> = paths
+        .iter()
+        .map(|path| sources::read(path).map_err(Error::io(path)))
+        .collect::<Result<_, Error>>()?;
+    let lines = texts.iter().flat_map(|t| t.bytes()).filter(|b| *b == b'\n');
+    if lines.take(SMALL_LIBRARY + 1).count() <= SMALL_LIBRARY {
+        return Ok(None);
+    }
+    // The source form, and what the preprocessor does, follow from settings, name and text.
+    let settings = Config {
+        cache: CacheSettings::default(),
+        ..config.clone()
+    };
+    let how = format!("{}\n{settings:?}", crate::identity::identity());
+    let mut includes = Includes::new(config);
+    let mut to_parse = Vec::new();
+    for (path, text) in paths.iter().zip(texts) {
+        let name = sources::shown(config, path);
+        includes.add_source(&name, path);
+        let digest = digest_of(&[how.as_bytes(), name.as_bytes(), text.as_bytes()]);
+        let mut file = File {
+            id: library.sources.add(name, text.clone()),
+            options: None,
+            units: Vec::new(),
+            parsed: None,
+        };
+        if let Some(units) = memo.file(&digest) {
+            library.notes.keep_file(&digest, memo);
+            file.units = units;
+        } else {
+            let options = options(path, &text, config);
+            let before = library.sources.iter().count();
+            let form = options.form.unwrap_or(Form::Fixed);
+            let sources = &mut library.sources;
+            match preprocess::run(path, file.id, form, sources, &mut includes, config)? {
+                Preprocessed::Plain => {}
+                Preprocessed::Done(id) => file.id = id,
+                Preprocessed::Faults(_) => return Ok(None),
+            }
+            file.options = Some(options);
+            to_parse.push((library.files.len(), digest, before));
+        }
+        library.files.push(file);
+    }
+    let wanted: Vec<_> = to_parse
+        .iter()
+        .filter_map(|(f, ..)| Some((library.files[*f].id, library.files[*f].options?)))
+        .collect();
+    let parsed = parse_noting(&wanted, &mut library.sources, &mut includes);
+    included.extend(includes.reached.iter().cloned());
+    for ((f, digest, before), (parsed, more)) in to_parse.into_iter().zip(parsed) {
+        // Who calls a procedure whose derivative is given hangs together with that.
+        let directives = parsed.program.units.iter().any(says_of_derivatives);
+        if any_errors(&parsed.diagnostics) || directives {
+            return Ok(None);
+        }
+        library.note(f, digest, &how, before, parsed.program.units, &more);
+        if !parsed.diagnostics.is_empty() {
+            // They are said again only by whoever reads it again.
+            library.notes.forget_file(&digest);
+        }
+        library.diagnostics.extend(parsed.diagnostics);
+    }
+    // A file that another one includes is a part of that one.
+    let reached = |path: &PathBuf| !includes.reached.is_empty() && includes.is_reached(path);
+    for (f, path) in paths.iter().enumerate() {
+        if reached(path) {
+            return Ok(None);
+        }
+        for (u, unit) in std::mem::take(&mut library.files[f].units)
+            .into_iter()
+            .enumerate()
+        {
+            match unit.main {
+                true => library.left_out.push(unit.name.into()),
+                false => {
+                    library.places.push((f, u));
+                    library.units.push(unit);
+                }
+            }
+        }
+    }
+    let statements: u64 = library.units.iter().map(|u| u.statements).sum();
+    Ok((statements > SMALL_LIBRARY as u64).then_some(library))
+}
+
+fn says_of_derivatives(unit: &Unit) -> bool {
+    !unit.given.is_empty() || unit.nested.iter().any(says_of_derivatives)
+}
+
+/// How a file is read.
+fn options(path: &Path, text: &str, config: &Config) -> ReadOptions {
+    ReadOptions {
+        form: Some(sources::form(path, text, config)),
+        ..config.read_options()
+    }
+}
+
+impl Library {
+    /// Notes what is known of the units of a file that was parsed. `more` are the files that it
+    /// includes; `before` is how many there were before the preprocessor added some.
+    fn note(
+        &mut self,
+        f: usize,
+        digest: Digest,
+        how: &str,
+        before: usize,
+        units: Vec<Unit>,
+        more: &[FileId],
+    ) {
+        let id = self.files[f].id;
+        let Some(file) = self.sources.get(id) else {
+            return;
+        };
+        // What a comment at its beginning says is said of all of the file.
+        let options = self.files[f].options.map(|options| ReadOptions {
+            layout: options.layout.asked_by(&file.text),
+            ..options
+        });
+        let mut how = format!("{how}\n{options:?}").into_bytes();
+        let preprocessed = id.0 as usize >= before;
+        let from_preprocessor = (before..=id.0 as usize).map(|i| FileId(i as u32));
+        let others = from_preprocessor.filter(|_| preprocessed);
+        let marked = file.text.lines().any(|l| l.starts_with('#'));
+        let alone = !preprocessed && !marked && more.is_empty();
+        for other in others.chain(more.iter().copied()) {
+            if let Some(other) = self.sources.get(other) {
+                how.extend(digest_of(&[other.name.as_bytes(), other.text.as_bytes()]));
+            }
+        }
+        let digests = match alone {
+            true => summary::digests(&units, file, &how),
+            // Places lead into other files, or come from them.
+            false => {
+                let all = digest_of(&[&how, file.name.as_bytes(), file.text.as_bytes()]);
+                vec![all; units.len()]
+            }
+        };
+        let summaries: Vec<Summary> = units
+            .iter()
+            .zip(digests)
+            .enumerate()
+            .map(|(i, (unit, text))| {
+                let place = (i as u64).to_le_bytes();
+                let own = match alone {
+                    true => text,
+                    false => digest_of(&[&text, &place]),
+                };
+                Summary::of(unit, own)
+            })
+            .collect();
+        if alone {
+            self.notes.note_file(digest, &summaries);
+        }
+        self.files[f].units = summaries;
+        self.files[f].parsed = Some(units);
+    }
+
+    /// Parses the files of some partitions. They are those which include nothing: the others have
+    /// been parsed.
+    fn parse_for(&mut self, partitions: &[&Partition], config: &Config) -> bool {
+        let mut wanted: BTreeSet<usize> = BTreeSet::new();
+        for partition in partitions {
+            wanted.extend(partition.units().map(|u| self.places[u].0));
+        }
+        wanted.retain(|f| self.files[*f].parsed.is_none());
+        let files: Vec<_> = wanted
+            .iter()
+            .filter_map(|f| {
+                let File { id, options, .. } = self.files[*f];
+                let options = options.or_else(|| {
+                    let file = self.sources.get(id)?;
+                    Some(self::options(Path::new(&file.name), &file.text, config))
+                });
+                Some((id, options?))
+            })
+            .collect();
+        let mut includes = Includes::new(config);
+        let parsed = parse_noting(&files, &mut self.sources, &mut includes);
+        let mut good = true;
+        for (f, (parsed, more)) in wanted.into_iter().zip(parsed) {
+            good &= parsed.diagnostics.is_empty() && more.is_empty();
+            self.files[f].parsed = Some(parsed.program.units);
+        }
+        good
+    }
+
+    fn unit(&self, at: usize) -> Option<&Unit> {
+        let (file, unit) = self.places[at];
+        self.files[file].parsed.as_ref()?.get(unit)
+    }
+
+    fn key(&self, partition: &Partition, context: &Digest) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(context);
+        for u in partition.units() {
+            hasher.update(&[u8::from(partition.home.binary_search(&u).is_ok())]);
+            hasher.update(&self.units[u].digest);
+        }
+        hasher.finalize().into()
+    }
+}
+
+impl Partition {
+    /// All units in it, in the order of the program.
+    fn units(&self) -> impl Iterator<Item = usize> + use<> {
+        let all: BTreeSet<usize> = self.home.iter().chain(&self.helpers).copied().collect();
+        all.into_iter()
+    }
+}
+
+/// What there is of a partition.
+enum State {
+    /// Nothing has changed in it.
+    Noted(Outcome),
+    /// It was lowered.
+    Lowered(Box<(Lowered, Layout, Vec<Key>)>, Outcome),
+}
+
+impl State {
+    fn outcome(&self) -> &Outcome {
+        match self {
+            State::Noted(outcome) | State::Lowered(_, outcome) => outcome,
+        }
+    }
+}
+
+/// A library that is ready to be made.
+pub(crate) struct Planning {
+    pub sources: Sources,
+    pub diagnostics: Vec<Diagnostic>,
+    pub left_out: Vec<Name>,
+    pub bindings: Part,
+    /// In the order of the library: objects that are there, and parts whose objects are asked for.
+    pub parts: Vec<Ready>,
+    pub notes: Notes,
+}
+
+/// See [`Planning::parts`].
+pub(crate) enum Ready {
+    /// Nothing is to be made.
+    Kept(Vec<Kept>),
+    /// What is missing is to be made.
+    Lowered(Box<(Lowered, Layout, Vec<Key>)>),
+}
+
+/// Finds out what is to be made of a library. `None` where it is to be built as one program.
+///
+/// # Errors
+///
+/// [`Error::Export`] when the settings name a subprogram that does not exist.
+pub(crate) fn plan(
+    mut library: Library,
+    memo: &Memo,
+    context: &Context,
+) -> Result<Option<Planning>, Error> {
+    let written = library.units.iter().filter(|u| u.subprogram);
+    bind::exist(&mut written.map(|u| u.name.as_str()), context.config)?;
+    let surroundings = surroundings(context);
+    let mut partitions = divide::divide(&library.units);
+    let mut states: BTreeMap<Partition, State> = BTreeMap::new();
+    loop {
+        let mut missing = Vec::new();
+        for partition in &partitions {
+            if states.contains_key(partition) {
+                continue;
+            }
+            match memo.partition(&library.key(partition, &surroundings)) {
+                Some(outcome) => {
+                    states.insert(partition.clone(), State::Noted(outcome));
+                }
+                None => missing.push(partition),
+            }
+        }
+        if !lower(&mut library, &missing, context, &mut states) {
+            return Ok(None);
+        }
+        let together = meeting(&partitions, &states);
+        if together.is_empty() {
+            break;
+        }
+        partitions = divide::joined(partitions, &together);
+    }
+    // Objects that are not where they were are made again, and warnings of compiler and tool
+    // may be about lines that their unit allows them in.
+    let mut kept: BTreeMap<&Partition, Vec<Kept>> = BTreeMap::new();
+    let mut lost = Vec::new();
+    for partition in &partitions {
+        if let Some(State::Noted(outcome)) = states.get(partition) {
+            match keep(outcome, context) {
+                Some(objects)
+                    if messages::from_text(&outcome.warnings, &library.sources).is_some() =>
+                {
+                    kept.insert(partition, objects);
+                }
+                _ => lost.push(partition),
+            }
+        }
+    }
+    if !lower(&mut library, &lost, context, &mut states) {
+        return Ok(None);
+    }
+
+    for (partition, state) in &states {
+        let key = library.key(partition, &surroundings);
+        match state {
+            State::Noted(_) => library.notes.keep_partition(&key, memo),
+            State::Lowered(_, outcome) => library.notes.note_partition(key, outcome),
+        }
+    }
+    let mut bindings = Part::default();
+    let mut diagnostics = std::mem::take(&mut library.diagnostics);
+    let mut parts = Vec::new();
+    let mut order: Vec<(usize, (String, String))> = Vec::new();
+    let mut skipped = Vec::new();
+    let at: BTreeMap<&str, usize> = library
+        .units
+        .iter()
+        .enumerate()
+        .map(|(i, u)| (u.name.as_str(), i))
+        .collect();
+    for partition in &partitions {
+        let Some(state) = states.get(partition) else {
+            return Ok(None);
+        };
+        let part = &state.outcome().part;
+        let place = |(name, text): &(String, String)| {
+            let at = at.get(name.as_str()).copied().unwrap_or(usize::MAX);
+            (at, (name.clone(), text.clone()))
+        };
+        order.extend(part.functions.iter().map(place));
+        skipped.extend(part.skipped.iter().map(place));
+        bindings.locked |= part.locked;
+        let warnings = match state {
+            State::Noted(noted) => messages::from_text(&noted.warnings, &library.sources),
+            State::Lowered(lowered, _) => Some(lowered.0.staged.report.diagnostics.clone()),
+        };
+        for d in warnings.unwrap_or_default() {
+            // Of a unit that several partitions have, it is said once.
+            if !diagnostics.contains(&d) {
+                diagnostics.push(d);
+            }
+        }
+    }
+    for (list, into) in [
+        (order, &mut bindings.functions),
+        (skipped, &mut bindings.skipped),
+    ] {
+        let mut list = list;
+        list.sort();
+        into.extend(list.into_iter().map(|(_, entry)| entry));
+    }
+    diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
+    for partition in &partitions {
+        parts.push(match (kept.remove(partition), states.remove(partition)) {
+            (Some(objects), _) => Ready::Kept(objects),
+            (None, Some(State::Lowered(lowered, _))) => Ready::Lowered(lowered),
+            _ => return Ok(None),
+        });
+    }
+    Ok(Some(Planning {
+        sources: library.sources,
+        diagnostics,
+        left_out: library.left_out,
+        bindings,
+        parts,
+        notes: library.notes,
+    }))
+}
+
+/// Lowers partitions. False when something is the matter with one of them.
+fn lower(
+    library: &mut Library,
+    partitions: &[&Partition],
+    context: &Context,
+    states: &mut BTreeMap<Partition, State>,
+) -> bool {
+    if partitions.is_empty() {
+        return true;
+    }
+    if !library.parse_for(partitions, context.config) {
+        return false;
+    }
+    let library = &*library;
+    let done: Vec<OnceLock<Option<State>>> = partitions.iter().map(|_| OnceLock::new()).collect();
+    let needs = vec![Vec::new(); partitions.len()];
+    context.means.workers.run(&needs, &|s, _| {
+        done[s].get_or_init(|| lower_one(library, partitions[s], context));
+        true
+    });
+    for (partition, state) in partitions.iter().zip(done) {
+        match state.into_inner().flatten() {
+            Some(state) => states.insert((*partition).clone(), state),
+            None => return false,
+        };
+    }
+    true
+}
+
+fn lower_one(library: &Library, partition: &Partition, context: &Context) -> Option<State> {
+    let units = partition.units().map(|u| library.unit(u).cloned());
+    let program = Program {
+        units: units.collect::<Option<_>>()?,
+    };
+    let home: BTreeSet<&str> = partition
+        .home
+        .iter()
+        .map(|u| library.units[*u].name.as_str())
+        .collect();
+    let sources = library.sources.clone();
+    let lints = strict(context.config, &sources);
+    let read = resolve(
+        program,
+        Vec::new(),
+        sources,
+        lints,
+        context.config,
+        &BTreeSet::new(),
+    )
+    .ok()?;
+    let Context {
+        config,
+        names,
+        means,
+        adjoints_share_state,
+        ..
+    } = context;
+    let lowered = Lowered::new(read, Some(&home), config, names, *adjoints_share_state).ok()?;
+    let objects = lowered.objects(names);
+    let keys = objects.keys(means);
+    let units = &lowered.staged.program.units;
+    let planned = objects
+        .groups()
+        .iter()
+        .zip(&keys)
+        .map(|(group, key)| Planned {
+            name: group.name.clone(),
+            key: key.hex(),
+            shared: group
+                .shared
+                .iter()
+                .map(|u| units[*u].name.to_string())
+                .collect(),
+        });
+    let outcome = Outcome {
+        objects: planned.collect(),
+        part: lowered.part.clone(),
+        warnings: messages::to_text(&lowered.staged.report.diagnostics, &library.sources),
+    };
+    let layout = objects.into_layout();
+    Some(State::Lowered(Box::new((lowered, layout, keys)), outcome))
+}
+
+/// The partitions in which the linker, or the directory with the objects, would meet one and the same
+/// name for two things: lowering has named something in one of them as it did in another one.
+fn meeting(partitions: &[Partition], states: &BTreeMap<Partition, State>) -> BTreeSet<usize> {
+    let mut first: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+    let mut together = BTreeSet::new();
+    for (s, partition) in partitions.iter().enumerate() {
+        let Some(state) = states.get(partition) else {
+            continue;
+        };
+        for object in &state.outcome().objects {
+            let shared = object.shared.iter().map(|name| (true, name.as_str()));
+            for name in std::iter::once((false, object.name.as_str())).chain(shared) {
+                let owner = *first.entry(name).or_insert(s);
+                if owner != s {
+                    together.extend([owner, s]);
+                }
+            }
+        }
+    }
+    together
+}
+
+/// The objects that were noted, if all are on the shelf and nothing was said of them.
+fn keep(outcome: &Outcome, context: &Context) -> Option<Vec<Kept>> {
+    let Means {
+        shelf, recorder, ..
+    } = context.means;
+    let mut kept = Vec::new();
+    for Planned { name, key, .. } in &outcome.objects {
+        let mut step = recorder.begin("compile", name, 0);
+        let (about, code) = shelf.find(name, key)?;
+        if about.places.is_some() {
+            return None;
+        }
+        step.saved_ms = Some(about.took_ms);
+        recorder.end(step, From::Fresh);
+        kept.push(Kept {
+            object: Object {
+                name: name.clone(),
+                about: about.clone(),
+                code,
+            },
+            key: key.clone(),
+            recipe: shelf.recipe(name)?.to_owned(),
+        });
+    }
+    Some(kept)
+}
+
+/// All that decides what becomes of a partition, apart from its text.
+fn surroundings(context: &Context) -> Digest {
+    let Context {
+        config,
+        names,
+        means,
+        adjoints_share_state,
+    } = context;
+    // Where results are kept is no part of them.
+    let config = Config {
+        cache: CacheSettings::default(),
+        ..(*config).clone()
+    };
+    digest_of(&[
+        b"farfel partition 1",
+        crate::identity::identity().as_bytes(),
+        format!("{config:?}").as_bytes(),
+        names.module.as_bytes(),
+        means.tool_identity.as_bytes(),
+        means.compiler_identity.as_bytes(),
+        means.flags.join("\n").as_bytes(),
+        &[u8::from(*adjoints_share_state)],
+    ])
+}
+
+/// A hash of several things, which cannot flow into each other.
+fn digest_of(parts: &[&[u8]]) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farfel_lang::syntax::{Form, NoIncludes, parse};
+
+    /// The summaries of a program in free form.
+    pub(super) fn summaries(text: &str) -> Vec<Summary> {
+        let mut sources = Sources::new();
+        let file = sources.add("a.f90", text);
+        let parsed = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
+        assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+        let units = &parsed.program.units;
+        let digests = summary::digests(units, sources.get(file).unwrap(), b"");
+        units
+            .iter()
+            .zip(digests)
+            .map(|(u, d)| Summary::of(u, d))
+            .collect()
+    }
+}

@@ -1,0 +1,293 @@
+//! Which units are compiled together.
+//!
+//! gfortran inlines what it can see, so a subprogram should stand in one file with what it
+//! calls; but a change should not compile everything again, and files compile side by side.
+//! So each exported subprogram has an object file of its own, with all that only it
+//! reaches. What several of them reach is copied into each where it is short and keeps no
+//! state, and else is in an object file that they share. A small library is one object.
+//!
+//! Derivatives are made for each object: they belong to whoever asks for them.
+
+use crate::facts::keeps_state;
+use crate::staged::References;
+use farfel_lang::ir::{Name, Program, Request, SpecKind, Unit, UnitKind, walk_block};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Libraries with fewer statements are one object: to split them gains nothing.
+pub(crate) const SMALL_LIBRARY: usize = 400;
+
+/// A subprogram with at most so many statements is copied to where it is called.
+pub(crate) const SMALL_UNIT: usize = 40;
+
+/// The contents of one object file. All positions are those of units in the program,
+/// ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Unlike that of any other group, and fit for a file: the first exported subprogram
+    /// or, with `shared-` before it, the first unit.
+    pub name: String,
+    /// The subprograms that Rust calls in this object.
+    pub exports: Vec<Name>,
+    /// What may be compiled into it. Units that only AD reads are among them.
+    pub units: Vec<usize>,
+    /// Those of `units` that other objects call, or C.
+    pub shared: Vec<usize>,
+    /// The derivatives that it needs, as positions in the list of requests.
+    pub requests: Vec<usize>,
+    /// All units whose text decides what the object is: `units`, and what the derivatives
+    /// are made from.
+    pub reads: Vec<usize>,
+    /// Units of other objects that are called. Their text does not matter, their interface
+    /// does.
+    pub calls: Vec<usize>,
+    /// It is the only one.
+    pub alone: bool,
+}
+
+/// One object of everything.
+pub(crate) fn whole(program: &Program, requests: &[Request], exports: &[Name]) -> Group {
+    let all: Vec<usize> = (0..program.units.len()).collect();
+    Group {
+        name: "farfel".into(),
+        exports: exports.to_vec(),
+        units: all.clone(),
+        shared: Vec::new(),
+        requests: (0..requests.len()).collect(),
+        reads: all,
+        calls: Vec::new(),
+        alone: true,
+    }
+}
+
+/// Divides a library. `exports` are the subprograms that Rust calls, `by_name` those that C calls.
+/// `part`: it is a part of a library that is not small.
+pub(crate) fn groups(
+    program: &Program,
+    requests: &[Request],
+    references: &References,
+    exports: &[Name],
+    by_name: &BTreeSet<Name>,
+    part: bool,
+) -> Vec<Group> {
+    let units = &program.units;
+    let place: HashMap<&Name, usize> = units
+        .iter()
+        .enumerate()
+        .map(|(i, u)| (&u.name, i))
+        .collect();
+    let called_by_name: BTreeSet<usize> = by_name
+        .iter()
+        .filter_map(|n| place.get(n).copied())
+        .collect();
+    let mut roots: Vec<usize> = exports
+        .iter()
+        .filter_map(|n| place.get(n).copied())
+        .collect();
+    let more = called_by_name
+        .iter()
+        .filter(|i| !exports.contains(&units[**i].name));
+    roots.extend(more);
+    let initialised = initialised(program);
+    let size: usize = units.iter().map(statements).sum();
+    if size <= SMALL_LIBRARY && !part {
+        let mut all = whole(program, requests, exports);
+        all.shared.extend(called_by_name);
+        return vec![all];
+    }
+
+    // The roots that reach each unit.
+    let mut reaching: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
+    for (r, root) in roots.iter().enumerate() {
+        for unit in references.reached([*root]) {
+            reaching[unit].push(r);
+        }
+    }
+    let copied = |i: usize| {
+        reaching[i].len() > 1
+            && !called_by_name.contains(&i)
+            && statements(&units[i]) <= SMALL_UNIT
+            && !keeps_state(&units[i])
+            && commons(&units[i]).all(|c| !initialised.contains_key(c))
+    };
+    let alone: Vec<usize> = (0..roots.len()).collect();
+    // Units with the same roots are together. What one root reaches is with that root.
+    let mut clusters: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
+    for (i, roots) in reaching.iter().enumerate() {
+        if !roots.is_empty() && !copied(i) {
+            clusters.entry(roots).or_default().push(i);
+        }
+    }
+    for (r, root) in roots.iter().enumerate() {
+        if copied(*root) {
+            // Rust needs one copy of its own.
+            clusters.entry(&alone[r..=r]).or_default();
+        }
+    }
+
+    // A BLOCK DATA unit is linked only with something that is called, so it goes where its
+    // COMMON is used, and all who use it stay together.
+    let keys: Vec<&[usize]> = clusters.keys().copied().collect();
+    let mut together = Together::new(keys.len());
+    let mut first_user: HashMap<usize, usize> = HashMap::new();
+    for (c, members) in clusters.values().enumerate() {
+        for name in members.iter().flat_map(|i| commons(&units[*i])) {
+            if let Some(block) = initialised.get(name) {
+                together.join(c, *first_user.entry(*block).or_insert(c));
+            }
+        }
+    }
+    let mut sets: BTreeMap<usize, Vec<&[usize]>> = BTreeMap::new();
+    for (c, roots) in keys.iter().enumerate() {
+        sets.entry(together.first(c)).or_default().push(roots);
+    }
+
+    let mut groups: Vec<Group> = sets
+        .into_values()
+        .map(|set| {
+            let mut own: BTreeSet<usize> = set
+                .iter()
+                .flat_map(|r| clusters[r].iter().copied())
+                .collect();
+            let data: Vec<usize> = own
+                .iter()
+                .flat_map(|i| commons(&units[*i]))
+                .filter_map(|c| initialised.get(c).copied())
+                .collect();
+            own.extend(data);
+            // Roots that are copied elsewhere have their own copy here.
+            let only: BTreeSet<usize> = set.iter().filter(|r| r.len() == 1).map(|r| r[0]).collect();
+            own.extend(only.iter().map(|r| roots[*r]).filter(|i| copied(*i)));
+            group(own, &roots, units, references, &copied)
+        })
+        .collect();
+    groups.sort_by(|a, b| a.units.cmp(&b.units));
+    // What is called from elsewhere.
+    let wanted: BTreeSet<usize> = groups
+        .iter()
+        .flat_map(|g| g.calls.iter().copied())
+        .collect();
+    for g in &mut groups {
+        g.shared = g
+            .units
+            .iter()
+            .copied()
+            .filter(|i| (wanted.contains(i) || called_by_name.contains(i)) && !copied(*i))
+            .collect();
+        g.exports.retain(|n| exports.contains(n));
+    }
+    groups
+}
+
+/// Completes a group from the units that are certainly in it.
+fn group(
+    own: BTreeSet<usize>,
+    roots: &[usize],
+    units: &[Unit],
+    references: &References,
+    copied: &dyn Fn(usize) -> bool,
+) -> Group {
+    // Calls of short units bring these along.
+    let mut members = own.clone();
+    let mut calls = BTreeSet::new();
+    let mut requests = BTreeSet::new();
+    let mut reads = BTreeSet::new();
+    let mut open: Vec<usize> = members.iter().copied().collect();
+    while let Some(i) = open.pop() {
+        for r in references.requests(i) {
+            if requests.insert(*r) {
+                // The derivatives are made from all of this, and are private here. What they
+                // call, may be elsewhere.
+                for below in references.reached([references.heads[*r]]) {
+                    reads.insert(below);
+                    requests.extend(references.requests(below));
+                    if members.contains(&below) {
+                        continue;
+                    }
+                    if copied(below) {
+                        members.insert(below);
+                        open.push(below);
+                    } else {
+                        calls.insert(below);
+                    }
+                }
+            }
+        }
+        for callee in references.callees(i) {
+            if members.contains(callee) {
+                continue;
+            }
+            if copied(*callee) {
+                members.insert(*callee);
+                open.push(*callee);
+            } else {
+                calls.insert(*callee);
+            }
+        }
+    }
+    reads.extend(&members);
+    let exported: Vec<usize> = roots.iter().copied().filter(|r| own.contains(r)).collect();
+    let first = exported.first().or(members.first()).copied();
+    let first = first.map_or_else(String::new, |i| units[i].name.to_ascii_lowercase());
+    Group {
+        name: match exported.is_empty() {
+            true => format!("shared-{first}"),
+            false => first,
+        },
+        exports: exported.iter().map(|i| units[*i].name.clone()).collect(),
+        units: members.into_iter().collect(),
+        shared: Vec::new(),
+        requests: requests.into_iter().collect(),
+        reads: reads.into_iter().collect(),
+        calls: calls.into_iter().collect(),
+        alone: false,
+    }
+}
+
+/// Which of several things belong together.
+pub(crate) struct Together(Vec<usize>);
+
+impl Together {
+    /// Each on its own.
+    pub(crate) fn new(count: usize) -> Together {
+        Together((0..count).collect())
+    }
+
+    /// The first of those that belong together with this one.
+    pub(crate) fn first(&self, mut one: usize) -> usize {
+        while self.0[one] != one {
+            one = self.0[one];
+        }
+        one
+    }
+
+    pub(crate) fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.first(one), self.first(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+}
+
+/// How many statements a unit has.
+fn statements(unit: &Unit) -> usize {
+    let mut count = 0;
+    walk_block(&unit.body, &mut |_| count += 1);
+    count
+}
+
+/// The COMMON blocks of a unit.
+fn commons(unit: &Unit) -> impl Iterator<Item = &Name> {
+    unit.specs.iter().flat_map(|s| match &s.kind {
+        SpecKind::Common(blocks) => blocks.iter().map(|(name, _)| name).collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// The COMMON blocks that BLOCK DATA units name, each with its unit.
+fn initialised(program: &Program) -> HashMap<&Name, usize> {
+    let mut found = HashMap::new();
+    for (i, unit) in program.units.iter().enumerate() {
+        if unit.kind == UnitKind::BlockData {
+            found.extend(commons(unit).map(|c| (c, i)));
+        }
+    }
+    found
+}

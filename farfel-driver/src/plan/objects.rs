@@ -1,0 +1,665 @@
+//! The object files of a library, or the one program: which there are, what each is made
+//! from, and making those that the cache does not have.
+
+use super::digests::{Digest, digests};
+use super::groups::{Group, groups, whole};
+use super::messages;
+use super::recorder::Recorder;
+use super::shelf::{About, Shelf};
+use crate::assemble::{self, Library, Links};
+use crate::cache::{Cache, Entry, Key, Origin};
+use crate::checks::Plan;
+use crate::facts::{Facts, entries};
+use crate::gfortran::{self, Fault};
+use crate::names::Names;
+use crate::staged::{References, Staged};
+use crate::timings::From;
+use crate::toolchain::Compiler;
+use crate::verify::instrument::instrument;
+use crate::workers::Workers;
+use crate::{Error, Report};
+use farfel_ad::AdTool;
+use farfel_ad::schedule::Derivatives;
+use farfel_lang::Diagnostic;
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::encoding::encode;
+use farfel_lang::ir::{Attribute, Name, Program, Request, SpecKind, UnitKind};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::OnceLock;
+
+/// How flags begin with which the compiled code knows the numbers of lines.
+const NAMING_LINES: [&str; 7] = [
+    "-g",
+    "-fcheck",
+    "-fbounds",
+    "-fsan",
+    "--coverage",
+    "-coverage",
+    "-ftest-coverage",
+];
+
+/// What is made.
+pub(crate) enum Target<'a> {
+    /// Objects with these subprograms for Rust to call.
+    Library {
+        exports: &'a [Name],
+        names: &'a Names,
+        /// Where STOP may happen it goes through the frames of Fortran.
+        facts: &'a Facts,
+        /// There is more of the library elsewhere.
+        part: bool,
+    },
+    /// A program that is run.
+    Program,
+}
+
+/// With what it is made.
+pub(crate) struct Means<'a> {
+    pub tool: &'a dyn AdTool,
+    /// What distinguishes the tool from others: name, version, options.
+    pub tool_identity: &'a str,
+    pub compiler: &'a Compiler,
+    /// What distinguishes the compiler from others.
+    pub compiler_identity: &'a str,
+    pub flags: &'a [String],
+    /// The object files with the stack that the tool's adjoints use, when they are asked for.
+    pub stack: &'a (dyn Fn() -> Result<Vec<Vec<u8>>, Error> + Sync),
+    pub cache: &'a Cache,
+    pub workers: &'a Workers,
+    pub recorder: &'a Recorder,
+    /// The objects of the last build.
+    pub shelf: &'a Shelf,
+    /// What is linked to a program besides, with names: the objects of C sources.
+    pub beside: &'a [(String, Vec<u8>)],
+}
+
+/// An object that is there, or a program.
+pub(crate) struct Object {
+    pub name: String,
+    pub about: About,
+    /// The contents.
+    pub code: Vec<u8>,
+}
+
+/// The objects of a library or program, before they are made.
+pub(crate) struct Objects<'a> {
+    staged: &'a Staged,
+    target: Target<'a>,
+    layout: Layout,
+}
+
+/// Which objects there are, and what must be known of the units in them.
+pub(crate) struct Layout {
+    groups: Vec<Group>,
+    digests: Vec<Digest>,
+    /// Where ENTRY names and unit names of units lead that other objects have.
+    elsewhere: HashMap<usize, Vec<Name>>,
+    block_data: HashSet<Name>,
+}
+
+impl<'a> Objects<'a> {
+    pub(crate) fn new(staged: &'a Staged, target: Target<'a>) -> Objects<'a> {
+        let program = &staged.program;
+        let groups = match &target {
+            Target::Library { exports, .. } if staged.verify.is_some() => {
+                let mut all = whole(program, &staged.requests, exports);
+                let units = program.units.iter().enumerate();
+                let called = units.filter(|(_, u)| staged.by_name.contains(&u.name));
+                all.shared.extend(called.map(|(i, _)| i));
+                vec![all]
+            }
+            Target::Library { exports, part, .. } => groups(
+                program,
+                &staged.requests,
+                &staged.references,
+                exports,
+                &staged.by_name,
+                *part,
+            ),
+            Target::Program => vec![whole(program, &staged.requests, &[])],
+        };
+        let place: HashMap<&Name, usize> = program
+            .units
+            .iter()
+            .enumerate()
+            .map(|(i, u)| (&u.name, i))
+            .collect();
+        let mut elsewhere: HashMap<usize, Vec<Name>> = HashMap::new();
+        for (name, owner) in entries(program) {
+            if let Some(i) = place.get(&owner) {
+                elsewhere.entry(*i).or_default().push(name);
+            }
+        }
+        let layout = Layout {
+            groups,
+            digests: digests(program, &staged.report.sources),
+            elsewhere,
+            block_data: program
+                .units
+                .iter()
+                .filter(|u| u.kind == UnitKind::BlockData)
+                .map(|u| u.name.clone())
+                .collect(),
+        };
+        Objects::with(staged, target, layout)
+    }
+
+    /// The same again: with the layout that [`Objects::into_layout`] gave.
+    pub(crate) fn with(staged: &'a Staged, target: Target<'a>, layout: Layout) -> Objects<'a> {
+        Objects {
+            staged,
+            target,
+            layout,
+        }
+    }
+
+    /// What does not depend on where the program is.
+    pub(crate) fn into_layout(self) -> Layout {
+        self.layout
+    }
+
+    /// What is checked while the program runs.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.staged.verify.as_ref()
+    }
+
+    /// What is in each of them.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.layout.groups
+    }
+
+    /// The keys of all, in their order.
+    pub(crate) fn keys(&self, means: &Means) -> Vec<Key> {
+        self.groups().iter().map(|g| self.key(g, means)).collect()
+    }
+
+    /// Everything that decides what an object is.
+    fn key(&self, group: &Group, means: &Means) -> Key {
+        let units = &self.staged.program.units;
+        let names = |positions: &[usize]| {
+            let names: Vec<&str> = positions.iter().map(|i| units[*i].name.as_str()).collect();
+            names.join(" ")
+        };
+        let flags = self.flags(group, means);
+        let kind = match self.target {
+            Target::Library { .. } => "object",
+            Target::Program => "program",
+        };
+        let mut key = Key::builder(kind)
+            .field("farfel", crate::identity::identity())
+            .field("compiler", means.compiler_identity)
+            .field("flags", flags.join("\n"));
+        if let Target::Library { names, .. } = &self.target {
+            key = key.field("package", &*names.module);
+        }
+        key = key
+            .field("object", if group.alone { "" } else { &group.name })
+            .field("exports", group.exports.join(" "))
+            .field("shared", names(&group.shared))
+            .field("compiled", names(&group.units));
+        if !self.staged.by_name.is_empty() {
+            let names: Vec<&str> = self.staged.by_name.iter().map(Name::as_str).collect();
+            key = key.field("known to C", names.join(" "));
+        }
+        for (name, code) in means.beside {
+            key = key.field(&format!("object {name}"), blake3::hash(code).as_bytes());
+        }
+        if let Some(plan) = &self.staged.verify {
+            key = key.field("checks", format!("{plan:?}"));
+        }
+        if !group.requests.is_empty() {
+            key = key.field("tool", means.tool_identity);
+        }
+        for r in &group.requests {
+            let Request {
+                id,
+                mode,
+                head,
+                suffix,
+                derivative,
+                independents,
+                dependents,
+                paired,
+                vector,
+                directions,
+                real,
+                span: _,
+            } = &self.staged.requests[*r];
+            key = key.field(
+                &format!("derivative {derivative}"),
+                format!("{id} {mode:?} {head} {suffix} {independents:?} {dependents:?} {paired:?} {vector} {directions:?} {real}"),
+            );
+        }
+        for i in &group.reads {
+            let name = match units[*i].name.as_str() {
+                "" => "BLOCK DATA",
+                name => name,
+            };
+            key = key.field(
+                &format!("text of {name}"),
+                self.layout.digests[*i].text.as_bytes(),
+            );
+        }
+        for i in &group.calls {
+            key = key.field(
+                &format!("interface of {}", units[*i].name),
+                self.layout.digests[*i].interface.as_bytes(),
+            );
+        }
+        // Numbers of lines are in the object only where it can name them.
+        let names_lines = group
+            .reads
+            .iter()
+            .any(|i| self.layout.digests[*i].names_lines)
+            || flags
+                .iter()
+                .any(|f| NAMING_LINES.iter().any(|p| f.starts_with(p)));
+        if names_lines {
+            key = key.field("lines", self.places(group).as_bytes());
+        }
+        key.finish()
+    }
+
+    fn places(&self, group: &Group) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        for i in &group.reads {
+            hasher.update(self.layout.digests[*i].places.as_bytes());
+        }
+        hasher.finalize()
+    }
+
+    fn flags(&self, group: &Group, means: &Means) -> Vec<String> {
+        let mut flags = means.flags.to_vec();
+        if let Target::Library { facts, .. } = &self.target
+            && group
+                .reads
+                .iter()
+                .any(|i| facts.unwinds.contains(&self.staged.program.units[*i].name))
+        {
+            // STOP, and a closure's panic, finds its way back through the Fortran frames.
+            flags.push("-fexceptions".into());
+        }
+        // Extensions that gfortran must be asked for.
+        let units = &self.staged.program.units;
+        let specs = || group.reads.iter().flat_map(|i| &units[*i].specs);
+        if specs().any(|s| matches!(s.kind, SpecKind::Pointer(_))) {
+            flags.push("-fcray-pointer".into());
+        }
+        if specs().any(|s| matches!(s.kind, SpecKind::Attribute(Attribute::Automatic, _))) {
+            flags.push("-fdec-static".into());
+        }
+        flags
+    }
+
+    /// What the shelf or the cache has under a key, if what was said about it still names the
+    /// right places.
+    fn kept(
+        &self,
+        group: &Group,
+        key: &Key,
+        means: &Means,
+    ) -> Result<Option<(Object, Vec<Diagnostic>, From)>, Error> {
+        let said = |about: &About| {
+            if let Some(places) = &about.places
+                && *places != self.places(group).to_hex().as_str()
+            {
+                return None;
+            }
+            messages::from_text(&about.messages, &self.staged.report.sources)
+        };
+        let object = |about: About, code: Vec<u8>| Object {
+            name: group.name.clone(),
+            about,
+            code,
+        };
+        if let Some((about, code)) = means.shelf.find(&group.name, &key.hex())
+            && let Some(warnings) = said(about)
+        {
+            return Ok(Some((object(about.clone(), code), warnings, From::Fresh)));
+        }
+        let Some((Entry { files }, origin)) = means.cache.find(key) else {
+            return Ok(None);
+        };
+        let from = match origin {
+            Origin::Remote => From::Remote,
+            _ => From::Cache,
+        };
+        let mut files: HashMap<String, Vec<u8>> = files.into_iter().collect();
+        let (Some(about), Some(code), Some(text)) = (
+            files.remove("about"),
+            files.remove("code"),
+            files.remove("text"),
+        ) else {
+            return Ok(None);
+        };
+        let Some((about, warnings)) = serde_json::from_slice::<About>(&about)
+            .ok()
+            .and_then(|about| said(&about).map(|w| (about, w)))
+        else {
+            return Ok(None);
+        };
+        means.shelf.put(&group.name, &code, &text)?;
+        Ok(Some((object(about, code), warnings, from)))
+    }
+
+    /// Makes an object whose derivatives have been made.
+    fn object(
+        &self,
+        group: &Group,
+        key: &Key,
+        derivatives: &Derivatives,
+        means: &Means,
+        worker: usize,
+    ) -> Result<(Object, Vec<Diagnostic>), Fault> {
+        let sources = &self.staged.report.sources;
+        let step = means.recorder.begin("generate", &group.name, worker);
+        let (text, needs_stack) = self.text(group, derivatives, false);
+        let mut took_ms = means.recorder.end(step, From::Ran);
+
+        let mut step = means.recorder.begin("compile", &group.name, worker);
+        step.reason = Some(reason(means.shelf.recipe(&group.name), key.recipe()));
+        let mut others: Vec<Vec<u8>> = means.beside.iter().map(|(_, code)| code.clone()).collect();
+        if needs_stack && matches!(self.target, Target::Program) {
+            others.extend((means.stack)()?);
+        }
+        let flags = self.flags(group, means);
+        let compiled = gfortran::compile(means.compiler, &flags, &text, &others, sources);
+        took_ms += means.recorder.end(step, From::Ran);
+        let compiled = compiled?;
+
+        // With the object goes what the AD tool said, so that it is said again.
+        let mut warnings = derivatives.said(group.requests.iter().copied());
+        warnings.extend(compiled.warnings);
+        let about = About {
+            needs_stack,
+            messages: messages::to_text(&warnings, sources),
+            places: (!warnings.is_empty()).then(|| self.places(group).to_hex().to_string()),
+            took_ms,
+        };
+        let text = encode(&text);
+        means.shelf.put(&group.name, &compiled.output, &text)?;
+        let entry = Entry {
+            files: vec![
+                (
+                    "about".into(),
+                    serde_json::to_vec(&about).unwrap_or_default(),
+                ),
+                ("code".into(), compiled.output.clone()),
+                ("text".into(), text.into_owned()),
+            ],
+        };
+        means.cache.put(key, &entry);
+        let object = Object {
+            name: group.name.clone(),
+            about,
+            code: compiled.output,
+        };
+        Ok((object, warnings))
+    }
+
+    /// The Fortran of an object with line markers, where it wants one or for every line, and whether
+    /// it calls the stack of the tool's adjoints.
+    pub(crate) fn text(
+        &self,
+        group: &Group,
+        derivatives: &Derivatives,
+        every_line: bool,
+    ) -> (String, bool) {
+        let sources = &self.staged.report.sources;
+        let mut program =
+            derivatives.program(group.units.iter().copied(), group.requests.iter().copied());
+        let mut needs_stack = farfel_tools::tapenade::needs_support(&program);
+        if let Some(plan) = &self.staged.verify {
+            let own = self.staged.program.units.iter().map(|u| u.name.clone());
+            let library = matches!(self.target, Target::Library { .. });
+            let requests = &self.staged.requests;
+            instrument(&mut program, &own.collect(), plan, requests, library);
+            needs_stack = true;
+        }
+        let text = match &self.target {
+            Target::Program => assemble::program_text(&program, sources, every_line),
+            Target::Library { names, .. } => {
+                let unit_name = |i: &usize| self.staged.program.units[*i].name.clone();
+                let links = Links {
+                    // A digit where no Fortran name has one.
+                    object: (!group.alone)
+                        .then(|| group.name.to_ascii_uppercase().replace("SHARED-", "0")),
+                    shared: group.shared.iter().map(unit_name).collect(),
+                    elsewhere: group
+                        .calls
+                        .iter()
+                        .filter_map(|i| self.layout.elsewhere.get(i))
+                        .flatten()
+                        .cloned()
+                        .collect(),
+                    block_data: self.layout.block_data.clone(),
+                    by_name: self.staged.by_name.clone(),
+                };
+                let program = match group.alone {
+                    true => program,
+                    false => pruned(program, group, &links),
+                };
+                Library::new(program, (*names).clone(), &links).text(
+                    &group.exports,
+                    sources,
+                    every_line,
+                )
+            }
+        };
+        (text, needs_stack)
+    }
+}
+
+/// An object of the last build, with its key and recipe.
+pub(crate) struct Kept {
+    pub object: Object,
+    pub key: String,
+    pub recipe: String,
+}
+
+/// Makes what is neither on the shelf nor in the cache, and puts it there. `parts` are those of a
+/// library, or one of everything, each with the keys of its objects. Returns the objects of all
+/// parts in the order of their groups, and adds to the diagnostics what the AD tool and the compiler
+/// have to say.
+///
+/// # Errors
+///
+/// The faults of all objects, each once; where there are none, the first other error.
+pub(crate) fn make(
+    parts: &[(Objects, Vec<Key>)],
+    means: &Means,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Vec<Object>, Error> {
+    // All objects, as part and group.
+    let all: Vec<(usize, usize)> = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(p, (_, keys))| (0..keys.len()).map(move |g| (p, g)))
+        .collect();
+    let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
+        all.iter().map(|_| OnceLock::new()).collect();
+    let faults: Vec<OnceLock<Fault>> = all.iter().map(|_| OnceLock::new()).collect();
+    means
+        .workers
+        .run(&vec![Vec::new(); all.len()], &|o, worker| {
+            let (part, group, key) = object_of(parts, all[o]);
+            let mut step = means.recorder.begin("compile", &group.name, worker);
+            match part.kept(group, key, means) {
+                Ok(Some((object, warnings, from))) => {
+                    step.saved_ms = Some(object.about.took_ms);
+                    found[o].get_or_init(|| (object, warnings));
+                    means.recorder.end(step, from);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    faults[o].get_or_init(|| error.into());
+                }
+            }
+            true
+        });
+
+    // The rest is made, the largest first: what comes last should be short.
+    let mut missing: Vec<usize> = (0..all.len())
+        .filter(|o| found[*o].get().is_none() && faults[*o].get().is_none())
+        .collect();
+    missing.sort_by_key(|o| {
+        let (_, group, _) = object_of(parts, all[*o]);
+        (std::cmp::Reverse(group.reads.len()), *o)
+    });
+    let derivatives: HashMap<usize, Derivatives> = missing
+        .iter()
+        .map(|o| all[*o].0)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .map(|p| (p, parts[p].0.staged.derivatives(means.tool)))
+        .collect();
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut needs: Vec<Vec<usize>> = Vec::new();
+    let mut request_task: HashMap<(usize, usize), usize> = HashMap::new();
+    for o in missing {
+        let (p, _) = all[o];
+        let (_, group, _) = object_of(parts, all[o]);
+        for r in &group.requests {
+            if request_task.contains_key(&(p, *r)) {
+                continue;
+            }
+            let earlier = derivatives[&p].needs(*r).iter();
+            needs.push(
+                earlier
+                    .filter_map(|n| request_task.get(&(p, *n)).copied())
+                    .collect(),
+            );
+            request_task.insert((p, *r), tasks.len());
+            tasks.push(Task::Request(p, *r));
+        }
+        tasks.push(Task::Object(o));
+        needs.push(
+            group
+                .requests
+                .iter()
+                .map(|r| request_task[&(p, *r)])
+                .collect(),
+        );
+    }
+    means
+        .workers
+        .run(&needs, &|task, worker| match tasks[task] {
+            Task::Request(p, r) => {
+                let name = parts[p].0.staged.requests[r].derivative.as_str();
+                let step = means.recorder.begin("request", name, worker);
+                let good = derivatives[&p].make(r);
+                means.recorder.end(step, From::Ran);
+                good
+            }
+            Task::Object(o) => {
+                let (part, group, key) = object_of(parts, all[o]);
+                match part.object(group, key, &derivatives[&all[o].0], means, worker) {
+                    Ok(object) => {
+                        found[o].get_or_init(|| object);
+                        true
+                    }
+                    Err(fault) => {
+                        faults[o].get_or_init(|| fault);
+                        false
+                    }
+                }
+            }
+        });
+
+    let mut objects = Vec::new();
+    let mut errors = Vec::new();
+    // First what stands with objects: so the order is that of a build that makes nothing.
+    let mut said: Vec<(usize, Diagnostic)> = Vec::new();
+    let mut refused: Vec<(usize, Diagnostic)> = Vec::new();
+    for (p, made) in derivatives.iter().collect::<BTreeMap<_, _>>() {
+        let asked = request_task.keys().filter(|(part, _)| part == p);
+        let asked: BTreeSet<usize> = asked.map(|(_, r)| *r).collect();
+        refused.extend(made.said(asked).into_iter().map(|d| (*p, d)));
+    }
+    for (((p, _), object), fault) in all.iter().zip(found).zip(faults) {
+        if let Some((object, warnings)) = object.into_inner() {
+            said.extend(warnings.into_iter().map(|d| (*p, d)));
+            objects.push(object);
+        }
+        match fault.into_inner() {
+            Some(Fault::Diagnostics(d)) => refused.extend(d.into_iter().map(|d| (*p, d))),
+            Some(Fault::Error(e)) => errors.push(e),
+            None => {}
+        }
+    }
+    for (p, d) in said.into_iter().chain(refused) {
+        // Comments allow warnings in some units, which only their part knows.
+        let mut one = vec![d];
+        parts[p].0.staged.lints.apply(&mut one);
+        for d in one {
+            // A statement that two objects have is warned of once, whoever asked for it.
+            let known = |x: &Diagnostic| match d.is_error() {
+                true => *x == d,
+                false => x.rule == d.rule && x.span == d.span && x.message == d.message,
+            };
+            if !diagnostics.iter().any(known) {
+                diagnostics.push(d);
+            }
+        }
+    }
+    if any_errors(diagnostics) {
+        let sources = parts.first().map(|(o, _)| o.staged.report.sources.clone());
+        return Err(Error::Diagnostics(Report {
+            sources: sources.unwrap_or_default(),
+            diagnostics: std::mem::take(diagnostics),
+        }));
+    }
+    match errors.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(objects),
+    }
+}
+
+fn object_of<'p, 'a>(
+    parts: &'p [(Objects<'a>, Vec<Key>)],
+    (part, group): (usize, usize),
+) -> (&'p Objects<'a>, &'p Group, &'p Key) {
+    let (objects, keys) = &parts[part];
+    (objects, &objects.groups()[group], &keys[group])
+}
+
+/// A thing to do.
+enum Task {
+    /// A request, of a part.
+    Request(usize, usize),
+    /// An object.
+    Object(usize),
+}
+
+/// Without the units that only the AD tool had to see.
+fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
+    let references = References::of(&program, &[]);
+    let wanted = |name: &Name| group.exports.contains(name) || links.shared.contains(name);
+    let roots = (0..program.units.len()).filter(|i| wanted(&program.units[*i].name));
+    let reached = references.reached(roots.collect::<Vec<_>>());
+    let mut position = 0;
+    program.units.retain(|u| {
+        position += 1;
+        u.kind == UnitKind::BlockData || reached.contains(&(position - 1))
+    });
+    program
+}
+
+/// The name of a field in a line of a recipe.
+fn name(line: &str) -> &str {
+    let end = [" = ", " : "].iter().filter_map(|s| line.find(s)).min();
+    &line[..end.unwrap_or(line.len())]
+}
+
+/// Why an object is made: the first line in which its recipe differs from the last one.
+fn reason(before: Option<&str>, now: &str) -> String {
+    let Some(before) = before else {
+        return "it is new".into();
+    };
+    let known: HashSet<&str> = before.lines().collect();
+    match now.lines().find(|l| !known.contains(l)) {
+        Some(line) => format!("changed: {}", name(line)),
+        None if before.lines().count() > now.lines().count() => "something is gone".into(),
+        None => "the cache no longer had it".into(),
+    }
+}

@@ -1,0 +1,97 @@
+//! Notes what ran when.
+
+use crate::timings::{From, PassTime, StepTime, Timings};
+use farfel_lang::timing;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// The steps of a build that is going on.
+pub(crate) struct Recorder {
+    start: Instant,
+    steps: Mutex<Vec<StepTime>>,
+    /// What passes had taken when it began.
+    passes: timing::Table,
+}
+
+/// A step that is being done.
+pub(crate) struct Step {
+    start: Instant,
+    kind: &'static str,
+    name: String,
+    worker: usize,
+    pub reason: Option<String>,
+    pub saved_ms: Option<f64>,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Recorder {
+        Recorder {
+            start: Instant::now(),
+            steps: Mutex::new(Vec::new()),
+            passes: timing::table(),
+        }
+    }
+
+    /// A step begins.
+    pub(crate) fn begin(&self, kind: &'static str, name: impl Into<String>, worker: usize) -> Step {
+        Step {
+            start: Instant::now(),
+            kind,
+            name: name.into(),
+            worker,
+            reason: None,
+            saved_ms: None,
+        }
+    }
+
+    /// A step is over. Returns how long it took, in milliseconds.
+    pub(crate) fn end(&self, step: Step, from: From) -> f64 {
+        let since = |t: Instant| t.duration_since(self.start).as_secs_f64() * 1e3;
+        let step = StepTime {
+            name: step.name,
+            kind: step.kind.to_owned(),
+            start_ms: since(step.start),
+            end_ms: since(Instant::now()),
+            from,
+            worker: step.worker,
+            reason: step.reason,
+            saved_ms: step.saved_ms,
+        };
+        let took = step.duration_ms();
+        self.steps
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(step);
+        took
+    }
+
+    /// All steps so far, in the order in which they began.
+    pub(crate) fn timings(&self, jobs: usize) -> Timings {
+        let mut steps = self
+            .steps
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        steps.sort_by(|a, b| a.start_ms.total_cmp(&b.start_ms));
+        Timings {
+            steps,
+            jobs,
+            total_ms: self.start.elapsed().as_secs_f64() * 1e3,
+            passes: self.passes(),
+        }
+    }
+
+    /// What passes have taken since it began, the longest first.
+    fn passes(&self) -> Vec<PassTime> {
+        let spent = timing::since(&self.passes).into_iter();
+        let mut passes: Vec<PassTime> = spent
+            .map(|(name, spent)| PassTime {
+                name: name.to_owned(),
+                runs: spent.runs,
+                total_ms: spent.time.as_secs_f64() * 1e3,
+            })
+            .collect();
+        passes.sort_by(|a, b| b.total_ms.total_cmp(&a.total_ms));
+        passes
+    }
+}

@@ -1,0 +1,273 @@
+//! The objects of the last build, in OUT_DIR: what is right there need not even be taken from
+//! the cache.
+
+use crate::codec::{Reader, Writer, unsealed};
+use crate::{Error, files};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What is known of an object besides its contents.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// It calls the stack that adjoints of the AD tool use.
+    pub needs_stack: bool,
+    /// What the AD tool and the compiler said; see `messages`.
+    pub messages: String,
+    /// Where there are messages: the digest of the places that they are about.
+    pub places: Option<String>,
+    /// How long it took to make, in milliseconds.
+    pub took_ms: f64,
+}
+
+/// An object that was made in the last build.
+#[derive(Debug, Clone, PartialEq)]
+struct Known {
+    key: String,
+    /// What the key was made from.
+    recipe: String,
+    /// The hash of the file.
+    code: String,
+    /// The hash of the text beside it.
+    text: String,
+    about: About,
+}
+
+/// The objects of the last build, and those of the one that is going on.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    /// Where the files are; without it there are none.
+    directory: Option<PathBuf>,
+    state: State,
+    /// The hashes of code and text of what was put there.
+    put: Mutex<BTreeMap<String, (String, String)>>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct State {
+    objects: BTreeMap<String, Known>,
+    /// The hash of the library that was made of them.
+    library: String,
+}
+
+impl State {
+    fn encoded(&self) -> Vec<u8> {
+        let State { objects, library } = self;
+        let mut to = Writer::default();
+        to.text(library);
+        for (name, known) in objects {
+            let Known {
+                key,
+                recipe,
+                code,
+                text,
+                about:
+                    About {
+                        needs_stack,
+                        messages,
+                        places,
+                        took_ms,
+                    },
+            } = known;
+            for part in [name, key, recipe, code, text, messages] {
+                to.text(part);
+            }
+            to.text(places.as_deref().unwrap_or_default());
+            to.number(u64::from(*needs_stack));
+            to.number(took_ms.to_bits());
+        }
+        to.sealed()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<State> {
+        let mut from = Reader(bytes);
+        let mut state = State {
+            objects: BTreeMap::new(),
+            library: from.text()?.to_owned(),
+        };
+        while !from.0.is_empty() {
+            let mut text = || Some(from.text()?.to_owned());
+            let name = text()?;
+            let known = Known {
+                key: text()?,
+                recipe: text()?,
+                code: text()?,
+                text: text()?,
+                about: About {
+                    messages: text()?,
+                    places: text().map(|p| (!p.is_empty()).then_some(p))?,
+                    needs_stack: from.number()? != 0,
+                    took_ms: f64::from_bits(from.number()?),
+                },
+            };
+            state.objects.insert(name, known);
+        }
+        Some(state)
+    }
+}
+
+/// The names of the directory and the file in OUT_DIR.
+const DIRECTORY: &str = "farfel";
+const STATE: &str = "farfel.state";
+
+impl Shelf {
+    /// That of a build script; empty where what is known of it is damaged.
+    pub(crate) fn open(out: &Path) -> Result<Shelf, Error> {
+        let directory = out.join(DIRECTORY);
+        fs::create_dir_all(&directory).map_err(Error::io(&directory))?;
+        // Cargo runs one build script in OUT_DIR at a time: these are of one that was killed.
+        files::remove_temporary(out);
+        files::remove_temporary(&directory);
+        let state = unsealed(&out.join(STATE))
+            .and_then(|bytes| State::decode(&bytes))
+            .unwrap_or_default();
+        Ok(Shelf {
+            directory: Some(directory),
+            state,
+            put: Mutex::default(),
+        })
+    }
+
+    /// What is known of an object and its contents, if it was made with this key and is what
+    /// it was.
+    pub(crate) fn find(&self, name: &str, key: &str) -> Option<(&About, Vec<u8>)> {
+        let known = self.state.objects.get(name).filter(|k| k.key == key)?;
+        let directory = self.directory.as_ref()?;
+        let object = directory.join(format!("{name}.o"));
+        let is = |path: &Path, expected: &str| {
+            let bytes = fs::read(path).ok()?;
+            (hash(&bytes) == expected).then_some(bytes)
+        };
+        is(&directory.join(text_file(name)), &known.text)?;
+        Some((&known.about, is(&object, &known.code)?))
+    }
+
+    /// What an object was made from last time.
+    pub(crate) fn recipe(&self, name: &str) -> Option<&str> {
+        self.state.objects.get(name).map(|k| k.recipe.as_str())
+    }
+
+    /// Puts an object there, and its text beside it.
+    pub(crate) fn put(&self, name: &str, code: &[u8], text: &[u8]) -> Result<(), Error> {
+        if let Some(directory) = &self.directory {
+            files::write_if_changed(&directory.join(format!("{name}.o")), code)?;
+            files::write_if_changed(&directory.join(text_file(name)), text)?;
+            let mut put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+            put.insert(name.to_owned(), (hash(code), hash(text)));
+        }
+        Ok(())
+    }
+
+    /// Was the library made of exactly these objects, and is it what it was?
+    pub(crate) fn has_library(&self, library: &Path, mut wanted: Vec<(&str, &str)>) -> bool {
+        let keys = self
+            .state
+            .objects
+            .iter()
+            .map(|(n, k)| (n.as_str(), k.key.as_str()));
+        wanted.sort();
+        keys.eq(wanted) && fs::read(library).is_ok_and(|l| hash(&l) == self.state.library)
+    }
+
+    /// Is this what is known of these objects already?
+    pub(crate) fn is_about(&self, objects: &[(&str, &About)]) -> bool {
+        let known = |name: &str| self.state.objects.get(name).map(|k| &k.about);
+        objects
+            .iter()
+            .all(|(name, about)| known(name) == Some(about))
+    }
+
+    /// Notes what the library has been made of, and removes what is not among it. Each
+    /// object with its name, key, recipe and what is known of it. The library is the hash of
+    /// the new one, or none where it stays as it was.
+    ///
+    /// What is noted are the hashes of what was found or made, not of what the files may have
+    /// become since.
+    pub(crate) fn close(
+        &self,
+        out: &Path,
+        library: Option<&[u8]>,
+        objects: Vec<(String, String, String, About)>,
+    ) -> Result<(), Error> {
+        let mut state = State {
+            objects: BTreeMap::new(),
+            library: library.map_or_else(|| self.state.library.clone(), hash),
+        };
+        let mut put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, key, recipe, about) in objects {
+            let hashes = put.remove(&name).or_else(|| {
+                let known = self.state.objects.get(&name)?;
+                Some((known.code.clone(), known.text.clone()))
+            });
+            // What is neither was not on the shelf, so it is not known next time.
+            if let Some((code, text)) = hashes {
+                let known = Known {
+                    key,
+                    recipe,
+                    code,
+                    text,
+                    about,
+                };
+                state.objects.insert(name, known);
+            }
+        }
+        files::write_if_changed(&out.join(STATE), &state.encoded())?;
+        let directory = out.join(DIRECTORY);
+        for entry in fs::read_dir(&directory)
+            .map_err(Error::io(&directory))?
+            .flatten()
+        {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let name = name.rsplit_once('.').map_or(&*name, |(name, _)| name);
+            if !state.objects.contains_key(name) {
+                files::remove(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of the file with what an object was compiled from: Fortran, or C without what the
+/// preprocessor takes out.
+fn text_file(object: &str) -> String {
+    match object.ends_with(".c") {
+        true => format!("{object}.i"),
+        false => format!("{object}.f"),
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_read_again() {
+        let known = |places: Option<&str>| Known {
+            key: "0a".into(),
+            recipe: "object\nflags = -g\n".into(),
+            code: "c".into(),
+            text: String::new(),
+            about: About {
+                needs_stack: places.is_some(),
+                messages: "[]".into(),
+                places: places.map(str::to_owned),
+                took_ms: 12.75,
+            },
+        };
+        let objects = [("a", known(None)), ("b", known(Some("f0")))];
+        let state = State {
+            objects: objects.map(|(n, k)| (n.to_owned(), k)).into(),
+            library: "l".into(),
+        };
+        let bytes = state.encoded();
+        assert_eq!(State::decode(&bytes[32..]).unwrap(), state);
+        assert!(State::decode(&bytes[32..bytes.len() - 1]).is_none());
+    }
+}

@@ -1,0 +1,172 @@
+//! The steps of a build as a graph for people.
+
+use super::digests::digests;
+use super::groups::{groups, whole};
+use crate::graph::calls::derivative_of;
+use crate::graph::{Edge, EdgeKind, Graph, Node, NodeKind};
+use crate::staged::Staged;
+use farfel_lang::ir::Name;
+use std::collections::BTreeSet;
+
+/// The steps that make a library with these exports, or without them a program.
+///
+/// Of each it is noted what it is made from: the beginning of a hash of the sources that it
+/// depends on. Compiler and flags are no part of that, so that it is the same on every
+/// machine and in every profile.
+pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
+    let Staged {
+        program,
+        requests,
+        references,
+        report,
+        ..
+    } = staged;
+    let digests = digests(program, &report.sources);
+    let text_of = |units: &mut dyn Iterator<Item = usize>| {
+        let mut hasher = blake3::Hasher::new();
+        for i in units {
+            hasher.update(program.units[i].name.as_bytes());
+            hasher.update(digests[i].text.as_bytes());
+        }
+        hasher
+    };
+    let mut steps = Steps::default();
+
+    let mut all = blake3::Hasher::new();
+    let mut parsed = Vec::new();
+    let mut seen = BTreeSet::new();
+    // An INCLUDE file may have been read more than once.
+    for (_, file) in report.sources.iter().filter(|(_, f)| seen.insert(&f.name)) {
+        let hash = blake3::hash(file.text.as_bytes());
+        all.update(hash.as_bytes());
+        let label = format!("parse {}", file.name);
+        parsed.push(steps.add(NodeKind::Parse, label, vec![short(&hash)], &parsed[..0]));
+    }
+    let notes = vec![short(&all.finalize())];
+    let lowered = steps.add(NodeKind::Lower, "lower".into(), notes, &parsed);
+
+    let mut made: Vec<usize> = Vec::new();
+    // All that each request needs, also by way of others.
+    let mut below: Vec<BTreeSet<usize>> = Vec::new();
+    for (i, (request, head)) in requests.iter().zip(&references.heads).enumerate() {
+        let reached = references.reached([*head]);
+        let earlier: BTreeSet<usize> = reached
+            .iter()
+            .flat_map(|u| references.requests(*u))
+            .copied()
+            .collect();
+        let needs = nearest(&earlier, &below, &made, lowered);
+        below.push(earlier);
+        let mut hasher = text_of(&mut reached.iter().copied());
+        let what = derivative_of(program, request);
+        hasher.update(what.as_bytes());
+        let notes = vec![
+            format!("run {} of {}", i + 1, requests.len()),
+            what,
+            short(&hasher.finalize()),
+        ];
+        let label = format!("differentiate {}", request.derivative);
+        made.push(steps.add(NodeKind::Request, label, notes, &needs));
+    }
+
+    let groups = match exports {
+        Some(exports) => groups(
+            program,
+            requests,
+            references,
+            exports,
+            &staged.by_name,
+            false,
+        ),
+        None => vec![whole(program, requests, &[])],
+    };
+    let mut objects = Vec::new();
+    for group in &groups {
+        let wanted = group.requests.iter().copied().collect();
+        let needs = nearest(&wanted, &below, &made, lowered);
+        let mut hasher = text_of(&mut group.reads.iter().copied());
+        for i in &group.calls {
+            hasher.update(digests[*i].interface.as_bytes());
+        }
+        let hash = short(&hasher.finalize());
+        let name = &group.name;
+        let mut notes = vec![count(group.units.len(), "subprogram")];
+        if !group.requests.is_empty() {
+            notes.push(count(group.requests.len(), "derivative"));
+        }
+        notes.push(hash.clone());
+        let label = format!("write {name}.f");
+        let text = steps.add(NodeKind::Generate, label, notes, &needs);
+        let label = format!("compile {name}.f");
+        objects.push(steps.add(NodeKind::Compile, label, vec![hash], &[text]));
+    }
+    if exports.is_some() {
+        let notes = vec![count(objects.len(), "object")];
+        steps.add(
+            NodeKind::Archive,
+            "make the library".into(),
+            notes,
+            &objects,
+        );
+        let label = "write the functions for Rust";
+        steps.add(NodeKind::Bind, label.into(), Vec::new(), &[lowered]);
+    }
+    steps.0
+}
+
+/// The steps of those of some requests that no other one of them needs; lowering, where there
+/// are no requests.
+fn nearest(
+    requests: &BTreeSet<usize>,
+    below: &[BTreeSet<usize>],
+    made: &[usize],
+    lowered: usize,
+) -> Vec<usize> {
+    let implied: BTreeSet<usize> = requests
+        .iter()
+        .filter_map(|r| below.get(*r))
+        .flatten()
+        .copied()
+        .collect();
+    let mut steps: Vec<usize> = requests
+        .difference(&implied)
+        .filter_map(|r| made.get(*r).copied())
+        .collect();
+    if steps.is_empty() {
+        steps.push(lowered);
+    }
+    steps
+}
+
+#[derive(Default)]
+struct Steps(Graph);
+
+impl Steps {
+    fn add(&mut self, kind: NodeKind, label: String, notes: Vec<String>, needs: &[usize]) -> usize {
+        let from = self.0.nodes.len();
+        self.0.nodes.push(Node {
+            // Labels have the names of what is made, which differ.
+            id: label.clone(),
+            label,
+            kind,
+            notes,
+        });
+        self.0.edges.extend(needs.iter().map(|to| Edge {
+            from,
+            to: *to,
+            kind: EdgeKind::Needs,
+        }));
+        from
+    }
+}
+
+fn short(hash: &blake3::Hash) -> String {
+    hash.to_hex()[..8].to_owned()
+}
+
+fn count(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}

@@ -1,0 +1,372 @@
+//! The preprocessor of the system, for sources that ask for one.
+//!
+//! What it leaves has markers, `# 12 "file"`, by which `farfel-lang` gives every place in
+//! the user's files. Files that `#include` reaches are held to what holds for INCLUDE: nothing
+//! outside of the project is read unless the settings name its directory. That is looked at
+//! before the preprocessor runs, and once more in what it leaves.
+
+use crate::process::{self, Limits, ProcessError};
+use crate::sources::{self, Includes};
+use crate::{Config, Error, toolchain};
+use farfel_lang::diagnostic::rules;
+use farfel_lang::syntax::Form;
+use farfel_lang::{Diagnostic, FileId, Sources, Span};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Files that end so go through the preprocessor without being told to.
+const EXTENSIONS: [&str; 7] = ["F", "FF", "FOR", "F77", "F90", "FPP", "FTN"];
+
+/// How far the preprocessor may go with one file.
+const LIMITS: Limits = Limits {
+    time: Duration::from_secs(60),
+    output: 256 << 20,
+    together: false,
+    strays: false,
+};
+
+/// Variables that would have the preprocessor read or write other files.
+const VARIABLES: [&str; 5] = [
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "DEPENDENCIES_OUTPUT",
+    "SUNPRO_DEPENDENCIES",
+];
+
+/// What became of a file.
+pub(crate) enum Outcome {
+    /// It is to be read as it is.
+    Plain,
+    /// This is to be read in its place.
+    Done(FileId),
+    /// It cannot be read.
+    Faults(Vec<Diagnostic>),
+}
+
+/// Runs the preprocessor on a file of `sources`, if that asks for it and there is something to
+/// do.
+pub(crate) fn run(
+    path: &Path,
+    file: FileId,
+    form: Form,
+    sources: &mut Sources,
+    includes: &mut Includes,
+    config: &Config,
+) -> Result<Outcome, Error> {
+    let text = sources
+        .get(file)
+        .map_or_else(|| "".into(), |f| f.text.clone());
+    if !asks(path, config) || !has_work(&text, config) {
+        return Ok(Outcome::Plain);
+    }
+    let mut scan = Scan {
+        sources,
+        includes,
+        seen: BTreeSet::new(),
+        faults: Vec::new(),
+    };
+    scan.file(path, file);
+    if !scan.faults.is_empty() {
+        return Ok(Outcome::Faults(scan.faults));
+    }
+    let (written, said, good) = preprocess(path, form, config)?;
+    if !good {
+        let faults = messages(&said, file, sources, config);
+        return Ok(Outcome::Faults(faults));
+    }
+    let mut markers = Markers {
+        config,
+        main: path,
+        file,
+        sources,
+        includes,
+        faults: Vec::new(),
+    };
+    let text = markers.text(&written);
+    if !markers.faults.is_empty() {
+        return Ok(Outcome::Faults(markers.faults));
+    }
+    let name = sources::shown(config, path);
+    Ok(Outcome::Done(sources.add(name, text)))
+}
+
+/// The file goes through the preprocessor.
+fn asks(path: &Path, config: &Config) -> bool {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    config.preprocess || EXTENSIONS.contains(&extension)
+}
+
+/// Without lines for it and without names that the settings define, a preprocessor leaves
+/// what it gets, but for the names that it has of its own.
+fn has_work(text: &str, config: &Config) -> bool {
+    !config.defines.is_empty() || text.contains("__") || text.lines().any(|l| l.starts_with('#'))
+}
+
+/// A path as the preprocessor gets it. One in the project says nothing of where that is.
+pub(crate) fn relative(path: &Path, config: &Config) -> PathBuf {
+    match path.strip_prefix(&config.root) {
+        Ok(inside) => Path::new(".").join(inside),
+        Err(_) if ["", "."].map(Path::new).contains(&&*config.root) && path.is_relative() => {
+            Path::new(".").join(path)
+        }
+        Err(_) => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    }
+}
+
+/// What the preprocessor leaves and says, and whether it was content.
+fn preprocess(path: &Path, form: Form, config: &Config) -> Result<(String, String, bool), Error> {
+    let compiler = toolchain::find_or_install(config)?;
+    let mut command = compiler.command();
+    command.current_dir(match config.root.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => &config.root,
+    });
+    for variable in VARIABLES {
+        command.env_remove(variable);
+    }
+    // `__DATE__` is the same in every build.
+    if std::env::var_os("SOURCE_DATE_EPOCH").is_none() {
+        command.env("SOURCE_DATE_EPOCH", "0");
+    }
+    command.args(["-E", "-cpp", "-nostdinc", "-fno-diagnostics-show-caret"]);
+    command.arg("-fdiagnostics-color=never");
+    for define in &config.defines {
+        command.arg(format!("-D{define}"));
+    }
+    for directory in &config.include {
+        let directory = relative(&config.root.join(directory), config);
+        command.arg("-I").arg(directory);
+    }
+    command.args([
+        "-x",
+        match form {
+            Form::Fixed => "f77-cpp-input",
+            Form::Free => "f95-cpp-input",
+        },
+    ]);
+    command.arg(relative(path, config));
+    let failed = |reason: String| Error::Command {
+        command: format!("gfortran -E {}", sources::shown(config, path)),
+        reason,
+    };
+    let output = process::run(&mut command, &LIMITS).map_err(|e| match e {
+        ProcessError::NotStarted(e) => failed(e.to_string()),
+        other => failed(other.to_string()),
+    })?;
+    if output.stdout.len() >= LIMITS.output {
+        return Err(failed("the preprocessor writes too much".into()));
+    }
+    Ok((
+        farfel_lang::encoding::decode(output.stdout),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+        output.status.success(),
+    ))
+}
+
+/// `#include "name"`: the name, where the line is one.
+fn included(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix('#')?.trim_start();
+    let rest = ["include_next", "include", "import", "embed"]
+        .iter()
+        .find_map(|w| rest.strip_prefix(w))?;
+    let rest = rest.trim();
+    let close = match rest.bytes().next()? {
+        b'"' => '"',
+        b'<' => '>',
+        _ => return Some(""),
+    };
+    let name = &rest[1..];
+    Some(&name[..name.find(close)?])
+}
+
+/// Looks through a file for what it includes, before the preprocessor does.
+struct Scan<'a, 'b> {
+    sources: &'a mut Sources,
+    includes: &'a mut Includes<'b>,
+    seen: BTreeSet<PathBuf>,
+    faults: Vec<Diagnostic>,
+}
+
+impl Scan<'_, '_> {
+    fn file(&mut self, path: &Path, file: FileId) {
+        let text = self
+            .sources
+            .get(file)
+            .map_or_else(|| "".into(), |f| f.text.clone());
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            if let Some(name) = included(line) {
+                let end = start + line.trim_end().len();
+                let span = Span::new(file, start as u32, end as u32);
+                self.include(path, name, span);
+            }
+            start += line.len();
+        }
+    }
+
+    fn include(&mut self, from: &Path, name: &str, span: Span) {
+        let mut fault = |why: String| {
+            self.faults.push(Diagnostic::error(
+                &rules::INCLUDE_FAILED,
+                span,
+                format!("cannot include `{name}`: {why}"),
+            ));
+        };
+        if name.is_empty() {
+            return fault("a file must be named between quotes".into());
+        }
+        match self.includes.locate(from, name) {
+            // The preprocessor may never come to this line.
+            Ok(None) => {}
+            Ok(Some((path, real))) => {
+                if !self.seen.insert(real.clone()) {
+                    return;
+                }
+                match sources::read(&real) {
+                    Ok(text) => {
+                        let shown = self.includes.note(&path, &real);
+                        let file = known(self.sources, &shown)
+                            .unwrap_or_else(|| self.sources.add(shown, text));
+                        self.file(&path, file);
+                    }
+                    Err(e) => fault(e.to_string()),
+                }
+            }
+            Err(why) => fault(why),
+        }
+    }
+}
+
+fn known(sources: &Sources, name: &str) -> Option<FileId> {
+    sources
+        .iter()
+        .find(|(_, f)| f.name == name)
+        .map(|(id, _)| id)
+}
+
+/// Gives the markers in what the preprocessor leaves the names that people see.
+struct Markers<'a, 'b> {
+    config: &'a Config,
+    main: &'a Path,
+    file: FileId,
+    sources: &'a mut Sources,
+    includes: &'a mut Includes<'b>,
+    faults: Vec<Diagnostic>,
+}
+
+impl Markers<'_, '_> {
+    fn text(&mut self, written: &str) -> String {
+        let mut text = String::with_capacity(written.len());
+        for line in written.split_inclusive('\n') {
+            match marker(line) {
+                Some((number, name)) => {
+                    let name = self.name(&name).replace('\\', "\\\\").replace('"', "\\\"");
+                    text.push_str(&format!("# {number} \"{name}\"\n"));
+                }
+                None => text.push_str(line),
+            }
+        }
+        text
+    }
+
+    /// The name of a file as people see it.
+    fn name(&mut self, name: &str) -> String {
+        // `<built-in>`
+        if name.starts_with('<') {
+            return name.to_owned();
+        }
+        if Path::new(name) == relative(self.main, self.config) {
+            return sources::shown(self.config, self.main);
+        }
+        let path = self.config.root.join(name);
+        match self.includes.allow(&path) {
+            Ok(real) => {
+                let shown = self.includes.note(&path, &real);
+                if known(self.sources, &shown).is_none()
+                    && let Ok(text) = sources::read(&real)
+                {
+                    self.sources.add(shown.clone(), text);
+                }
+                shown
+            }
+            Err(why) => {
+                self.faults.push(Diagnostic::error(
+                    &rules::INCLUDE_FAILED,
+                    Span::new(self.file, 0, 0),
+                    format!("cannot include `{name}`: {why}"),
+                ));
+                name.to_owned()
+            }
+        }
+    }
+}
+
+/// `# 12 "file"`: the line and the file.
+fn marker(line: &str) -> Option<(&str, String)> {
+    let rest = line.strip_prefix("# ")?;
+    let (number, rest) = rest.split_once(' ')?;
+    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let mut name = String::new();
+    let mut letters = rest.strip_prefix('"')?.chars();
+    loop {
+        match letters.next()? {
+            '"' => return Some((number, name)),
+            '\\' => name.push(letters.next()?),
+            c => name.push(c),
+        }
+    }
+}
+
+/// What the preprocessor complains of, at the lines of the user's files.
+fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    for line in said.lines() {
+        // `./src/a.F:2:2: Fatal Error: none.h: No such file or directory`
+        let lower = line.to_ascii_lowercase();
+        let Some(at) = lower.find("error: ") else {
+            continue;
+        };
+        let message = &line[at + "error: ".len()..];
+        let place = line[..at].split_once(": ").map_or("", |(place, _)| place);
+        let mut parts = place.rsplitn(3, ':');
+        let _column = parts.next();
+        let number: usize = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
+        let name = parts.next().unwrap_or("");
+        let shown = sources::shown(config, &config.root.join(name));
+        let id = known(sources, shown.strip_prefix("./").unwrap_or(&shown)).unwrap_or(file);
+        let line = |number: usize| {
+            let f = sources.get(id)?;
+            let start = f.line_start(number)?;
+            let text = f.text.get(start as usize..)?.lines().next()?;
+            let span = Span::new(id, start, start + text.trim_end().len() as u32);
+            Some((text.starts_with('#'), span))
+        };
+        // A file that is missing is reported at the line after.
+        let span = [number, number.saturating_sub(1)]
+            .into_iter()
+            .filter_map(line)
+            .find_map(|(is_for_it, span)| is_for_it.then_some(span))
+            .or_else(|| Some(line(number)?.1));
+        faults.push(
+            Diagnostic::error(
+                &rules::PREPROCESSOR,
+                span.unwrap_or(Span::new(file, 0, 0)),
+                format!("the preprocessor says: {message}"),
+            )
+            .help("`include` and `defines` in the settings tell it directories and names"),
+        );
+    }
+    if faults.is_empty() {
+        let first = said.lines().next().unwrap_or("nothing");
+        faults.push(Diagnostic::error(
+            &rules::PREPROCESSOR,
+            Span::new(file, 0, 0),
+            format!("the preprocessor says: {first}"),
+        ));
+    }
+    faults
+}

@@ -1,0 +1,308 @@
+//! From source files to one program whose names are resolved.
+
+use crate::parse::parse;
+use crate::sources;
+use crate::{Config, Error, Report, is_c_source_name, library};
+use farfel_lang::diagnostic::{any_errors, rules::UNKNOWN_PROCEDURE};
+use farfel_lang::effects::procedure_dummies;
+use farfel_lang::ir::{Name, Place, Program, StmtKind, Unit, UnitKind, walk_block};
+use farfel_lang::lints::Lints;
+use farfel_lang::lower::Options;
+use farfel_lang::resolve::{resolve_readable, resolve_with};
+use farfel_lang::targets::Targets;
+use farfel_lang::{Diagnostic, Sources};
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+/// What a program is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// To be called from Rust: main programs are left out.
+    Library,
+    /// To be run: as it is.
+    Program,
+    /// To be run, from the main program in the first file: others are left out.
+    First,
+}
+
+/// A program that was read and checked.
+pub(crate) struct Read {
+    pub program: Program,
+    /// The levels of warnings, those that comments set included.
+    pub lints: Lints,
+    pub report: Report,
+    /// The subprograms that the user wrote at the top level, in order.
+    pub written: Vec<Written>,
+    /// The names of main programs that were left out.
+    pub left_out: Vec<Name>,
+    /// What must stay callable where settings do not say it; `None` for all that can be, if these
+    /// are single files, and no libraries.
+    pub exports: Option<Vec<String>>,
+    /// How many copies of one subprogram there may be, if the settings say it.
+    pub most_copies: Option<usize>,
+    /// There is more of the program elsewhere.
+    pub part: bool,
+    /// The bytes of a default REAL.
+    pub real: u8,
+    /// What C calls: it stays, under the name that it has.
+    pub by_name: Vec<Name>,
+}
+
+impl Read {
+    /// C calls these: of what they name, the program has the procedures and COMMON blocks that keep
+    /// their names.
+    pub(crate) fn call_from_c(&mut self, calls: &BTreeSet<Name>) {
+        let units = self.program.units.iter();
+        let commons = units
+            .clone()
+            .flat_map(|u| u.symbols.iter())
+            .filter_map(|(_, s)| match &s.place {
+                Place::Common(block) => Some(block),
+                _ => None,
+            });
+        let mut entries = Vec::new();
+        for unit in units.clone() {
+            let others = unit.entry_points().skip(1);
+            entries.extend(others.map(|e| (e.name.clone(), unit.name.clone())));
+        }
+        let named = units
+            .map(|u| &u.name)
+            .chain(commons)
+            .filter(|n| calls.contains(*n));
+        let mut found: BTreeSet<Name> = named.cloned().collect();
+        // Who wants an ENTRY point wants the unit around it.
+        for (entry, unit) in entries {
+            if calls.contains(&entry) {
+                found.extend([entry, unit]);
+            }
+        }
+        self.by_name = found.into_iter().collect();
+    }
+
+    pub(crate) fn options(&self, exports: Option<&[String]>) -> Options {
+        let exports = exports.or(self.exports.as_deref());
+        let exports = exports.or((!self.by_name.is_empty()).then_some(&[]));
+        let by_name = || self.by_name.iter().cloned();
+        let upper = |n: &String| n.to_ascii_uppercase().into();
+        Options {
+            exports: exports.map(|l| l.iter().map(upper).chain(by_name()).collect()),
+            most_copies: self.most_copies,
+            part: self.part,
+            real: Some(self.real),
+        }
+    }
+}
+
+/// A top-level subprogram as the user wrote it.
+pub(crate) struct Written {
+    pub name: Name,
+    /// It takes procedures as arguments. Lowering may have removed them since.
+    pub takes_procedures: bool,
+    /// It has AD blocks, or what it may call has.
+    pub differentiates: bool,
+}
+
+/// Parses and resolves files into one program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read; [`Error::Diagnostics`] when there are faults.
+///
+/// The INCLUDE files that were reached are added to `included`, also where there are faults,
+/// so that a build script can watch them.
+pub(crate) fn read(
+    files: &[PathBuf],
+    config: &Config,
+    goal: Goal,
+    included: &mut Vec<PathBuf>,
+) -> Result<Read, Error> {
+    let mut sources = Sources::new();
+    let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
+    let mut left_out = Vec::new();
+    let first = files.first().map(|f| sources::shown(config, f));
+    if goal != Goal::Program {
+        program.units.retain(|u| {
+            let of = || sources.get(u.span.file).map(|f| &f.name);
+            let main =
+                u.kind == UnitKind::Program && (goal == Goal::Library || of() != first.as_ref());
+            if main {
+                left_out.push(u.name.clone());
+            }
+            !main
+        });
+    }
+    if let Some(unit) = program.units.first_mut() {
+        unit.given.extend(config.derivatives.iter().cloned());
+    }
+    let own: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    let mut lints = strict(config, &sources);
+    if !config.libraries.is_empty() {
+        let count = sources.iter().count();
+        diagnostics.extend(library::add(&mut program, config, &mut sources, included)?);
+        // Whoever wrote a library has seen its warnings.
+        let theirs = sources.iter().skip(count);
+        theirs.for_each(|(id, _)| lints.quiet_in(id));
+    }
+    let in_c = sources::words(files);
+    let mut read = resolve(program, diagnostics, sources, lints, config, &in_c)?;
+    read.left_out = left_out;
+    read.written.retain(|w| own.contains(&w.name));
+    let mut units = read.program.units.iter();
+    let is_library = !units.any(|u| u.kind == UnitKind::Program);
+    let written = &read.written;
+    let names = |w: &[Written]| callable(w).map(|w| w.name.to_string()).collect::<Vec<_>>();
+    read.exports = match goal {
+        Goal::Library => Some(names(written)),
+        // Where nothing can be called from outside, all is of interest.
+        _ if is_library => Some(match written.iter().all(|w| w.takes_procedures) {
+            false => names(written),
+            true => written.iter().map(|w| w.name.to_string()).collect(),
+        }),
+        _ => None,
+    };
+    Ok(read)
+}
+
+/// The settings for warnings, where they depend on the kind of source.
+pub(crate) fn strict(config: &Config, sources: &Sources) -> Lints {
+    let mut lints = config.lints.clone().with_real(config.real_bytes());
+    for (id, file) in sources.iter() {
+        let extension = Path::new(&file.name).extension();
+        if extension.is_some_and(|e| e.eq_ignore_ascii_case("ff")) {
+            lints.strict_in(id);
+        }
+    }
+    lints
+}
+
+/// Resolves a program that was parsed from files of `sources`; `diagnostics` is what was said of
+/// it there. `in_c` are words of C sources: one of them may be a procedure that is not known here, and
+/// if it is none the linker says so.
+///
+/// # Errors
+///
+/// [`Error::Diagnostics`] when there are faults.
+pub(crate) fn resolve(
+    mut program: Program,
+    mut diagnostics: Vec<Diagnostic>,
+    sources: Sources,
+    lints: Lints,
+    config: &Config,
+    in_c: &BTreeSet<String>,
+) -> Result<Read, Error> {
+    // What is wrong with the comments is found again where names are resolved.
+    let (lints, _) = lints.within(&program);
+    lints.apply(&mut diagnostics);
+    let found = match any_errors(&diagnostics) {
+        true => resolve_readable(&mut program, &diagnostics, &lints),
+        false => resolve_with(&mut program, &lints),
+    };
+    diagnostics.extend(found);
+    diagnostics.retain(|d| {
+        let name = || sources.text(d.span).to_ascii_uppercase();
+        d.rule.code != UNKNOWN_PROCEDURE.code || !in_c.contains(&name())
+    });
+    let report = settle(sources, diagnostics, &lints)?;
+    let differentiating = differentiating(&program);
+    let written = program
+        .units
+        .iter()
+        .filter(|u| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function))
+        .map(|u| Written {
+            name: u.name.clone(),
+            takes_procedures: procedure_dummies(u).next().is_some(),
+            differentiates: differentiating.contains(&u.name),
+        })
+        .collect();
+    Ok(Read {
+        program,
+        lints,
+        report,
+        written,
+        left_out: Vec::new(),
+        exports: None,
+        most_copies: config.max_copies,
+        part: false,
+        real: config.real_bytes(),
+        by_name: Vec::new(),
+    })
+}
+
+/// What can be called from outside, unless settings say otherwise. What takes procedures and
+/// has AD blocks is compiled where the procedures are known: in the packages that use this one.
+pub(crate) fn callable(written: &[Written]) -> impl Iterator<Item = &Written> {
+    let differentiates = |w: &Written| w.takes_procedures && w.differentiates;
+    written.iter().filter(move |w| !differentiates(w))
+}
+
+/// The units with AD blocks in them, or in what they may call. Nothing where no unit takes
+/// procedures: there it does not matter.
+fn differentiating(program: &Program) -> HashSet<Name> {
+    fn has_blocks(unit: &Unit) -> bool {
+        let mut found = unit.nested.iter().any(has_blocks);
+        walk_block(&unit.body, &mut |s| {
+            found |= matches!(s.kind, StmtKind::Ad(_))
+        });
+        found
+    }
+    let takes = |u: &Unit| procedure_dummies(u).next().is_some();
+    let units = &program.units;
+    let blocks: Vec<bool> = units.iter().map(has_blocks).collect();
+    if !blocks.contains(&true) || !units.iter().any(takes) {
+        return HashSet::new();
+    }
+    let mut callers = vec![Vec::new(); units.len()];
+    for (i, callees) in Targets::of(program).callees().iter().enumerate() {
+        callees.iter().for_each(|c| callers[*c].push(i));
+    }
+    let mut found = vec![false; units.len()];
+    let mut open: Vec<usize> = (0..units.len()).filter(|i| blocks[*i]).collect();
+    while let Some(i) = open.pop() {
+        if !std::mem::replace(&mut found[i], true) {
+            open.extend(&callers[i]);
+        }
+    }
+    let named = units.iter().zip(found).filter(|(_, found)| *found);
+    named.map(|(u, _)| u.name.clone()).collect()
+}
+
+/// Warnings go on, errors end the phase.
+pub(crate) fn settle(
+    sources: Sources,
+    mut diagnostics: Vec<Diagnostic>,
+    lints: &Lints,
+) -> Result<Report, Error> {
+    lints.apply(&mut diagnostics);
+    let failed = any_errors(&diagnostics);
+    let report = Report {
+        sources,
+        diagnostics,
+    };
+    if failed {
+        Err(Error::Diagnostics(report))
+    } else {
+        Ok(report)
+    }
+}
+
+/// Has it something to run?
+pub(crate) fn has_main(program: &Program) -> bool {
+    program.units.iter().any(|u| u.kind == UnitKind::Program)
+}
+
+/// Those of the files that have a main program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
+pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for file in files.iter().filter(|f| !is_c_source_name(f)) {
+        let only = std::slice::from_ref(file);
+        let (program, _) = parse(only, config, &mut Sources::new(), &mut Vec::new())?;
+        if has_main(&program) {
+            found.push(file.clone());
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,187 @@
+//! One build, or one look at a program, stage by stage.
+//!
+//! | stage | method | what it gives |
+//! |---|---|---|
+//! | settings | [`Session::of_project`], [`Session::of_files`], [`Session::of_main`] | which sources, and what becomes of them |
+//! | read | `read` | their text as one program, whose names are resolved |
+//! | staged | `stage` | that program lowered; it calls derivatives that are not made yet |
+//! | derivatives | `differentiate` | those derivatives |
+//! | objects, bindings | [`Session::build_library`], [`Session::build_program`] | files |
+//!
+//! Whoever only looks at a program (the module `views`) stops at the stage that has what is shown.
+//! Each stage reports all faults that it finds, and none begins after faults.
+
+use crate::ad::{self, Chosen};
+use crate::cache::Cache;
+use crate::names::Names;
+use crate::plan::recorder::Recorder;
+use crate::read::{self, Goal, Read};
+use crate::sources::{self, Found};
+use crate::staged::{self, Staged};
+use crate::timings::From;
+use crate::workers::Workers;
+use crate::{Config, Error, Report};
+use farfel_ad::schedule::Derivatives;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Settings and sources, and what all stages share.
+pub struct Session {
+    pub(crate) config: Config,
+    pub(crate) goal: Goal,
+    pub(crate) sources: Found,
+    pub(crate) workers: Workers,
+    pub(crate) recorder: Recorder,
+    cache: OnceLock<Arc<Cache>>,
+    reached: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Session {
+    /// The sources of a project, as its build script reads them: main programs are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] when a setting has a value that it cannot have, or a source that the
+    /// settings name does not exist; [`Error::Io`] when a directory cannot be read.
+    pub fn of_project(config: &Config) -> Result<Session, Error> {
+        config.check()?;
+        let found = sources::find(config)?;
+        Ok(Session::new(config, Goal::Library, found))
+    }
+
+    /// A program, or subprograms, in files.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] when a setting has a value that it cannot have.
+    pub fn of_files(files: &[PathBuf], config: &Config) -> Result<Session, Error> {
+        config.check()?;
+        Ok(Session::new(config, Goal::Program, named(files)))
+    }
+
+    /// The main program in the first of the files: those in others are left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::of_files`].
+    pub fn of_main(files: &[PathBuf], config: &Config) -> Result<Session, Error> {
+        config.check()?;
+        Ok(Session::new(config, Goal::First, named(files)))
+    }
+
+    /// The files, if any are named, else the project.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::of_project`].
+    pub fn of(files: Option<&[PathBuf]>, config: &Config) -> Result<Session, Error> {
+        match files {
+            Some(files) => Session::of_files(files, config),
+            None => Session::of_project(config),
+        }
+    }
+
+    fn new(config: &Config, goal: Goal, sources: Found) -> Session {
+        let reached = match goal {
+            Goal::Library => sources.all().into_iter().collect(),
+            Goal::Program | Goal::First => BTreeSet::new(),
+        };
+        Session {
+            config: config.clone(),
+            goal,
+            sources,
+            workers: Workers::from_environment(),
+            recorder: Recorder::new(),
+            cache: OnceLock::new(),
+            reached: Mutex::new(reached),
+        }
+    }
+
+    /// The files that have been read so far, INCLUDE files and C headers too, also where a stage
+    /// found faults: as long as none of them changes and no source comes or goes, the outcome is
+    /// the same.
+    pub fn reached(&self) -> Vec<PathBuf> {
+        let reached = self.reached.lock();
+        let reached = reached.unwrap_or_else(PoisonError::into_inner);
+        reached.iter().cloned().collect()
+    }
+
+    /// The directories in which sources were looked for; none where all are named.
+    pub fn directories(&self) -> &[PathBuf] {
+        &self.sources.directories
+    }
+
+    pub(crate) fn add_reached(&self, files: impl IntoIterator<Item = PathBuf>) {
+        let reached = self.reached.lock();
+        reached
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(files);
+    }
+
+    /// What earlier builds have made.
+    pub(crate) fn cache(&self) -> &Arc<Cache> {
+        let open = || Arc::new(Cache::open(&self.config.cache));
+        self.cache.get_or_init(open)
+    }
+
+    /// The AD tool of the settings.
+    pub(crate) fn ad(&self) -> Result<Chosen, Error> {
+        ad::choose(&self.config, self.cache())
+    }
+
+    /// How the library is called.
+    pub(crate) fn names(&self) -> Names {
+        Names::new(&self.config.name, &self.config.version)
+    }
+
+    /// From text to one program: parses, puts the parts together, resolves names.
+    pub(crate) fn read(&self) -> Result<Read, Error> {
+        let step = self.recorder.begin("parse", "sources", 0);
+        let mut included = Vec::new();
+        let files = self.sources.all();
+        let read = read::read(&files, &self.config, self.goal, &mut included);
+        self.add_reached(included);
+        let read = read?;
+        self.recorder.end(step, From::Ran);
+        Ok(read)
+    }
+
+    /// Lowers a program up to its derivatives. `exports` are the subprograms that must stay
+    /// callable; without them, all that can be, or the main program.
+    pub(crate) fn stage(&self, read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
+        let step = self.recorder.begin("lower", "program", 0);
+        let staged = staged::stage(read, exports)?;
+        self.recorder.end(step, From::Ran);
+        Ok(staged)
+    }
+
+    /// Makes all derivatives of a program, side by side; whether they could be made, they know.
+    pub(crate) fn make_all(&self, staged: &Staged, derivatives: &Derivatives) {
+        let needs: Vec<Vec<usize>> = (0..staged.requests.len())
+            .map(|r| derivatives.needs(r).iter().copied().collect())
+            .collect();
+        let make = |request: usize, _| derivatives.make(request);
+        self.workers.run(&needs, &make);
+    }
+
+    /// The same where they must be: the report has also what the AD tool has to say.
+    pub(crate) fn differentiate(
+        &self,
+        staged: &Staged,
+        derivatives: &Derivatives,
+    ) -> Result<Report, Error> {
+        self.make_all(staged, derivatives);
+        let mut diagnostics = staged.report.diagnostics.clone();
+        diagnostics.extend(derivatives.said(0..staged.requests.len()));
+        read::settle(staged.report.sources.clone(), diagnostics, &staged.lints)
+    }
+}
+
+/// Files that are named: those of C stand among them.
+fn named(files: &[PathBuf]) -> Found {
+    Found {
+        files: files.to_vec(),
+        ..Found::default()
+    }
+}

@@ -1,0 +1,444 @@
+//! Finding and reading source files.
+
+use crate::{Config, Error};
+use farfel_lang::encoding::decode;
+use farfel_lang::syntax::{Form, Loader, asked_form, detect};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a source file ends in, in any case.
+const EXTENSIONS: [&str; 5] = ["ff", "f", "for", "f77", "f90"];
+
+/// Whether a file is named like a Fortran source: what a build looks for in its directories.
+///
+/// ```
+/// use farfel_driver::is_source_name;
+/// assert!(is_source_name("src/cube.FF".as_ref()));
+/// assert!(!is_source_name("src/lib.rs".as_ref()));
+/// ```
+pub fn is_source_name(path: &Path) -> bool {
+    path.extension()
+        .and_then(|e| e.to_str())
+        .is_some_and(|e| EXTENSIONS.iter().any(|x| x.eq_ignore_ascii_case(e)))
+}
+
+/// Whether a file is named like a C source.
+///
+/// ```
+/// use farfel_driver::is_c_source_name;
+/// assert!(is_c_source_name("src/spooles.c".as_ref()));
+/// assert!(!is_c_source_name("src/spooles.h".as_ref()));
+/// ```
+pub fn is_c_source_name(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "c")
+}
+
+/// The words of C sources that may name procedures, in upper case and without `_` at the end. Macros
+/// make names of them too, so this is what *may* be defined there: good for warnings, no more.
+pub(crate) fn words(files: &[PathBuf]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in files.iter().filter(|f| is_c_source_name(f)) {
+        let text = std::fs::read(path).map(decode).unwrap_or_default();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let words = words.map(|w| w.trim_end_matches('_').to_ascii_uppercase());
+        found.extend(words.filter(|w| !w.is_empty()));
+    }
+    found
+}
+
+/// Where sources are looked for without settings.
+const DIRECTORIES: [&str; 2] = ["src", "fortran"];
+
+/// The sources of a project.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The Fortran files, sorted.
+    pub files: Vec<PathBuf>,
+    /// The C files, sorted.
+    pub c_files: Vec<PathBuf>,
+    /// The directories that were searched.
+    pub directories: Vec<PathBuf>,
+}
+
+impl Found {
+    /// All files, those of C last.
+    pub(crate) fn all(&self) -> Vec<PathBuf> {
+        [&self.files[..], &self.c_files].concat()
+    }
+}
+
+/// Finds the sources that the settings name.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
+/// settings name does not exist.
+pub(crate) fn find(config: &Config) -> Result<Found, Error> {
+    let mut found = Found::default();
+    let mut files: BTreeSet<PathBuf> = BTreeSet::new();
+    match &config.sources {
+        Some(named) => {
+            for path in named {
+                let path = config.root.join(path);
+                if path.is_dir() {
+                    search(&path, &mut files)?;
+                    found.directories.push(path);
+                } else if path.exists() {
+                    files.insert(path);
+                } else {
+                    return Err(Error::Config {
+                        origin: "setting `sources`".into(),
+                        message: format!("{} does not exist", path.display()),
+                    });
+                }
+            }
+        }
+        None => {
+            for directory in DIRECTORIES {
+                let path = config.root.join(directory);
+                if path.is_dir() {
+                    search(&path, &mut files)?;
+                    found.directories.push(path);
+                }
+            }
+        }
+    }
+    (found.c_files, found.files) = files.into_iter().partition(|f| is_c_source_name(f));
+    for path in found.all().iter().chain(&found.directories) {
+        check_name(path).map_err(Error::io(path))?;
+    }
+    Ok(found)
+}
+
+fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
+    let visible = |e: &walkdir::DirEntry| {
+        // The directory itself may be hidden: it was named.
+        e.depth() == 0 || !e.file_name().to_string_lossy().starts_with('.')
+    };
+    for entry in walkdir::WalkDir::new(directory)
+        .into_iter()
+        .filter_entry(visible)
+    {
+        let entry = entry.map_err(|e| {
+            let path = e.path().unwrap_or(directory).to_owned();
+            Error::io(path)(e.into())
+        })?;
+        let is_source = is_source_name(entry.path()) || is_c_source_name(entry.path());
+        if is_source && !entry.file_type().is_dir() {
+            files.insert(entry.into_path());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses paths with control characters. Paths are written where lines mean something: for
+/// cargo, into Fortran and into Rust.
+fn check_name(path: &Path) -> std::io::Result<()> {
+    if path.to_string_lossy().contains(char::is_control) {
+        let why = "a line end or another control character is in the name of a source, rename it";
+        return Err(std::io::Error::new(ErrorKind::InvalidFilename, why));
+    }
+    Ok(())
+}
+
+/// Reads a source file, in whatever encoding it is (see [`farfel_lang::encoding`]).
+pub(crate) fn read(path: &Path) -> std::io::Result<Arc<str>> {
+    check_name(path)?;
+    Ok(decode(read_file(path)?).into())
+}
+
+/// The bytes of a regular file. Opening a named pipe would wait for somebody to write to it, and
+/// reading a device may never end.
+///
+/// # Errors
+///
+/// It cannot be read, or is a pipe, a device or the like.
+pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?;
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(std::io::Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ));
+    }
+    fs::read(path)
+}
+
+/// The source form of a file: what the settings or a comment in it ask for, free form where
+/// its name ends in `.f90`, and otherwise what it looks like.
+pub(crate) fn form(path: &Path, text: &str, config: &Config) -> Form {
+    let free = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("f90"));
+    config
+        .form
+        .or_else(|| asked_form(text))
+        .or(free.then_some(Form::Free))
+        .unwrap_or_else(|| detect(text))
+}
+
+/// The name of a file as people see it: relative to the project where it is inside, with
+/// slashes.
+pub(crate) fn shown(config: &Config, path: &Path) -> String {
+    let inside = path.strip_prefix(&config.root).unwrap_or(path);
+    let name = inside.to_string_lossy();
+    let name = name.strip_prefix("./").unwrap_or(&name);
+    let name = if std::path::MAIN_SEPARATOR == '\\' {
+        name.replace('\\', "/")
+    } else {
+        name.to_owned()
+    };
+    match &config.shown_as {
+        Some(package) => format!("{package}/{name}"),
+        None => name,
+    }
+}
+
+/// A text as a part of a Fortran name.
+pub(crate) fn as_name(text: &str) -> String {
+    text.chars()
+        .map(|c| match c.is_ascii_alphanumeric() {
+            true => c.to_ascii_uppercase(),
+            false => '_',
+        })
+        .collect()
+}
+
+/// Reads INCLUDE files: beside the file that includes them, then in the directories of the
+/// settings, and nowhere else.
+pub(crate) struct Includes<'a> {
+    config: &'a Config,
+    /// The paths of the files whose names were shown.
+    paths: BTreeMap<String, PathBuf>,
+    /// Directories that may be read from, canonical.
+    allowed: Vec<PathBuf>,
+    /// The directory of the last source.
+    seen: Option<PathBuf>,
+    /// The files that were read.
+    pub reached: BTreeSet<PathBuf>,
+    /// The same, canonical.
+    real: BTreeSet<PathBuf>,
+}
+
+impl<'a> Includes<'a> {
+    pub(crate) fn new(config: &'a Config) -> Self {
+        let allowed = std::iter::once(config.root.clone())
+            .chain(config.include.iter().map(|d| config.root.join(d)))
+            .filter_map(|d| d.canonicalize().ok())
+            .collect();
+        Includes {
+            config,
+            paths: BTreeMap::new(),
+            allowed,
+            seen: None,
+            reached: BTreeSet::new(),
+            real: BTreeSet::new(),
+        }
+    }
+
+    /// Was the file included by another one, by whatever path?
+    pub(crate) fn is_reached(&self, path: &Path) -> bool {
+        self.reached.contains(path) || path.canonicalize().is_ok_and(|p| self.real.contains(&p))
+    }
+
+    /// The file that `from` names: its path, and where that leads. `None` when there is none.
+    pub(crate) fn locate(
+        &self,
+        from: &Path,
+        name: &str,
+    ) -> Result<Option<(PathBuf, PathBuf)>, String> {
+        let Some(path) = self
+            .directories(from)
+            .iter()
+            .map(|d| d.join(name))
+            .find(|p| p.exists())
+        else {
+            return Ok(None);
+        };
+        if !path.is_file() {
+            return Err("it is no file".into());
+        }
+        let real = self.allow(&path)?;
+        Ok(Some((path, real)))
+    }
+
+    /// Where a path leads, if that may be read.
+    pub(crate) fn allow(&self, path: &Path) -> Result<PathBuf, String> {
+        let real = path.canonicalize().map_err(|e| e.to_string())?;
+        if !self.config.include_anywhere && !self.allowed.iter().any(|a| real.starts_with(a)) {
+            return Err(
+                "the file is outside of the project; the setting `include` can name its directory"
+                    .into(),
+            );
+        }
+        check_name(path).map_err(|e| e.to_string())?;
+        Ok(real)
+    }
+
+    /// Notes that a file was read, and returns its name as people see it.
+    pub(crate) fn note(&mut self, path: &Path, real: &Path) -> String {
+        let shown = shown(self.config, path);
+        self.paths.insert(shown.clone(), path.to_owned());
+        self.reached.insert(path.to_owned());
+        self.real.insert(real.to_owned());
+        shown
+    }
+
+    /// Where INCLUDE looks: beside the including file, then where the settings say.
+    fn directories(&self, from: &Path) -> Vec<PathBuf> {
+        let beside = from.parent().map(Path::to_owned).unwrap_or_default();
+        let elsewhere = self.config.include.iter().map(|d| self.config.root.join(d));
+        std::iter::once(beside).chain(elsewhere).collect()
+    }
+
+    /// Makes a source file known. Its own directory may be read from: it is the user who
+    /// named it.
+    pub(crate) fn add_source(&mut self, name: &str, path: &Path) {
+        self.paths.insert(name.to_owned(), path.to_owned());
+        let directory = path.parent().filter(|d| !d.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        // Most of them are in the same one.
+        if self.seen.as_deref() == Some(directory) {
+            return;
+        }
+        self.seen = Some(directory.to_owned());
+        if let Ok(d) = directory.canonicalize()
+            && !self.allowed.iter().any(|a| d.starts_with(a))
+        {
+            self.allowed.push(d);
+        }
+    }
+}
+
+impl Loader for Includes<'_> {
+    fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        let name = name.trim();
+        let from = self
+            .paths
+            .get(from)
+            .cloned()
+            .unwrap_or_else(|| self.config.root.join(from));
+        let directories = self.directories(&from);
+        let Some(path) = directories
+            .iter()
+            .map(|d| d.join(name))
+            .find(|p| p.is_file())
+        else {
+            let places: Vec<String> = directories
+                .iter()
+                .map(|d| match shown(self.config, d) {
+                    here if here.is_empty() => ".".to_owned(),
+                    there => there,
+                })
+                .collect();
+            return Err(format!("no such file in {}", places.join(", ")));
+        };
+        let real = self.allow(&path)?;
+        // What was checked: a link may lead elsewhere by now.
+        let text = read(&real).map_err(|e| e.to_string())?;
+        Ok((self.note(&path, &real), text))
+    }
+}
+
+/// The Fortran sources of a project, sorted: those that the settings name, else all under
+/// `src` and `fortran`.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
+/// settings name does not exist.
+pub fn source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
+    Ok(find(config)?.files)
+}
+
+/// The C sources of a project, sorted: those among what the settings name, else all under `src` and
+/// `fortran`.
+///
+/// # Errors
+///
+/// Those of [`source_files`].
+pub fn c_source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
+    Ok(find(config)?.c_files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        dir
+    }
+
+    fn config(dir: &tempfile::TempDir) -> Config {
+        Config {
+            root: dir.path().to_owned(),
+            ..Config::default()
+        }
+    }
+
+    #[test]
+    fn sources_are_found_by_their_ending() {
+        let dir = tree(&[
+            ("src/b.ff", b""),
+            ("src/deep/A.FOR", b""),
+            ("src/lib.rs", b""),
+            ("src/.hidden/e.f", b""),
+            ("fortran/c.F77", b""),
+            ("fortran/common.inc", b""),
+            ("other/d.f", b""),
+        ]);
+        let mut c = config(&dir);
+        let names = |c: &Config| -> Vec<String> {
+            let found = find(c).unwrap();
+            found.files.iter().map(|f| shown(c, f)).collect()
+        };
+        assert_eq!(names(&c), ["fortran/c.F77", "src/b.ff", "src/deep/A.FOR"]);
+        c.sources = Some(vec!["other".into(), "src/b.ff".into()]);
+        assert_eq!(names(&c), ["other/d.f", "src/b.ff"]);
+        c.sources = Some(vec!["src/missing.ff".into()]);
+        let message = find(&c).unwrap_err().to_string();
+        assert!(message.contains("missing.ff does not exist"), "{message}");
+    }
+
+    #[test]
+    fn latin_1_is_read() {
+        let dir = tree(&[("a.f", b"C Stra\xdfe\r\n")]);
+        let text = read(&dir.path().join("a.f")).unwrap();
+        assert_eq!(farfel_lang::encoding::legible(&text), "C Straße\r\n");
+    }
+
+    #[test]
+    fn includes() {
+        let dir = tree(&[
+            ("proj/src/a.ff", b""),
+            ("proj/src/sizes.inc", b"near"),
+            ("proj/inc/deep.inc", b"deep"),
+            ("away/far.inc", b"far"),
+        ]);
+        let mut c = config(&dir);
+        c.root = dir.path().join("proj");
+        let load = |c: &Config, name: &str| {
+            let mut includes = Includes::new(c);
+            includes.add_source("src/a.ff", &c.root.join("src/a.ff"));
+            let loaded = includes.load("src/a.ff", name);
+            loaded.map(|(name, text)| (name, text.to_string(), includes.reached.len()))
+        };
+        let near = ("src/sizes.inc".to_owned(), "near".to_owned(), 1);
+        assert_eq!(load(&c, "sizes.inc "), Ok(near));
+        assert_eq!(load(&c, "deep.inc"), Err("no such file in src".into()));
+        let outside = load(&c, "../../away/far.inc").unwrap_err();
+        assert!(outside.contains("outside of the project"), "{outside}");
+        c.include = vec!["inc".into(), "../away".into()];
+        assert_eq!(load(&c, "deep.inc").unwrap().0, "inc/deep.inc");
+        assert_eq!(load(&c, "far.inc").unwrap().1, "far");
+    }
+}

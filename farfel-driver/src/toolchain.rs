@@ -1,0 +1,576 @@
+//! The Fortran compiler: finding it, asking it, installing it.
+
+use crate::cache::{Entry, Key};
+use crate::process::{self, Limits};
+use crate::{Config, Error, remember};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A Fortran compiler that was found and answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiler {
+    /// The command.
+    pub path: PathBuf,
+    /// What it says to `-dumpfullversion`: `12.2.0`.
+    pub version: String,
+    /// The machine that it compiles for: `x86_64-linux-gnu`.
+    pub machine: String,
+    libraries: Libraries,
+}
+
+/// What has to be linked to compiled Fortran.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Libraries {
+    directories: Vec<PathBuf>,
+    /// Those of [`LIBRARIES`] that there are, by position.
+    names: Vec<usize>,
+}
+
+/// The libraries that a compiler brings along, in the order of linking, and whether each is
+/// needed: libquadmath exists only on machines that need it for REAL*16.
+const LIBRARIES: [(&str, bool); 3] = [("gfortran", true), ("quadmath", false), ("m", true)];
+
+/// What is kept of a compiler's answers.
+#[derive(Serialize, Deserialize)]
+struct Answers {
+    version: String,
+    machine: String,
+    libraries: Libraries,
+    /// What else is as it was when it was asked: the compiler proper, the directories of
+    /// the libraries.
+    others: Vec<PathBuf>,
+    identity: String,
+}
+
+/// What decides, besides the executable, where a compiler looks for its parts.
+const SEARCHED: [&str; 4] = ["PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRARY_PATH"];
+
+/// Versions that may be installed only under a name with their number, newest first.
+const VERSIONS: std::ops::RangeInclusive<u32> = 9..=17;
+
+/// Finds gfortran: the one of the settings (`fc`, `FARFEL_FC`) if there is one, else the
+/// first that works of `$FC`, `gfortran` for the target machine where cargo cross-compiles,
+/// `gfortran`, and `gfortran-17` down to `gfortran-9`.
+///
+/// # Errors
+///
+/// [`Error::NoFortranCompiler`] with what was looked for.
+pub fn find(config: &Config) -> Result<Compiler, Error> {
+    let cross = match (std::env::var("TARGET"), std::env::var("HOST")) {
+        (Ok(target), Ok(host)) if target != host => Some(target),
+        _ => None,
+    };
+    let candidates = match &config.fc {
+        Some(fc) => vec![fc.clone()],
+        None => candidates(std::env::var_os("FC").map(PathBuf::from), cross.as_deref()),
+    };
+    let mut looked_for = Vec::new();
+    for candidate in candidates {
+        // A path is relative to the project, a bare name is looked up in PATH.
+        let command = match candidate.components().count() {
+            0 => continue,
+            1 => candidate.clone(),
+            _ => config.root.join(&candidate),
+        };
+        match which::which(&command)
+            .ok()
+            .and_then(|path| ask(&path, config))
+        {
+            Some(compiler) => return Ok(compiler),
+            None => looked_for.push(candidate.display().to_string()),
+        }
+    }
+    Err(Error::NoFortranCompiler {
+        looked_for,
+        help: how_to_install(),
+    })
+}
+
+/// Like [`find`]; where there is none and the settings say `install`, installs one first.
+pub(crate) fn find_or_install(config: &Config) -> Result<Compiler, Error> {
+    match find(config) {
+        Err(Error::NoFortranCompiler { .. }) if config.install && config.fc.is_none() => {
+            install(&mut |command| {
+                // Said aloud even where standard error is closed to nobody's loss.
+                let _ = writeln!(std::io::stderr(), "farfel: no gfortran; running {command}");
+            })?;
+            find(config)
+        }
+        other => other,
+    }
+}
+
+fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
+    fc.into_iter()
+        .chain(cross.into_iter().flat_map(|target| {
+            // `aarch64-unknown-linux-gnu` is `aarch64-linux-gnu` to GCC.
+            [target.to_owned(), target.replace("-unknown-", "-")]
+                .map(|t| PathBuf::from(format!("{t}-gfortran")))
+        }))
+        .chain([PathBuf::from("gfortran")])
+        .chain(
+            VERSIONS
+                .rev()
+                .map(|v| PathBuf::from(format!("gfortran-{v}"))),
+        )
+        .collect()
+}
+
+/// What a command says of itself, if it is gfortran: now, or when it was asked before. A script
+/// is asked each time, since what it runs may have changed.
+fn ask(path: &Path, config: &Config) -> Option<Compiler> {
+    let remembered = (!remember::is_script(path))
+        .then(|| remember::identity(&[path.to_owned()]).ok())
+        .flatten()
+        .map(|identity| {
+            let key = Key::builder("tool").field("compiler", identity);
+            let key = SEARCHED.iter().fold(key, |key, name| {
+                let value = std::env::var_os(name).unwrap_or_default();
+                key.field(name, value.as_encoded_bytes())
+            });
+            (key.finish(), remember::memory(config))
+        });
+    if let Some((key, memory)) = &remembered
+        && let Some(entry) = memory.get(key)
+        && let Some(known) = recall(path, &entry)
+    {
+        return Some(known);
+    }
+    let compiler = question(path)?;
+    if let Some((key, memory)) = remembered
+        && let Some(entry) = note(&compiler)
+    {
+        memory.put(&key, &entry);
+    }
+    Some(compiler)
+}
+
+/// The file of an entry with a compiler's answers.
+const ANSWERS: &str = "answers";
+
+/// What was noted of a compiler, if all that it depends on is still the same.
+fn recall(path: &Path, entry: &Entry) -> Option<Compiler> {
+    let answers: Answers = serde_json::from_slice(entry.file(ANSWERS)?).ok()?;
+    let same = remember::identity(&answers.others).ok()? == answers.identity;
+    (same && answers.libraries.names.iter().all(|n| *n < LIBRARIES.len())).then(|| Compiler {
+        path: path.to_owned(),
+        version: answers.version,
+        machine: answers.machine,
+        libraries: answers.libraries,
+    })
+}
+
+/// A note of what a compiler has said; `None` where it does not say what it is made of.
+fn note(compiler: &Compiler) -> Option<Entry> {
+    let proper = PathBuf::from(answer(&compiler.path, "-print-prog-name=f951")?);
+    // Without its library nothing can be linked: it may be about to be installed.
+    if !proper.is_absolute() || compiler.libraries.directories.is_empty() {
+        return None;
+    }
+    let mut others = vec![proper];
+    others.extend(compiler.libraries.directories.iter().cloned());
+    let answers = Answers {
+        version: compiler.version.clone(),
+        machine: compiler.machine.clone(),
+        libraries: compiler.libraries.clone(),
+        identity: remember::identity(&others).ok()?,
+        others,
+    };
+    Some(Entry::one(ANSWERS, serde_json::to_vec(&answers).ok()?))
+}
+
+/// The answers of the command itself, if it is gfortran.
+fn question(path: &Path) -> Option<Compiler> {
+    let version = answer(path, "-dumpfullversion")?;
+    version
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(())?;
+    let machine = answer(path, "-dumpmachine")?;
+    let mut libraries = Libraries::default();
+    for (i, (name, needed)) in LIBRARIES.iter().enumerate() {
+        let directory = ["so", "dylib", "dll.a", "a"]
+            .iter()
+            .find_map(|end| library_directory(path, &format!("lib{name}.{end}")));
+        if *needed || directory.is_some() {
+            libraries.names.push(i);
+        }
+        if let Some(d) = directory
+            && !libraries.directories.contains(&d)
+        {
+            libraries.directories.push(d);
+        }
+    }
+    Some(Compiler {
+        path: path.to_owned(),
+        version,
+        machine,
+        libraries,
+    })
+}
+
+/// The directory of a library that a compiler brings along; `None` when there is no such file.
+/// Links are not followed: the file that a linker opens by its name is the link.
+fn library_directory(path: &Path, file: &str) -> Option<PathBuf> {
+    // It answers with the bare name where there is no such file.
+    let found = PathBuf::from(answer(path, &format!("-print-file-name={file}"))?);
+    (found.is_absolute() && found.exists())
+        .then(|| found.parent().map(Path::to_owned))
+        .flatten()
+}
+
+/// What a command answers to one question.
+fn answer(path: &Path, flag: &str) -> Option<String> {
+    let output = process::run(command(path).arg(flag), &Limits::QUESTION).ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+/// A command whose messages are in English, so that they can be read.
+fn command(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.env("LC_ALL", "C");
+    command
+}
+
+/// The files that flags name and whose contents decide what is compiled, each with its flag:
+/// `-fprofile-use=FILE`, `@FILE`, `-include FILE`.
+pub(crate) fn files_of(flags: &[String]) -> impl Iterator<Item = (&str, PathBuf)> {
+    flags.iter().filter_map(|flag| {
+        let name = match flag.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => value,
+            _ => flag.strip_prefix('@').unwrap_or(flag),
+        };
+        let file = PathBuf::from(name);
+        file.is_file().then_some((flag.as_str(), file))
+    })
+}
+
+impl Compiler {
+    /// What distinguishes it, with some flags, from other compilers, and with the same flags
+    /// elsewhere: the files that they name are a part of it. No other path is in it.
+    pub(crate) fn identity(&self, flags: &[String]) -> String {
+        let mut identity = format!("{} {}", self.version, self.machine);
+        for (flag, file) in files_of(flags) {
+            // What cannot be read is the compiler's to complain of.
+            if let Ok(bytes) = std::fs::read(&file) {
+                let _ = write!(identity, "\n{flag} {}", blake3::hash(&bytes).to_hex());
+            }
+        }
+        if flags.iter().any(|f| f.ends_with("=native")) {
+            // What that means depends on the machine.
+            let mut command = self.command();
+            command.args(flags).args(["-Q", "--help=target"]);
+            if let Ok(output) = process::run(&mut command, &Limits::QUESTION) {
+                identity.push('\n');
+                identity.push_str(&String::from_utf8_lossy(&output.stdout));
+            }
+        }
+        identity
+    }
+
+    /// The flags for the target of a build script, as the `cc` crate knows them: the machine and its
+    /// ABI, position independence, and what `RUSTFLAGS` say of the processor. Optimisation, debug
+    /// information and warnings are not among them, nor `CFLAGS`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Command`] where cargo does not say what the target is, or it is none that there is.
+    pub(crate) fn target_flags(&self) -> Result<Vec<String>, Error> {
+        // What stands behind it comes from the environment, and is meant for C.
+        const END: &str = "FARFEL_END_OF_FLAGS";
+        let tool = cc::Build::new()
+            .compiler(&self.path)
+            .opt_level(0)
+            .debug(false)
+            .warnings(false)
+            .extra_warnings(false)
+            .cargo_metadata(false)
+            .cargo_warnings(false)
+            .cargo_debug(false)
+            .define(END, None)
+            .try_get_compiler()
+            .map_err(|e| Error::Command {
+                command: format!("asking {} for its flags", self.path.display()),
+                reason: e.to_string(),
+            })?;
+        let flags = tool.args().iter().map(|a| a.to_string_lossy().into_owned());
+        let end = format!("-D{END}");
+        let flags = flags.take_while(|f| *f != end);
+        Ok(flags
+            .filter(|f| !["-w", "-O0"].contains(&f.as_str()))
+            .collect())
+    }
+
+    /// A command that runs the compiler, with messages in English.
+    pub fn command(&self) -> Command {
+        command(&self.path)
+    }
+
+    /// What has to be linked to compiled Fortran: the directories to search and the
+    /// libraries in order.
+    pub fn runtime_libraries(&self) -> (&[PathBuf], impl Iterator<Item = &'static str>) {
+        let names = self.libraries.names.iter();
+        let names = names
+            .filter_map(|n| LIBRARIES.get(*n))
+            .map(|(name, _)| *name);
+        (&self.libraries.directories, names)
+    }
+}
+
+/// A package manager: its command, what comes before the installation, the installation.
+struct Manager {
+    command: &'static str,
+    refresh: &'static [&'static str],
+    install: &'static [&'static str],
+    /// Runs as the user, not as root.
+    as_user: bool,
+}
+
+const MANAGERS: &[Manager] = &[
+    Manager {
+        command: "apt-get",
+        refresh: &["update"],
+        install: &["install", "--yes", "--no-install-recommends", "gfortran"],
+        as_user: false,
+    },
+    Manager {
+        command: "dnf",
+        refresh: &[],
+        install: &["install", "--assumeyes", "gcc-gfortran"],
+        as_user: false,
+    },
+    Manager {
+        command: "pacman",
+        refresh: &[],
+        install: &[
+            "--sync",
+            "--refresh",
+            "--needed",
+            "--noconfirm",
+            "gcc-fortran",
+        ],
+        as_user: false,
+    },
+    Manager {
+        command: "zypper",
+        refresh: &[],
+        install: &["--non-interactive", "install", "gcc-fortran"],
+        as_user: false,
+    },
+    Manager {
+        command: "apk",
+        refresh: &[],
+        install: &["add", "gfortran", "musl-dev"],
+        as_user: false,
+    },
+    Manager {
+        command: "brew",
+        refresh: &[],
+        install: &["install", "gcc"],
+        as_user: true,
+    },
+];
+
+/// The package manager of this system.
+fn manager() -> Option<&'static Manager> {
+    MANAGERS.iter().find(|m| which::which(m.command).is_ok())
+}
+
+/// A sentence part that says how to get gfortran here.
+fn how_to_install() -> String {
+    let set = "or set FARFEL_FC to a gfortran that is elsewhere";
+    match manager() {
+        Some(m) => {
+            let sudo = if m.as_user { "" } else { "sudo " };
+            format!(
+                "install it with `farfel doctor --fix` or `{sudo}{} {}`, let the build do it with FARFEL_INSTALL=1, {set}",
+                m.command,
+                m.install.join(" ")
+            )
+        }
+        None => format!("install GNU Fortran (gfortran), {set}"),
+    }
+}
+
+/// Installs gfortran with the system's package manager. Every command is given to `say`
+/// before it runs; what the commands print goes to standard error.
+///
+/// Needs root, or `sudo` that asks for no password (brew: neither).
+///
+/// # Errors
+///
+/// [`Error::Install`] when there is no package manager, no permission, or a command fails.
+pub fn install(say: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    let Some(manager) = manager() else {
+        let known: Vec<&str> = MANAGERS.iter().map(|m| m.command).collect();
+        return Err(Error::Install(format!(
+            "no package manager found, looked for {}",
+            known.join(", ")
+        )));
+    };
+    let prefix = prefix(manager)?;
+    for (args, required) in [(manager.refresh, false), (manager.install, true)] {
+        if args.is_empty() {
+            continue;
+        }
+        let words: Vec<&str> = prefix
+            .iter()
+            .copied()
+            .chain([manager.command])
+            .chain(args.iter().copied())
+            .collect();
+        let line = words.join(" ");
+        say(&line);
+        let status = Command::new(words[0])
+            .args(&words[1..])
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdin(std::process::Stdio::null())
+            // A build script's standard output belongs to cargo.
+            .stdout(std::io::stderr())
+            .status()
+            .map_err(|e| Error::Install(format!("`{line}`: {e}")))?;
+        // A refresh that fails for one repository of many may still do.
+        if required && !status.success() {
+            return Err(Error::Install(format!("`{line}` failed ({status})")));
+        }
+    }
+    Ok(())
+}
+
+/// What to put before the package manager's command to have its permissions.
+fn prefix(manager: &Manager) -> Result<Vec<&'static str>, Error> {
+    let quiet = |words: &[&str]| {
+        Command::new(words[0])
+            .args(&words[1..])
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .output()
+            .ok()
+            .filter(|o| o.status.success())
+    };
+    let root = quiet(&["id", "-u"]).is_some_and(|o| o.stdout.trim_ascii() == b"0");
+    if manager.as_user || root {
+        // sudo and env are needed for nothing.
+        Ok(Vec::new())
+    } else if quiet(&["sudo", "-n", "true"]).is_some() {
+        // sudo drops the environment.
+        Ok(vec!["sudo", "-n", "env", "DEBIAN_FRONTEND=noninteractive"])
+    } else {
+        Err(Error::Install(format!(
+            "`{} {}` needs root, and `sudo -n` is not possible here",
+            manager.command,
+            manager.install.join(" ")
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_candidates() {
+        let list = candidates(Some("f77".into()), Some("aarch64-unknown-linux-gnu"));
+        let list: Vec<&str> = list.iter().map(|p| p.to_str().unwrap()).collect();
+        assert_eq!(
+            list[..5],
+            [
+                "f77",
+                "aarch64-unknown-linux-gnu-gfortran",
+                "aarch64-linux-gnu-gfortran",
+                "gfortran",
+                "gfortran-17"
+            ]
+        );
+        assert_eq!(list.last(), Some(&"gfortran-9"));
+    }
+
+    #[test]
+    fn what_is_set_and_missing_is_not_replaced() {
+        let config = Config {
+            fc: Some("no-such-gfortran".into()),
+            ..Config::default()
+        };
+        let error = find(&config).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.starts_with("no Fortran compiler found: looked for no-such-gfortran; install"),
+            "{message}"
+        );
+        assert!(message.contains("FARFEL_FC"), "{message}");
+        assert_eq!(error.exit_code(), 1);
+    }
+
+    #[test]
+    fn the_compiler_of_this_machine_answers() {
+        let compiler = question(&which::which("gfortran").unwrap()).unwrap();
+        let (directories, libraries) = compiler.runtime_libraries();
+        let libraries: Vec<&str> = libraries.collect();
+        assert!(libraries.contains(&"gfortran") && libraries.contains(&"m"));
+        assert!(directories.iter().any(|d| {
+            std::fs::read_dir(d).is_ok_and(|mut l| {
+                l.any(|f| {
+                    f.is_ok_and(|f| f.file_name().to_string_lossy().starts_with("libgfortran"))
+                })
+            })
+        }));
+    }
+
+    #[test]
+    fn answers_hold_as_long_as_what_they_are_about() {
+        let compiler = question(&which::which("gfortran").unwrap()).unwrap();
+        let entry = note(&compiler).unwrap();
+        assert_eq!(recall(&compiler.path, &entry), Some(compiler.clone()));
+        // The compiler proper is another one now, or a library has come or gone.
+        let mut answers: Answers = serde_json::from_slice(entry.file(ANSWERS).unwrap()).unwrap();
+        assert!(answers.others[0].ends_with("f951"));
+        for i in 0..answers.others.len() {
+            let dir = tempfile::tempdir().unwrap();
+            let real = std::mem::replace(&mut answers.others[i], dir.path().to_owned());
+            let other = Entry::one(ANSWERS, serde_json::to_vec(&answers).unwrap());
+            assert_eq!(recall(&compiler.path, &other), None);
+            drop(dir);
+            assert_eq!(recall(&compiler.path, &other), None);
+            answers.others[i] = real;
+        }
+        assert_eq!(recall(&compiler.path, &Entry::one(ANSWERS, "{}")), None);
+    }
+
+    #[test]
+    fn files_that_flags_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let compiler = Compiler {
+            path: "gfortran".into(),
+            version: "12.2.0".into(),
+            machine: "x86_64-linux-gnu".into(),
+            libraries: Libraries::default(),
+        };
+        let (profile, more, macros) = (file("p", "1"), file("m", "2"), file("i", "3"));
+        let flags = [
+            "-O2".to_owned(),
+            format!("-fprofile-use={profile}"),
+            format!("@{more}"),
+            "-include".to_owned(),
+            macros,
+            format!("-fprofile-use={}", dir.path().display()),
+            "-DX=none".to_owned(),
+        ];
+        assert_eq!(files_of(&flags).count(), 3);
+        let mut known = vec![compiler.identity(&flags)];
+        for name in ["p", "m", "i"] {
+            file(name, "other");
+            let now = compiler.identity(&flags);
+            assert!(!known.contains(&now), "{name}");
+            known.push(now);
+        }
+        assert_eq!(compiler.identity(&flags[..1]), "12.2.0 x86_64-linux-gnu");
+    }
+}

@@ -1,0 +1,524 @@
+//! Executable statements.
+
+use super::{Expr, ExprKind, ImpliedDo, Label, Name, SymId, Type, Unit};
+use crate::source::Span;
+
+/// A statement with its label and place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stmt {
+    /// The label in columns 1 to 5.
+    pub label: Option<Label>,
+    /// What it is.
+    pub kind: StmtKind,
+    /// The whole statement; for blocks, the statement that opens them.
+    pub span: Span,
+}
+
+/// A list of statements that are executed in order.
+pub type Block = Vec<Stmt>;
+
+/// The kinds of statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StmtKind {
+    /// A comment line, without its marker (`C`, `*`, `!`) and trailing blanks.
+    Comment(Comment),
+    /// `target = value`
+    Assign(Expr, Expr),
+    /// `IF (…) THEN … ELSE IF (…) THEN … ELSE … END IF`
+    If(IfBlock),
+    /// `SELECT CASE (e) … CASE (values) … END SELECT`
+    Select(Box<Select>),
+    /// `WHERE (mask) assignment`, and the construct with ELSEWHERE.
+    Where(Box<Where>),
+    /// `IF (condition) statement`
+    LogicalIf(Expr, Box<Stmt>),
+    /// `IF (e) negative, zero, positive`
+    ArithmeticIf(Expr, [Label; 3]),
+    /// A loop.
+    Do(Box<Do>),
+    /// `CONTINUE`
+    Continue,
+    /// `GOTO label`
+    Goto(Label),
+    /// `GOTO (labels), e`
+    ComputedGoto(Vec<Label>, Expr),
+    /// `GOTO var, (labels)`; the list may be empty.
+    AssignedGoto(SymId, Vec<Label>),
+    /// `ASSIGN label TO var`
+    AssignLabel(Label, SymId),
+    /// `CALL sub(arguments)`
+    Call(SymId, Vec<Expr>),
+    /// `RETURN`, or `RETURN e` for an alternate return.
+    Return(Option<Expr>),
+    /// `STOP`, or `STOP` with a code or text.
+    Stop(Option<Expr>),
+    /// `PAUSE`
+    Pause(Option<Expr>),
+    /// READ, WRITE, PRINT, OPEN, CLOSE, INQUIRE, REWIND, BACKSPACE, ENDFILE, FLUSH.
+    Io(Box<Io>),
+    /// `FORMAT(…)`: what stands between the outer parentheses, as written.
+    Format(String),
+    /// ALLOCATE or DEALLOCATE.
+    Allocation(Box<Allocation>),
+    /// `ENTRY name(arguments)`
+    Entry(Box<Entry>),
+    /// CYCLE, with the name of the loop where one is given.
+    Cycle(Option<Name>),
+    /// EXIT, with the name of the loop where one is given.
+    Exit(Option<Name>),
+    /// An ADF or ADR block.
+    Ad(Box<AdBlock>),
+}
+
+/// A statement that divides or ends a block: ELSE IF, ELSE, CASE, END IF, ….
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// Its label.
+    pub label: Option<Label>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A comment: its text without mark (`C`, `*`, `!`) and trailing blanks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comment {
+    /// The text.
+    pub text: String,
+    /// It stands at the end of the line of the statement before it.
+    pub trailing: bool,
+}
+
+impl From<String> for Comment {
+    /// A comment on a line of its own.
+    fn from(text: String) -> Self {
+        Comment {
+            text,
+            trailing: false,
+        }
+    }
+}
+
+impl std::ops::Deref for Comment {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+/// A block IF.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IfBlock {
+    /// Name of the construct (`name: IF …`).
+    pub name: Option<Name>,
+    /// IF and ELSE IF arms in order.
+    pub arms: Vec<(Expr, Block)>,
+    /// The ELSE arm.
+    pub otherwise: Option<Block>,
+    /// The ELSE IF and ELSE statements in order; those that passes made may be missing.
+    pub marks: Vec<Mark>,
+    /// Label of the END IF.
+    pub end_label: Option<Label>,
+    /// The END IF.
+    pub end_span: Span,
+}
+
+/// A choice among values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Select {
+    /// Name of the construct (`name: SELECT CASE …`).
+    pub name: Option<Name>,
+    /// The value by which is chosen.
+    pub selector: Expr,
+    /// Comments between SELECT CASE and the first CASE.
+    pub comments: Block,
+    /// The cases in order. CASE DEFAULT may be any of them.
+    pub cases: Vec<Case>,
+    /// The END SELECT.
+    pub end: Mark,
+}
+
+/// One case of a SELECT CASE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The values, constants or [`super::ExprKind::Range`]; `None` for CASE DEFAULT.
+    pub values: Option<Vec<Expr>>,
+    /// What is executed.
+    pub body: Block,
+    /// The CASE statement.
+    pub mark: Mark,
+}
+
+/// Assignments to those elements of arrays for which a mask is true.
+///
+/// The arms are executed one after the other, each for the elements that no mask before
+/// had. All masks of an arm are evaluated before its assignments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Where {
+    /// Written as one statement, `WHERE (mask) assignment`: one arm with one assignment.
+    pub statement: bool,
+    /// Masks and assignments, as in IF, ELSE IF and ELSE.
+    pub block: IfBlock,
+}
+
+/// A loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Do {
+    /// Name of the construct (`name: DO …`).
+    pub name: Option<Name>,
+    /// How it repeats.
+    pub control: DoControl,
+    /// The loop's statements, the labelled terminal statement too.
+    pub body: Block,
+    /// How the loop ends in the text.
+    pub end: DoEnd,
+    /// The END DO, where that ends it.
+    pub end_span: Span,
+    /// How a comment before the loop wants its adjoint to be made.
+    pub mark: Option<Box<LoopMark>>,
+}
+
+impl Do {
+    /// Where a label says how the loop ends: is its last statement the one with this label, or a loop
+    /// that ends there? (A construct has a last statement of its own and is none.)
+    pub fn has_its_end(&self) -> bool {
+        let DoEnd::Label(label) = self.end else {
+            return true;
+        };
+        let mut last = self.body.iter().rev();
+        let last = last.find(|s| !matches!(s.kind, StmtKind::Comment(_)));
+        last.is_some_and(|s| match &s.kind {
+            StmtKind::Do(d) => d.end == DoEnd::Label(label),
+            StmtKind::If(_) | StmtKind::Select(_) => false,
+            _ => s.label == Some(label),
+        })
+    }
+}
+
+/// What a comment says of the adjoint of the loop behind it, which must have the same result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopMark {
+    /// What it says.
+    pub kind: LoopMarkKind,
+    /// The comment.
+    pub span: Span,
+}
+
+/// See [`LoopMark`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoopMarkKind {
+    /// `checkpoint(n)`: the values before at most `n` iterations are kept, and iterations are
+    /// carried out again from there.
+    Checkpoint(u32),
+    /// `fixed-point(tolerance = t, iterations = n)`: the loop goes on until its variables do not
+    /// change any more.
+    FixedPoint {
+        /// How small changes of derivatives must have become, relatively.
+        tolerance: Option<Name>,
+        /// After how many iterations the adjoint gives up.
+        iterations: Option<u32>,
+    },
+    /// `independent`: no iteration needs what another one computes.
+    Independent,
+    /// Made by differentiation: the backward sweep of a loop whose iterations it carries out again.
+    Replayed,
+}
+
+impl std::fmt::Display for LoopMarkKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LoopMarkKind::Checkpoint(n) => write!(f, "checkpoint({n})"),
+            LoopMarkKind::Independent => f.write_str("independent"),
+            LoopMarkKind::Replayed => Ok(()),
+            LoopMarkKind::FixedPoint {
+                tolerance,
+                iterations,
+            } => {
+                let tolerance = tolerance.as_ref().map(|t| format!("tolerance = {t}"));
+                let iterations = iterations.map(|n| format!("iterations = {n}"));
+                let list: Vec<String> = tolerance.into_iter().chain(iterations).collect();
+                f.write_str("fixed-point")?;
+                match list.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, "({})", list.join(", ")),
+                }
+            }
+        }
+    }
+}
+
+/// How a loop repeats.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DoControl {
+    /// `DO var = from, to, step`
+    Count {
+        /// The loop variable.
+        var: SymId,
+        /// First value.
+        from: Expr,
+        /// Last value.
+        to: Expr,
+        /// Step; 1 when absent.
+        step: Option<Expr>,
+    },
+    /// `DO WHILE (condition)`
+    While(Expr),
+    /// `DO` without end condition.
+    Forever,
+}
+
+/// How a loop ends in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DoEnd {
+    /// `END DO`, with the label it bears.
+    EndDo(Option<Label>),
+    /// `DO label …`: the last statement of the body bears the label. When that statement
+    /// is itself a loop that ends at the same label, the two share their terminal
+    /// statement, and it stands in the innermost.
+    Label(Label),
+}
+
+/// An input or output statement: its kind, its control list and its items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Io {
+    /// Which statement.
+    pub kind: IoKind,
+    /// What stands in the parentheses, in order; for `READ f, …` and `PRINT f, …` the
+    /// format alone; for `REWIND u` the unit alone. Keyword arguments are
+    /// [`super::ExprKind::Keyword`]; labels (FMT=10, END=20, ERR=30) stand as
+    /// integer constants.
+    pub control: Vec<Expr>,
+    /// True for the forms with parentheses.
+    pub parens: bool,
+    /// The input or output list.
+    pub items: Vec<Expr>,
+}
+
+impl Io {
+    /// The unit in the parentheses: a number, a CHARACTER variable or `*`; none where the
+    /// statement names none.
+    pub fn unit(&self) -> Option<&Expr> {
+        let at = |(i, e): (usize, &'_ Expr)| match &e.kind {
+            ExprKind::Keyword(name, _) => name == "UNIT",
+            _ => i == 0,
+        };
+        let (_, found) = self.control.iter().enumerate().find(|c| at(*c))?;
+        match &found.kind {
+            ExprKind::Keyword(_, e) => Some(e),
+            _ => Some(found),
+        }
+    }
+
+    /// Is it input from, or output to, a CHARACTER variable of `unit`? That touches no file.
+    pub fn is_internal(&self, unit: &Unit) -> bool {
+        let base = self.unit().and_then(Expr::base);
+        self.parens
+            && matches!(self.kind, IoKind::Read | IoKind::Write)
+            && base.is_some_and(|s| unit.symbols[s].ty == Some(Type::Character))
+    }
+}
+
+/// The kinds of input and output statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum IoKind {
+    Read,
+    Write,
+    Print,
+    Open,
+    Close,
+    Inquire,
+    Rewind,
+    Backspace,
+    Endfile,
+    Flush,
+}
+
+/// An ALLOCATE or DEALLOCATE statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allocation {
+    /// DEALLOCATE.
+    pub free: bool,
+    /// The arrays; in ALLOCATE with their bounds: elements whose subscripts are upper
+    /// bounds or ranges.
+    pub objects: Vec<Expr>,
+    /// `STAT=variable` and the like.
+    pub control: Vec<Expr>,
+}
+
+/// An ENTRY statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The entry's name (in a function also its result).
+    pub name: SymId,
+    /// Its dummy arguments.
+    pub args: Vec<super::Arg>,
+}
+
+/// Forward or reverse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AdMode {
+    /// ADF: tangents.
+    Forward,
+    /// ADR: adjoints (cotangents).
+    Reverse,
+}
+
+/// A block that asks for derivatives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdBlock {
+    /// ADF or ADR.
+    pub mode: AdMode,
+    /// Several directions in one sweep, if so.
+    pub several: Option<Several>,
+    /// ADF: independents and the tangents they get. ADR: dependents and their cotangents.
+    pub opening: Vec<AdItem>,
+    /// The statements that are differentiated.
+    pub body: Block,
+    /// ADF: destinations and the tangents of dependents they get. ADR: destinations and
+    /// the cotangents of independents.
+    pub closing: Vec<AdItem>,
+    /// The END ADF or END ADR statement.
+    pub end_span: Span,
+}
+
+/// What an ADF block with several directions has first in its opening.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Several {
+    /// `PATTERN = count`: not tangents, but which of them can be other than zero. Else it
+    /// is `DIRECTIONS = count`.
+    pub pattern: bool,
+    /// How many directions.
+    pub count: Expr,
+}
+
+impl Several {
+    /// The word before the `=`.
+    pub fn word(&self) -> &'static str {
+        match self.pattern {
+            true => "PATTERN",
+            false => "DIRECTIONS",
+        }
+    }
+}
+
+/// One item of an opening or closing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AdItem {
+    /// `TANGENT(var) = other` or `other = TANGENT(var)`.
+    Assign(AdAssign),
+    /// `(items, var = from, to, step)`
+    ImpliedDo(Box<ImpliedDo<AdItem>>),
+}
+
+/// One assignment of an opening or closing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdAssign {
+    /// What stands in TANGENT(…) or COTANGENT(…).
+    pub var: Expr,
+    /// `TANGENT(var, direction)`
+    pub direction: Option<Expr>,
+    /// In an opening the value; in a closing the destination.
+    pub other: Expr,
+    /// Written in the short form `ADF(v)`.
+    pub short: bool,
+    /// The whole assignment.
+    pub span: Span,
+}
+
+impl Stmt {
+    /// A statement without label.
+    pub fn new(kind: StmtKind, span: Span) -> Self {
+        Stmt {
+            label: None,
+            kind,
+            span,
+        }
+    }
+
+    /// `target = value`
+    pub fn assign(target: Expr, value: Expr, span: Span) -> Self {
+        Stmt::new(StmtKind::Assign(target, value), span)
+    }
+
+    /// `DO var = from, to, step` … `END DO`
+    ///
+    /// ```
+    /// use farfel_ir::Span;
+    /// use farfel_ir::ir::{Expr, Stmt, StmtKind, Symbol, Symbols, Type};
+    ///
+    /// let mut symbols = Symbols::default();
+    /// let i = symbols.add(Symbol::variable("I".into(), Type::INTEGER, Span::NONE));
+    /// let ends = [Expr::int(1, Span::NONE), Expr::int(10, Span::NONE)];
+    /// let empty = Stmt::count(i, ends, None, Vec::new(), Span::NONE);
+    /// assert!(matches!(empty.kind, StmtKind::Do(d) if d.body.is_empty()));
+    /// ```
+    pub fn count(
+        var: SymId,
+        [from, to]: [Expr; 2],
+        step: Option<Expr>,
+        body: Block,
+        span: Span,
+    ) -> Self {
+        let counting = Do {
+            name: None,
+            control: DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            },
+            body,
+            end: DoEnd::EndDo(None),
+            end_span: Span::NONE,
+            mark: None,
+        };
+        Stmt::new(StmtKind::Do(Box::new(counting)), span)
+    }
+}
+
+impl StmtKind {
+    /// The labels where a statement may go on, but those of an assigned GOTO without a list.
+    ///
+    /// ```
+    /// use farfel_ir::ir::StmtKind;
+    ///
+    /// assert_eq!(StmtKind::Goto(10).jumps(), [10]);
+    /// assert!(StmtKind::Continue.jumps().is_empty());
+    /// ```
+    pub fn jumps(&self) -> Vec<Label> {
+        match self {
+            StmtKind::Goto(l) => vec![*l],
+            StmtKind::ArithmeticIf(_, l) => l.to_vec(),
+            StmtKind::ComputedGoto(l, _) | StmtKind::AssignedGoto(_, l) => l.clone(),
+            StmtKind::Call(_, args) => args
+                .iter()
+                .filter_map(|a| match a.kind {
+                    ExprKind::AltReturn(l) => Some(l),
+                    _ => None,
+                })
+                .collect(),
+            StmtKind::Io(io) => {
+                let on = |name: &str| matches!(name, "END" | "ERR" | "EOR");
+                let label = |c: &Expr| match &c.kind {
+                    ExprKind::Keyword(name, e) if on(name) => match e.kind {
+                        ExprKind::Int(label) => Label::try_from(label).ok(),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                io.control.iter().filter_map(label).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl AdItem {
+    /// Calls `f` on every assignment in the item, through implied DO.
+    pub fn for_each_assign<'a>(&'a self, f: &mut dyn FnMut(&'a AdAssign)) {
+        match self {
+            AdItem::Assign(a) => f(a),
+            AdItem::ImpliedDo(d) => d.items.iter().for_each(|i| i.for_each_assign(f)),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! What must hold of a program between passes.
+
+use super::{
+    Arg, Class, DataSet, DoEnd, EntryPoint, Expr, ExprKind, Label, Name, Place, Program, SaveItem,
+    SpecKind, StmtKind, SymId, Unit,
+};
+use super::{for_each_symbol, walk_block, walk_exprs};
+use std::collections::{HashMap, HashSet};
+
+/// What holds of a program at some point of its way, each including those before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Names are resolved: no unknown class, no undecided `NAME(…)`.
+    Resolved,
+    /// No nested subprograms and no links to surroundings.
+    Lifted,
+    /// No closures.
+    Specialized,
+    /// No AD blocks: plain Fortran.
+    Staged,
+}
+
+/// Everything in which a program breaks the rules of the representation, for tests and
+/// debug builds: a fault here is one of the compiler, never of the user.
+///
+/// ```
+/// use farfel_ir::ir::{Level, Program, verify};
+/// assert!(verify(&Program::default(), Level::Staged).is_empty());
+/// ```
+pub fn verify(program: &Program, level: Level) -> Vec<String> {
+    verify_some(program, level, &|_| true)
+}
+
+/// The same, where only some units can break the rules by themselves: a pass has changed them.
+pub fn verify_some(program: &Program, level: Level, some: &dyn Fn(&Unit) -> bool) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut names: HashSet<&Name> = HashSet::new();
+    for unit in &program.units {
+        if level >= Level::Lifted && !names.insert(&unit.name) {
+            faults.push(format!("two units named {}", unit.name));
+        }
+        if some(unit) {
+            verify_unit(unit, level, &[], &mut faults);
+        }
+    }
+    faults
+}
+
+/// The same of one unit.
+pub fn verify_alone(unit: &Unit, level: Level) -> Vec<String> {
+    let mut faults = Vec::new();
+    verify_unit(unit, level, &[], &mut faults);
+    faults
+}
+
+fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<String>) {
+    let mut fault = |what: String| faults.push(format!("{}: {what}", unit.name));
+    let known = |s: SymId| (s.0 as usize) < unit.symbols.len();
+    let mut check = |s: SymId, what: &str| {
+        if !known(s) {
+            fault(format!("{what} names a symbol that is not there"));
+        }
+    };
+    for a in &unit.args {
+        if let Arg::Dummy(s) = a {
+            check(*s, "an argument");
+        }
+    }
+    unit.result.iter().for_each(|s| check(*s, "the result"));
+    // One that a pass has taken away may be left in the table.
+    let mut named: HashSet<SymId> = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        if named.insert(s) {
+            check(s, "a statement");
+        }
+    });
+    for spec in &unit.specs {
+        for_each_spec_symbol(&spec.kind, &mut |s| check(s, "a declaration"));
+    }
+    for (_, s) in unit.symbols.iter() {
+        // Expressions of a link are those of the surroundings.
+        if matches!(s.place, Place::Host(_)) {
+            continue;
+        }
+        let mut facts: Vec<&Expr> = s
+            .dims
+            .iter()
+            .flat_map(|d| d.lower.iter().chain(&d.upper))
+            .collect();
+        facts.extend(&s.length);
+        facts.extend(s.init.as_deref());
+        if let Place::Pointee(pointer) = s.place {
+            check(pointer, "a Cray pointer");
+        }
+        match &s.class {
+            Class::Parameter(e) | Class::StatementFunction(_, e) => facts.push(e),
+            _ => {}
+        }
+        for e in facts {
+            e.for_each_symbol(&mut |id| check(id, "a bound or value"));
+        }
+    }
+    if faults.iter().any(|f| f.contains("not there")) {
+        return;
+    }
+    let mut fault = |what: String| faults.push(format!("{}: {what}", unit.name));
+    for (id, s) in unit.symbols.iter() {
+        if unit.symbols.find(&s.name) != Some(id) {
+            fault(format!("two symbols named {}", s.name));
+        }
+        if s.class == Class::Unknown {
+            fault(format!("{} is of unknown class", s.name));
+        }
+        let needs_type = matches!(
+            s.class,
+            Class::Variable | Class::Parameter(_) | Class::StatementFunction(..) | Class::Function
+        );
+        if needs_type && s.ty.is_none() {
+            fault(format!("{} has no type", s.name));
+        }
+        match s.place {
+            Place::Dummy => {
+                let takes = |e: EntryPoint| e.args.iter().any(|a| a.sym() == Some(id));
+                if named.contains(&id) && !unit.entry_points().any(takes) {
+                    fault(format!("{} is no argument", s.name));
+                }
+            }
+            Place::Host(h) => {
+                let above = around
+                    .last()
+                    .is_some_and(|p| (h.0 as usize) < p.symbols.len());
+                if level >= Level::Lifted || !above {
+                    fault(format!("{} is linked to nothing", s.name));
+                }
+            }
+            Place::Local | Place::Result | Place::Common(_) | Place::Global | Place::Pointee(_) => {
+            }
+        }
+    }
+    for a in &unit.args {
+        if let Arg::Dummy(s) = a
+            && unit.symbols[*s].place != Place::Dummy
+        {
+            fault(format!(
+                "the argument {} is not placed as one",
+                unit.symbols[*s].name
+            ));
+        }
+    }
+    walk_exprs(&unit.body, &mut |e| match &e.kind {
+        ExprKind::Apply(s, _) => fault(format!("{}(…) is undecided", unit.symbols[*s].name)),
+        ExprKind::Closure(s, _) if level >= Level::Specialized => {
+            fault(format!("a closure of {} is left", unit.symbols[*s].name));
+        }
+        ExprKind::Element(s, subscripts)
+            if unit.symbols[*s].is_array() && unit.symbols[*s].dims.len() != subscripts.len() =>
+        {
+            fault(format!(
+                "an element of {} with {} subscripts, not {}",
+                unit.symbols[*s].name,
+                subscripts.len(),
+                unit.symbols[*s].dims.len()
+            ));
+        }
+        ExprKind::Element(s, _) if !unit.symbols[*s].is_array() => {
+            fault(format!(
+                "an element of {}, which is no array",
+                unit.symbols[*s].name
+            ));
+        }
+        _ => {}
+    });
+    labels(unit, &mut fault);
+    walk_block(&unit.body, &mut |s| {
+        if level >= Level::Staged && matches!(s.kind, StmtKind::Ad(_)) {
+            fault("an AD block is left".into());
+        }
+    });
+    if level >= Level::Lifted && !unit.nested.is_empty() {
+        fault("a nested subprogram is left".into());
+    }
+    let inner: Vec<&Unit> = around.iter().copied().chain([unit]).collect();
+    for n in &unit.nested {
+        verify_unit(n, level, &inner, faults);
+    }
+}
+
+/// Labels: each once, those that are jumped to are those of statements, and loops end where they
+/// say.
+fn labels(unit: &Unit, fault: &mut dyn FnMut(String)) {
+    let mut found: HashMap<Label, bool> = HashMap::new();
+    let mut twice = Vec::new();
+    let mut add = |label: Label, format: bool| {
+        if found.insert(label, format).is_some() {
+            twice.push(label);
+        }
+    };
+    for spec in &unit.specs {
+        if let SpecKind::Format(label, _) = spec.kind {
+            add(label, true);
+        }
+    }
+    let mut ends = Vec::new();
+    walk_block(&unit.body, &mut |s| {
+        if let Some(label) = s.label {
+            add(label, matches!(s.kind, StmtKind::Format(_)));
+        }
+        match &s.kind {
+            StmtKind::Do(d) => match d.end {
+                DoEnd::EndDo(label) => label.iter().for_each(|l| add(*l, false)),
+                DoEnd::Label(label) if !d.has_its_end() => ends.push(label),
+                DoEnd::Label(_) => {}
+            },
+            StmtKind::If(b) => {
+                b.marks
+                    .iter()
+                    .filter_map(|m| m.label)
+                    .for_each(|l| add(l, false));
+                b.end_label.iter().for_each(|l| add(*l, false));
+            }
+            StmtKind::Select(s) => {
+                let cases = s.cases.iter().map(|c| c.mark).chain([s.end]);
+                cases.filter_map(|m| m.label).for_each(|l| add(l, false));
+            }
+            _ => {}
+        }
+    });
+    for label in twice {
+        fault(format!("the label {label} stands twice"));
+    }
+    for label in ends {
+        fault(format!(
+            "a loop ends at {label}, but its last statement is another one"
+        ));
+    }
+    walk_block(&unit.body, &mut |s| {
+        for label in s.kind.jumps() {
+            match found.get(&label) {
+                Some(false) => {}
+                Some(true) => fault(format!("a jump to {label}, which is a FORMAT")),
+                None => fault(format!("a jump to {label}, which is not there")),
+            }
+        }
+        if let StmtKind::AssignLabel(label, _) = s.kind
+            && !found.contains_key(&label)
+        {
+            fault(format!("ASSIGN of the label {label}, which is not there"));
+        }
+    });
+}
+
+fn for_each_spec_symbol(spec: &SpecKind, f: &mut dyn FnMut(SymId)) {
+    match spec {
+        SpecKind::Comment(_)
+        | SpecKind::Implicit
+        | SpecKind::Include(_)
+        | SpecKind::Use(_)
+        | SpecKind::Format(..) => {}
+        SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => l.iter().for_each(|e| f(e.sym)),
+        SpecKind::Pointer(l) => l.iter().for_each(|(p, e)| {
+            f(*p);
+            f(e.sym);
+        }),
+        SpecKind::Common(blocks) => blocks.iter().flat_map(|(_, l)| l).for_each(|e| f(e.sym)),
+        SpecKind::Dimension(l)
+        | SpecKind::External(l)
+        | SpecKind::Intrinsic(l)
+        | SpecKind::Parameter(l)
+        | SpecKind::Intent(_, l) => l.iter().copied().for_each(f),
+        SpecKind::Equivalence(groups) => groups.iter().flatten().for_each(|e| e.for_each_symbol(f)),
+        SpecKind::Data(sets) => {
+            for DataSet { targets, values } in sets {
+                targets.iter().for_each(|e| e.for_each_symbol(f));
+                for (repeat, value) in values {
+                    repeat
+                        .iter()
+                        .chain([value])
+                        .for_each(|e| e.for_each_symbol(f));
+                }
+            }
+        }
+        SpecKind::Save(items) => {
+            for i in items {
+                if let SaveItem::Var(s) = i {
+                    f(*s);
+                }
+            }
+        }
+        SpecKind::StatementFunction(s) | SpecKind::Namelist(s) => f(*s),
+    }
+}

@@ -1,0 +1,102 @@
+//! Types.
+
+use std::fmt;
+
+/// The type of a scalar, or of the elements of an array. Numbers are kinds in bytes *as
+/// written*: `REAL` is `Real(4)` even where the compiler is told to make it larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// INTEGER, 1, 2, 4 or 8 bytes.
+    Integer(u8),
+    /// REAL (4), DOUBLE PRECISION (8) or REAL*16.
+    Real(u8),
+    /// COMPLEX; the number is the size of *one part*: `Complex(4)` is COMPLEX (COMPLEX*8).
+    Complex(u8),
+    /// LOGICAL.
+    Logical(u8),
+    /// CHARACTER; the length stands in the symbol.
+    Character,
+}
+
+impl Type {
+    /// Default INTEGER.
+    pub const INTEGER: Type = Type::Integer(4);
+    /// Default REAL.
+    pub const REAL: Type = Type::Real(4);
+    /// DOUBLE PRECISION.
+    pub const DOUBLE: Type = Type::Real(8);
+    /// Default COMPLEX.
+    pub const COMPLEX: Type = Type::Complex(4);
+    /// Default LOGICAL.
+    pub const LOGICAL: Type = Type::Logical(4);
+
+    /// The type where a default REAL has so many bytes: with 8, REAL and DOUBLE PRECISION are one.
+    #[must_use]
+    pub fn with_real(self, bytes: u8) -> Type {
+        match self {
+            Type::Real(4) => Type::Real(bytes),
+            Type::Complex(4) => Type::Complex(bytes),
+            other => other,
+        }
+    }
+
+    /// REAL, DOUBLE PRECISION or COMPLEX: what can have a tangent.
+    pub fn is_differentiable(self) -> bool {
+        matches!(self, Type::Real(_) | Type::Complex(_))
+    }
+
+    /// INTEGER, REAL or COMPLEX of any size.
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Type::Integer(_) | Type::Real(_) | Type::Complex(_))
+    }
+
+    /// The same type, of another kind: that of [`Type::Complex`] is the size of one part. A
+    /// CHARACTER stays one.
+    #[must_use]
+    pub fn with_kind(self, kind: u8) -> Type {
+        match self {
+            Type::Integer(_) => Type::Integer(kind),
+            Type::Real(_) => Type::Real(kind),
+            Type::Complex(_) => Type::Complex(kind),
+            Type::Logical(_) => Type::Logical(kind),
+            Type::Character => Type::Character,
+        }
+    }
+
+    /// The type of an arithmetic operation on two numeric types (ANSI X3.9-1978, 6.1.4).
+    ///
+    /// ```
+    /// # use farfel_ir::ir::Type;
+    /// assert_eq!(Type::INTEGER.promote(Type::REAL), Type::REAL);
+    /// assert_eq!(Type::COMPLEX.promote(Type::DOUBLE), Type::Complex(8));
+    /// ```
+    #[must_use]
+    pub fn promote(self, other: Type) -> Type {
+        use Type::{Complex, Integer, Real};
+        match (self, other) {
+            (Integer(a), Integer(b)) => Integer(a.max(b)),
+            (Real(a), Real(b)) => Real(a.max(b)),
+            (Complex(a), Complex(b) | Real(b)) | (Real(a), Complex(b)) => Complex(a.max(b)),
+            (Integer(_), t) => t,
+            (t, _) => t,
+        }
+    }
+}
+
+/// As a declaration writes it: `DOUBLE PRECISION`, `REAL`, `INTEGER*8`, …
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Type::Integer(4) => f.write_str("INTEGER"),
+            Type::Integer(n) => write!(f, "INTEGER*{n}"),
+            Type::Real(4) => f.write_str("REAL"),
+            Type::Real(8) => f.write_str("DOUBLE PRECISION"),
+            Type::Real(n) => write!(f, "REAL*{n}"),
+            Type::Complex(4) => f.write_str("COMPLEX"),
+            Type::Complex(n) => write!(f, "COMPLEX*{}", 2 * u16::from(n)),
+            Type::Logical(4) => f.write_str("LOGICAL"),
+            Type::Logical(n) => write!(f, "LOGICAL*{n}"),
+            Type::Character => f.write_str("CHARACTER"),
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! A captured variable that a call passes for another argument, too.
+//!
+//! `CALL STEP(X)`, where the nested STEP uses X itself, is `CALL OUTER_STEP(X, X)` after
+//! lifting: two names for one variable. Where one of them is assigned, Fortran forbids that, and
+//! compilers keep the other in a register. So STEP gets a copy for such calls, in which both
+//! names are one. Of a variable that is passed in part, or of which the argument is a part, no
+//! such copy is made: there is a warning. The same holds for an argument in a COMMON block that
+//! the nested subprogram sees.
+
+use super::calls::{for_each_call_mut, global};
+use super::compact::{Changed, renumber};
+use super::import::Import;
+use super::naming::{Families, taken_names};
+use super::outline::is_independent;
+use super::state::{keeps_values, share};
+use crate::callgraph::{CallGraph, UnitIndex};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::effects::Assigned;
+use crate::ir::{Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit};
+use crate::source::Span;
+use crate::storage::{Constants, UnitStorage, common_blocks, members};
+use std::collections::{HashMap, HashSet};
+
+/// Which arguments of a call go, and what of the called unit is the same variable.
+type Merge = Vec<(usize, Kept)>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Kept {
+    /// A name of the called unit.
+    Own(SymId),
+    /// What lies in a COMMON block from one byte to another. The called unit does not declare
+    /// the block, but something that it calls does.
+    Common(Name, i64, i64),
+}
+
+/// Which COMMON blocks calls reach, and whether what they reach assigns something there.
+struct Reached {
+    graph: CallGraph,
+    /// By position in the graph.
+    own: Vec<HashMap<Name, bool>>,
+    /// What copies are made of, which are not in the graph.
+    origin: HashMap<Name, Name>,
+    known: HashMap<Name, HashMap<Name, bool>>,
+}
+
+impl Reached {
+    fn of(program: &Program, assigned: &Assigned) -> Self {
+        let own = |u: &Unit| {
+            let blocks = common_blocks(u);
+            if blocks.is_empty() {
+                return HashMap::new();
+            }
+            let changed = assigned.in_unit(u);
+            let any = |b: &Name| members(u, b).iter().any(|m| changed.contains(m));
+            blocks.into_iter().map(|b| (b.clone(), any(&b))).collect()
+        };
+        Reached {
+            graph: CallGraph::of(program),
+            own: program.units.iter().map(own).collect(),
+            origin: HashMap::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Nothing if calls of this unit do not reach the block.
+    fn block(&mut self, unit: &Name, block: &Name) -> Option<bool> {
+        let mut origin = unit;
+        while let Some(of) = self.origin.get(origin) {
+            origin = of;
+        }
+        if !self.known.contains_key(origin) {
+            let mut all: HashMap<Name, bool> = HashMap::new();
+            for u in self.graph.reached(self.graph.index(origin)) {
+                for (block, changed) in self.own.get(u).into_iter().flatten() {
+                    *all.entry(block.clone()).or_default() |= changed;
+                }
+            }
+            self.known.insert(origin.clone(), all);
+        }
+        self.known.get(origin)?.get(block).copied()
+    }
+}
+
+/// Makes the copies. Adds the names of the units that it changes or adds to `changed`.
+pub(super) fn once(
+    program: &mut Program,
+    families: &mut Families,
+    changed: &mut Changed,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if !program.units.iter().any(|u| passes_twice(u, families)) {
+        return;
+    }
+    let mut taken: Option<HashSet<Name>> = None;
+    let mut assigned = Assigned::of(program);
+    let mut reached = Reached::of(program, &assigned);
+    let mut copies: HashMap<(Name, Merge), Name> = HashMap::new();
+    let mut at = 0;
+    while at < program.units.len() {
+        if !passes_twice(&program.units[at], families) {
+            at += 1;
+            continue;
+        }
+        let mut caller = program.units[at].clone();
+        let mut body = std::mem::take(&mut caller.body);
+        let index = UnitIndex::of(program);
+        let storage = UnitStorage::of(&caller);
+        // Copies have one state with what they are made of.
+        let mut keep: HashSet<Name> = HashSet::new();
+        for_each_call_mut(&mut body.clone(), &mut |callee, args| {
+            if let Some(name) = global(&caller.symbols, *callee)
+                && let Some(target) = index.unit(program, name)
+                && keeps_values(target)
+            {
+                let quiet = &mut Vec::new();
+                let merge = merge(&caller, &storage, target, args, families, &assigned, quiet);
+                let below = families.is_member(name) && args.len() == target.args.len();
+                if below || !merge.is_empty() {
+                    keep.insert(name.clone());
+                }
+            }
+        });
+        if !keep.is_empty() {
+            let which: Vec<bool> = program
+                .units
+                .iter()
+                .map(|u| keep.contains(&u.name))
+                .collect();
+            share(program, &which, changed);
+            taken = None;
+            continue;
+        }
+        let mut new: Vec<Unit> = Vec::new();
+        let mut any = false;
+        for_each_call_mut(&mut body, &mut |callee, args| {
+            let Some(name) = global(&caller.symbols, *callee).cloned() else {
+                return;
+            };
+            let made = new.iter().find(|u| u.name == name);
+            let Some(target) = index.unit(program, &name).or(made) else {
+                return;
+            };
+            let mut merge = merge(
+                &caller,
+                &storage,
+                target,
+                args,
+                families,
+                &assigned,
+                diagnostics,
+            );
+            if families.is_member(&name) && args.len() == target.args.len() {
+                below(
+                    &caller,
+                    &storage,
+                    target,
+                    args,
+                    &mut reached,
+                    &assigned,
+                    &mut merge,
+                );
+            }
+            if merge.is_empty() {
+                return;
+            }
+            let key = (name.clone(), merge);
+            let copy = match copies.get(&key) {
+                Some(c) => c.clone(),
+                None => {
+                    let taken = taken.get_or_insert_with(|| taken_names(program));
+                    let copy = copy(target, &key.1, &caller, &storage, taken);
+                    reached.origin.insert(copy.name.clone(), name.clone());
+                    let (own, family) = (copy.name.clone(), families.of(&name).clone());
+                    families.insert(own.clone(), family);
+                    let gone = key
+                        .1
+                        .iter()
+                        .filter(|(i, _)| is_captured(target, *i, families));
+                    let left = families.captured(&name).saturating_sub(gone.count());
+                    if families.is_lifted(&name) {
+                        families.set_captured(own.clone(), left);
+                    }
+                    assigned.add(&copy);
+                    changed.insert(own.clone());
+                    new.push(copy);
+                    copies.insert(key.clone(), own.clone());
+                    own
+                }
+            };
+            let mut position = 0;
+            args.retain(|_| {
+                position += 1;
+                key.1.iter().all(|(i, _)| i + 1 != position)
+            });
+            let symbol = &caller.symbols[*callee];
+            let (class, ty, span) = (symbol.class.clone(), symbol.ty, symbol.span);
+            let length = symbol.length.clone();
+            *callee = caller.symbols.find(&copy).unwrap_or_else(|| {
+                let id = caller.symbols.add(Symbol {
+                    class: class.clone(),
+                    ty,
+                    length,
+                    place: Place::Global,
+                    ..Symbol::new(copy, span)
+                });
+                if class == Class::Function {
+                    caller.declare(id);
+                }
+                id
+            });
+            any = true;
+        });
+        caller.body = body;
+        if any {
+            changed.insert(caller.name.clone());
+            program.units[at] = caller;
+        }
+        // Behind the others, so that they are looked at, too.
+        program.units.extend(new);
+        at += 1;
+    }
+}
+
+/// Is argument `i` one that lifting has added?
+fn is_captured(target: &Unit, i: usize, families: &Families) -> bool {
+    i + families.captured(&target.name) >= target.args.len()
+}
+
+/// May a unit pass something twice to a lifted subprogram?
+fn passes_twice(unit: &Unit, families: &Families) -> bool {
+    let mut found = false;
+    super::calls::for_each_call(&unit.body, &mut |callee, args| {
+        let Some(name) = global(&unit.symbols, callee).filter(|n| families.is_member(n)) else {
+            return;
+        };
+        let common = |a: &Expr| match a.kind {
+            ExprKind::Var(s) => matches!(unit.symbols[s].place, Place::Common(_)),
+            _ => false,
+        };
+        found |= args.iter().any(common);
+        let captured = families.captured(name);
+        if captured == 0 || found {
+            return;
+        }
+        let first = args.len().saturating_sub(captured);
+        found = args[first..].iter().enumerate().any(|(k, c)| {
+            let Some(c) = c.base() else { return false };
+            let others = args[..first + k].iter().filter_map(Expr::base);
+            // Where there is EQUIVALENCE, names do not tell.
+            let ties = || super::equivalenced::groups(unit).next().is_some();
+            others.into_iter().any(|o| o == c) || first > 0 && ties()
+        });
+    });
+    found
+}
+
+/// The arguments that a copy does not get, each with the one that is the same. Warns of what
+/// overlaps otherwise.
+fn merge(
+    caller: &Unit,
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    families: &Families,
+    assigned: &Assigned,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Merge {
+    let captured = families.captured(&target.name);
+    let mut found: Merge = Vec::new();
+    if !families.is_lifted(&target.name) || args.len() != target.args.len() {
+        return found;
+    }
+    for j in args.len().saturating_sub(captured)..args.len() {
+        let Some(c) = args[j].base() else { continue };
+        for i in 0..j {
+            let given = match &args[i].kind {
+                ExprKind::Var(s) | ExprKind::Element(s, _) => *s,
+                ExprKind::Substring(..) => match args[i].base() {
+                    Some(s) => s,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            let same = given == c;
+            if !same && !storage.overlap(given, c)
+                || found.iter().any(|(gone, _)| *gone == i)
+                || !assigned.argument(&target.name, i) && !assigned.argument(&target.name, j)
+                || !caller.symbols[c].is_variable()
+            {
+                continue;
+            }
+            let whole =
+                same && matches!(args[i].kind, ExprKind::Var(_)) && args[j].kind == args[i].kind;
+            match (target.args[i].sym(), target.args[j].sym()) {
+                (Some(a), Some(b))
+                    if whole && alike(target, a, b) && !independent(target, [a, b]) =>
+                {
+                    found.push((i, Kept::Own(b)));
+                }
+                (Some(a), Some(b)) => {
+                    let d = warning(caller, target, &args[i], c, (a, b));
+                    if !diagnostics.contains(&d) {
+                        diagnostics.push(d);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    in_common(caller, storage, target, args, assigned, &mut found);
+    found
+}
+
+/// Adds the arguments that lie in COMMON blocks which the called unit sees.
+fn in_common(
+    caller: &Unit,
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    assigned: &Assigned,
+    found: &mut Merge,
+) {
+    let mut theirs: Option<(UnitStorage, HashSet<SymId>, bool)> = None;
+    for (i, a) in args.iter().enumerate() {
+        let ExprKind::Var(given) = a.kind else {
+            continue;
+        };
+        let (Place::Common(block), Some(dummy)) =
+            (&caller.symbols[given].place, target.args[i].sym())
+        else {
+            continue;
+        };
+        let (ours, changed, calls) = theirs.get_or_insert_with(|| {
+            let mut calls = false;
+            super::calls::for_each_call(&target.body, &mut |_, _| calls = true);
+            (UnitStorage::of(target), assigned.in_unit(target), calls)
+        });
+        let (Some(spot), Some(area)) = (storage.spot(given), ours.block(block)) else {
+            continue;
+        };
+        let same = area.members.iter().find(|m| {
+            (m.start, m.start + m.size) == (spot.start, spot.end) && alike(target, dummy, m.sym)
+        });
+        if let Some(m) = same
+            && (*calls || changed.contains(&m.sym) || changed.contains(&dummy))
+            && found.iter().all(|(gone, _)| *gone != i)
+            && !independent(target, [dummy, m.sym])
+        {
+            found.push((i, Kept::Own(m.sym)));
+        }
+    }
+}
+
+/// Adds the arguments that lie in COMMON blocks which only what the called unit calls sees.
+fn below(
+    caller: &Unit,
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    reached: &mut Reached,
+    assigned: &Assigned,
+    found: &mut Merge,
+) {
+    for (i, a) in args.iter().enumerate() {
+        let ExprKind::Var(given) = a.kind else {
+            continue;
+        };
+        let (Place::Common(block), Some(dummy)) =
+            (&caller.symbols[given].place, target.args[i].sym())
+        else {
+            continue;
+        };
+        let Some(changed) = reached.block(&target.name, block) else {
+            continue;
+        };
+        let Some(spot) = storage.spot(given) else {
+            continue;
+        };
+        let (ours, theirs) = (Constants::of(caller), Constants::of(target));
+        let (g, d) = (&caller.symbols[given], &target.symbols[dummy]);
+        let known = |b: (Option<i64>, Option<i64>)| b.0.is_some() && b.1.is_some();
+        let same = d.is_variable()
+            && g.ty == d.ty
+            && g.dims.len() == d.dims.len()
+            && (0..g.dims.len()).all(|k| {
+                let bounds = ours.bounds(given, k);
+                known(bounds) && bounds == theirs.bounds(dummy, k)
+            })
+            && (g.ty != Some(Type::Character)
+                || ours.element_size(given) == theirs.element_size(dummy));
+        if same
+            && (changed || assigned.argument(&target.name, i))
+            && !common_blocks(target).contains(block)
+            && found.iter().all(|(gone, _)| *gone != i)
+            && !independent(target, [dummy, dummy])
+        {
+            found.push((i, Kept::Common(block.clone(), spot.start, spot.end)));
+        }
+    }
+}
+
+fn warning(
+    caller: &Unit,
+    target: &Unit,
+    given: &Expr,
+    captured: SymId,
+    (dummy, own): (SymId, SymId),
+) -> Diagnostic {
+    let (dummy, own) = (&target.symbols[dummy].name, &target.symbols[own].name);
+    let captured = &caller.symbols[captured].name;
+    let span = match given.span {
+        Span::NONE => caller.name_span,
+        span => span,
+    };
+    Diagnostic::warning(
+        &rules::SHARED_ARGUMENT,
+        span,
+        format!(
+            "{} gets here as {dummy} what it has as {own}, too, and assigns one of them",
+            target.name
+        ),
+    )
+    .label(format!("shares storage with {captured}"))
+    .related(target.name_span, "this subprogram")
+    .help("the compiler may take them for two variables: pass a copy, or use one name only")
+}
+
+/// Can one dummy argument stand for the other?
+fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
+    let (a, b) = (&target.symbols[a], &target.symbols[b]);
+    let same = |x: &Option<Expr>, y: &Option<Expr>| match (x, y) {
+        (None, None) => true,
+        (Some(x), Some(y)) => plain(x) == plain(y),
+        _ => false,
+    };
+    let mut dims = a.dims.iter().zip(&b.dims);
+    a.is_variable()
+        && b.is_variable()
+        && a.ty == b.ty
+        && a.dims.len() == b.dims.len()
+        && dims.all(|(x, y): (&Dim, &Dim)| same(&x.lower, &y.lower) && same(&x.upper, &y.upper))
+        && (a.ty != Some(Type::Character) || same(&a.length, &b.length))
+}
+
+/// An expression without its places.
+fn plain(e: &Expr) -> Expr {
+    let mut e = e.clone();
+    e.rewrite(&mut |e| e.span = Span::NONE);
+    e
+}
+
+/// Does a block of a unit differentiate by one of these? There a dummy argument is a variable
+/// of its own, so that they cannot be one.
+fn independent(target: &Unit, both: [SymId; 2]) -> bool {
+    both.into_iter().any(|s| is_independent(target, s))
+}
+
+/// The copy in which those arguments are one. COMMON blocks come from the caller.
+fn copy(
+    target: &Unit,
+    merge: &Merge,
+    caller: &Unit,
+    storage: &UnitStorage,
+    taken: &mut HashSet<Name>,
+) -> Unit {
+    let mut copy = target.clone();
+    let mut wanted = target.name.to_string();
+    let mut import = Import::new(caller);
+    let kept: Vec<Option<SymId>> = merge
+        .iter()
+        .map(|(_, kept)| match kept {
+            Kept::Own(s) => Some(*s),
+            Kept::Common(block, start, end) => {
+                let all = &storage.block(block)?.members;
+                let theirs = all
+                    .iter()
+                    .find(|m| m.named && (m.start, m.start + m.size) == (*start, *end))?;
+                Some(import.symbol(&mut copy, theirs.sym))
+            }
+        })
+        .collect();
+    let mut map: Vec<SymId> = copy.symbols.ids().collect();
+    for ((i, _), kept) in merge.iter().zip(kept) {
+        if let (Some(gone), Some(kept)) = (target.args[*i].sym(), kept) {
+            wanted = format!("{wanted}_{}", target.symbols[gone].name);
+            copy.undeclare(gone);
+            map[gone.0 as usize] = kept;
+        }
+    }
+    // What stands for one that goes itself.
+    for k in 0..map.len() {
+        while map[map[k].0 as usize] != map[k] {
+            map[k] = map[map[k].0 as usize];
+        }
+    }
+    let mut position = 0;
+    copy.args.retain(|_: &Arg| {
+        position += 1;
+        merge.iter().all(|(i, _)| i + 1 != position)
+    });
+    renumber(&mut copy, &map);
+    for (id, to) in copy.symbols.ids().zip(&map) {
+        if id != *to {
+            // Nothing names it any more.
+            let s = &mut copy.symbols[id];
+            s.place = Place::Local;
+            s.dims = Vec::new();
+            s.length = None;
+        }
+    }
+    let name = crate::ir::unused_name(&wanted, &|n| taken.contains(n));
+    taken.insert(name.clone());
+    if let Some(r) = copy.result
+        && copy.symbols[r].name == copy.name
+    {
+        copy.symbols.rename(r, name.clone());
+    }
+    copy.name = name;
+    if let Some(r) = copy.result {
+        copy.declare(r);
+    }
+    copy
+}

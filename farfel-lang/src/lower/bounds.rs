@@ -1,0 +1,316 @@
+//! Bounds of arrays and lengths of texts that depend on variables which change.
+//!
+//! An array keeps the bounds that it has on entry to its unit. What declares it anew, or loops
+//! over its elements, must not see other ones, so what they depend on is kept.
+
+use super::calls::{for_each_call, has_ad_blocks};
+use crate::effects::Assigned;
+use crate::ir::{
+    Arg, Attributes, Class, Dim, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, StmtKind,
+    SymId, Symbol, Type, Unit,
+};
+use crate::source::Span;
+use crate::types::type_of;
+use std::collections::{HashMap, HashSet};
+
+/// For units with AD blocks, the variables that bounds of arrays depend on and that the unit
+/// may change, directly or by calls.
+pub(super) fn changing(program: &Program) -> HashMap<Name, HashSet<SymId>> {
+    let with_blocks = program.units.iter().filter(|u| has_ad_blocks(&u.body));
+    let concerned: Vec<(&Unit, HashSet<SymId>)> = with_blocks
+        .map(|u| (u, bound_variables(u)))
+        .filter(|(_, bounds)| !bounds.is_empty())
+        .collect();
+    if concerned.is_empty() {
+        return HashMap::new();
+    }
+    let assigned = Assigned::of(program);
+    concerned
+        .into_iter()
+        .map(|(unit, mut bounds)| {
+            let changed = may_change(unit, &assigned);
+            bounds.retain(|s| changed.contains(s));
+            (unit.name.clone(), bounds)
+        })
+        .collect()
+}
+
+/// For every unit of a program whose units are still nested, each before those in it: the
+/// variables that bounds of its arrays depend on and that may change while the unit is carried
+/// out. None for units without nested ones: nobody else sees their arrays.
+pub(super) fn changing_around(program: &Program) -> Vec<HashSet<SymId>> {
+    fn count(unit: &Unit) -> usize {
+        1 + unit.nested.iter().map(count).sum::<usize>()
+    }
+    fn concerned(unit: &Unit) -> bool {
+        let own = || !bound_variables(unit).is_empty();
+        !unit.nested.is_empty() && (own() || unit.nested.iter().any(concerned))
+    }
+    let mut found = Vec::new();
+    let mut analysed = None;
+    for unit in &program.units {
+        if concerned(unit) {
+            let (assigned, closures) = analysed.get_or_insert_with(|| {
+                let assigned = Assigned::of(program);
+                let closures = closures_may_assign(program, &assigned);
+                (assigned, closures)
+            });
+            visit_nest(unit, &HashSet::new(), assigned, *closures, &mut found);
+        } else {
+            found.resize(found.len() + count(unit), HashSet::new());
+        }
+    }
+    found
+}
+
+fn visit_nest(
+    unit: &Unit,
+    changing_outside: &HashSet<SymId>,
+    assigned: &Assigned,
+    closures: bool,
+    found: &mut Vec<HashSet<SymId>>,
+) {
+    let mut changing = may_change(unit, assigned);
+    let gets_closures = closures && mentions_dummy_procedure(unit);
+    for (id, s) in unit.symbols.iter() {
+        let changes = match s.place {
+            Place::Host(outer) => changing_outside.contains(&outer),
+            Place::Dummy => gets_closures && s.class == Class::Variable,
+            _ => false,
+        };
+        if changes {
+            changing.insert(id);
+        }
+    }
+    let mut own = bound_variables(unit);
+    own.retain(|s| changing.contains(s));
+    found.push(own);
+    for n in &unit.nested {
+        visit_nest(n, &changing, assigned, closures, found);
+    }
+}
+
+/// Does some nested subprogram assign a whole number of its surroundings, and is one passed as an
+/// argument? Then who gets it may find a dummy argument changed by a call of it.
+fn closures_may_assign(program: &Program, assigned: &Assigned) -> bool {
+    fn any(unit: &Unit, of: &dyn Fn(&Unit) -> bool) -> bool {
+        of(unit) || unit.nested.iter().any(|n| any(n, of))
+    }
+    let assigns = |u: &Unit| {
+        let targets = assigned.in_unit(u);
+        targets
+            .iter()
+            .map(|s| &u.symbols[*s])
+            .any(|s| matches!(s.place, Place::Host(_)) && matches!(s.ty, Some(Type::Integer(_))))
+    };
+    let passes = |u: &Unit| {
+        let mut found = false;
+        for_each_call(&u.body, &mut |_, args| {
+            for a in args {
+                if let ExprKind::Var(s) = a.kind {
+                    let s = &u.symbols[s];
+                    let nested = matches!(s.place, Place::Local | Place::Host(_));
+                    found |= s.class.is_procedure() && nested;
+                }
+            }
+        });
+        found
+    };
+    let nests = || program.units.iter().filter(|u| !u.nested.is_empty());
+    nests().any(|u| any(u, &passes)) && nests().any(|u| any(u, &assigns))
+}
+
+/// Does a unit, or one nested in it, call a procedure that it gets as an argument, or pass it on?
+fn mentions_dummy_procedure(unit: &Unit) -> bool {
+    let mut symbols = unit.symbols.iter();
+    symbols.any(|(_, s)| s.class.is_procedure() && s.place == Place::Dummy)
+        || unit.nested.iter().any(mentions_dummy_procedure)
+}
+
+/// The variables of a unit that may change after its entry: in it, in those nested in it and by
+/// calls.
+fn may_change(unit: &Unit, assigned: &Assigned) -> HashSet<SymId> {
+    let mut found = assigned.in_unit(unit);
+    for spec in &unit.specs {
+        if let SpecKind::Equivalence(groups) = &spec.kind {
+            found.extend(groups.iter().flatten().filter_map(Expr::base));
+        }
+    }
+    // Callees may change COMMON variables.
+    let common = |s: &Symbol| matches!(s.place, Place::Common(_));
+    found.extend(
+        unit.symbols
+            .iter()
+            .filter(|(_, s)| common(s))
+            .map(|(id, _)| id),
+    );
+    found
+}
+
+/// The variables that bounds and lengths of what a unit declares itself depend on.
+pub(super) fn bound_variables(unit: &Unit) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    let host = |s: &Symbol| matches!(s.place, Place::Host(_));
+    for (_, s) in unit.symbols.iter().filter(|(_, s)| !host(s)) {
+        for e in bounds(s) {
+            e.for_each_symbol(&mut |s| {
+                if unit.symbols[s].class == Class::Variable {
+                    found.insert(s);
+                }
+            });
+        }
+    }
+    found
+}
+
+/// The bounds of a variable and its length.
+pub(super) fn bounds(s: &Symbol) -> impl Iterator<Item = &Expr> {
+    let dims = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
+    dims.chain(&s.length)
+}
+
+/// The same, to change them.
+pub(super) fn bounds_mut<'s>(
+    dims: &'s mut [Dim],
+    length: &'s mut Option<Expr>,
+) -> impl Iterator<Item = &'s mut Expr> {
+    let dims = dims.iter_mut();
+    dims.flat_map(|d| d.lower.iter_mut().chain(&mut d.upper))
+        .chain(length)
+}
+
+/// What bounds of a unit's arrays depend on, as it is when the unit is entered.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OnEntry {
+    /// The variables that may change.
+    changing: HashSet<SymId>,
+    /// Parts of bounds, and the variables that keep what they are on entry.
+    kept: Vec<(Expr, SymId)>,
+}
+
+impl OnEntry {
+    /// For a unit of which these variables may change.
+    pub fn of(changing: HashSet<SymId>) -> Self {
+        let kept = Vec::new();
+        OnEntry { changing, kept }
+    }
+
+    /// True if no bound changes.
+    pub fn is_steady(&self) -> bool {
+        self.changing.is_empty()
+    }
+
+    /// The variables that keep something.
+    pub fn variables(&self) -> impl Iterator<Item = SymId> + '_ {
+        self.kept.iter().map(|(_, s)| *s)
+    }
+
+    /// A variable of the unit, with the bounds and the length that it has since the unit was
+    /// entered. Adds variables to the unit where they are needed.
+    pub fn seen(&mut self, unit: &mut Unit, s: SymId, taken: &HashSet<Name>) -> Symbol {
+        let mut seen = unit.symbols[s].clone();
+        if !self.is_steady() {
+            for e in bounds_mut(&mut seen.dims, &mut seen.length) {
+                self.keep(unit, e, taken);
+            }
+        }
+        seen
+    }
+
+    /// Replaces what may change in a bound.
+    fn keep(&mut self, unit: &mut Unit, bound: &mut Expr, taken: &HashSet<Name>) {
+        match &mut bound.kind {
+            ExprKind::Unary(_, a) | ExprKind::Paren(a) => return self.keep(unit, a, taken),
+            ExprKind::Binary(_, a, b) => {
+                self.keep(unit, a, taken);
+                return self.keep(unit, b, taken);
+            }
+            _ => {}
+        }
+        let Some(of) = first_changing(unit, bound, &self.changing) else {
+            return;
+        };
+        let plain = without_places(bound);
+        let kept = match self.kept.iter().find(|(e, _)| *e == plain) {
+            Some((_, kept)) => *kept,
+            None => {
+                let of = &unit.symbols[of];
+                let wanted = format!("{}_B", of.name);
+                let name = unit.symbols.unused(&wanted, &|n| taken.contains(n));
+                let ty = type_of(unit, bound).unwrap_or(Type::INTEGER);
+                let kept = Symbol::variable(name, ty, of.span);
+                let kept = unit.symbols.add(Symbol {
+                    attributes: Attributes::default(),
+                    ..kept
+                });
+                unit.declare(kept);
+                self.kept.push((plain, kept));
+                kept
+            }
+        };
+        bound.kind = ExprKind::Var(kept);
+    }
+
+    /// Adds the statements that keep the values to the statements of the unit: at the
+    /// beginning, and behind each ENTRY.
+    pub fn keep_at_entries(&self, unit: &Unit, body: Vec<Stmt>) -> Vec<Stmt> {
+        if self.kept.is_empty() {
+            return body;
+        }
+        let keep = |args: &[Arg]| -> Vec<Stmt> {
+            let known = |e: &Expr| {
+                let mut known = true;
+                e.for_each_symbol(&mut |s| {
+                    let dummy = unit.symbols[s].place == Place::Dummy;
+                    known &= !dummy || args.iter().any(|a| a.sym() == Some(s));
+                });
+                known
+            };
+            let kept = self.kept.iter().filter(|(e, _)| known(e));
+            kept.map(|(e, kept)| {
+                let span = unit.symbols[*kept].span;
+                Stmt::assign(Expr::var(*kept, span), e.clone(), span)
+            })
+            .collect()
+        };
+        let mut out = keep(&unit.args);
+        for s in body {
+            let entry = match &s.kind {
+                StmtKind::Entry(e) => keep(&e.args),
+                _ => Vec::new(),
+            };
+            out.push(s);
+            out.extend(entry);
+        }
+        out
+    }
+}
+
+/// The first variable of those whose value an expression depends on.
+fn first_changing(unit: &Unit, e: &Expr, changing: &HashSet<SymId>) -> Option<SymId> {
+    let found = |s: SymId| changing.contains(&s).then_some(s);
+    match &e.kind {
+        ExprKind::Var(s) => found(*s),
+        ExprKind::Call(s, _) if asks_for_shape(&unit.symbols[*s].class) => None,
+        ExprKind::Element(s, _) if changing.contains(s) => Some(*s),
+        _ => {
+            let mut children = e.children().into_iter();
+            children.find_map(|c| first_changing(unit, c, changing))
+        }
+    }
+}
+
+/// Functions of what an argument is, not of its value.
+fn asks_for_shape(class: &Class) -> bool {
+    const ALL: [&str; 7] = [
+        "LEN", "SIZE", "LBOUND", "UBOUND", "SHAPE", "KIND", "BIT_SIZE",
+    ];
+    matches!(class, Class::Intrinsic(i) if ALL.contains(&i.name))
+}
+
+/// An expression that is equal to others of the same text.
+fn without_places(e: &Expr) -> Expr {
+    let mut e = e.clone();
+    e.rewrite(&mut |e| e.span = Span::NONE);
+    e
+}

@@ -1,0 +1,539 @@
+//! Types of operands, of what controls statements, and of arguments of intrinsic functions: as
+//! gfortran takes them. What it refuses only after everything else is done is refused here.
+
+use super::Checker;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::intrinsics::{Intrinsic, Op};
+use crate::ir::{
+    BinOp, Class, DoControl, Expr, ExprKind, ImpliedDo, Io, IoKind, Place, Stmt, StmtKind, SymId,
+    Type, UnOp, Unit,
+};
+use crate::source::Span;
+use crate::types::{rank, type_of};
+
+/// A set of types, whatever their sizes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Types(u8);
+
+const INTEGER: Types = Types(1);
+const REAL: Types = Types(2);
+const COMPLEX: Types = Types(4);
+const LOGICAL: Types = Types(8);
+const CHARACTER: Types = Types(16);
+const WHOLE_OR_REAL: Types = INTEGER.or(REAL);
+const FLOATING: Types = REAL.or(COMPLEX);
+const NUMBER: Types = WHOLE_OR_REAL.or(COMPLEX);
+
+impl Types {
+    const fn or(self, other: Types) -> Types {
+        Types(self.0 | other.0)
+    }
+
+    fn of(ty: Type) -> Types {
+        match ty {
+            Type::Integer(_) => INTEGER,
+            Type::Real(_) => REAL,
+            Type::Complex(_) => COMPLEX,
+            Type::Logical(_) => LOGICAL,
+            Type::Character => CHARACTER,
+        }
+    }
+
+    fn has(self, ty: Type) -> bool {
+        self.0 & Types::of(ty).0 != 0
+    }
+
+    /// `INTEGER or REAL`
+    fn words(self) -> String {
+        const ALL: [(Types, &str); 5] = [
+            (INTEGER, "INTEGER"),
+            (REAL, "REAL"),
+            (COMPLEX, "COMPLEX"),
+            (LOGICAL, "LOGICAL"),
+            (CHARACTER, "CHARACTER"),
+        ];
+        if self == NUMBER {
+            return "a number".to_owned();
+        }
+        let words: Vec<&str> = ALL
+            .iter()
+            .filter(|(t, _)| self.0 & t.0 != 0)
+            .map(|(_, w)| *w)
+            .collect();
+        words.join(" or ")
+    }
+}
+
+impl Checker<'_, '_> {
+    /// Checks what a statement itself wants of its expressions.
+    pub(super) fn controls(&mut self, unit: &Unit, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Do(d) => match &d.control {
+                DoControl::Count {
+                    var,
+                    from,
+                    to,
+                    step,
+                } => {
+                    self.counter(unit, *var, stmt.span, WHOLE_OR_REAL);
+                    for e in [from, to].into_iter().chain(step) {
+                        self.scalar_of(unit, e, WHOLE_OR_REAL, "a limit of a loop");
+                    }
+                }
+                DoControl::While(e) => self.scalar_of(unit, e, LOGICAL, "the condition"),
+                DoControl::Forever => {}
+            },
+            StmtKind::ComputedGoto(_, e) => {
+                self.scalar_of(unit, e, INTEGER, "what GOTO chooses by");
+            }
+            StmtKind::ArithmeticIf(e, _) => {
+                self.scalar_of(unit, e, WHOLE_OR_REAL, "what IF chooses by");
+            }
+            StmtKind::AssignLabel(_, var) | StmtKind::AssignedGoto(var, _) => {
+                self.counter(unit, *var, stmt.span, INTEGER);
+            }
+            StmtKind::Return(Some(e)) => {
+                self.scalar_of(unit, e, INTEGER, "the number of a return");
+            }
+            StmtKind::Stop(Some(e)) | StmtKind::Pause(Some(e)) => {
+                self.scalar_of(unit, e, INTEGER.or(CHARACTER), "what is shown here");
+            }
+            StmtKind::Io(io) => self.io_types(unit, io),
+            _ => {}
+        }
+    }
+
+    /// A variable that counts or holds a label.
+    fn counter(&mut self, unit: &Unit, var: SymId, span: Span, types: Types) {
+        let symbol = &unit.symbols[var];
+        if symbol.class != Class::Variable {
+            return;
+        }
+        let name = &symbol.name;
+        let d = if symbol.is_array() {
+            Diagnostic::error(
+                &rules::RANK_MISMATCH,
+                span,
+                format!("{name} is an array, and a scalar variable is wanted here"),
+            )
+        } else {
+            match symbol.ty {
+                Some(ty) if !types.has(ty) => Diagnostic::error(
+                    &rules::TYPE_MISMATCH,
+                    span,
+                    format!("{name} is {ty}, and must be {} here", types.words()),
+                ),
+                _ => return,
+            }
+        };
+        self.error(d.related(symbol.span, format!("{name} comes from here")));
+    }
+
+    /// An expression must be of one of some types; what has no type has faults of its own.
+    fn of_types(&mut self, unit: &Unit, e: &Expr, types: Types, what: &str) {
+        let has = match (&e.kind, type_of(unit, e)) {
+            // Compilers take bits for whatever is wanted.
+            (ExprKind::Bits(_), _) => return,
+            (ExprKind::Hollerith(_), _) => "a Hollerith constant".to_owned(),
+            (_, Some(ty)) if !types.has(ty) => ty.to_string(),
+            _ => return,
+        };
+        self.error(Diagnostic::error(
+            &rules::TYPE_MISMATCH,
+            e.span,
+            format!("{what} must be {}, and this is {has}", types.words()),
+        ));
+    }
+
+    fn scalar_of(&mut self, unit: &Unit, e: &Expr, types: Types, what: &str) {
+        self.of_types(unit, e, types, what);
+        self.scalar(unit, e, what);
+    }
+
+    fn scalar(&mut self, unit: &Unit, e: &Expr, what: &str) {
+        if rank(unit, e) > 0 {
+            self.error(Diagnostic::error(
+                &rules::RANK_MISMATCH,
+                e.span,
+                format!("{what} must be a scalar, and this is an array"),
+            ));
+        }
+    }
+
+    /// Checks the operands, subscripts and arguments of an expression itself, not of its parts.
+    pub(super) fn operands(&mut self, unit: &Unit, e: &Expr) {
+        match &e.kind {
+            ExprKind::Unary(UnOp::Not, a) => {
+                self.of_types(unit, a, LOGICAL, "the operand of .NOT.");
+            }
+            ExprKind::Unary(_, a) => self.of_types(unit, a, NUMBER, "the operand of a sign"),
+            ExprKind::Binary(op, a, b) => self.binary(unit, *op, a, b, e.span),
+            ExprKind::Element(_, subscripts) => {
+                for s in subscripts {
+                    let parts = match &s.kind {
+                        ExprKind::Range(from, to, step) => [from, to, step]
+                            .into_iter()
+                            .filter_map(|e| e.as_deref())
+                            .collect(),
+                        _ => vec![s],
+                    };
+                    for e in parts {
+                        self.of_types(unit, e, WHOLE_OR_REAL, "a subscript");
+                    }
+                }
+            }
+            ExprKind::Substring(_, from, to) => {
+                for e in [from, to].into_iter().flatten() {
+                    self.scalar_of(unit, e, INTEGER, "a limit of a substring");
+                }
+            }
+            ExprKind::Array(a) => a.items.iter().for_each(|i| {
+                if let ExprKind::ImpliedDo(d) = &i.kind {
+                    self.implied(unit, d, INTEGER, i.span);
+                }
+            }),
+            ExprKind::Call(s, args) => match &unit.symbols[*s].class {
+                Class::Intrinsic(i) => self.intrinsic(unit, i, args),
+                // The dummies of one of the surroundings are in their table.
+                Class::StatementFunction(dummies, _)
+                    if !matches!(unit.symbols[*s].place, Place::Host(_)) =>
+                {
+                    self.formula(unit, *s, dummies, args, e);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn binary(&mut self, unit: &Unit, op: BinOp, a: &Expr, b: &Expr, span: Span) {
+        if op.is_logical() {
+            for x in [a, b] {
+                self.of_types(unit, x, LOGICAL, "the operand of a logical operator");
+            }
+        } else if op == BinOp::Concat {
+            for x in [a, b] {
+                self.of_types(unit, x, CHARACTER, "the operand of //");
+            }
+        } else if op.is_relational() {
+            let (Some(s), Some(t)) = (type_of(unit, a), type_of(unit, b)) else {
+                return;
+            };
+            let order = !matches!(op, BinOp::Eq | BinOp::Ne);
+            let complex = COMPLEX.has(s) || COMPLEX.has(t);
+            let bits = [a, b].iter().any(|e| matches!(e.kind, ExprKind::Bits(_)));
+            let fits = bits
+                || CHARACTER.has(s) && CHARACTER.has(t)
+                || NUMBER.has(s) && NUMBER.has(t) && !(order && complex);
+            if fits {
+                return;
+            }
+            let d = Diagnostic::error(
+                &rules::TYPE_MISMATCH,
+                span,
+                match LOGICAL.has(s) && LOGICAL.has(t) {
+                    true => "LOGICAL values cannot be compared like numbers".to_owned(),
+                    false if order && complex && NUMBER.has(s) && NUMBER.has(t) => {
+                        "COMPLEX values have no order".to_owned()
+                    }
+                    false => format!("{s} cannot be compared with {t}"),
+                },
+            );
+            let d = match LOGICAL.has(s) && LOGICAL.has(t) {
+                true => d.help("write .EQV. or .NEQV."),
+                false => d,
+            };
+            self.error(d);
+        }
+    }
+
+    fn implied(&mut self, unit: &Unit, d: &ImpliedDo<Expr>, types: Types, span: Span) {
+        self.counter(unit, d.var, span, types);
+        for e in [&d.from, &d.to].into_iter().chain(&d.step) {
+            self.scalar_of(unit, e, types, "a limit of a loop");
+        }
+        for item in &d.items {
+            if let ExprKind::ImpliedDo(inner) = &item.kind {
+                self.implied(unit, inner, types, item.span);
+            }
+        }
+    }
+
+    /// The dummy arguments of a statement function are scalars, and so is a variable of that name.
+    pub(super) fn dummies_of_formula(&mut self, unit: &Unit, name: &str, dummies: &[SymId]) {
+        for d in dummies {
+            let symbol = &unit.symbols[*d];
+            if symbol.is_array() {
+                let d = Diagnostic::error(
+                    &rules::CONFLICTING_DECLARATION,
+                    symbol.span,
+                    format!(
+                        "{} is an array, and cannot be an argument of the statement function {name}",
+                        symbol.name
+                    ),
+                );
+                self.error(d.help("give the argument another name"));
+            }
+        }
+    }
+
+    /// A reference to a statement function.
+    fn formula(&mut self, unit: &Unit, f: SymId, dummies: &[SymId], args: &[Expr], e: &Expr) {
+        let name = &unit.symbols[f].name;
+        if dummies.len() != args.len() {
+            let (n, s) = (dummies.len(), super::plural(dummies.len()));
+            let given = super::count(args.len());
+            let message = format!("{name} takes {n} argument{s}, but {given} given");
+            self.error(Diagnostic::error(
+                &rules::ARGUMENT_MISMATCH,
+                e.span,
+                message,
+            ));
+            return;
+        }
+        for (d, a) in dummies.iter().zip(args) {
+            let what = format!("this argument of {name}");
+            self.scalar(unit, a, &what);
+            if let Some(ty) = unit.symbols[*d].ty {
+                self.of_types(unit, a, Types::of(ty), &what);
+            }
+        }
+    }
+
+    /// The arguments of an intrinsic function.
+    fn intrinsic(&mut self, unit: &Unit, i: &Intrinsic, args: &[Expr]) {
+        let positional = |e: &&Expr| !matches!(e.kind, ExprKind::Keyword(..));
+        let args: Vec<&Expr> = args.iter().take_while(positional).collect();
+        let Some(wants) = wants(i) else {
+            return;
+        };
+        let what = format!("this argument of {}", i.name);
+        let most = match i.kind_at {
+            Some(at) => args.len().min(at.into()),
+            None => args.len(),
+        };
+        for (k, e) in args[..most].iter().enumerate() {
+            let of = match wants.types.get(k).or(wants.types.last()) {
+                Some(of) if k < wants.types.len() || wants.all => *of,
+                _ => break,
+            };
+            // What is rounded may be a text of bits as well.
+            if i.op == Op::Convert && matches!(e.kind, ExprKind::Hollerith(_)) {
+                continue;
+            }
+            self.of_types(unit, e, of, &what);
+        }
+        if wants.array
+            && let Some(e) = args.first()
+            && rank(unit, e) == 0
+            && type_of(unit, e).is_some()
+        {
+            self.error(Diagnostic::error(
+                &rules::RANK_MISMATCH,
+                e.span,
+                format!("{what} must be an array, and this is a scalar"),
+            ));
+        }
+        if wants.alike
+            && let Some((first, others)) = args[..most].split_first()
+            && let Some(t) = type_of(unit, first)
+        {
+            for e in others {
+                if let Some(s) = type_of(unit, e)
+                    && Types::of(s) != Types::of(t)
+                    && !matches!(e.kind, ExprKind::Bits(_))
+                {
+                    self.error(Diagnostic::error(
+                        &rules::TYPE_MISMATCH,
+                        e.span,
+                        format!(
+                            "the arguments of {} must be of one type, and they are {t} and {s}",
+                            i.name
+                        ),
+                    ));
+                }
+            }
+        }
+    }
+
+    /// What is said about a file, and the unit and the format.
+    fn io_types(&mut self, unit: &Unit, io: &Io) {
+        let transfers = matches!(io.kind, IoKind::Read | IoKind::Write | IoKind::Print);
+        let (mut file, mut format) = (None, None);
+        let mut plain = io
+            .control
+            .iter()
+            .filter(|c| !matches!(c.kind, ExprKind::Keyword(..)));
+        if io.parens || !transfers {
+            file = plain.next();
+        }
+        if transfers {
+            format = plain.next();
+        }
+        for c in &io.control {
+            let ExprKind::Keyword(word, e) = &c.kind else {
+                continue;
+            };
+            match word.as_str() {
+                "UNIT" => file = Some(e),
+                "FMT" => format = Some(e),
+                word => {
+                    let types = tag(io.kind, word);
+                    if types.0 != 0 {
+                        self.scalar_of(unit, e, types, &format!("{word}="));
+                    }
+                }
+            }
+        }
+        if let Some(e) = file {
+            match transfers {
+                // An internal file may be an array.
+                true => {
+                    self.of_types(unit, e, INTEGER.or(CHARACTER), "the unit");
+                    let constant = matches!(e.kind, ExprKind::Char(_) | ExprKind::Binary(..));
+                    if constant && type_of(unit, e) == Some(Type::Character) {
+                        self.error(Diagnostic::error(
+                            &rules::TYPE_MISMATCH,
+                            e.span,
+                            "the unit is a number or a CHARACTER variable, and this is no variable",
+                        ));
+                    }
+                    if matches!(type_of(unit, e), Some(Type::Integer(_))) {
+                        self.scalar(unit, e, "the unit");
+                    }
+                }
+                false => self.scalar_of(unit, e, INTEGER, "the unit"),
+            }
+        }
+        // Arrays of numbers may hold a format as text.
+        if let Some(e) = format
+            && rank(unit, e) == 0
+            && !matches!(e.kind, ExprKind::Hollerith(_) | ExprKind::Element(..))
+        {
+            self.of_types(unit, e, INTEGER.or(CHARACTER), "the format");
+        }
+        for item in &io.items {
+            if let ExprKind::ImpliedDo(d) = &item.kind {
+                self.implied(unit, d, WHOLE_OR_REAL, item.span);
+            }
+        }
+    }
+}
+
+/// The types of a control in a statement of input and output; none where it is a label or the
+/// like.
+fn tag(kind: IoKind, word: &str) -> Types {
+    match (kind, word) {
+        (_, "ERR" | "END" | "EOR" | "NML" | "FMT" | "UNIT") => Types(0),
+        (_, "IOSTAT" | "REC" | "RECL" | "SIZE" | "POS" | "NEWUNIT" | "ID") => INTEGER,
+        (IoKind::Inquire, "NUMBER" | "NEXTREC" | "IOLENGTH") => INTEGER,
+        (IoKind::Inquire, "EXIST" | "OPENED" | "NAMED" | "PENDING") => LOGICAL,
+        (
+            _,
+            "IOMSG" | "FILE" | "STATUS" | "ACCESS" | "FORM" | "BLANK" | "ACTION" | "POSITION"
+            | "CONVERT" | "DELIM" | "PAD" | "ENCODING" | "DECIMAL" | "ROUND" | "SIGN"
+            | "ASYNCHRONOUS" | "ADVANCE",
+        ) => CHARACTER,
+        (
+            IoKind::Inquire,
+            "NAME" | "SEQUENTIAL" | "DIRECT" | "FORMATTED" | "UNFORMATTED" | "READ" | "WRITE"
+            | "READWRITE" | "STREAM",
+        ) => CHARACTER,
+        _ => Types(0),
+    }
+}
+
+/// What an intrinsic function wants of its arguments.
+struct Wants {
+    /// The types of the first ones.
+    types: Vec<Types>,
+    /// The last of the types holds for all that follow.
+    all: bool,
+    /// All are of one type.
+    alike: bool,
+    /// The first is an array.
+    array: bool,
+}
+
+/// `None` where nothing is wanted that can be told here.
+fn wants(i: &Intrinsic) -> Option<Wants> {
+    let plain = |types: &[Types]| Wants {
+        types: types.to_vec(),
+        all: types.len() == 1,
+        alike: false,
+        array: false,
+    };
+    let alike = |types| Wants {
+        alike: true,
+        ..plain(&[types])
+    };
+    let array = |types| Wants {
+        all: false,
+        array: true,
+        ..plain(&[types])
+    };
+    let any = NUMBER.or(LOGICAL).or(CHARACTER);
+    // By name, where one operation has functions that want different things.
+    Some(match i.name {
+        "IAND" | "IOR" | "IEOR" | "ISHFT" | "ISHFTC" | "BTEST" | "IBSET" | "IBCLR" | "IBITS"
+        | "NOT" | "CHAR" | "ACHAR" => plain(&[INTEGER]),
+        "ICHAR" | "IACHAR" | "LEN" | "LEN_TRIM" | "TRIM" | "ADJUSTL" | "ADJUSTR" => Wants {
+            all: false,
+            ..plain(&[CHARACTER])
+        },
+        "INDEX" | "SCAN" | "VERIFY" | "LGE" | "LGT" | "LLE" | "LLT" => {
+            plain(&[CHARACTER, CHARACTER])
+        }
+        "REPEAT" => plain(&[CHARACTER, INTEGER]),
+        "CEILING" | "FLOOR" | "EPSILON" | "TINY" | "EXPONENT" | "FRACTION" | "NEAREST"
+        | "SPACING" | "RRSPACING" | "SCALE" | "SET_EXPONENT" | "ISNAN" => Wants {
+            all: false,
+            ..plain(&[REAL])
+        },
+        "SUM" | "PRODUCT" => array(NUMBER),
+        "MAXVAL" | "MINVAL" | "MAXLOC" | "MINLOC" => array(WHOLE_OR_REAL.or(CHARACTER)),
+        "ANY" | "ALL" | "COUNT" => array(LOGICAL),
+        "SIZE" | "LBOUND" | "UBOUND" | "RESHAPE" | "TRANSPOSE" | "PACK" | "CSHIFT" | "EOSHIFT" => {
+            array(any)
+        }
+        "DOT_PRODUCT" | "MATMUL" => array(NUMBER.or(LOGICAL)),
+        "BESJ0" | "BESJ1" | "BESY0" | "BESY1" | "BESSEL_J0" | "BESSEL_J1" | "BESSEL_Y0"
+        | "BESSEL_Y1" => plain(&[REAL]),
+        _ => match i.takes {
+            Some(ty) => plain(&[Types::of(ty)]),
+            None => match i.op {
+                Op::Sqrt
+                | Op::Exp
+                | Op::Log
+                | Op::Sin
+                | Op::Cos
+                | Op::Tan
+                | Op::Asin
+                | Op::Acos
+                | Op::Sinh
+                | Op::Cosh
+                | Op::Tanh => plain(&[FLOATING]),
+                Op::Atan => Wants {
+                    all: false,
+                    ..plain(&[FLOATING])
+                },
+                Op::Log10
+                | Op::Erf
+                | Op::Erfc
+                | Op::Gamma
+                | Op::LogGamma
+                | Op::Aint
+                | Op::Anint
+                | Op::Nint
+                | Op::Dprod => plain(&[REAL]),
+                Op::Atan2 => alike(REAL),
+                Op::Aimag | Op::Conjg => plain(&[COMPLEX]),
+                Op::Abs => plain(&[NUMBER]),
+                Op::Mod | Op::Modulo | Op::Sign | Op::Dim => alike(WHOLE_OR_REAL),
+                Op::Max | Op::Min => alike(WHOLE_OR_REAL.or(CHARACTER)),
+                Op::Convert => plain(&[NUMBER]),
+                _ => return None,
+            },
+        },
+    })
+}

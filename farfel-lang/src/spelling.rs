@@ -1,0 +1,18 @@
+//! Names that may have been meant.
+
+/// The known name most like `name`, if any is like enough to be meant.
+pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Names of a letter or two are all alike.
+    let most = |k: &str| (name.len().min(k.len()) / 3).max(1);
+    known
+        .filter(|k| name.len() > 2 && k.len() > 2 && name.len().abs_diff(k.len()) <= most(k))
+        .map(|k| (strsim::damerau_levenshtein(name, k), k))
+        .filter(|(d, k)| *d > 0 && *d <= most(k))
+        // People begin a name right.
+        .min_by_key(|(d, k)| (*d, usize::MAX - common_start(name, k), *k))
+        .map(|(_, k)| k)
+}
+
+fn common_start(a: &str, b: &str) -> usize {
+    a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count()
+}

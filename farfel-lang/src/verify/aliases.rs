@@ -1,0 +1,340 @@
+//! Generated calls that pass one variable twice, where the callee assigns it: as two arguments, or
+//! as an argument to a procedure that knows it by COMMON, too.
+
+use crate::dataflow::{self, Intents, Procedure, Use};
+use crate::ir::{
+    Class, EntryPoint, Expr, ExprKind, Name, Origin, Program, StmtKind, SymId, Unit, walk_block,
+};
+use crate::resolve::Callable;
+use crate::source::Span;
+use crate::storage::{Spot, UnitStorage};
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+
+/// Looks at the calls of one generated unit.
+pub(super) fn check(
+    unit: &Unit,
+    intents: &Intents,
+    callable: &Callable,
+    procedures: &Procedures,
+    faults: &mut Vec<String>,
+) {
+    let storage = UnitStorage::of(unit);
+    for_each_call(unit, &mut |callee, args, span| {
+        let callee = &unit.symbols[callee];
+        if !matches!(callee.class, Class::Subroutine | Class::Function) {
+            return;
+        }
+        let (Some(uses), Some(called)) = (intents.get(&callee.name), callable.get(&callee.name))
+        else {
+            return;
+        };
+        if uses.len() != args.len() {
+            return;
+        }
+        let array = |i: usize| {
+            let dummy = called.args.get(i).and_then(|a| a.sym());
+            dummy.is_some_and(|s| called.unit.symbols[s].is_array())
+        };
+        let mut twice = Vec::new();
+        for (j, b) in args.iter().enumerate() {
+            for (i, a) in args[..j].iter().enumerate() {
+                let assigned = |i: usize| uses[i].writes && uses[i].assigned;
+                if !assigned(i) && !assigned(j) {
+                    continue;
+                }
+                if let Some(both) = overlap(unit, &storage, (a, array(i)), (b, array(j)))
+                    && minds(called, i, j)
+                {
+                    twice.push(both);
+                }
+            }
+        }
+        // Where the user's call does so, its derivative does too.
+        let written = |s: &SymId| unit.symbols[*s].origin == Origin::Written;
+        if twice.iter().any(|(a, b)| written(a) && written(b)) {
+            return;
+        }
+        let generated = |s: &SymId| !written(s);
+        let commons = procedures.minded(unit, &storage, &callee.name, args, &generated);
+        if let Some(s) = commons.first()
+            && !procedures.users_do(span)
+        {
+            faults.push(format!(
+                "{}: the call of {} passes {}, which is in COMMON there, too, and assigned",
+                unit.name, callee.name, unit.symbols[*s].name
+            ));
+        }
+        if let Some((a, b)) = twice.first() {
+            let name = |s: &SymId| &unit.symbols[*s].name;
+            faults.push(format!(
+                "{}: the call of {} passes {} and {}, which are the same storage, and assigns it",
+                unit.name,
+                callee.name,
+                name(a),
+                name(b)
+            ));
+        }
+    });
+}
+
+/// Calls `f` with the procedure, the actual arguments and the place of every call.
+pub(super) fn for_each_call(unit: &Unit, f: &mut dyn FnMut(SymId, &[Expr], Span)) {
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            f(*callee, args, s.span);
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, args) = &e.kind {
+                    f(*callee, args, e.span);
+                }
+            });
+        });
+    });
+}
+
+/// What procedures do with COMMON, where somebody asks.
+pub(super) struct Procedures<'p> {
+    program: &'p Program,
+    known: OnceCell<HashMap<&'p Name, Procedure<'p>>>,
+    /// Where the user's text passes a COMMON variable to a procedure that minds.
+    users: OnceCell<Vec<Span>>,
+}
+
+impl<'p> Procedures<'p> {
+    /// Of a program.
+    pub fn of(program: &'p Program) -> Self {
+        Procedures {
+            program,
+            known: OnceCell::new(),
+            users: OnceCell::new(),
+        }
+    }
+
+    /// The actual arguments of a call that are COMMON variables of which the procedure knows, and
+    /// minds. `which`: those to look at.
+    fn minded(
+        &self,
+        unit: &Unit,
+        storage: &UnitStorage,
+        callee: &Name,
+        args: &[Expr],
+        which: &dyn Fn(&SymId) -> bool,
+    ) -> Vec<SymId> {
+        let mut found = Vec::new();
+        for (i, a) in args.iter().enumerate() {
+            // Of an array that begins at an element, nobody knows how far it goes.
+            if let ExprKind::Var(s) = a.kind
+                && which(&s)
+                && unit.symbols[s].is_variable()
+                && let Some(bytes) = Bytes::of(storage, s)
+                && self.mind(callee, i, &bytes, &mut HashSet::new())
+            {
+                found.push(s);
+            }
+        }
+        found
+    }
+
+    /// Does the user's own call at a place pass a COMMON variable so? Its derivative does, too.
+    fn users_do(&self, span: Span) -> bool {
+        let users = self.users.get_or_init(|| {
+            let written = |u: &&Unit| u.origin != Origin::Derivative;
+            let mut found = Vec::new();
+            for unit in self.program.units.iter().filter(written) {
+                let storage = UnitStorage::of(unit);
+                for_each_call(unit, &mut |callee, args, span| {
+                    let callee = &unit.symbols[callee].name;
+                    if !self
+                        .minded(unit, &storage, callee, args, &|_| true)
+                        .is_empty()
+                    {
+                        found.push(span);
+                    }
+                });
+            }
+            found
+        });
+        let meets = |s: &Span| s.file == span.file && s.start <= span.end && span.start <= s.end;
+        users.iter().any(meets)
+    }
+
+    fn get(&self, name: &Name) -> Option<&Procedure<'p>> {
+        let known = self.known.get_or_init(|| {
+            let all = dataflow::procedures(self.program, 4).into_iter();
+            let own = all.filter(|p| p.within.is_none() && p.entry.is_none());
+            own.map(|p| (&p.unit.name, p)).collect()
+        });
+        known.get(name)
+    }
+
+    /// What a procedure does with some bytes of a COMMON block, by itself or by others.
+    fn of_bytes(&self, procedure: &Procedure, bytes: &Bytes) -> Use {
+        let mut all = Use::default();
+        for block in procedure.commons.iter().filter(|c| c.block == bytes.block) {
+            let Some(unit) = self.program.unit(&block.declared_in) else {
+                continue;
+            };
+            let storage = UnitStorage::of(unit);
+            for (name, used) in &block.variables {
+                let variable = unit.symbols.find(name);
+                if variable
+                    .and_then(|s| storage.spot(s))
+                    .is_some_and(|s| bytes.meet(s))
+                {
+                    all.reads |= used.reads;
+                    all.writes |= used.writes && used.assigned;
+                }
+            }
+        }
+        all
+    }
+
+    /// Does it matter to a procedure that one of its arguments has bytes of COMMON that it knows?
+    /// Where it hands the argument on and does nothing with it itself, to those that get it.
+    fn mind(
+        &self,
+        name: &Name,
+        argument: usize,
+        bytes: &Bytes,
+        seen: &mut HashSet<(Name, usize)>,
+    ) -> bool {
+        if !seen.insert((name.clone(), argument)) {
+            return false;
+        }
+        let Some(procedure) = self.get(name) else {
+            return false;
+        };
+        let dummy = procedure.unit.args.get(argument).and_then(|a| a.sym());
+        let used = procedure.args.iter().find(|a| Some(a.sym) == dummy);
+        let (Some(dummy), Some(used)) = (dummy, used.map(|a| a.used)) else {
+            return false;
+        };
+        let common = self.of_bytes(procedure, bytes);
+        let assigns = used.writes && used.assigned;
+        if !(assigns && (common.reads || common.writes) || common.writes && (assigns || used.reads))
+        {
+            return false;
+        }
+        let (mut own, mut handed) = (false, Vec::new());
+        for_each_use(procedure.unit, dummy, &mut |to| match to {
+            Some((callee, i)) => handed.push((procedure.unit.symbols[callee].name.clone(), i)),
+            None => own = true,
+        });
+        own || handed.iter().any(|(n, i)| self.mind(n, *i, bytes, seen))
+    }
+}
+
+/// Bytes of a COMMON block.
+struct Bytes {
+    block: Name,
+    from: i64,
+    to: i64,
+}
+
+impl Bytes {
+    /// Those of a variable, if it is in COMMON.
+    fn of(storage: &UnitStorage, variable: SymId) -> Option<Self> {
+        let spot = storage.spot(variable)?;
+        Some(Bytes {
+            block: storage.areas()[spot.area].block.clone()?,
+            from: spot.start,
+            to: spot.end,
+        })
+    }
+
+    fn meet(&self, spot: Spot) -> bool {
+        self.from < spot.end && spot.start < self.to
+    }
+}
+
+/// Calls `f` for each use of a dummy argument: with the procedure and the position where a statement
+/// hands it on.
+fn for_each_use(unit: &Unit, dummy: SymId, f: &mut dyn FnMut(Option<(SymId, usize)>)) {
+    walk_block(&unit.body, &mut |s| {
+        let args = match &s.kind {
+            StmtKind::Call(callee, args) => Some((*callee, args.as_slice())),
+            _ => None,
+        };
+        if let Some((callee, args)) = args {
+            for (i, a) in args
+                .iter()
+                .enumerate()
+                .filter(|(_, a)| a.base() == Some(dummy))
+            {
+                f(Some((callee, i)));
+                let within = a.children().into_vec();
+                within
+                    .into_iter()
+                    .for_each(|e| uses(e, dummy, &mut || f(None)));
+            }
+        }
+        let args = args.map_or(&[][..], |(_, args)| args);
+        s.for_each_own_expr(&mut |e| {
+            let handed_on = args.iter().any(|a| std::ptr::eq(a, e)) && e.base() == Some(dummy);
+            if !handed_on {
+                uses(e, dummy, &mut || f(None));
+            }
+        });
+    });
+}
+
+fn uses(e: &Expr, s: SymId, f: &mut dyn FnMut()) {
+    e.for_each_symbol(&mut |x| {
+        if x == s {
+            f();
+        }
+    });
+}
+
+/// Does it matter to a unit whether two of its arguments are one variable? Not where it hands them
+/// on to procedures one after the other, and does nothing with them itself.
+fn minds(called: &EntryPoint, i: usize, j: usize) -> bool {
+    let dummy = |i: usize| called.args.get(i).and_then(|a| a.sym());
+    let (Some(x), Some(y)) = (dummy(i), dummy(j)) else {
+        return true;
+    };
+    let mut minds = false;
+    walk_block(&called.unit.body, &mut |s| {
+        let args = match &s.kind {
+            StmtKind::Call(_, args) => args.as_slice(),
+            _ => &[],
+        };
+        let names = |s: SymId| args.iter().any(|a| a.base() == Some(s));
+        minds |= names(x) && names(y);
+        s.for_each_own_expr(&mut |e| {
+            let handed_on = args.iter().any(|a| std::ptr::eq(a, e));
+            let within = match handed_on {
+                true => e.children().into_vec(),
+                false => vec![e],
+            };
+            for e in within {
+                e.for_each_symbol(&mut |s| minds |= s == x || s == y);
+            }
+        });
+    });
+    minds
+}
+
+/// The variables of two actual arguments whose storage certainly has something in common. With
+/// each, whether the dummy argument is an array.
+fn overlap(
+    unit: &Unit,
+    storage: &UnitStorage,
+    (a, a_array): (&Expr, bool),
+    (b, b_array): (&Expr, bool),
+) -> Option<(SymId, SymId)> {
+    let (x, y) = (a.base()?, b.base()?);
+    if !unit.symbols[x].is_variable() || !unit.symbols[y].is_variable() {
+        return None;
+    }
+    let whole = |e: &Expr, array: bool| matches!(e.kind, ExprKind::Var(s) if array || !unit.symbols[s].is_array());
+    let same = match (whole(a, a_array), whole(b, b_array)) {
+        (true, true) => x == y || storage.overlap(x, y),
+        // An element lies in its array, but an array may begin behind it.
+        (true, false) | (false, true) => x == y && !(a_array && b_array),
+        (false, false) => x == y && a.reads_as(b),
+    };
+    same.then_some((x, y))
+}

@@ -1,0 +1,304 @@
+//! What must hold of a program after every pass, whoever wrote the program.
+//!
+//! A fault that is found here is one of Farfel. A process looks after every pass where [`turn_on`] has
+//! been called, and in debug builds in any case.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`ir::verify`](mod@crate::ir) | names, labels, declarations: the representation itself |
+//! | [`resolve`](mod@crate::resolve) | types, shapes, jumps, arguments of calls: the same rules as for the user's text |
+//! | `aliases` | no generated call passes storage twice that the callee assigns |
+//! | `tangents` | one tangent, one variable: in each derivative, and across its calls |
+//! | `values` | no generated variable is read before it is set |
+//!
+//! What the user's text does on purpose or by mistake, its copies and derivatives do too. That
+//! is not a fault of a pass: so a [`Verifier`] first looks at the program as it comes.
+
+mod aliases;
+mod tangents;
+mod values;
+
+use crate::dataflow::{self, Doubtful};
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{
+    self, Class, EntryPoint, Level, Name, Origin, Place, Program, SymId, Symbol, Unit,
+};
+use crate::resolve::callable;
+use crate::source::Span;
+use crate::timing;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Verifies passes from now on in this process, also where it was built for release.
+pub fn turn_on() {
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// Has [`turn_on`] been called?
+pub fn is_asked() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Are passes verified? In debug builds they are in any case.
+pub fn is_on() -> bool {
+    is_asked() || cfg!(debug_assertions)
+}
+
+/// Of derivatives, by their units: which variable each is the derivative of. First the derivative.
+pub type Primals = HashMap<Name, Vec<(SymId, SymId)>>;
+
+/// What [`timing`] calls the verifier.
+const NAME: &str = "verify";
+
+/// Looks at a program after each pass: at the units that the pass has changed, and at those that
+/// call one whose arguments it has changed.
+#[derive(Debug, Default)]
+pub struct Verifier {
+    on: bool,
+    /// The units after the last pass.
+    seen: HashMap<Name, Unit>,
+    /// What held of all of them then.
+    level: Option<Level>,
+    /// Where the program itself has what would be a fault of a pass.
+    known: Vec<Span>,
+    /// The variables that derivatives in it read without a value: copies of these do so too.
+    open: HashSet<Name>,
+}
+
+impl Verifier {
+    /// For passes that begin with this program, where passes are verified ([`is_on`]).
+    pub fn of(program: &Program) -> Self {
+        match is_on() {
+            true => Verifier::always(program),
+            false => Verifier::default(),
+        }
+    }
+
+    /// For passes that begin with this program, in any case.
+    pub fn always(program: &Program) -> Self {
+        timing::pass(NAME, || Verifier::look_at(program))
+    }
+
+    fn look_at(program: &Program) -> Self {
+        let callable = callable(&program.units);
+        let mut known = Vec::new();
+        for unit in &program.units {
+            let found = crate::resolve::faults_of(unit, &callable);
+            known.extend(found.into_iter().map(|d| d.span));
+        }
+        let mut open = HashSet::new();
+        if program.units.iter().any(|u| u.origin == Origin::Derivative) {
+            dataflow::doubts(program, &mut |_, unit, found| {
+                let unset = found.iter().filter(|d| d.never);
+                open.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
+            });
+        }
+        let seen = program.units.iter().map(|u| (u.name.clone(), u.clone()));
+        Verifier {
+            on: true,
+            seen: seen.collect(),
+            level: None,
+            known,
+            open,
+        }
+    }
+
+    /// Passes have found these faults in the program itself: nobody knew before what its dummy
+    /// procedures stand for.
+    pub fn has_said(&mut self, diagnostics: &[Diagnostic]) {
+        if self.on {
+            let said = diagnostics.iter().map(|d| d.span);
+            let new = said.filter(|s| !self.known.contains(s));
+            self.known.extend(new.collect::<Vec<_>>());
+        }
+    }
+
+    /// The program after a pass.
+    ///
+    /// # Errors
+    ///
+    /// What the pass has broken.
+    pub fn after(&mut self, pass: &str, program: &Program, level: Level) -> Result<(), Diagnostic> {
+        match self.on {
+            true => timing::pass(NAME, || self.look_after(pass, program, level)),
+            false => Ok(()),
+        }
+    }
+
+    fn look_after(
+        &mut self,
+        pass: &str,
+        program: &Program,
+        level: Level,
+    ) -> Result<(), Diagnostic> {
+        let mut changed: HashSet<Name> = HashSet::new();
+        let mut called: HashSet<&Name> = HashSet::new();
+        for unit in &program.units {
+            let old = self.seen.get(&unit.name);
+            if old == Some(unit) {
+                continue;
+            }
+            changed.insert(unit.name.clone());
+            if old.is_none_or(|old| !called_alike(old, unit)) {
+                called.extend(unit.entry_points().map(|e| e.name));
+            }
+        }
+        let is_changed = |u: &Unit| changed.contains(&u.name);
+        let looked_at = |u: &Unit| is_changed(u) || calls_one_of(u, &called);
+        let mut faults = match self.level == Some(level) {
+            true => ir::verify_some(program, level, &is_changed),
+            false => ir::verify(program, level),
+        };
+        if faults.is_empty() {
+            faults = self.faults(program, &looked_at, &Primals::new());
+        }
+        self.level = Some(level);
+        let new = program.units.iter().filter(|u| is_changed(u));
+        self.seen.extend(new.map(|u| (u.name.clone(), u.clone())));
+        judge(pass, &faults)
+    }
+
+    /// Units that a pass has added to a program, at a [`Level`].
+    ///
+    /// # Errors
+    ///
+    /// What the pass has broken.
+    pub fn new_units(
+        &self,
+        pass: &str,
+        program: &Program,
+        level: Level,
+        new: &dyn Fn(&Unit) -> bool,
+        primals: &Primals,
+    ) -> Result<(), Diagnostic> {
+        if !self.on {
+            return Ok(());
+        }
+        timing::pass(NAME, || {
+            let mut faults = ir::verify_some(program, level, new);
+            if faults.is_empty() {
+                faults = self.faults(program, new, primals);
+            }
+            judge(pass, &faults)
+        })
+    }
+
+    /// Which rules some units break in a program whose representation is in order.
+    fn faults(
+        &self,
+        program: &Program,
+        new: &dyn Fn(&Unit) -> bool,
+        primals: &Primals,
+    ) -> Vec<String> {
+        let mut faults = Vec::new();
+        let callable = callable(&program.units);
+        for unit in program.units.iter().filter(|u| new(u)) {
+            for d in crate::resolve::faults_of(unit, &callable) {
+                if !self.is_known(d.span) {
+                    faults.push(format!("{}: {}", unit.name, d.message));
+                }
+            }
+        }
+        let made = |u: &Unit| u.origin == Origin::Derivative && new(u);
+        if !program.units.iter().any(made) {
+            return faults;
+        }
+        let mut doubtful: Vec<(usize, Vec<Doubtful>)> = Vec::new();
+        let mut open = self.open.clone();
+        let intents = dataflow::doubts(program, &mut |i, unit, found| {
+            if unit.origin != Origin::Derivative {
+                let unset = found.iter().filter(|d| d.never);
+                open.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
+            } else if made(unit) {
+                doubtful.push((i, found));
+            }
+        });
+        for (i, found) in doubtful {
+            let unit = &program.units[i];
+            values::check(unit, found, primals.get(&unit.name), &open, &mut faults);
+        }
+        let procedures = aliases::Procedures::of(program);
+        for unit in program.units.iter().filter(|u| made(u)) {
+            aliases::check(unit, &intents, &callable, &procedures, &mut faults);
+            tangents::check(unit, primals, &callable, &mut faults);
+        }
+        faults
+    }
+
+    /// Does the user's text, or what a pass made of the same statement, break the rule there too?
+    fn is_known(&self, span: Span) -> bool {
+        let overlap = |k: &Span| k.file == span.file && k.start <= span.end && span.start <= k.end;
+        span != Span::NONE && self.known.iter().any(overlap)
+    }
+}
+
+/// Is a unit called as it was before? Arguments and their bounds count, and the result.
+fn called_alike(old: &Unit, new: &Unit) -> bool {
+    let head = |a: EntryPoint, b: EntryPoint| {
+        let dummies = a.args.iter().zip(b.args).map(|(x, y)| (x.sym(), y.sym()));
+        a.name == b.name
+            && a.args.len() == b.args.len()
+            && dummies
+                .chain([(a.result, b.result)])
+                .all(|(x, y)| x.map(|s| &old.symbols[s]) == y.map(|s| &new.symbols[s]))
+    };
+    old.kind == new.kind
+        && old.entry_points().count() == new.entry_points().count()
+        && old
+            .entry_points()
+            .zip(new.entry_points())
+            .all(|(a, b)| head(a, b))
+        && constants(old).eq(constants(new))
+}
+
+/// The PARAMETERs of a unit.
+fn constants(unit: &Unit) -> impl Iterator<Item = &Symbol> {
+    let symbols = unit.symbols.iter().map(|(_, s)| s);
+    symbols.filter(|s| matches!(s.class, Class::Parameter(_)))
+}
+
+/// Does a unit, or what is nested in it, name one of some procedures?
+fn calls_one_of(unit: &Unit, names: &HashSet<&Name>) -> bool {
+    let global = |s: &Symbol| s.place == Place::Global && names.contains(&s.name);
+    !names.is_empty()
+        && (unit.symbols.iter().any(|(_, s)| global(s))
+            || unit.nested.iter().any(|n| calls_one_of(n, names)))
+}
+
+/// What the faults of a pass come to.
+fn judge(pass: &str, faults: &[String]) -> Result<(), Diagnostic> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(fault(pass, faults)),
+    }
+}
+
+/// The rules that one staged unit breaks by itself: names, labels, declarations.
+pub fn faults_of(unit: &Unit) -> Vec<String> {
+    ir::verify_alone(unit, Level::Staged)
+}
+
+/// What is said of a pass that broke something.
+pub fn fault(pass: &str, faults: &[String]) -> Diagnostic {
+    let first = faults.first().map_or("", String::as_str);
+    let more = match faults.len() {
+        0 | 1 => String::new(),
+        n => format!(", and {} more", n - 1),
+    };
+    Diagnostic::error(
+        &rules::FAULT_OF_FARFEL,
+        Span::NONE,
+        format!("a fault of Farfel: the pass {pass} has broken the program: {first}{more}"),
+    )
+    .help(format!(
+        "please report it with this message and the source: {REPORT}"
+    ))
+}
+
+/// Where faults of Farfel are reported.
+pub const REPORT: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! One tangent, one variable.
+//!
+//! A derivative has its variable for itself: what is the derivative of two would hold the one's
+//! when the other's is wanted, and of two derivatives of one variable only one would be brought up to
+//! date.
+
+use super::Primals;
+use super::aliases::for_each_call;
+use crate::ir::{Class, ExprKind, SymId, Unit, for_each_symbol};
+use crate::resolve::Callable;
+use crate::storage::UnitStorage;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Looks at one derivative. `primals`: of it, and of what it calls.
+pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, faults: &mut Vec<String>) {
+    let Some(pairs) = primals.get(&unit.name) else {
+        return;
+    };
+    let mut named: HashSet<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
+    for_each_symbol(&unit.body, &mut |s| {
+        named.insert(s);
+    });
+    // What nobody names was replaced by another one.
+    let pairs: BTreeSet<(SymId, SymId)> = pairs.iter().copied().collect();
+    let pairs: Vec<(SymId, SymId)> = pairs.into_iter().filter(|p| named.contains(&p.0)).collect();
+    let own = Own {
+        unit,
+        storage: UnitStorage::of(unit),
+        of: pairs.iter().copied().collect(),
+        by: pairs.iter().map(|(d, p)| (*p, *d)).collect(),
+    };
+    own.alone(&pairs, faults);
+    own.storage(&pairs, faults);
+    own.calls(primals, callable, faults);
+}
+
+/// The derivatives of a unit.
+struct Own<'u> {
+    unit: &'u Unit,
+    storage: UnitStorage,
+    /// By derivatives, their variables.
+    of: HashMap<SymId, SymId>,
+    /// By variables, their derivatives.
+    by: HashMap<SymId, SymId>,
+}
+
+impl Own<'_> {
+    fn name(&self, s: SymId) -> &str {
+        &self.unit.symbols[s].name
+    }
+
+    fn say(&self, what: String, faults: &mut Vec<String>) {
+        faults.push(format!("{}: {what}", self.unit.name));
+    }
+
+    /// A derivative of two variables, and two derivatives of one.
+    fn alone(&self, pairs: &[(SymId, SymId)], faults: &mut Vec<String>) {
+        for (d, p) in pairs {
+            if let Some(last) = self.of.get(d)
+                && last != p
+            {
+                let (a, b) = (self.name(*p), self.name(*last));
+                self.say(
+                    format!("{} holds the derivatives of {a} and {b}", self.name(*d)),
+                    faults,
+                );
+            }
+            if let Some(last) = self.by.get(p)
+                && last != d
+            {
+                let (a, b) = (self.name(*d), self.name(*last));
+                self.say(
+                    format!("{a} and {b} are both the derivative of {}", self.name(*p)),
+                    faults,
+                );
+            }
+        }
+    }
+
+    /// Derivatives that share storage where their variables do not, and the other way round.
+    fn storage(&self, pairs: &[(SymId, SymId)], faults: &mut Vec<String>) {
+        // Of some arrays only the user knows how many directions they are for.
+        let exact = |s: SymId| {
+            let area = self.storage.spot(s).map(|x| x.area);
+            area.is_none_or(|a| self.storage.areas()[a].exact)
+        };
+        let mut differ = |(a, b): (SymId, SymId), (x, y): (SymId, SymId)| {
+            // Each two once.
+            if a < b && !self.storage.overlap(x, y) && [a, x, y].into_iter().all(exact) {
+                let (a, b, x, y) = (self.name(a), self.name(b), self.name(x), self.name(y));
+                self.say(
+                    format!("{a} and {b} share storage, but {x} and {y} do not"),
+                    faults,
+                );
+            }
+        };
+        for (d, p) in pairs {
+            for e in self.storage.overlapping(*d) {
+                if let Some(q) = self.of.get(&e) {
+                    differ((*d, e), (*p, *q));
+                }
+            }
+            for q in self.storage.overlapping(*p) {
+                if let Some(e) = self.by.get(&q) {
+                    differ((*p, q), (*d, *e));
+                }
+            }
+        }
+    }
+
+    /// Calls of derivatives that pass the derivative of another variable beside a variable.
+    fn calls(&self, primals: &Primals, callable: &Callable, faults: &mut Vec<String>) {
+        for_each_call(self.unit, &mut |callee, args, _| {
+            let callee = &self.unit.symbols[callee];
+            if !matches!(callee.class, Class::Subroutine | Class::Function) {
+                return;
+            }
+            let (Some(pairs), Some(called)) =
+                (primals.get(&callee.name), callable.get(&callee.name))
+            else {
+                return;
+            };
+            let actual = |dummy: SymId| {
+                let position = called.args.iter().position(|a| a.sym() == Some(dummy))?;
+                match &args.get(position)?.kind {
+                    ExprKind::Var(s) | ExprKind::Element(s, _) => Some(*s),
+                    _ => None,
+                }
+            };
+            for (d, p) in pairs {
+                let (Some(d), Some(p)) = (actual(*d), actual(*p)) else {
+                    continue;
+                };
+                if let Some(of) = self.of.get(&d)
+                    && *of != p
+                    && self.by.contains_key(&p)
+                    && !self.storage.overlap(*of, p)
+                {
+                    let what = format!(
+                        "the call of {} passes {} for the derivative of {}",
+                        callee.name,
+                        self.name(d),
+                        self.name(p)
+                    );
+                    self.say(what, faults);
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! Reads of generated variables that nothing has set.
+
+use crate::dataflow::Doubtful;
+use crate::ir::{Name, Origin, SymId, Unit};
+use std::collections::{HashMap, HashSet};
+
+/// Judges the reads of one generated unit that some way reaches without a value. `open`: names of
+/// variables that the user's own text reads without a value.
+pub(super) fn check(
+    unit: &Unit,
+    found: Vec<Doubtful>,
+    primals: Option<&Vec<(SymId, SymId)>>,
+    open: &HashSet<Name>,
+    faults: &mut Vec<String>,
+) {
+    let primals: Option<HashMap<SymId, SymId>> = primals.map(|p| p.iter().copied().collect());
+    let includes = |s: &crate::ir::Spec| matches!(s.kind, crate::ir::SpecKind::Include(_));
+    let includes = unit.specs.iter().any(includes);
+    for d in found {
+        let symbol = &unit.symbols[d.sym];
+        // What nobody declares, the user's file does: sizes of arrays.
+        if includes && !symbol.typed && symbol.origin != Origin::Written {
+            continue;
+        }
+        // Of arrays that are passed, nobody knows which elements are read.
+        let certain = d.certain || !symbol.is_array();
+        let fault = match symbol.origin {
+            // The user's variables may be without a value on ways that do not need it. What a
+            // procedure reads of its arguments is not known exactly.
+            Origin::Written => d.certain && d.never && !open.contains(&symbol.name),
+            Origin::Generated => d.certain && (d.never || primals.is_some()),
+            Origin::Derivative => {
+                certain && {
+                    // A derivative is as undefined as its variable.
+                    match primals.as_ref().map(|p| p.get(&d.sym)) {
+                        Some(Some(p)) if d.never => !d.others_never.contains(p),
+                        Some(Some(p)) => !d.others.contains(p),
+                        Some(None) => d.certain,
+                        // Backward sweeps branch as forward sweeps have.
+                        None => d.never,
+                    }
+                }
+            }
+        };
+        if fault {
+            let ways = match d.never {
+                true => "nothing",
+                false => "not every way",
+            };
+            faults.push(format!(
+                "{}: {} is read where {ways} has given it a value",
+                unit.name, symbol.name
+            ));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Names that ADIFOR can read, and back.
+
+use farfel_ad::locations::common_members;
+use farfel_lang::ir::{Name, SaveItem, SpecKind, Unit, unused_name};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The longest names that are known to have gone through ADIFOR 2. Its manual names no
+/// limit; the programs of the authors of Farfel have names of twenty letters.
+const LONGEST: usize = 20;
+
+/// How blank COMMON is named for the tool.
+const BLANK: &str = "BLANKC";
+
+/// The names of a closure, as they are and as the tool sees them.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    to_tool: BTreeMap<Name, Name>,
+    back: BTreeMap<Name, Name>,
+    /// AD_PREFIX, in upper case.
+    pub prefix: String,
+}
+
+impl Names {
+    /// Chooses names for some units. Depends on nothing but the names in them.
+    pub fn of(units: &[Unit]) -> Self {
+        let mut all: BTreeSet<Name> = BTreeSet::new();
+        let mut blank = false;
+        for u in units {
+            all.insert(u.name.clone());
+            all.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
+            for block in common_members(u).into_keys() {
+                blank |= block.is_empty();
+                all.insert(block);
+            }
+        }
+        all.remove("");
+        let mut names = Names::default();
+        let mut taken = all.clone();
+        let mut add = |from: &str, wanted: &str| {
+            let to = unused_name(wanted, &|n| taken.contains(n));
+            taken.insert(to.clone());
+            names.back.insert(to.clone(), from.into());
+            names.to_tool.insert(from.into(), to);
+        };
+        if blank {
+            add("", BLANK);
+        }
+        for n in &all {
+            if n.len() > LONGEST {
+                // The first letter stays, and with it the implicit type.
+                let start = n.get(..10).unwrap_or(n).trim_end_matches('_');
+                add(n, &format!("{start}_Z"));
+            } else if is_temporary(n) {
+                // What an earlier run named so must not meet what this one names so.
+                add(n, &format!("{}T", n.replace('_', "")));
+            }
+        }
+        names.prefix = prefix(&taken);
+        names
+    }
+
+    /// The tool's name for a name.
+    pub fn tool(&self, name: &str) -> Name {
+        self.to_tool
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| name.into())
+    }
+
+    /// The name that the tool knows as `name`.
+    pub fn original(&self, name: &str) -> Name {
+        self.back.get(name).cloned().unwrap_or_else(|| name.into())
+    }
+
+    /// `G_X` for `X`.
+    pub fn derivative(&self, tool_name: &str) -> String {
+        format!("{}_{tool_name}", self.prefix)
+    }
+
+    /// The tool's name of what the tool has named `G_X`.
+    pub fn of_derivative<'n>(&self, name: &'n str) -> Option<&'n str> {
+        name.strip_prefix(self.prefix.as_str())?.strip_prefix('_')
+    }
+
+    /// A unit as the tool sees it.
+    pub fn for_tool(&self, unit: &mut Unit) {
+        unit.name = self.tool(&unit.name);
+        let ids: Vec<_> = unit.symbols.ids().collect();
+        for id in ids {
+            if let Some(new) = self.to_tool.get(&unit.symbols[id].name) {
+                unit.symbols.rename(id, new.clone());
+            }
+        }
+        rename_blocks(unit, &|block| self.tool(block));
+    }
+}
+
+/// Gives the COMMON blocks of a unit other names.
+pub(super) fn rename_blocks(unit: &mut Unit, new: &dyn Fn(&Name) -> Name) {
+    let ids: Vec<_> = unit.symbols.ids().collect();
+    for id in ids {
+        if let farfel_lang::ir::Place::Common(block) = &mut unit.symbols[id].place {
+            *block = new(block);
+        }
+    }
+    for spec in &mut unit.specs {
+        match &mut spec.kind {
+            SpecKind::Common(blocks) => {
+                for (block, _) in blocks {
+                    *block = new(block);
+                }
+            }
+            SpecKind::Save(items) => {
+                for item in items {
+                    if let SaveItem::Common(block) = item {
+                        *block = new(block);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The names of ADIFOR's own variables: D1_P, R12_V, D2_W.
+fn is_temporary(name: &str) -> bool {
+    let Some((head, tail)) = name.split_once('_') else {
+        return false;
+    };
+    let digits = head.get(1..).unwrap_or("");
+    tail.len() == 1
+        && tail.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !digits.is_empty()
+        && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The first prefix with which no name begins: G, H, … Z, A, … F, then two letters.
+fn prefix(taken: &BTreeSet<Name>) -> String {
+    let letters = || ('G'..='Z').chain('A'..='F');
+    let free = |p: &String| {
+        let (variable, dimension) = (format!("{p}_"), format!("LD{p}_"));
+        !taken
+            .iter()
+            .any(|n| n.starts_with(&variable) || n.starts_with(&dimension))
+    };
+    let one = letters().map(String::from);
+    let two = letters().flat_map(|a| letters().map(move |b| format!("{a}{b}")));
+    let three = (0u32..).map(|n| format!("G{n}"));
+    one.chain(two).chain(three).find(free).unwrap_or_default()
+}

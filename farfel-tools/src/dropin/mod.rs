@@ -1,0 +1,649 @@
+//! The built-in engine behind Tapenade's command line.
+//!
+//! Whoever has a makefile that calls Tapenade for Fortran 77 gets the same files from it,
+//! with subprograms of the same names and argument lists: [`options`] reads the command
+//! line, [`heads`] finds out what of it matters, and [`run`] goes from the texts of the
+//! sources to the texts of the files. It opens no file itself.
+//!
+//! | what | how |
+//! |---|---|
+//! | names of files | `-o X` makes X_d.f and X_d.msg; without, each source has a file of its own |
+//! | names of subprograms and variables | FOO_D and XD, or as `-tgtfuncname` and `-tgtvarname` say; a number from 0 is added to a name that the sources mention already |
+//! | arguments | each active one is followed by its derivative; in several directions NBDIRS comes last |
+//! | functions | return the derivative, and have the value as an additional last argument; in several directions, or when the result is passive, they become subroutines |
+//! | COMMON | /C/ has /C_D/ beside it, with the derivatives that go from one subprogram to another |
+//! | adjoints | the same with FOO_B and XB; functions become subroutines that get the cotangent of the result; sweeps of their own below the heads |
+//! | activity | one derivative for each subprogram, good for all its calls |
+//! | sizes that the program does not tell | NBDIRSMAX and ISIZE1OFX, in the user's DIFFSIZES.inc |
+
+pub mod heads;
+pub mod options;
+
+use crate::tapes;
+use farfel_ad::activity::Context;
+use farfel_ad::layout::{
+    Contexts, Extent, Layout, Members, Numbering, Pattern, SIZES_FILE, Taken, Unknown,
+};
+use farfel_ad::locations::{Set, Space};
+use farfel_ad::reverse;
+use farfel_ad::tangent::{Tangent, differentiate_heads};
+use farfel_lang::diagnostic::{any_errors, rules};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Unit, for_each_symbol, walk_block,
+};
+use farfel_lang::lints::Lints;
+use farfel_lang::print::{Options as PrintOptions, print_program};
+use farfel_lang::resolve::{resolve_readable, resolve_with};
+use farfel_lang::syntax::{Loader, parse};
+use farfel_lang::{Diagnostic, FileId, Severity, Sources};
+use options::{Mode, Options};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What stands for that file where it is not there yet. The values are not used: the
+/// output includes the file itself.
+const NO_SIZES: &str = "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX = 1)\n";
+
+/// A file to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name, without directory.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// What one run gives.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The sources, for showing diagnostics.
+    pub sources: Sources,
+    /// Faults and warnings at their places.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Fortran files. Empty where nothing could be made.
+    pub files: Vec<File>,
+    /// What there is to say without a place.
+    pub said: Vec<String>,
+    /// The list of messages, which is there in any case.
+    pub messages: File,
+}
+
+/// Carries out a command line on the sources that it names: for each the name and the text.
+pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loader) -> Outcome {
+    let mut sources = Sources::new();
+    let mut loader = Sizes { inner: loader };
+    let mut program = Program::default();
+    let mut diagnostics = Vec::new();
+    let mut ids = Vec::new();
+    for (name, text) in files {
+        let id = sources.add(name.clone(), text.clone());
+        ids.push(id);
+        let parsed = parse(&mut sources, id, None, &mut loader);
+        program.units.extend(parsed.program.units);
+        diagnostics.extend(parsed.diagnostics);
+    }
+    let lints = Lints::default().with_real(options.real);
+    let found = match any_errors(&diagnostics) {
+        true => resolve_readable(&mut program, &diagnostics, &lints),
+        false => resolve_with(&mut program, &lints),
+    };
+    diagnostics.extend(found);
+    diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
+    program.units.iter_mut().for_each(tapes::mark);
+    for d in &mut diagnostics {
+        // Old libraries pass functions without telling their types. The compiler has the last
+        // word on that.
+        if d.rule == &rules::TYPE_MISMATCH {
+            d.severity = Severity::Warning;
+        }
+    }
+    let mut said: Vec<String> = Vec::new();
+    let mut made = Vec::new();
+    if !any_errors(&diagnostics) {
+        match units(options, &mut program, &sources, &mut diagnostics) {
+            Ok((units, messages)) => (made, said) = (units, messages),
+            Err(faults) => diagnostics.extend(faults),
+        }
+    }
+    // Calls of what is not in the sources are usual; where a derivative is due, the list of
+    // messages says so.
+    diagnostics.retain(|d| d.is_error() || d.rule != &rules::UNKNOWN_PROCEDURE);
+    let first = stem(files.first().map_or("", |(name, _)| name));
+    let base = options.output.as_deref().map_or(first, base_name);
+    let messages = File {
+        name: format!("{}.msg", options.file_stem(base)),
+        text: list(&said, &diagnostics, &sources),
+    };
+    let files = layout_files(options, files, &ids, made);
+    Outcome {
+        sources,
+        diagnostics,
+        files,
+        said,
+        messages,
+    }
+}
+
+/// Nested subprograms and AD blocks belong to Farfel, and nobody lowers them here.
+fn more_than_fortran(unit: &Unit) -> Option<Diagnostic> {
+    let mut found = unit
+        .nested
+        .first()
+        .map(|n| (n.span, "nested subprograms are"));
+    walk_block(&unit.body, &mut |s| {
+        if matches!(s.kind, StmtKind::Ad(_)) {
+            found = found.or(Some((s.span, "AD blocks are")));
+        }
+    });
+    found.map(|(span, what)| {
+        Diagnostic::error(
+            &rules::UNSUPPORTED,
+            span,
+            format!("{what} Farfel, not Fortran 77"),
+        )
+        .help("`farfel build` and `farfel run` differentiate Farfel programs")
+    })
+}
+
+/// INCLUDE files, with a stand-in for that of the sizes.
+struct Sizes<'a> {
+    inner: &'a mut dyn Loader,
+}
+
+impl Loader for Sizes<'_> {
+    fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        let found = self.inner.load(from, name);
+        if found.is_err() && is_sizes(name) {
+            return Ok((name.to_owned(), NO_SIZES.into()));
+        }
+        found
+    }
+}
+
+fn is_sizes(name: &str) -> bool {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    file.eq_ignore_ascii_case(SIZES_FILE)
+}
+
+/// Units with the file that what they come from stands in.
+type Made = Vec<(Option<FileId>, Unit)>;
+
+/// The units of the output, and what there is to say about them.
+fn units(
+    options: &Options,
+    program: &mut Program,
+    sources: &Sources,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<(Made, Vec<String>), Vec<Diagnostic>> {
+    for unit in &mut program.units {
+        keep_sizes(unit, sources);
+    }
+    if options.mode == Mode::Print {
+        let made = program.units.iter().map(|u| (Some(u.span.file), u.clone()));
+        return Ok((made.collect(), Vec::new()));
+    }
+    farfel_lang::lower::pass_values(program);
+    let mut made = Made::new();
+    let mut messages: Vec<String> = Vec::new();
+    let kinds: &[bool] = match options.mode {
+        Mode::Adjoint => &[true],
+        Mode::Both => &[false, true],
+        _ => &[false],
+    };
+    for adjoint in kinds {
+        let run = Run {
+            options,
+            program,
+            copies: &[],
+            adjoint: *adjoint,
+        };
+        let result = match run.derivatives(&mut messages, warnings) {
+            Err(faults) if faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON) => {
+                // Tangents and adjoints may be linked together.
+                let tag = match (adjoint, options.vector) {
+                    (true, _) => "B",
+                    (false, false) => "D",
+                    (false, true) => "DV",
+                };
+                match farfel_lang::lower::bind_passed(program, tag) {
+                    Some((program, copies)) => Run {
+                        program: &program,
+                        copies: &copies,
+                        ..run
+                    }
+                    .derivatives(&mut messages, warnings),
+                    None => Err(faults),
+                }
+            }
+            result => result,
+        };
+        made.extend(result?);
+    }
+    Ok((made, messages))
+}
+
+/// Tangents or adjoints of a program.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    options: &'a Options,
+    program: &'a Program,
+    /// The units of the program that the sources do not have.
+    copies: &'a [Name],
+    adjoint: bool,
+}
+
+/// A derivative, with what it comes from and, of a head, the context.
+struct Derived {
+    of: Name,
+    head: Option<Context>,
+    unit: Unit,
+}
+
+impl Run<'_> {
+    fn layout(&self) -> Layout {
+        let options = self.options;
+        let names = match self.adjoint {
+            true => &options.adjoint,
+            false => &options.tangent,
+        };
+        let v = match options.vector {
+            true => "V",
+            false => "",
+        };
+        Layout {
+            units: Pattern::new(&names.units).and(v),
+            variables: Pattern::new(&names.variables),
+            numbering: Numbering::FromZero,
+            taken: match options.avoid_mentioned {
+                true => Taken::Mentioned,
+                false => Taken::MentionedBelow,
+            },
+            blank_common: "UNKNOWN",
+            contexts: Contexts::One,
+            members: Members::Passed,
+            functions: true,
+            fortran_77: true,
+            shipped: false,
+            unknown: Unknown::Provided,
+            vector: options.vector,
+            extent: (options.most_directions).map_or(Extent::OfUser, Extent::AtMost),
+            pattern: false,
+            ask_sizes: !options.no_isize,
+            adjoint: self.adjoint,
+            real: options.real,
+        }
+    }
+
+    /// The derivatives, in the order of what they come from.
+    fn derivatives(
+        &self,
+        messages: &mut Vec<String>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Made, Vec<Diagnostic>> {
+        let options = self.options;
+        let apart = heads::apart(self.program, &options.heads)?;
+        let program = apart.as_ref().map_or(self.program, |a| &a.program);
+        let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
+        for m in chosen.messages {
+            say(messages, m);
+        }
+        if chosen.heads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let layout = self.layout();
+        let mut found = Vec::new();
+        let (mut units, provide, dependence) = match self.adjoint {
+            false => {
+                let made = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
+                let head = |t: &Tangent| chosen.heads.iter().any(|h| h.unit == t.of);
+                let units: Vec<Derived> = (made.units.into_iter())
+                    .map(|t| Derived {
+                        head: head(&t).then_some(t.context),
+                        of: t.of,
+                        unit: t.unit,
+                    })
+                    .collect();
+                (units, made.provide, made.dependence)
+            }
+            true => {
+                let heads = &chosen.heads;
+                let made = reverse::differentiate_heads(program, heads, &layout, &mut found)?;
+                let units: Vec<Derived> = (made.units.into_iter())
+                    .map(|a| Derived {
+                        head: a.head,
+                        of: a.of,
+                        unit: a.unit,
+                    })
+                    .collect();
+                (units, made.provide, made.dependence)
+            }
+        };
+        for w in found {
+            if !warnings
+                .iter()
+                .any(|x| x.rule == w.rule && x.span == w.span)
+            {
+                warnings.push(w);
+            }
+        }
+        for p in provide {
+            let what = match program.unit(&p.procedure) {
+                Some(_) => "is passed as an argument: add it to the heads, or",
+                None => "has no text here:",
+            };
+            let message = format!(
+                "(AD09) function {} {what} provide {}",
+                p.procedure.to_lowercase(),
+                p.derivative.to_lowercase()
+            );
+            say(messages, message);
+        }
+        for derived in &mut units {
+            let source = program.unit(&derived.of);
+            let assigned = dependence.summary(&derived.of).map(|s| &s.assigned);
+            if let (Some(source), Some(context), Some(assigned)) = (source, &derived.head, assigned)
+            {
+                let space = Space::of(source, &dependence.commons);
+                let status = status(source, &space, context, assigned, self.adjoint);
+                derived.unit.comments.push(status);
+            }
+            if let Some((unit, kept)) = kept_for_entries(self.program, &derived.of) {
+                let message = format!(
+                    "(AD13) {} has copies of its own of what {} keeps for its entries: {}",
+                    derived.unit.name.to_lowercase(),
+                    unit.to_lowercase(),
+                    kept.join(", ")
+                );
+                say(messages, message);
+            }
+            declare_external(program, &mut derived.unit);
+            for name in sizes_used(&derived.unit) {
+                let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
+                    Some((dimension, array)) => {
+                        format!(
+                            "(AD12) define {name} in {SIZES_FILE}: the extent of {array} in dimension {dimension}"
+                        )
+                    }
+                    None => format!(
+                        "(AD10) define {} in {SIZES_FILE}: the most directions",
+                        name.to_lowercase()
+                    ),
+                };
+                say(messages, message);
+            }
+        }
+        if let Some(apart) = &apart {
+            let units = units.iter_mut().map(|d| &mut d.unit);
+            units.for_each(|u| call_entries(u, &apart.entries));
+        }
+        self.add_copies(program, &mut units);
+        // In the order of the sources, as their readers expect.
+        let order: HashMap<Name, usize> = program
+            .units
+            .iter()
+            .enumerate()
+            .map(|(i, u)| (u.name.clone(), i))
+            .collect();
+        units.sort_by_key(|d| order.get(&d.of).copied());
+        let made = units
+            .into_iter()
+            .map(|d| (program.unit(&d.of).map(|u| u.span.file), d.unit));
+        Ok(made.collect())
+    }
+}
+
+impl Run<'_> {
+    /// Adds what derivatives call and the sources do not have.
+    fn add_copies(&self, program: &Program, units: &mut Vec<Derived>) {
+        let mut at = 0;
+        while at < units.len() {
+            let calls: Vec<Name> = (units[at].unit.symbols.iter())
+                .filter(|(_, s)| s.place == Place::Global && self.copies.contains(&s.name))
+                .map(|(_, s)| s.name.clone())
+                .collect();
+            for name in calls {
+                if units.iter().all(|d| d.unit.name != name)
+                    && let Some(unit) = program.unit(&name)
+                {
+                    units.push(Derived {
+                        of: name,
+                        head: None,
+                        unit: unit.clone(),
+                    });
+                }
+            }
+            at += 1;
+        }
+    }
+}
+
+/// The program has its ENTRY points, and not what was made of them: calls without derivatives are
+/// calls of those.
+fn call_entries(unit: &mut Unit, entries: &HashMap<Name, Name>) {
+    for (entry, made) in entries {
+        let called = unit.symbols.find(made).filter(|s| {
+            let s = &unit.symbols[*s];
+            s.place == Place::Global && s.class.is_procedure()
+        });
+        if let Some(s) = called {
+            unit.symbols.rename(s, entry.clone());
+        }
+    }
+}
+
+/// Adds a message that is not there yet.
+fn say(messages: &mut Vec<String>, message: String) {
+    if !messages.contains(&message) {
+        messages.push(message);
+    }
+}
+
+/// What a unit with ENTRY points saves and assigns, where one of these ways into it is
+/// differentiated: the derivative does not see what the program's own calls of the others leave there.
+fn kept_for_entries<'p>(program: &'p Program, of: &Name) -> Option<(&'p Name, Vec<String>)> {
+    let mut units = program.units.iter();
+    let unit = units.find(|u| {
+        let has_entries = u.entry_points().nth(1).is_some();
+        has_entries && u.entry_points().any(|e| e.name == of)
+    })?;
+    let everything = |s: &Spec| matches!(&s.kind, SpecKind::Save(l) if l.is_empty());
+    let everything = unit.specs.iter().any(everything);
+    let assigned = Assigned::of(program).in_unit(unit);
+    let symbols = unit.symbols.iter();
+    let kept = symbols.filter(|(id, s)| {
+        let saved = s.is_variable() && s.place == Place::Local && (s.saved || everything);
+        saved && assigned.contains(id)
+    });
+    let kept: Vec<String> = kept.map(|(_, s)| s.name.to_lowercase()).collect();
+    (!kept.is_empty()).then_some((&unit.name, kept))
+}
+
+/// Declares procedures without text EXTERNAL, as readers of derivatives expect.
+fn declare_external(program: &Program, unit: &mut Unit) {
+    let unknown: Vec<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| {
+            s.class.is_procedure()
+                && s.place == Place::Global
+                && !s.external
+                && s.name != unit.name
+                && program.unit(&s.name).is_none()
+        })
+        .map(|(id, _)| id)
+        .collect();
+    let mut called = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        called.insert(s);
+    });
+    for s in unknown {
+        if called.contains(&s) {
+            unit.symbols[s].external = true;
+            unit.declare(s);
+        }
+    }
+}
+
+/// What the user must define for a unit.
+fn sizes_used(unit: &Unit) -> Vec<String> {
+    let symbols = unit.symbols.iter().map(|(_, s)| s.name.as_str());
+    let included = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Include(f) if is_sizes(f)));
+    symbols
+        .filter(|n| included && (n.starts_with("NBDIRSMAX") || n.starts_with("ISIZE")))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Puts INCLUDE of the file of sizes back in place of what was read from it: the output
+/// includes it again, with the values of whoever compiles it.
+fn keep_sizes(unit: &mut Unit, sources: &Sources) {
+    let from_sizes = |s: &Spec| sources.get(s.span.file).is_some_and(|f| is_sizes(&f.name));
+    let Some(first) = unit.specs.iter().position(from_sizes) else {
+        return;
+    };
+    let span = unit.specs[first].span;
+    let mut specs: Vec<Spec> = Vec::with_capacity(unit.specs.len());
+    for (i, s) in std::mem::take(&mut unit.specs).into_iter().enumerate() {
+        if i == first {
+            specs.push(Spec {
+                kind: SpecKind::Include(SIZES_FILE.to_owned()),
+                span,
+            });
+        } else if !from_sizes(&s) {
+            specs.push(s);
+        }
+    }
+    unit.specs = specs;
+}
+
+/// The line that says what becomes of the derivatives of a head: `x:in y:out`.
+fn status(
+    source: &Unit,
+    space: &Space,
+    context: &Context,
+    assigned: &Set,
+    adjoint: bool,
+) -> String {
+    let mut words = Vec::new();
+    for slot in 0..space.slots {
+        let (input, output) = (
+            context.inputs.contains(slot),
+            context.outputs.contains(slot),
+        );
+        let result = slot == space.result_slot();
+        let (name, known) = match space.slot(slot) {
+            _ if result => (source.name.clone(), true),
+            Some(loc) => {
+                let named = source
+                    .symbols
+                    .iter()
+                    .find(|(id, s)| s.is_variable() && space.loc(*id) == loc);
+                match named {
+                    Some((_, s)) => (s.name.clone(), true),
+                    None => (Name::default(), false),
+                }
+            }
+            None => continue,
+        };
+        let set = result || assigned.contains(slot);
+        let word = match (input, output && set) {
+            _ if adjoint => match (input, output) {
+                (true, true) if set => "in-out",
+                (true, true) => "incr",
+                (true, false) => "out",
+                (false, true) => "in-killed",
+                (false, false) => continue,
+            },
+            (true, true) => "in-out",
+            (true, false) => "in",
+            (false, true) => "out",
+            (false, false) => continue,
+        };
+        if known {
+            words.push(format!("{}:{word}", name.to_lowercase()));
+        }
+    }
+    format!("  RW status of diff variables: {}", words.join(" "))
+}
+
+/// The last part of a path, without its extension.
+fn stem(path: &str) -> &str {
+    let name = base_name(path);
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+/// The last part of a path.
+fn base_name(path: &str) -> &str {
+    Path::new(path)
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or(path)
+}
+
+/// Distributes units among files.
+fn layout_files(
+    options: &Options,
+    inputs: &[(String, Arc<str>)],
+    ids: &[FileId],
+    made: Made,
+) -> Vec<File> {
+    let mut files: Vec<(String, Program)> = Vec::new();
+    for (id, unit) in made {
+        let at = id.and_then(|id| ids.iter().position(|x| *x == id));
+        let name = if options.split && options.mode != Mode::Print {
+            unit.name.to_lowercase()
+        } else if let Some(output) = &options.output {
+            options.file_stem(base_name(output))
+        } else {
+            let (name, _) = &inputs[at.unwrap_or(0)];
+            options.file_stem(stem(name))
+        };
+        let name = format!("{name}.f");
+        match files.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, program)) => program.units.push(unit),
+            None => files.push((name, Program { units: vec![unit] })),
+        }
+    }
+    let title = format!(
+        "C     Made by Farfel {}, in the conventions of Tapenade 3.16\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    files
+        .into_iter()
+        .map(|(name, program)| File {
+            name,
+            text: format!(
+                "{title}{}",
+                print_program(&program, &PrintOptions::default())
+            ),
+        })
+        .collect()
+}
+
+/// The numbered list of messages.
+fn list(messages: &[String], diagnostics: &[Diagnostic], sources: &Sources) -> String {
+    let mut lines: Vec<String> = messages.to_vec();
+    for d in diagnostics {
+        let place = match sources.get(d.span.file) {
+            Some(file) => {
+                let place = file.line_column(d.span.start);
+                format!("{}:{}: ", file.name, place.line)
+            }
+            None => String::new(),
+        };
+        lines.push(format!("{place}({}) {}", d.rule.code, d.message));
+    }
+    lines
+        .iter()
+        .enumerate()
+        .map(|(i, line)| format!("{} {line}\n", i + 1))
+        .collect()
+}

@@ -1,0 +1,235 @@
+//! What the tool passes over in silence.
+
+use super::Options;
+use super::input::Prepared;
+use super::output::called;
+use super::stack;
+use farfel_ad::calls::calls;
+use farfel_ad::path::with_path;
+use farfel_ad::{AdTool, Builtin};
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, Severity, rules};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    AdMode, Expr, ExprKind, Name, Place, Program, Request, StmtKind, Type, Unit, walk_block,
+};
+use std::collections::HashSet;
+
+/// Looks at the closure for what the tool would not say, or say too late.
+pub(super) fn check(
+    p: &Prepared,
+    request: &Request,
+    options: &Options,
+    found: &mut Vec<Diagnostic>,
+) {
+    let program = Program {
+        units: p.units.clone(),
+    };
+    let assigned = Assigned::of(&program);
+    for u in &p.units {
+        let mut refused = crate::refuse::refuse_for_tool(u, options.allocates);
+        if request.mode == AdMode::Reverse {
+            refused.extend(crate::refuse::refuse_two_names(u, &assigned));
+        }
+        let refused = refused.into_iter();
+        found.extend(refused.map(|d| d.related(request.span, "for this AD block")));
+    }
+    unknown_procedures(p, request, options, found);
+    side_effects(p, request, options, found);
+    lost_derivatives(p, request, options, found);
+    if request.mode == AdMode::Reverse
+        && let Some(stub) = p.stubs.first()
+    {
+        let inner = p
+            .units
+            .iter()
+            .find(|u| stack::calls(u).contains(stub))
+            .map_or(Span::NONE, |u| u.name_span);
+        let d = Diagnostic::error(
+            &rules::AD_UNSUPPORTED,
+            request.span,
+            "Tapenade cannot differentiate its own adjoints in reverse mode",
+        )
+        .label("ADR around ADR")
+        .help("write one of the two blocks with ADF, or use the built-in engine");
+        found.push(if inner.is_none() || inner == request.span {
+            d
+        } else {
+            d.related(inner, "an adjoint that it would go through")
+        });
+    }
+}
+
+fn allowed(options: &Options, name: &str) -> bool {
+    options
+        .allow_unknown
+        .iter()
+        .any(|a| a.eq_ignore_ascii_case(name))
+}
+
+/// Calls that take or return real numbers and whose procedure is not there. The tool
+/// assumes that they touch nothing but their arguments.
+fn unknown_procedures(
+    p: &Prepared,
+    request: &Request,
+    options: &Options,
+    found: &mut Vec<Diagnostic>,
+) {
+    let known = |name: &str| {
+        p.unit(name).is_some()
+            || p.helpers.iter().any(|h| h.seen.name == name)
+            || stack::is_support(name)
+            || p.placeholders.iter().any(|x| x.name == name)
+    };
+    for u in &p.units {
+        let mut named: Vec<farfel_lang::ir::SymId> = Vec::new();
+        walk_block(&u.body, &mut |s| {
+            for (call, _) in calls(u, s) {
+                let callee = &u.symbols[call.callee];
+                if named.contains(&call.callee)
+                    || !matches!(callee.place, Place::Global | Place::Dummy)
+                    || known(&callee.name)
+                {
+                    continue;
+                }
+                let real = callee.ty.is_some_and(Type::is_differentiable)
+                    || call.args.iter().any(|a| {
+                        a.base()
+                            .and_then(|s| u.symbols[s].ty)
+                            .is_some_and(Type::is_differentiable)
+                    });
+                if !real {
+                    continue;
+                }
+                named.push(call.callee);
+                let text = format!(
+                    "derivatives may go through {}, whose text is not known",
+                    callee.name
+                );
+                let d = if allowed(options, &callee.name) {
+                    Diagnostic::warning(&rules::AD_UNKNOWN_PROCEDURE, s.span, text)
+                        .help("its derivative must be linked to the program")
+                } else {
+                    Diagnostic::error(&rules::AD_UNKNOWN_PROCEDURE, s.span, text)
+                        .help(format!("add the source of {} to the project", callee.name))
+                };
+                let d = d.related(request.span, "for this AD block");
+                let find = |name: &str| p.unit(name);
+                let own = &u.name;
+                found.push(with_path(d, &find, &request.head, own, call.callee));
+            }
+        });
+    }
+}
+
+/// Derivatives that end in an INTEGER. Our own engine knows where.
+fn lost_derivatives(
+    p: &Prepared,
+    request: &Request,
+    options: &Options,
+    found: &mut Vec<Diagnostic>,
+) {
+    let forward = Request {
+        mode: AdMode::Forward,
+        vector: false,
+        ..request.clone()
+    };
+    let program = everything(p);
+    let mut warnings = Vec::new();
+    // What it cannot differentiate is no concern here.
+    let _ = Builtin.differentiate_warning(&program, &forward, &mut warnings);
+    for mut w in warnings {
+        if w.rule == &rules::AD_LOST_DERIVATIVE
+            && !found.iter().any(|x| x.rule == w.rule && x.span == w.span)
+        {
+            if !within(p, w.span).is_some_and(|u| allowed(options, &u.name)) {
+                w.severity = Severity::Error;
+            }
+            found.push(w);
+        }
+    }
+}
+
+/// All that the tool reads, but for stubs.
+fn everything(p: &Prepared) -> Program {
+    let helpers = p.helpers.iter().map(|h| &h.seen);
+    Program {
+        units: p.units.iter().chain(helpers).cloned().collect(),
+    }
+}
+
+/// The unit around a place.
+fn within(p: &Prepared, span: Span) -> Option<&Unit> {
+    p.units.iter().find(|u| {
+        u.span.file == span.file && u.span.start <= span.start && span.start <= u.end_span.end
+    })
+}
+
+/// Functions that change real variables, where the tool forgets that they do: in
+/// conditions and loop bounds.
+fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut Vec<Diagnostic>) {
+    let program = everything(p);
+    let assigned = Assigned::of(&program);
+    let commons = assign_common(&p.units);
+    let real = |u: &Unit, e: &Expr| {
+        e.base()
+            .and_then(|s| u.symbols[s].ty)
+            .is_some_and(Type::is_differentiable)
+    };
+    for u in &p.units {
+        walk_block(&u.body, &mut |s| {
+            // There the call comes before the statement, with derivatives.
+            if matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..)) {
+                return;
+            }
+            s.for_each_own_expr(&mut |outer| {
+                outer.walk(&mut |e| {
+                    let ExprKind::Call(callee, args) = &e.kind else {
+                        return;
+                    };
+                    let name = &u.symbols[*callee].name;
+                    if u.symbols[*callee].place != Place::Global || p.unit(name).is_none() {
+                        return;
+                    }
+                    let changes =
+                        (0..args.len()).any(|i| assigned.argument(name, i) && real(u, &args[i]));
+                    if !changes && !commons.contains(name) {
+                        return;
+                    }
+                    let text = format!(
+                        "{name} changes variables, and Tapenade would not follow that here"
+                    );
+                    let d = if allowed(options, name) {
+                        Diagnostic::warning(&rules::AD_UNSUPPORTED, s.span, text)
+                    } else {
+                        Diagnostic::error(&rules::AD_UNSUPPORTED, s.span, text)
+                            .help(format!("assign the result of {name} to a variable first"))
+                    };
+                    found.push(d.related(request.span, "for this AD block"));
+                });
+            });
+        });
+    }
+}
+
+/// The units that assign real variables in COMMON, themselves or by what they call.
+fn assign_common(units: &[Unit]) -> HashSet<Name> {
+    let mut found = HashSet::new();
+    // Each stands after what it calls, but for recursion, which the tool has not.
+    for u in units {
+        let mut changes = called(u).iter().any(|n| found.contains(n));
+        walk_block(&u.body, &mut |s| {
+            if let StmtKind::Assign(target, _) = &s.kind
+                && let Some(s) = target.base()
+            {
+                let s = &u.symbols[s];
+                changes |= matches!(s.place, Place::Common(_))
+                    && s.ty.is_some_and(Type::is_differentiable);
+            }
+        });
+        if changes {
+            found.insert(u.name.clone());
+        }
+    }
+    found
+}

@@ -1,0 +1,214 @@
+//! What the tool gets to read: the closure of the request's head in the call graph.
+
+use super::intrinsics::Helper;
+use super::silence::{self, Placeholder};
+use super::{aliases, commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
+use farfel_ad::legal::input_output::without_input_output;
+use farfel_lang::callgraph::Below;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{
+    AdMode, Block, Name, Program, Request, SpecKind, StmtKind, Unit, for_each_symbol,
+};
+use farfel_lang::print::{Options as PrintOptions, print_unit};
+use farfel_lang::{FileId, Sources, Span};
+use std::collections::HashSet;
+use std::fmt::Write;
+
+/// The copy of the closure that the tool gets, and what to know about it afterwards.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// The units, each after what it calls; the head is the last.
+    pub units: Vec<Unit>,
+    /// The units whose copies do or take something else than the originals. What the tool
+    /// generates must call the copies.
+    pub changed: HashSet<Name>,
+    /// Units of ours that stand for intrinsic functions.
+    pub helpers: Vec<Helper>,
+    /// The support routines that got stubs.
+    pub stubs: Vec<Name>,
+    /// What stands in for STOP.
+    pub placeholders: Vec<Placeholder>,
+    /// Parts of arrays are passed.
+    pub parts: bool,
+    /// The text of all that.
+    pub text: String,
+    /// For each line of the text, where it comes from.
+    pub lines: Vec<Span>,
+}
+
+impl Prepared {
+    /// The unit of a name in any case.
+    pub(super) fn unit(&self, name: &str) -> Option<&Unit> {
+        self.units
+            .iter()
+            .find(|u| u.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The head's copy.
+    pub(super) fn head(&self) -> Option<&Unit> {
+        self.units.last()
+    }
+}
+
+/// Prepares the closure of a request's head.
+///
+/// Everything depends on nothing but the units of the closure and the request, so that
+/// equal closures give equal texts.
+pub(super) fn prepare(
+    program: &Program,
+    request: &Request,
+    faults: &mut Vec<Diagnostic>,
+) -> Prepared {
+    let graph = Below::of(program, [request.head.as_str()]);
+    let mut p = Prepared {
+        units: graph.units.iter().map(|u| (*u).clone()).collect(),
+        ..Prepared::default()
+    };
+    for u in &mut p.units {
+        strip_comments(u);
+        jumps::spell_out(u);
+        functions::rename_dummies(u);
+        match request.mode {
+            AdMode::Forward => silence::hide_stops(u, &mut p.placeholders),
+            AdMode::Reverse => {
+                if without_input_output(u, request, faults) {
+                    p.changed.insert(u.name.clone());
+                }
+            }
+        }
+        silence::declare_named(u);
+    }
+    if request.mode == AdMode::Reverse {
+        aliases::separate(&mut p.units, request, faults);
+    }
+    commons::declare(&mut p.units);
+    // Sizes do not say what part of an array it is.
+    p.parts = parts::are_passed(&p.units);
+    sizes::give_sizes(&mut p.units, &mut p.changed);
+    p.helpers = intrinsics::replace(&mut p.units);
+    p.units.iter_mut().for_each(mixed::separate);
+    spread(&p.units, &mut p.changed);
+    for u in &p.units {
+        for name in stack::calls(u) {
+            if program.unit(&name).is_none() && !p.stubs.contains(&name) {
+                p.stubs.push(name);
+            }
+        }
+    }
+    p.stubs.sort_unstable();
+    (p.text, p.lines) = print(&p);
+    p
+}
+
+/// Whoever calls a changed unit is changed as well.
+fn spread(units: &[Unit], changed: &mut HashSet<Name>) {
+    if changed.is_empty() {
+        return;
+    }
+    let mut again = true;
+    while again {
+        again = false;
+        for u in units {
+            if !changed.contains(&u.name) && names_any(u, changed) {
+                changed.insert(u.name.clone());
+                again = true;
+            }
+        }
+    }
+}
+
+/// Does a unit name one of some top-level units?
+fn names_any(unit: &Unit, names: &HashSet<Name>) -> bool {
+    let mut found = false;
+    for_each_symbol(&unit.body, &mut |s| {
+        let s = &unit.symbols[s];
+        found |= s.place == farfel_lang::ir::Place::Global && names.contains(&s.name);
+    });
+    found
+}
+
+fn strip_comments(unit: &mut Unit) {
+    unit.comments.clear();
+    unit.specs
+        .retain(|s| !matches!(s.kind, SpecKind::Comment(_)));
+    strip_block(&mut unit.body);
+}
+
+fn strip_block(block: &mut Block) {
+    block.retain(|s| !matches!(s.kind, StmtKind::Comment(_)));
+    for s in block {
+        s.blocks_mut().into_iter().for_each(strip_block);
+    }
+}
+
+/// The text of everything, and where each line comes from.
+fn print(p: &Prepared) -> (String, Vec<Span>) {
+    let mut text = String::new();
+    let mut lines = Vec::new();
+    let helpers = p.helpers.iter().map(|h| &h.seen);
+    for u in p.units.iter().rev().chain(helpers) {
+        print_one(u, &mut text, &mut lines);
+        text.push('\n');
+        lines.push(u.end_span);
+    }
+    let head = p.head().map_or(Span::NONE, |u| u.name_span);
+    for s in &p.stubs {
+        let stub = stack::stub(s);
+        lines.extend(stub.lines().map(|_| head));
+        text += &stub;
+    }
+    (text, lines)
+}
+
+/// Prints a unit with line markers of its own, which say from which statement each line
+/// comes, and takes them out again.
+fn print_one(unit: &Unit, text: &mut String, lines: &mut Vec<Span>) {
+    let mut unit = unit.clone();
+    let mut places: Vec<Span> = Vec::new();
+    number(&mut unit, &mut places);
+    let mut sources = Sources::new();
+    let file = sources.add("x", "\n".repeat(places.len() + 1));
+    debug_assert_eq!(file, FileId(0));
+    let options = PrintOptions {
+        line_markers: Some(&sources),
+        ..PrintOptions::default()
+    };
+    let mut now = 0usize;
+    let mut last = unit.span;
+    for line in print_unit(&unit, &options).lines() {
+        if let Some(marker) = line.strip_prefix("# ") {
+            let n: Option<usize> = marker.split(' ').next().and_then(|n| n.parse().ok());
+            now = n.unwrap_or(now);
+            continue;
+        }
+        let continues = line.as_bytes().get(5).is_some_and(|c| *c != b' ');
+        if !continues {
+            last = places.get(now.wrapping_sub(1)).copied().unwrap_or(last);
+        }
+        now += 1;
+        lines.push(last);
+        let _ = writeln!(text, "{line}");
+    }
+}
+
+/// Gives each statement a line of its own, and notes where it really stands.
+fn number(unit: &mut Unit, places: &mut Vec<Span>) {
+    let mut next = |span: &mut Span| {
+        let at = places.len() as u32;
+        places.push(*span);
+        *span = Span::new(FileId(0), at, at + 1);
+    };
+    next(&mut unit.span);
+    for s in &mut unit.specs {
+        next(&mut s.span);
+    }
+    farfel_lang::ir::walk_block_mut(&mut unit.body, &mut |s| {
+        next(&mut s.span);
+        if let StmtKind::If(b) = &mut s.kind {
+            for (condition, _) in b.arms.iter_mut().skip(1) {
+                next(&mut condition.span);
+            }
+        }
+    });
+    next(&mut unit.end_span);
+}

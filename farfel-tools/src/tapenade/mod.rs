@@ -1,0 +1,233 @@
+//! Tapenade: an AD tool that is a program of its own.
+//!
+//! For each request the tool gets the closure of the head in the call graph as one file,
+//! and one command line. What it writes is read, made to fit the calls that the program
+//! has, and joins the program like any other units, so that it can be differentiated again.
+//!
+//! | module | what |
+//! |---|---|
+//! | `version` | versions, and what each knows |
+//! | `input` | the copy of the closure that the tool gets |
+//! | `silence` | input, output and STOP in that copy |
+//! | `intrinsics` | intrinsic functions that the tool gets wrong |
+//! | `mixed` | conversions of results |
+//! | `functions` | statement functions |
+//! | `jumps` | computed and assigned GOTO |
+//! | `sizes` | arrays of assumed size |
+//! | `commons` | COMMON blocks that are used further down |
+//! | `aliases` | one variable as two arguments |
+//! | `parts` | parts of arrays as arguments |
+//! | `command` | the command line |
+//! | `messages` | what the tool says, as diagnostics |
+//! | `output` | the files that it writes |
+//! | `adapt`, `fit` | names, arguments, copies |
+//! | `vector` | several directions |
+//! | `stack` | the run-time support of adjoints |
+
+mod adapt;
+mod aliases;
+mod check;
+mod command;
+mod commons;
+mod fit;
+mod functions;
+mod input;
+mod intrinsics;
+mod jumps;
+mod messages;
+mod mixed;
+mod output;
+mod parts;
+mod silence;
+mod sizes;
+mod stack;
+mod vector;
+mod version;
+
+pub use version::{NoVersion, Version};
+
+use crate::external::{Job, RunError, Runner};
+use farfel_ad::AdTool;
+use farfel_lang::diagnostic::{Diagnostic, any_errors, rules};
+use farfel_lang::ir::{Program, Request, Unit};
+use std::sync::Arc;
+
+/// The run-time support that adjoints need, in C: what a build compiles and links where
+/// [`needs_support`] says so and Tapenade's own `ADFirstAidKit/adStack.c` is not there.
+pub const SUPPORT: &str = include_str!("support/adstack.c");
+
+/// How Tapenade is to be run, besides what a request says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// More options for its command line. Where REAL has eight bytes, `-r8` is needed.
+    pub extra: Vec<String>,
+    /// Options for the Java virtual machine: `-mx1g`.
+    pub java: Vec<String>,
+    /// Procedures that may stay unknown, and subprograms in which a derivative may be lost:
+    /// what is an error elsewhere is a warning there.
+    pub allow_unknown: Vec<String>,
+    /// The tool knows ALLOCATE in FORTRAN 77, as our drop-in does: so it can differentiate adjoints
+    /// of the built-in engine, which have their tapes in arrays.
+    pub allocates: bool,
+}
+
+/// The tool, in one version, with its options and somebody who runs it.
+#[derive(Clone)]
+pub struct Tapenade {
+    /// Its version.
+    pub version: Version,
+    /// Its options.
+    pub options: Options,
+    /// Who runs it.
+    pub runner: Arc<dyn Runner>,
+}
+
+impl std::fmt::Debug for Tapenade {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tapenade")
+            .field("version", &self.version)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one request runs.
+///
+/// # Errors
+///
+/// What Tapenade could not differentiate, or would differentiate wrongly.
+pub fn job(
+    program: &Program,
+    request: &Request,
+    version: Version,
+    options: &Options,
+) -> Result<Job, Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let prepared = input::prepare(program, request, &mut found);
+    if any_errors(&found) {
+        return Err(found);
+    }
+    match prepared.head() {
+        Some(head) => Ok(command::job(version, options, request, head, &prepared)),
+        None => Err(vec![no_head(request)]),
+    }
+}
+
+/// Does something in the program call the run-time support of adjoints?
+pub fn needs_support(program: &Program) -> bool {
+    program.units.iter().any(|u| {
+        stack::calls(u)
+            .iter()
+            .any(|name| program.unit(name).is_none())
+    })
+}
+
+fn no_head(request: &Request) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_TOOL,
+        request.span,
+        format!("there is no {} to differentiate", request.head),
+    )
+}
+
+impl AdTool for Tapenade {
+    fn name(&self) -> &str {
+        "tapenade"
+    }
+
+    fn differentiate_warning(
+        &self,
+        program: &Program,
+        request: &Request,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        if request.directions.pattern {
+            // Which tangents can be other than zero is the same for every tool.
+            return farfel_ad::Builtin.differentiate_warning(program, request, warnings);
+        }
+        let Some(_) = program.unit(&request.head) else {
+            return Err(vec![no_head(request)]);
+        };
+        if request.independents.is_empty() || request.dependents.is_empty() {
+            return fit::passive(program, request);
+        }
+        let mut found = Vec::new();
+        let prepared = input::prepare(program, request, &mut found);
+        check::check(&prepared, request, &self.options, &mut found);
+        split(&mut found, warnings)?;
+        let Some(head) = prepared.head() else {
+            return Err(vec![no_head(request)]);
+        };
+        let job = command::job(self.version, &self.options, request, head, &prepared);
+        let files = command::files(self.version, request);
+        let ran = match self.runner.run(&job) {
+            Ok(ran) => ran,
+            Err(e) => {
+                if let RunError::Missing { said, .. } = &e
+                    && said.contains("(AD06)")
+                {
+                    return fit::passive(program, request);
+                }
+                let (said, what) = failure(&e);
+                let mut found = messages::diagnostics(&prepared, request, &self.options, said, "");
+                found.retain(Diagnostic::is_error);
+                found.insert(0, output::broken(&prepared, request, what));
+                return Err(found);
+            }
+        };
+        let file = ran.files.get(&files.messages).map_or("", String::as_str);
+        let mut found = messages::diagnostics(&prepared, request, &self.options, &ran.said, file);
+        split(&mut found, warnings)?;
+        let text = output::text(&ran, &files.input);
+        if text.trim().is_empty() && (ran.said.contains("(AD06)") || file.contains("(AD06)")) {
+            self.runner.accept(&job, &ran);
+            return fit::passive(program, request);
+        }
+        let made = output::read(&prepared, request, &text)?;
+        let units = adapt::adapt(program, request, &prepared, made)?;
+        self.runner.accept(&job, &ran);
+        Ok(units)
+    }
+}
+
+/// Ends with the diagnostics if one is an error, else takes them as warnings.
+fn split(
+    found: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<(), Vec<Diagnostic>> {
+    if any_errors(found) {
+        return Err(std::mem::take(found));
+    }
+    warnings.append(found);
+    Ok(())
+}
+
+/// What it had said, and what went wrong.
+fn failure(e: &RunError) -> (&str, String) {
+    match e {
+        RunError::NotStarted(why) => ("", format!("Tapenade could not be started: {why}")),
+        RunError::TimedOut { seconds, said } => (
+            said,
+            format!("Tapenade was not done after {seconds} s{}", last(said)),
+        ),
+        RunError::Failed { status, said } => {
+            (said, format!("Tapenade failed ({status}){}", last(said)))
+        }
+        RunError::Missing { file, said } => {
+            (said, format!("Tapenade did not write {file}{}", last(said)))
+        }
+    }
+}
+
+/// What was said that tells most: the first exception, else the last line.
+fn last(said: &str) -> String {
+    let lines = || {
+        said.lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty() && !l.starts_with("@@") && !l.starts_with("at "))
+    };
+    lines()
+        .find(|l| l.contains("Exception") || l.contains("Error"))
+        .or_else(|| lines().next_back())
+        .map_or_else(String::new, |l| format!("; it said: {l}"))
+}

@@ -1,0 +1,127 @@
+//! What the tool does not need to see, or would lose.
+//!
+//! An adjoint does no input or output ([`farfel_ad::legal::input_output`]). A tangent does: the tool
+//! forgets what STOP says, so STOP with a text or number becomes a call of a placeholder first,
+//! which is put back in the output.
+
+use farfel_lang::ir::{
+    Block, Class, Expr, ExprKind, IfBlock, Name, Place, Stmt, StmtKind, Symbol, Unit, walk_block,
+    walk_block_mut,
+};
+
+/// Declares what input and output name, and functions in EXTERNAL: of what is only named there
+/// the tool forgets that it has an implicit type.
+pub(super) fn declare_named(unit: &mut Unit) {
+    let mut named = Vec::new();
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Io(io) = &s.kind {
+            for e in io.control.iter().chain(&io.items) {
+                e.for_each_symbol(&mut |s| named.push(s));
+            }
+        }
+    });
+    let symbols = &unit.symbols;
+    named.extend(symbols.ids().filter(|s| {
+        let symbol = &symbols[*s];
+        symbol.external && symbol.class == Class::Function
+    }));
+    for s in named {
+        let symbol = &unit.symbols[s];
+        if (symbol.is_variable() || symbol.external) && !symbol.typed {
+            unit.symbols[s].typed = true;
+            unit.declare(s);
+        }
+    }
+}
+
+/// What stands in for STOP with a code.
+#[derive(Debug, Clone)]
+pub(super) struct Placeholder {
+    /// The subroutine that is called.
+    pub name: Name,
+    /// What STOP said.
+    pub code: Expr,
+}
+
+/// The name that all placeholders begin with.
+pub(super) const PLACEHOLDER: &str = "FARFELSTOP";
+
+/// Replaces every STOP that says something by a call and a STOP that says nothing.
+pub(super) fn hide_stops(unit: &mut Unit, placeholders: &mut Vec<Placeholder>) {
+    let mut body = std::mem::take(&mut unit.body);
+    hide_in(unit, &mut body, placeholders);
+    unit.body = body;
+}
+
+fn hide_in(unit: &mut Unit, block: &mut Block, placeholders: &mut Vec<Placeholder>) {
+    for mut s in std::mem::take(block) {
+        if let StmtKind::LogicalIf(c, inner) = &s.kind
+            && matches!(inner.kind, StmtKind::Stop(Some(_)))
+        {
+            s.kind = StmtKind::If(IfBlock {
+                arms: vec![(c.clone(), vec![(**inner).clone()])],
+                otherwise: None,
+                ..IfBlock::default()
+            });
+        }
+        for b in s.blocks_mut() {
+            hide_in(unit, b, placeholders);
+        }
+        if let StmtKind::Stop(code) = &mut s.kind
+            && code
+                .as_ref()
+                .is_some_and(|e| matches!(e.kind, ExprKind::Int(_) | ExprKind::Char(_)))
+            && let Some(code) = code.take()
+        {
+            let name = Name::from(format!("{PLACEHOLDER}{}", placeholders.len() + 1));
+            let sym = unit.symbols.add(Symbol {
+                class: farfel_lang::ir::Class::Subroutine,
+                place: Place::Global,
+                ..Symbol::new(name.clone(), s.span)
+            });
+            block.push(Stmt {
+                label: s.label.take(),
+                kind: StmtKind::Call(sym, Vec::new()),
+                span: s.span,
+            });
+            placeholders.push(Placeholder { name, code });
+        }
+        block.push(s);
+    }
+}
+
+/// Puts back what the placeholders stand for.
+pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
+    let mut body = std::mem::take(&mut unit.body);
+    walk_block_mut(&mut body, &mut |s| {
+        if let StmtKind::Call(callee, _) = &s.kind
+            && let Some(p) = placeholders
+                .iter()
+                .find(|p| p.name == unit.symbols[*callee].name)
+        {
+            let mut code = p.code.clone();
+            farfel_ad::spans::place_expr(&mut code, s.span);
+            s.kind = StmtKind::Stop(Some(code));
+        }
+    });
+    drop_second_stops(&mut body);
+    unit.body = body;
+    for p in placeholders {
+        if let Some(s) = unit.symbols.find(&p.name) {
+            unit.undeclare(s);
+        }
+    }
+}
+
+/// The STOP that says nothing behind the one that does.
+fn drop_second_stops(block: &mut Block) {
+    let mut stopped = false;
+    block.retain(|s| {
+        let second = stopped && s.label.is_none() && s.kind == StmtKind::Stop(None);
+        stopped = matches!(s.kind, StmtKind::Stop(Some(_)));
+        !second
+    });
+    for s in block {
+        s.blocks_mut().into_iter().for_each(drop_second_stops);
+    }
+}

@@ -1,0 +1,44 @@
+//! A tool that says and writes what a test wants.
+
+use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::tapenade::{Options, Tapenade, Version};
+use std::sync::{Arc, Mutex};
+
+/// Answers every job in the same way, and remembers the jobs.
+pub struct Canned {
+    answer: Result<Ran, RunError>,
+    pub jobs: Mutex<Vec<Job>>,
+}
+
+impl Runner for Canned {
+    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+        self.jobs.lock().unwrap().push(job.clone());
+        self.answer.clone()
+    }
+}
+
+pub fn answering(answer: Result<Ran, RunError>) -> Tapenade {
+    Tapenade {
+        version: Version {
+            major: 3,
+            minor: 16,
+        },
+        options: Options::default(),
+        runner: Arc::new(Canned {
+            answer,
+            jobs: Mutex::default(),
+        }),
+    }
+}
+
+/// A tool that writes this derivative of HEAD and these messages.
+pub fn writing(text: &str, messages: &str) -> Tapenade {
+    answering(Ok(Ran {
+        said: String::new(),
+        files: [
+            ("head_g1.f".to_owned(), text.to_owned()),
+            ("head_g1.msg".to_owned(), messages.to_owned()),
+        ]
+        .into(),
+    }))
+}

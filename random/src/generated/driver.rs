@@ -1,0 +1,121 @@
+//! What calls the head of a program in Fortran 77, and its derivatives.
+
+use super::unit::line;
+use super::{Case, Item};
+
+/// Which derivatives, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// AD blocks: forward, in several directions, and backward.
+    Blocks,
+    /// An AD block that asks for a pattern.
+    Pattern,
+    /// `farfel tapenade -d`
+    Tangent,
+    /// `farfel tapenade -b`
+    Adjoint,
+    /// `farfel tapenade -d -multi`
+    Directions,
+}
+
+const TANGENT: [&str; 3] = [
+    "ADF(TANGENT(XI) = XD)",
+    "CALL $(XI, YO)",
+    "END ADF(YD = TANGENT(YO))",
+];
+
+const DIRECTIONS: [&str; 3] = [
+    "ADF(DIRECTIONS = 2, ((TANGENT(XI(I), J) = XV(J,I), I = 1, 3), J = 1, 2))",
+    "CALL $(XI, YO)",
+    "END ADF(((YV(J,I) = TANGENT(YO(I), J), I = 1, 6), J = 1, 2))",
+];
+
+const PATTERN: [&str; 3] = [
+    "ADF(PATTERN = 3, (TANGENT(XI(J), J) = .TRUE., J = 1, 3))",
+    "CALL $(XI, YO)",
+    "END ADF(((LP(J,I) = TANGENT(YO(I), J), I = 1, 6), J = 1, 3))",
+];
+
+const ADJOINT: [&str; 3] = [
+    "ADR(COTANGENT(YO) = YB)",
+    "CALL $(XI, YO)",
+    "END ADR(XB = COTANGENT(XI))",
+];
+
+impl Driver {
+    /// All of them.
+    pub const ALL: [Driver; 5] = [
+        Driver::Blocks,
+        Driver::Pattern,
+        Driver::Tangent,
+        Driver::Adjoint,
+        Driver::Directions,
+    ];
+
+    /// The options of `farfel tapenade`; none where the compiler makes the derivatives.
+    pub fn options(self) -> &'static [&'static str] {
+        match self {
+            Driver::Blocks | Driver::Pattern => &[],
+            Driver::Tangent => &["-d"],
+            Driver::Adjoint => &["-b"],
+            Driver::Directions => &["-d", "-multi"],
+        }
+    }
+
+    /// The head of a case.
+    pub fn head(case: &Case) -> String {
+        format!("H{}X", case.name)
+    }
+
+    /// The subroutine of the case's name: with AD blocks, which say what is right, or with calls of
+    /// what the options make.
+    pub fn driver(self, case: &Case, blocks: bool) -> Item {
+        let mut out: Vec<String> = Vec::new();
+        let name = &case.name;
+        out.push(format!("SUBROUTINE {name}"));
+        out.push("IMPLICIT DOUBLE PRECISION (A-H,O-Z)".into());
+        out.push("DIMENSION XI(3), XD(3), XB(3), XV(2,3)".into());
+        out.push("DIMENSION YO(6), YD(6), YB(6), YV(2,6)".into());
+        out.push("LOGICAL LP(3,6)".into());
+        out.push("DO 10 I = 1, 3".into());
+        out.push("XI(I) = 0.37D0*I - 0.55D0".into());
+        out.push("XD(I) = 0.6D0 - 0.23D0*I*I".into());
+        out.push("XB(I) = 0".into());
+        out.push("XV(1,I) = 0.5D0*I".into());
+        out.push("XV(2,I) = 1.1D0 - I".into());
+        out.push("10 CONTINUE".into());
+        out.push("DO 20 I = 1, 6".into());
+        out.push("YD(I) = 0".into());
+        out.push("YB(I) = 0.9D0 - 0.31D0*I".into());
+        out.push("20 CONTINUE".into());
+        let mut block = |lines: [&str; 3], print: &str| {
+            out.extend(lines.map(|l| l.replace('$', &Self::head(case))));
+            out.push(format!("PRINT *, '{name}', {print}"));
+        };
+        match (self, blocks) {
+            (Driver::Blocks, _) => {
+                block(TANGENT, "YO, YD");
+                block(DIRECTIONS, "YO, YV");
+                block(ADJOINT, "YO, XB");
+            }
+            (Driver::Pattern, _) => block(PATTERN, "YO, LP"),
+            (Driver::Tangent, true) => block(TANGENT, "YO, YD"),
+            (Driver::Adjoint, true) => block(ADJOINT, "XB"),
+            (Driver::Directions, true) => block(DIRECTIONS, "YO, YV"),
+            (Driver::Tangent, false) => {
+                out.push(format!("CALL {}_D(XI, XD, YO, YD)", Self::head(case)));
+                out.push(format!("PRINT *, '{name}', YO, YD"));
+            }
+            (Driver::Adjoint, false) => {
+                out.push(format!("CALL {}_B(XI, XB, YO, YB)", Self::head(case)));
+                out.push(format!("PRINT *, '{name}', XB"));
+            }
+            (Driver::Directions, false) => {
+                out.push(format!("CALL {}_DV(XI, XV, YO, YV, 2)", Self::head(case)));
+                out.push(format!("PRINT *, '{name}', YO, YV"));
+            }
+        }
+        out.push("END".into());
+        Item::Group(out.iter().map(|l| line(l)).collect())
+    }
+}

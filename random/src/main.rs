@@ -1,0 +1,111 @@
+//! `cargo random`: random programs for some time, each by all that can be made of it.
+
+use clap::Parser;
+use farfel_random::many::{Fault, KINDS, Settings, many};
+use farfel_random::repository;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Random programs: what the compiler makes of them prints what they mean.
+///
+/// Programs that disagree are made smaller and kept as files. The same seed makes the same
+/// programs.
+#[derive(Parser)]
+#[command(name = "cargo random")]
+struct Arguments {
+    /// For how long
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+    /// How many programs [default: 1000 where no time is given]
+    #[arg(long, value_name = "N")]
+    cases: Option<usize>,
+    /// What decides on the programs [default: a new one]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The number of the first program
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: usize,
+    /// How many threads
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    jobs: usize,
+    /// gfortran compiles one in N with its checks and one in N with -O3; the interpreter carries
+    /// out the Fortran of the others
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    compile_one_in: usize,
+    /// End after N disagreements
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    faults: usize,
+    /// Where to keep programs that disagree [default: target/random]
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Show program number --from instead
+    #[arg(long)]
+    show: bool,
+}
+
+fn main() -> ExitCode {
+    // A panic of the compiler is a result here.
+    std::panic::set_hook(Box::new(|_| {}));
+    match run(&Arguments::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(e) => {
+            let _ = writeln!(std::io::stderr(), "random-programs: {e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> std::io::Result<usize> {
+    let mut out = std::io::stdout();
+    let seed = arguments.seed.unwrap_or_else(fresh);
+    let minutes = arguments
+        .minutes
+        .map(|m| Duration::from_secs_f64(60.0 * m.max(0.0)));
+    let many_cases = if minutes.is_some() { usize::MAX } else { 1000 };
+    let settings = Settings {
+        seed,
+        from: arguments.from,
+        cases: arguments.cases.unwrap_or(many_cases),
+        time: minutes,
+        jobs: arguments.jobs,
+        kinds: KINDS.to_vec(),
+        compile_one_in: arguments.compile_one_in,
+        faults: arguments.faults,
+        attempts: 400,
+    };
+    if arguments.show {
+        let text = settings.case(arguments.from).1.text();
+        write!(out, "{text}")?;
+        return Ok(0);
+    }
+    writeln!(out, "--seed {seed}")?;
+    let keep = arguments.keep.clone();
+    let keep = keep.unwrap_or_else(|| repository().join("target/random"));
+    std::fs::create_dir_all(&keep)?;
+    let tally = many(&settings, &|fault| kept(fault, seed, &keep));
+    write!(out, "{}", tally.summary())?;
+    writeln!(out, "--seed {seed} --from {}", arguments.from)?;
+    Ok(tally.faults.len())
+}
+
+/// A seed that nobody has tried, from what the system has of randomness.
+fn fresh() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    // Short enough to be written down.
+    random % 1_000_000_000
+}
+
+fn kept(fault: &Fault, seed: u64, keep: &Path) {
+    let (name, text) = fault.file(seed);
+    let path = keep.join(name);
+    let said = fault.said.lines().next().unwrap_or_default();
+    let mut out = std::io::stdout();
+    let _ = match std::fs::write(&path, text) {
+        Ok(()) => writeln!(out, "{}: {said}", path.display()),
+        Err(e) => writeln!(out, "{}: {e}: {said}", path.display()),
+    };
+}

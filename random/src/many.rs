@@ -1,0 +1,475 @@
+//! Many programs: bundles of them, side by side, and what was found.
+
+use crate::generated::{Case, Kind, smaller};
+use crate::interpreter::Outcome;
+use crate::trial::{
+    Carried, Made, Verdict, agrees, command, examine, fortran, is_refusal, prints, sort, source,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// So many programs become one executable file.
+const TOGETHER: usize = 25;
+
+/// Forward mode alone, in double precision.
+pub const DOUBLE: Kind = Kind {
+    real: false,
+    reverse: false,
+    gradients: false,
+    aliases: false,
+    mixed: false,
+    flat: false,
+};
+
+/// The kinds of programs, by turns; the more there is to derivatives, the more often.
+pub const KINDS: [Kind; 8] = [
+    DOUBLE,
+    GRADIENTS,
+    FLAT,
+    Kind {
+        real: true,
+        ..DOUBLE
+    },
+    FLAT,
+    Kind {
+        aliases: true,
+        ..DOUBLE
+    },
+    GRADIENTS,
+    Kind {
+        mixed: true,
+        ..GRADIENTS
+    },
+];
+
+/// Adjoints, nested with tangents and with each other in any order.
+pub const GRADIENTS: Kind = Kind {
+    reverse: true,
+    gradients: true,
+    ..DOUBLE
+};
+
+/// Fortran 77 for Tapenade's command line.
+pub const FLAT: Kind = Kind {
+    flat: true,
+    ..DOUBLE
+};
+
+/// What to try.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What decides on all programs.
+    pub seed: u64,
+    /// The number of the first one.
+    pub from: usize,
+    /// How many there are at most.
+    pub cases: usize,
+    /// No bundle begins later.
+    pub time: Option<Duration>,
+    /// How many threads.
+    pub jobs: usize,
+    /// The kinds of programs, by turns, bundle by bundle.
+    pub kinds: Vec<Kind>,
+    /// Of so many bundles of a kind gfortran compiles one with its checks, and one with all
+    /// optimisations. The interpreter carries out the Fortran of the others.
+    pub compile_one_in: usize,
+    /// It ends after so many disagreements.
+    pub faults: usize,
+    /// So many smaller programs are tried for each disagreement.
+    pub attempts: u64,
+}
+
+impl Settings {
+    /// The program of a number, and its kind.
+    pub fn case(&self, number: usize) -> (Kind, Case) {
+        let kind = self.kinds[number / TOGETHER % self.kinds.len()];
+        (kind, Case::new(self.seed, number, kind))
+    }
+}
+
+/// A program that is not compiled to what it means.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// Its number.
+    pub number: usize,
+    /// What kind of program it is.
+    pub kind: Kind,
+    /// What was made of it.
+    pub made: Made,
+    /// How that was carried out.
+    pub carried: Carried,
+    /// What disagreed, in the program as it was generated.
+    pub said: String,
+    /// The same of the smaller one.
+    pub says: String,
+    /// The smaller program.
+    pub text: String,
+}
+
+impl Fault {
+    /// The smaller program, and what is known of it, as a file.
+    pub fn file(&self, seed: u64) -> (String, String) {
+        let (number, kind) = (self.number, self.kind);
+        let made = self.made.name();
+        let mut text = format!(
+            "C     --seed {seed} --from {number} --cases 1, {made}, {:?}\n",
+            self.carried
+        );
+        let _ = writeln!(text, "C     {kind:?}");
+        for (what, said) in [("as generated", &self.said), ("here", &self.says)] {
+            for line in said.lines().take(12) {
+                let line: String = line.chars().take(200).collect();
+                let _ = writeln!(text, "C     {what}: {line}");
+            }
+        }
+        text += &self.text;
+        let made = made.replace([' ', '-'], "");
+        (format!("{seed}-{number}-{made}.ff"), text)
+    }
+}
+
+/// What became of the programs.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// How many there were.
+    pub programs: usize,
+    /// How many of them agreed in all that was made of them.
+    pub agreed: usize,
+    /// What was counted, by what it is.
+    pub counts: BTreeMap<String, usize>,
+    /// How often blocks reach what: executions, and programs.
+    pub reached: BTreeMap<String, (u64, usize)>,
+    /// What statements programs have: how many of them.
+    pub constructs: BTreeMap<&'static str, usize>,
+    /// Where the time went, thread by thread.
+    pub times: BTreeMap<&'static str, Duration>,
+    /// What was found.
+    pub faults: Vec<Fault>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl Tally {
+    fn count(&mut self, what: &str, number: usize) {
+        *self.counts.entry(what.to_owned()).or_default() += number;
+    }
+
+    fn time(&mut self, what: &'static str, since: Instant) {
+        *self.times.entry(what).or_default() += since.elapsed();
+    }
+
+    fn refused(&mut self, made: Made, e: &str) {
+        let why = e.lines().next().unwrap_or_default();
+        let (code, message) = why.split_once(": ").unwrap_or((why, ""));
+        let code = code.split(' ').next().unwrap_or_default();
+        // Names differ, what is said about them does not.
+        let is_name = |w: &&str| {
+            !w.chars()
+                .any(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+        };
+        let words: Vec<&str> = message.split(' ').filter(is_name).collect();
+        let made = made.name();
+        self.count(&format!("refused ({made}): {code} {}", words.join(" ")), 1);
+    }
+
+    /// All of it, for people.
+    pub fn summary(&self) -> String {
+        let mut text = String::new();
+        let seconds = self.elapsed.as_secs_f64();
+        let rate = self.programs as f64 / seconds.max(1e-9);
+        let _ = writeln!(
+            text,
+            "{} programs, {} agreed in all that was made of them, {} disagreements, {seconds:.0} s, {rate:.1} programs/s",
+            self.programs,
+            self.agreed,
+            self.faults.len()
+        );
+        for (what, n) in &self.counts {
+            let _ = writeln!(text, "{n:8} {what}");
+        }
+        for (what, time) in &self.times {
+            let _ = writeln!(text, "{:8.1} s {what}", time.as_secs_f64());
+        }
+        text += "programs with\n";
+        for (what, n) in &self.constructs {
+            let _ = writeln!(text, "{n:8} {what}");
+        }
+        text += "reached by blocks: executions, programs\n";
+        for (what, (all, programs)) in &self.reached {
+            let _ = writeln!(text, "{all:10} {programs:7} {what}");
+        }
+        text
+    }
+}
+
+/// Tries them. `found` gets each disagreement as soon as it is known.
+pub fn many(settings: &Settings, found: &(dyn Fn(&Fault) + Sync)) -> Tally {
+    let begin = Instant::now();
+    let tally = Mutex::new(Tally::default());
+    let next = AtomicUsize::new(settings.from);
+    let end = settings.from.saturating_add(settings.cases);
+    let over = || {
+        let late = settings.time.is_some_and(|t| begin.elapsed() >= t);
+        late || lock(&tally).faults.len() >= settings.faults
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..settings.jobs.max(1) {
+            scope.spawn(|| {
+                while !over() {
+                    // Bundles begin at their multiples, wherever one starts.
+                    let from = next
+                        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+                            Some((n / TOGETHER + 1) * TOGETHER)
+                        })
+                        .unwrap_or(end);
+                    if from >= end {
+                        break;
+                    }
+                    let to = ((from / TOGETHER + 1) * TOGETHER).min(end);
+                    let bundle = Bundle::new(settings, from, to);
+                    bundle.attempt(&tally, found);
+                }
+            });
+        }
+    });
+    let mut tally = tally.into_inner().unwrap_or_else(|e| e.into_inner());
+    tally.elapsed = begin.elapsed();
+    tally
+}
+
+fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
+    tally.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Programs that are tried together.
+struct Bundle<'s> {
+    settings: &'s Settings,
+    kind: Kind,
+    carried: Carried,
+    /// With their numbers.
+    cases: Vec<(usize, Case)>,
+}
+
+impl<'s> Bundle<'s> {
+    fn new(settings: &'s Settings, from: usize, to: usize) -> Self {
+        let (kind, _) = settings.case(from);
+        let one_in = settings.compile_one_in.max(1);
+        let turn = from / TOGETHER / settings.kinds.len();
+        let carried = match turn % one_in {
+            // Where all are compiled, by turns in both ways.
+            0 if one_in == 1 && turn % 2 == 1 => Carried::Fast,
+            0 => Carried::Checked,
+            1 => Carried::Fast,
+            _ => Carried::Interpreted,
+        };
+        let cases = (from..to).map(|n| (n, settings.case(n).1));
+        Bundle {
+            settings,
+            kind,
+            carried,
+            cases: cases.collect(),
+        }
+    }
+
+    fn attempt(&self, tally: &Mutex<Tally>, found: &(dyn Fn(&Fault) + Sync)) {
+        let mut compared = vec![0; self.cases.len()];
+        let all = Made::all(self.kind);
+        for made in &all {
+            for at in self.compare(*made, tally, found) {
+                compared[at] += 1;
+            }
+        }
+        let mut tally = lock(tally);
+        tally.programs += self.cases.len();
+        tally.agreed += compared.iter().filter(|n| **n == all.len()).count();
+        let some = compared.iter().filter(|n| **n > 0 && **n < all.len());
+        let some = some.count();
+        tally.count("programs of which something was passed over", some);
+        let none = compared.iter().filter(|n| **n == 0).count();
+        tally.count("programs that were passed over", none);
+        for (_, case) in &self.cases {
+            for construct in case.constructs() {
+                *tally.constructs.entry(construct).or_default() += 1;
+            }
+        }
+    }
+
+    /// The cases, by their place here, that agreed.
+    fn compare(
+        &self,
+        made: Made,
+        tally: &Mutex<Tally>,
+        found: &(dyn Fn(&Fault) + Sync),
+    ) -> Vec<usize> {
+        let (kind, carried) = (self.kind, self.carried);
+        let begin = Instant::now();
+        let mut fine: Vec<(usize, &Case, Outcome)> = Vec::new();
+        for (at, (_, case)) in self.cases.iter().enumerate() {
+            match examine(case, kind, made) {
+                Verdict::Fine(outcome) => fine.push((at, case, outcome)),
+                Verdict::Passed(why) => {
+                    let why = why.split(" (line").next().unwrap_or_default();
+                    let made = made.name();
+                    lock(tally).count(&format!("passed over ({made}): {why}"), 1);
+                }
+                Verdict::Wrong(e) => {
+                    let fault = self.fault(at, made, Carried::Interpreted, format!("invalid: {e}"));
+                    found(&fault);
+                    lock(tally).faults.push(fault);
+                }
+            }
+        }
+        lock(tally).time("interpreter", begin);
+        let begin = Instant::now();
+        let cases = |fine: &[(usize, &Case, Outcome)]| -> Vec<Case> {
+            fine.iter().map(|(_, case, _)| (*case).clone()).collect()
+        };
+        let together = |fine: &[(usize, &Case, Outcome)]| {
+            let cases = cases(fine);
+            fortran(&cases.iter().collect::<Vec<_>>(), kind, made)
+        };
+        let mut text = together(&fine);
+        if text.is_err() {
+            // Some are refused.
+            fine.retain(|(_, case, _)| match fortran(&[case], kind, made) {
+                Err(e) if is_refusal(&e) => {
+                    lock(tally).refused(made, &e);
+                    false
+                }
+                _ => true,
+            });
+            text = together(&fine);
+            // What is refused of many need not be of one.
+            if matches!(&text, Err(e) if is_refusal(e)) {
+                lock(tally).count("refused only together", fine.len());
+                return Vec::new();
+            }
+        }
+        lock(tally).time("compiler", begin);
+        if fine.is_empty() {
+            return Vec::new();
+        }
+        let begin = Instant::now();
+        let expected = Outcome {
+            output: fine.iter().flat_map(|(.., o)| o.output.clone()).collect(),
+            ..Outcome::default()
+        };
+        let agreed = text.and_then(|text: String| prints(&text, &expected, kind, carried));
+        lock(tally).time(
+            match carried {
+                Carried::Interpreted => "interpreter, of what was made",
+                Carried::Checked => "gfortran -O0 with checks",
+                Carried::Fast => "gfortran -O3",
+            },
+            begin,
+        );
+        let mut wrong = Vec::new();
+        if let Err(all) = agreed {
+            for (at, case, _) in &fine {
+                let Err(first) = agrees(case, kind, made, carried) else {
+                    continue;
+                };
+                // gfortran decides where the interpreter has another opinion.
+                let decided = match carried {
+                    Carried::Interpreted => Carried::Checked,
+                    other => other,
+                };
+                let said = match agrees(case, kind, made, decided) {
+                    Err(said) => said,
+                    Ok(()) => {
+                        lock(tally)
+                            .count(&format!("only interpreted otherwise: {}", sort(&first)), 1);
+                        continue;
+                    }
+                };
+                wrong.push(*at);
+                let fault = self.fault(*at, made, decided, said);
+                found(&fault);
+                lock(tally).faults.push(fault);
+                if lock(tally).faults.len() >= self.settings.faults {
+                    return Vec::new();
+                }
+            }
+            // Files of Tapenade's command line bring tapes along, which differ.
+            let known = all.contains("internal compiler error")
+                || carried == Carried::Interpreted
+                || matches!(made, Made::Tapenade(_));
+            if known {
+                lock(tally).count(&format!("agreed only one by one ({})", made.name()), 1);
+            } else if wrong.is_empty() {
+                let fault = Fault {
+                    number: self.cases.first().map_or(0, |(n, _)| *n),
+                    kind,
+                    made,
+                    carried,
+                    said: format!("only together: {all}"),
+                    says: String::new(),
+                    text: source(&cases(&fine).iter().collect::<Vec<_>>(), kind, made),
+                };
+                found(&fault);
+                lock(tally).faults.push(fault);
+            }
+        }
+        let mut tally = lock(tally);
+        fine.retain(|(at, ..)| !wrong.contains(at));
+        tally.count(&format!("compared ({})", made.name()), fine.len());
+        tally.count(
+            match carried {
+                Carried::Interpreted => "compared, as interpreted Fortran",
+                Carried::Checked => "compared, -O0 with checks",
+                Carried::Fast => "compared, -O3",
+            },
+            fine.len(),
+        );
+        for (.., outcome) in &fine {
+            for (what, times) in &outcome.reached {
+                let (all, programs) = tally.reached.entry(what.clone()).or_default();
+                *all += times;
+                *programs += 1;
+            }
+        }
+        fine.iter().map(|(at, ..)| *at).collect()
+    }
+
+    /// A smaller program that fails like this one.
+    fn fault(&self, at: usize, made: Made, carried: Carried, said: String) -> Fault {
+        let (number, case) = &self.cases[at];
+        let kind = self.kind;
+        let fails = |case: &Case, carried, wanted: &str| {
+            let fault = agrees(case, kind, made, carried).err();
+            fault.is_some_and(|f| sort(&f) == wanted)
+        };
+        let smaller_by = |carried, wanted: &str, mut attempts: u64| {
+            smaller(case, &mut |attempt| {
+                attempts = attempts.saturating_sub(1);
+                attempts > 0 && fails(attempt, carried, wanted)
+            })
+        };
+        // Where interpreted Fortran fails, too, in whatever way, nothing need be compiled.
+        let attempts = self.settings.attempts;
+        let quick = agrees(case, kind, made, Carried::Interpreted).err();
+        let quick = quick.map(|f| smaller_by(Carried::Interpreted, &sort(&f), 50 * attempts));
+        // gfortran has the last word.
+        let quick = quick
+            .filter(|small| carried == Carried::Interpreted || fails(small, carried, &sort(&said)));
+        let small = quick.unwrap_or_else(|| smaller_by(carried, &sort(&said), attempts));
+        let says = agrees(&small, kind, made, carried).err();
+        let mut text = source(&[&small], kind, made);
+        if let Made::Tapenade(driver) = made {
+            let line = command(&small, driver).join(" ");
+            text = format!("C     farfel tapenade {line}\n{text}");
+        }
+        Fault {
+            number: *number,
+            kind,
+            made,
+            carried,
+            said,
+            says: says.unwrap_or_default(),
+            text,
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! What is made of programs, and whether that prints what the programs mean.
+
+use crate::compiled::{self, Tolerance, compare, expand, read, run};
+use crate::generated::{Case, Driver, Kind, program};
+use crate::interpreter::{self, Options, Outcome, Printed};
+use crate::sandbox;
+use farfel_lang::syntax::NoIncludes;
+use farfel_tools::dropin;
+use farfel_tools::dropin::options::{Ask, parse};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// What is made of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// Fortran with derivatives, by the compiler.
+    Compiled,
+    /// Patterns, by the compiler.
+    Pattern,
+    /// The same without its AD blocks: what is left is the lowering.
+    Lowered,
+    /// Derivatives by Tapenade's command line, and the program as it stands.
+    Tapenade(Driver),
+}
+
+impl Made {
+    /// All that programs of a kind are good for.
+    pub fn all(kind: Kind) -> Vec<Made> {
+        match kind.flat {
+            false => vec![Made::Compiled, Made::Lowered],
+            true => Driver::ALL
+                .into_iter()
+                .map(|d| match d {
+                    Driver::Blocks => Made::Compiled,
+                    Driver::Pattern => Made::Pattern,
+                    d => Made::Tapenade(d),
+                })
+                .collect(),
+        }
+    }
+
+    /// For people.
+    pub fn name(self) -> String {
+        match self {
+            Made::Compiled => "compiler".into(),
+            Made::Pattern => "pattern".into(),
+            Made::Lowered => "lowering".into(),
+            Made::Tapenade(d) => format!("tapenade {}", d.options().join(" ")),
+        }
+    }
+}
+
+/// How Fortran is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// By the interpreter, which checks most.
+    Interpreted,
+    /// By gfortran without optimisation, with all of its checks, and with values that show in
+    /// variables that were not set.
+    Checked,
+    /// By gfortran with all its optimisations.
+    Fast,
+}
+
+impl Carried {
+    /// gfortran's options; none for the interpreter.
+    pub fn flags(self) -> &'static [&'static str] {
+        match self {
+            Carried::Interpreted => &[],
+            Carried::Checked => &[
+                "-O0",
+                "-fcheck=all",
+                "-finit-integer=-99999",
+                "-finit-real=snan",
+            ],
+            Carried::Fast => &["-O3", "-march=native"],
+        }
+    }
+}
+
+/// A case with what calls it.
+pub fn whole(case: &Case, kind: Kind, made: Made) -> Case {
+    let driven = |driver: Driver| {
+        let mut case = case.clone();
+        case.units.push(driver.driver(&case, true));
+        case
+    };
+    match made {
+        Made::Compiled if kind.flat => driven(Driver::Blocks),
+        Made::Compiled => case.clone(),
+        Made::Pattern => driven(Driver::Pattern),
+        Made::Lowered => case.without_blocks(),
+        Made::Tapenade(driver) => driven(driver),
+    }
+}
+
+/// The text of cases that says what is right.
+pub fn source(cases: &[&Case], kind: Kind, made: Made) -> String {
+    let all: Vec<Case> = cases.iter().map(|c| whole(c, kind, made)).collect();
+    program(&all)
+}
+
+/// The Fortran that is made of cases.
+///
+/// # Errors
+///
+/// What the compiler said.
+pub fn fortran(cases: &[&Case], kind: Kind, made: Made) -> Result<String, String> {
+    let Made::Tapenade(driver) = made else {
+        return read(&source(cases, kind, made)).and_then(expand);
+    };
+    // One by one, so that nobody is refused for another's sake.
+    let mut all = String::new();
+    let mut helpers = BTreeSet::new();
+    for case in cases {
+        let text = case.text();
+        let derivatives = tapenade(case, driver, &text)?;
+        all += &text;
+        all += &without_known(&derivatives, &mut helpers);
+    }
+    let drivers: Vec<Case> = cases
+        .iter()
+        .map(|c| Case {
+            name: c.name.clone(),
+            units: vec![driver.driver(c, false)],
+        })
+        .collect();
+    Ok(format!("{}{all}", program(&drivers)))
+}
+
+/// A file without the engine's own procedures that another one has brought along.
+fn without_known(text: &str, known: &mut BTreeSet<String>) -> String {
+    let mut out = String::new();
+    let mut unit = String::new();
+    for line in text.lines() {
+        unit.push_str(line);
+        unit.push('\n');
+        if line.trim() != "END" {
+            continue;
+        }
+        let header = unit.lines().find(|l| l.starts_with("      "));
+        let header = header.unwrap_or_default().to_owned();
+        if !header.contains(" FARFEL_") || known.insert(header) {
+            out += &unit;
+        }
+        unit.clear();
+    }
+    out + &unit
+}
+
+/// The command line for a case in a file.
+pub fn command(case: &Case, driver: Driver) -> Vec<String> {
+    let mut line: Vec<String> = driver.options().iter().map(|o| (*o).to_owned()).collect();
+    line.extend(["-fixinterface", "-noisize", "-nbdirsmax", "2", "-o", "p"].map(str::to_owned));
+    line.push("-head".into());
+    line.push(format!("{}(YO)/(XI)", Driver::head(case)));
+    line.push("p.f".into());
+    line
+}
+
+fn tapenade(case: &Case, driver: Driver, text: &str) -> Result<String, String> {
+    let asked = parse(&command(case, driver)).map_err(|e| e.to_string())?;
+    let Ask::Differentiate(options) = asked else {
+        return Err("options that ask for nothing".into());
+    };
+    let files = [("p.f".to_owned(), text.into())];
+    let made = compiled::caught(|| Ok(dropin::run(&options, &files, &mut NoIncludes)))?;
+    let mut errors = String::new();
+    for d in made.diagnostics.iter().filter(|d| d.is_error()) {
+        let file = made.sources.get(d.span.file);
+        let line = file.map_or(0, |f| f.line_column(d.span.start).line);
+        let _ = writeln!(errors, "{} line {line}: {}", d.rule.code, d.message);
+    }
+    // It says that users must write a derivative.
+    let ask = made.said.iter().find(|s| s.contains("(AD09)"));
+    if let Some(ask) = ask {
+        return Err(format!(
+            "AD09: {}",
+            ask.rsplit(") ").next().unwrap_or_default()
+        ));
+    }
+    match made.files.is_empty() {
+        _ if !errors.is_empty() => Err(errors),
+        true => Err("no files, and no errors".into()),
+        false => Ok(made.files.into_iter().map(|f| f.text).collect()),
+    }
+}
+
+fn options(kind: Kind) -> Options {
+    Options {
+        wide: kind.real,
+        steps: if kind.flat { 60_000 } else { 20_000 },
+        ..Options::default()
+    }
+}
+
+/// What becomes of a program by itself.
+pub enum Verdict {
+    /// It should print this.
+    Fine(Outcome),
+    /// It takes too long, or is beyond the interpreter or the language.
+    Passed(String),
+    /// It is not what it should be.
+    Wrong(String),
+}
+
+/// What a program means.
+pub fn examine(case: &Case, kind: Kind, made: Made) -> Verdict {
+    let read = match read(&source(&[case], kind, made)) {
+        Ok(read) => read,
+        Err(e) => return Verdict::Wrong(format!("not read: {e}")),
+    };
+    let outcome = interpreter::run(&read.program, &options(kind)).map_err(|f| {
+        let line = f.span.map_or(0, |s| read.line(s));
+        format!("{f} (line {line})")
+    });
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(e) if e.contains("not interpreted") || e.contains("too long") => {
+            return Verdict::Passed(e);
+        }
+        // A dummy procedure that a unit only hands on to itself: nothing says that it is one.
+        Err(e) if e.contains("is no variable") => {
+            let why = e.split_once(' ').map_or("", |(_, why)| why);
+            return Verdict::Passed(format!("a name {why}"));
+        }
+        Err(e) => return Verdict::Wrong(e),
+    };
+    let number = |p: &Printed| matches!(p, Printed::Real(x, _) if !x.is_finite());
+    if outcome.output.iter().flatten().any(number) {
+        return Verdict::Wrong("a number that is none".into());
+    }
+    match compiled::shares_arguments(&read) {
+        true => Verdict::Passed("one variable under two names, F0204".into()),
+        false => Verdict::Fine(outcome),
+    }
+}
+
+/// Values of single precision go into all others, and derivatives of such variables, which have
+/// single precision in compiled code, have double precision in the interpreter.
+fn tolerance(kind: Kind) -> Tolerance {
+    Tolerance {
+        double: if kind.mixed { 1e-3 } else { 1e-9 },
+        single: 1e-3,
+    }
+}
+
+/// Does Fortran text print what it should?
+///
+/// # Errors
+///
+/// The first difference, or why it does not run.
+pub fn prints(
+    fortran: &str,
+    expected: &Outcome,
+    kind: Kind,
+    carried: Carried,
+) -> Result<(), String> {
+    let agrees = |printed: Result<String, String>| compare(expected, &printed?, tolerance(kind));
+    if carried == Carried::Interpreted {
+        return agrees(interpreted(fortran, kind));
+    }
+    let mut flags = carried.flags().to_vec();
+    if kind.real {
+        flags.extend(["-fdefault-real-8", "-fdefault-double-8"]);
+    }
+    let dir = sandbox();
+    let first = agrees(run(fortran, &flags, "", dir.path()));
+    match &first {
+        // gfortran 12 does not know that of function results under SAVE.
+        Err(e) if e.contains("cannot have an initializer") => {
+            flags.retain(|f| !f.starts_with("-finit"));
+        }
+        // It loses statements where it computes a function once for several, and ASSIGN is one.
+        Err(_) if carried == Carried::Fast && fortran.contains("ASSIGN ") => {
+            flags.push("-fno-frontend-optimize");
+        }
+        _ => return first,
+    }
+    agrees(run(fortran, &flags, "", dir.path()))
+}
+
+/// What the interpreter prints for Fortran text.
+fn interpreted(fortran: &str, kind: Kind) -> Result<String, String> {
+    let read = read(fortran).map_err(|e| format!("Fortran is not read: {e}"))?;
+    let options = Options {
+        steps: 10_000_000,
+        unset: true,
+        // What programs in Fortran 77 do is their own affair.
+        strict: !kind.flat,
+        ..options(kind)
+    };
+    let outcome = interpreter::run(&read.program, &options).map_err(|f| {
+        let line = f.span.map_or(0, |s| read.line(s));
+        format!("{f} (line {line} of the Fortran)")
+    })?;
+    Ok(outcome.text())
+}
+
+/// Is what is made of one case what the case means?
+///
+/// # Errors
+///
+/// What is not. A case that the compiler refuses is right.
+pub fn agrees(case: &Case, kind: Kind, made: Made, carried: Carried) -> Result<(), String> {
+    let expected = match examine(case, kind, made) {
+        Verdict::Fine(expected) => expected,
+        Verdict::Passed(_) => return Ok(()),
+        Verdict::Wrong(e) => return Err(format!("invalid: {e}")),
+    };
+    match fortran(&[case], kind, made) {
+        Ok(f) => match prints(&f, &expected, kind, carried) {
+            // A fault of gfortran's own says nothing.
+            Err(e) if e.contains("internal compiler error") => Ok(()),
+            printed => printed,
+        },
+        Err(e) if is_refusal(&e) => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+/// Does the compiler say what it does not do? That it is at fault itself (F0901) is no refusal.
+pub fn is_refusal(error: &str) -> bool {
+    !error.starts_with("F09") && (error.starts_with("F0") || error.starts_with("AD"))
+}
+
+/// The kind of fault, so that a smaller program fails likewise and not otherwise.
+pub fn sort(fault: &str) -> String {
+    if fault.starts_with("invalid: ") {
+        return "invalid".into();
+    }
+    let words = [
+        "panic",
+        "gfortran:",
+        "signal",
+        "does not end",
+        "exit status",
+        "not read",
+        "NaN",
+        "expected",
+        "also printed",
+    ];
+    if let Some((_, said)) = fault.split_once("Error: ") {
+        // Without the names in it.
+        let said = said.split(['\'', '‘', '(']).next().unwrap_or_default();
+        return format!("gfortran: {said}");
+    }
+    if fault.contains("undefined reference") {
+        let names = fault.split("undefined reference to `").skip(1);
+        let names = names.filter_map(|n| n.split('\'').next());
+        let names: BTreeSet<&str> = names.collect();
+        return format!("undefined reference {names:?}");
+    }
+    // A difference that rounding does not make is one of its own.
+    if let Some((_, numbers)) = fault.split_once(": expected ")
+        && let Some((a, b)) = numbers.split_once(", compiled ")
+        && let (Ok(a), Ok(b)) = (a.parse::<f64>(), b.trim().parse::<f64>())
+        && (a - b).abs() > 1e-3 * a.abs().max(1.0)
+    {
+        return "other number".into();
+    }
+    let known = words.iter().find(|w| fault.contains(**w));
+    if let Some(known) = known {
+        return (*known).to_owned();
+    }
+    // What the interpreter said, without places.
+    let said = fault.split(" (line").next().unwrap_or_default();
+    let lower = |w: &&str| {
+        !w.chars()
+            .any(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+    };
+    said.split(' ').filter(lower).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,366 @@
+//! What ARCHITECTURE.md promises of crates and modules, held against the sources.
+
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::DiGraphMap;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Crates that neither read nor write anything outside of the program's memory.
+const PURE: &[&str] = &[
+    "farfel-ir",
+    "farfel-analysis",
+    "farfel-lang",
+    "farfel-ad",
+    "farfel-tools",
+];
+
+/// Crates that start programs.
+const STARTS_PROGRAMS: &[&str] = &["farfel-driver", "farfel-cli"];
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The crates that are published, by their directories' names.
+fn crates() -> Vec<String> {
+    let names = std::fs::read_dir(workspace()).unwrap().map(|e| {
+        let name = e.unwrap().file_name();
+        name.into_string().unwrap()
+    });
+    let mut names: Vec<String> = names.filter(|n| n.starts_with("farfel-")).collect();
+    names.sort();
+    assert!(names.len() > 5, "{names:?}");
+    names
+}
+
+/// A source file of a crate.
+struct File {
+    path: PathBuf,
+    /// The modules that it lies in; none for `lib.rs`.
+    module: Vec<String>,
+    /// Without what is compiled for tests only.
+    text: syn::File,
+}
+
+impl File {
+    /// The module of the crate that it belongs to.
+    fn top(&self) -> &str {
+        self.module.first().map_or("lib", String::as_str)
+    }
+}
+
+fn files(name: &str) -> Vec<File> {
+    let root = workspace().join(name).join("src");
+    let mut found = Vec::new();
+    let mut tests = BTreeSet::new();
+    let mut open = vec![root.clone()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|e| e != "rs") {
+                continue;
+            }
+            let relative = path.strip_prefix(&root).unwrap().with_extension("");
+            let words = relative
+                .components()
+                .map(|c| c.as_os_str().to_str().unwrap());
+            let mut module: Vec<String> = words.map(str::to_owned).collect();
+            if module.last().is_some_and(|m| m == "mod" || m == "lib") {
+                module.pop();
+            }
+            // Commands are crates of their own.
+            if module.first().is_some_and(|m| m == "bin") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut text = syn::parse_file(&text).unwrap();
+            text.items.retain(|item| {
+                let (attributes, name) = match item {
+                    syn::Item::Mod(m) => (&m.attrs, Some(m.ident.to_string())),
+                    syn::Item::Fn(f) => (&f.attrs, None),
+                    syn::Item::Use(u) => (&u.attrs, None),
+                    _ => return true,
+                };
+                let for_tests = attributes.iter().any(|a| {
+                    let text = a.to_token_stream().to_string().replace(' ', "");
+                    text == "#[cfg(test)]"
+                });
+                if for_tests && let Some(name) = name {
+                    tests.insert([&module[..], &[name]].concat());
+                }
+                !for_tests
+            });
+            found.push(File { path, module, text });
+        }
+    }
+    found.retain(|f| !tests.iter().any(|t| f.module.starts_with(t)));
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Every path in a piece of source, word by word, with the groups of `use` written out.
+fn paths(tokens: TokenStream, found: &mut Vec<Vec<String>>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut at = 0;
+    while at < tokens.len() {
+        match &tokens[at] {
+            TokenTree::Ident(_) => {
+                let from = at;
+                path(&tokens, &mut at, &[], found);
+                // At least the word itself.
+                at = at.max(from + 1);
+            }
+            TokenTree::Group(g) => {
+                paths(g.stream(), found);
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+/// The path that begins at `at`, behind what stands `before` it.
+fn path(tokens: &[TokenTree], at: &mut usize, before: &[String], found: &mut Vec<Vec<String>>) {
+    let mut words = before.to_vec();
+    loop {
+        match tokens.get(*at) {
+            Some(TokenTree::Ident(word)) => {
+                words.push(word.to_string());
+                *at += 1;
+            }
+            Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Brace && !words.is_empty() => {
+                *at += 1;
+                let inner: Vec<TokenTree> = g.stream().into_iter().collect();
+                let commas = |t: &TokenTree| matches!(t, TokenTree::Punct(p) if p.as_char() == ',');
+                for part in inner.split(commas) {
+                    path(part, &mut 0, &words, found);
+                }
+                return;
+            }
+            _ => break,
+        }
+        let colon =
+            |t: Option<&TokenTree>| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == ':');
+        if !(colon(tokens.get(*at)) && colon(tokens.get(*at + 1))) {
+            break;
+        }
+        *at += 2;
+    }
+    found.push(words);
+}
+
+/// The paths in a file, those in modules that it contains without one leading `super` for each.
+fn paths_of(file: &File) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    paths_in(&file.text.items, &mut found);
+    found
+}
+
+fn paths_in(items: &[syn::Item], found: &mut Vec<Vec<String>>) {
+    for item in items {
+        match item {
+            syn::Item::Mod(syn::ItemMod {
+                content: Some((_, inner)),
+                ..
+            }) => {
+                let mut within = Vec::new();
+                paths_in(inner, &mut within);
+                found.extend(within.into_iter().filter_map(|mut path| {
+                    if path.first().is_some_and(|w| w == "super") {
+                        path.remove(0);
+                        // What its own file has.
+                        path.first().filter(|w| *w == "super")?;
+                    }
+                    Some(path)
+                }));
+            }
+            _ => paths(item.to_token_stream(), found),
+        }
+    }
+}
+
+/// For each module of a crate the others that it uses, with one file in which it does. What
+/// `lib.rs` only shows under another path belongs to the module, or crate, that it comes from.
+fn uses(name: &str) -> BTreeMap<(String, String), PathBuf> {
+    let files = files(name);
+    let modules: BTreeSet<&str> = files.iter().map(File::top).collect();
+    let mut shown: BTreeMap<String, String> = BTreeMap::new();
+    for item in files
+        .iter()
+        .filter(|f| f.top() == "lib")
+        .flat_map(|f| &f.text.items)
+    {
+        if let syn::Item::Use(item) = item {
+            let mut found = Vec::new();
+            paths(item.tree.to_token_stream(), &mut found);
+            for path in found {
+                let path: Vec<String> = path
+                    .into_iter()
+                    .filter(|w| w != "self" && w != "crate")
+                    .collect();
+                // `X as Y` is read as two paths; the name is the last.
+                if let [from, .., last] = path.as_slice() {
+                    shown.insert(last.clone(), from.clone());
+                }
+            }
+        }
+    }
+    let mut uses = BTreeMap::new();
+    for file in &files {
+        let from = file.top();
+        for path in paths_of(file) {
+            let ups = path.iter().take_while(|w| *w == "super").count();
+            let word = match path.first().map(String::as_str) {
+                Some("crate") => path.get(1),
+                Some("super") if ups == file.module.len() && from != "lib" => path.get(ups),
+                Some(_) if from == "lib" && path.len() > 1 => path.first(),
+                _ => continue,
+            };
+            let Some(word) = word.map(String::as_str) else {
+                continue;
+            };
+            let to = match (modules.contains(word), shown.get(word)) {
+                (true, _) => word,
+                (false, Some(shown)) if modules.contains(shown.as_str()) => shown,
+                // Something of another crate.
+                (false, Some(_)) => continue,
+                // Something of `lib.rs` itself.
+                (false, None) if from != "lib" => "lib",
+                (false, None) => continue,
+            };
+            if from != to {
+                let key = (from.to_owned(), to.to_owned());
+                uses.entry(key).or_insert_with(|| file.path.clone());
+            }
+        }
+    }
+    uses
+}
+
+#[test]
+fn no_module_uses_itself_by_way_of_others() {
+    let mut wrong = Vec::new();
+    for name in crates() {
+        let uses = uses(&name);
+        let graph: DiGraphMap<&str, ()> = uses
+            .keys()
+            .map(|(from, to)| (from.as_str(), to.as_str()))
+            .collect();
+        let mut cycles: Vec<_> = kosaraju_scc(&graph)
+            .into_iter()
+            .filter(|c| c.len() > 1)
+            .collect();
+        cycles.sort_by_key(Vec::len);
+        for cycle in &mut cycles {
+            cycle.sort_unstable();
+            wrong.push(format!(
+                "{name}: {} modules use each other: {cycle:?}",
+                cycle.len()
+            ));
+            for ((from, to), file) in &uses {
+                if cycle.contains(&from.as_str()) && cycle.contains(&to.as_str()) {
+                    wrong.push(format!("    {from} uses {to}, in {}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn compiler_engine_and_adapters_do_no_input_or_output() {
+    for name in PURE {
+        for file in files(name) {
+            for path in paths_of(&file) {
+                let outside = ["fs", "env", "net", "process"];
+                let found = path.first().is_some_and(|w| w == "std")
+                    && path.get(1).is_some_and(|w| outside.contains(&w.as_str()));
+                assert!(!found, "{}: {}", file.path.display(), path.join("::"));
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_driver_and_the_command_start_programs() {
+    for name in crates() {
+        if STARTS_PROGRAMS.contains(&name.as_str()) {
+            continue;
+        }
+        for file in files(&name) {
+            for path in paths_of(&file) {
+                let starts = path.windows(2).any(|w| w == ["process", "Command"]);
+                assert!(!starts, "{}: {}", file.path.display(), path.join("::"));
+            }
+        }
+    }
+}
+
+/// Every module of a crate stands in the table of its `lib.rs`, or in its paragraph of
+/// ARCHITECTURE.md.
+#[test]
+fn tables_of_modules_are_complete() {
+    let map = std::fs::read_to_string(workspace().join("ARCHITECTURE.md")).unwrap();
+    let mut missing = Vec::new();
+    for name in crates() {
+        let root = workspace().join(&name).join("src/lib.rs");
+        let text = std::fs::read_to_string(root).unwrap();
+        let docs = text.lines().filter(|l| l.starts_with("//!"));
+        let mut said: String = docs.collect::<Vec<_>>().join("\n");
+        let paragraph = map.split(&format!("**`{name}`**")).nth(1);
+        said.push_str(paragraph.and_then(|p| p.split("**`").next()).unwrap());
+        let files = files(&name);
+        let modules: BTreeSet<&str> = files.iter().map(File::top).collect();
+        for module in modules.into_iter().filter(|m| *m != "lib") {
+            if !said.contains(&format!("`{module}`")) && !said.contains(&format!("mod@{module}`")) {
+                missing.push(format!("{name}: {module}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// The crates of the workspace that a crate is built from.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(workspace().join(name).join("Cargo.toml")).unwrap();
+    let manifest: toml_edit::DocumentMut = text.parse().unwrap();
+    let table = manifest["dependencies"].as_table_like().unwrap();
+    let names = table.iter().map(|(n, _)| n.to_owned());
+    names.filter(|n| n.starts_with("farfel-")).collect()
+}
+
+/// Crate by crate, each after what it is built from.
+#[test]
+fn crates_stand_on_those_below() {
+    let floors: &[(&str, &[&str])] = &[
+        ("farfel-ir", &[]),
+        ("farfel-runtime", &[]),
+        ("farfel-remote", &[]),
+        ("farfel-analysis", &["farfel-ir"]),
+        ("farfel-lang", &["farfel-analysis", "farfel-ir"]),
+        ("farfel-ad", &["farfel-lang"]),
+        ("farfel-tools", &["farfel-ad", "farfel-lang"]),
+        (
+            "farfel-driver",
+            &["farfel-ad", "farfel-lang", "farfel-remote", "farfel-tools"],
+        ),
+        ("farfel-build", &["farfel-driver", "farfel-lang"]),
+        (
+            "farfel-cli",
+            &["farfel-driver", "farfel-lang", "farfel-tools"],
+        ),
+    ];
+    for name in crates() {
+        let (_, expected) = floors.iter().find(|(n, _)| *n == name).unwrap_or_else(|| {
+            panic!("{name} is new: say here what it may use, and in ARCHITECTURE.md what it is for")
+        });
+        let expected: BTreeSet<String> = expected.iter().map(|n| (*n).to_owned()).collect();
+        assert_eq!(dependencies(&name), expected, "{name}");
+    }
+}
