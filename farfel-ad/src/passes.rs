@@ -251,8 +251,10 @@ pub(crate) fn simplify_derivative(derivative: &mut Derivative) -> Result<(), Vec
 }
 
 fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<(), Vec<Diagnostic>> {
+    derivative.unit.number();
     for pass in passes {
         timing::pass(pass.name, || (pass.run)(derivative));
+        derivative.unit.number();
         verify::unit(pass.name, derivative.unit)?;
     }
     Ok(())
@@ -400,6 +402,9 @@ pub(crate) fn legalise<'p>(
     goal: &Goal,
 ) -> Result<Cow<'p, Program>, Vec<Diagnostic>> {
     let mut program = program;
+    if !program.is_numbered() {
+        program.to_mut().number();
+    }
     let mut have = Forms::default();
     let mut faults = Vec::new();
     let mut verifier = Verifier::of(&program);
@@ -411,6 +416,7 @@ pub(crate) fn legalise<'p>(
         if (pass.applies)(&program, goal) {
             let legal = program.to_mut();
             timing::pass(pass.name, || (pass.run)(legal, goal, &mut faults));
+            legal.number();
             if faults.len() == before {
                 let found = verifier.after(pass.name, &program, Level::Staged);
                 found.map_err(|fault| vec![fault])?;

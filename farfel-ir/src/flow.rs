@@ -1,13 +1,15 @@
 //! The control flow of a unit as a graph over its statements.
 //!
-//! A node is a statement; its number is its place in textual order (preorder), so that a
-//! pass that walks the tree in the same order can look facts up by counting. Two more
-//! nodes stand for the entry and the exit of the unit.
+//! A node is a statement; its number is its place in textual order (preorder). [`Flow::node`] leads
+//! from a statement of a numbered unit to its node. Two more nodes stand for the entry and the exit
+//! of the unit.
 
 use crate::ir::{
-    Block, DoControl, DoEnd, Entry, Expr, ExprKind, Label, Name, Stmt, StmtKind, Unit, walk_block,
+    Block, DoControl, DoEnd, Expr, ExprKind, Label, Name, Stmt, StmtId, StmtKind, SymId, Unit,
+    walk_block,
 };
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The control flow graph of a unit.
 #[derive(Debug)]
@@ -26,16 +28,34 @@ pub struct Flow<'a> {
     pub masked: Vec<bool>,
     /// Where a jump to each label leads.
     pub labels: HashMap<Label, usize>,
+    /// The node of the statement of each id.
+    nodes: Vec<usize>,
 }
 
 /// How many nodes a statement and all inside it take.
-pub fn size(stmt: &Stmt) -> usize {
+fn size(stmt: &Stmt) -> usize {
     let mut n = 0;
     stmt.walk(&mut |_| n += 1);
     n
 }
 
 impl<'a> Flow<'a> {
+    /// The node of a statement.
+    ///
+    /// # Panics
+    ///
+    /// Where the unit was not numbered ([`Unit::number`]), or the statement is not of the unit.
+    pub fn node(&self, id: StmtId) -> usize {
+        let node = self.nodes.get(id.index()).copied();
+        let node = node.filter(|n| self.stmts.get(*n).is_some_and(|s| s.id == id));
+        node.expect("statements of a graph have ids, and are in it")
+    }
+
+    /// The nodes of the statement of a node and of all that stands inside.
+    pub fn nodes_within(&self, node: usize) -> Range<usize> {
+        node..node + self.stmts.get(node).map_or(1, |s| size(s))
+    }
+
     /// The nodes that may be carried out before a node, itself if it may be carried out again.
     pub fn before(&self, node: usize) -> Vec<bool> {
         let mut found = vec![false; self.len()];
@@ -53,6 +73,14 @@ impl<'a> Flow<'a> {
         let mut stmts = Vec::new();
         walk_block(&unit.body, &mut |s| stmts.push(s));
         let n = stmts.len();
+        let last = stmts.iter().map(|s| s.id.index()).max();
+        let mut nodes = vec![usize::MAX; last.map_or(0, |last| last + 1)];
+        for (i, s) in stmts.iter().enumerate() {
+            if s.id != StmtId::NONE {
+                debug_assert_eq!(nodes[s.id.index()], usize::MAX, "an id twice");
+                nodes[s.id.index()] = i;
+            }
+        }
         let mut masked = vec![false; n];
         for (i, s) in stmts.iter().enumerate() {
             if matches!(s.kind, StmtKind::Where(_)) {
@@ -96,19 +124,20 @@ impl<'a> Flow<'a> {
             entry: n,
             exit: n + 1,
             labels: b.labels,
+            nodes,
         }
     }
 
     /// Leaves one way in: an ENTRY statement, or the beginning without one.
-    pub fn enter_at(&mut self, at: Option<&Entry>) {
+    pub fn enter_at(&mut self, at: Option<SymId>) {
         let (stmts, entry) = (&self.stmts, self.entry);
         let is_way = |node: usize| {
             let entry = match stmts.get(node).map(|s| &s.kind) {
-                Some(StmtKind::Entry(e)) => Some(&**e),
+                Some(StmtKind::Entry(e)) => Some(e.name),
                 _ => None,
             };
             match (at, entry) {
-                (Some(at), Some(e)) => std::ptr::eq(at, e),
+                (Some(at), Some(name)) => at == name,
                 (None, Some(_)) => node == 0,
                 (at, None) => at.is_none(),
             }
@@ -362,11 +391,7 @@ mod tests {
     use crate::ir::{Do, UnitKind};
 
     fn st(label: Option<Label>, kind: StmtKind) -> Stmt {
-        Stmt {
-            label,
-            kind,
-            span: Span::NONE,
-        }
+        Stmt::labelled(label, kind, Span::NONE)
     }
 
     #[test]

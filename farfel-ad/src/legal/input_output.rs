@@ -8,12 +8,12 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::flow::Flow;
 use farfel_lang::ir::{
     BinOp, Block, Class, DoEnd, Expr, ExprKind, IfBlock, Io, IoKind, Place, Request, SpecKind,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
+    Stmt, StmtId, StmtKind, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use farfel_lang::solve::{Graph, May, backward};
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::{rank, type_of};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Is there any of that in a unit?
 pub(crate) fn is_there(unit: &Unit) -> bool {
@@ -40,9 +40,10 @@ pub fn without_input_output(
     if !is_there(unit) {
         return false;
     }
+    unit.number();
     let mut rests = rests(unit);
     let mut body = std::mem::take(&mut unit.body);
-    if rests.iter().any(|r| r.is_some()) {
+    if !rests.is_empty() {
         // Labels stay where they are, but no loop ends at one.
         walk_block_mut(&mut body, &mut |s| {
             if let StmtKind::Do(d) = &mut s.kind {
@@ -56,7 +57,6 @@ pub fn without_input_output(
             request,
             faults,
             rests: &mut rests,
-            next: 0,
         };
         silencer.block(body);
     });
@@ -70,8 +70,8 @@ struct Rest {
     counters: HashSet<SymId>,
 }
 
-/// For each statement of a unit what is left of it, if anything is.
-fn rests(unit: &Unit) -> Vec<Option<Rest>> {
+/// What is left of statements, where anything is.
+fn rests(unit: &Unit) -> HashMap<StmtId, Rest> {
     let flow = Flow::of(unit);
     let mut live = None;
     let one = |(i, s): (usize, &&Stmt)| {
@@ -97,9 +97,9 @@ fn rests(unit: &Unit) -> Vec<Option<Rest>> {
         let live: &Vec<May> = live.get_or_insert_with(|| live_after(unit, &flow));
         counters.retain(|s| live[i].contains(s.0 as usize));
         let items = io.control.iter().chain(&io.items).cloned().collect();
-        (calls || !counters.is_empty()).then_some(Rest { items, counters })
+        (calls || !counters.is_empty()).then_some((s.id, Rest { items, counters }))
     };
-    flow.stmts.iter().enumerate().map(one).collect()
+    flow.stmts.iter().enumerate().filter_map(one).collect()
 }
 
 /// The variables whose values somebody may need after each statement.
@@ -143,9 +143,7 @@ struct Silencer<'a, 'w, 'u> {
     writer: &'a mut Writer<'u>,
     request: &'a Request,
     faults: &'w mut Vec<Diagnostic>,
-    rests: &'w mut Vec<Option<Rest>>,
-    /// The number of the next statement, in textual order.
-    next: usize,
+    rests: &'w mut HashMap<StmtId, Rest>,
 }
 
 impl Silencer<'_, '_, '_> {
@@ -181,8 +179,7 @@ impl Silencer<'_, '_, '_> {
 
     /// Silences a statement itself. Returns what must come before it.
     fn statement(&mut self, s: &mut Stmt) -> Block {
-        let rest = self.rests.get_mut(self.next).and_then(Option::take);
-        self.next += 1;
+        let rest = self.rests.remove(&s.id);
         let unit = &*self.writer.unit;
         s.kind = match &s.kind {
             StmtKind::Stop(_) | StmtKind::Pause(_) => StmtKind::Continue,

@@ -13,7 +13,7 @@ use super::units::Made;
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{
-    Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Unit,
+    Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtId, StmtKind, SymId, Unit,
 };
 use farfel_lang::solve::{Graph, backward};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -90,6 +90,7 @@ pub(super) fn remove(
     commons_wanted: &Set,
 ) -> HashMap<Name, After> {
     loop {
+        unit.number();
         let space = Space::of(unit, commons);
         let mut exit = Set::with_capacity(space.len);
         for (id, s) in unit.symbols.iter() {
@@ -102,8 +103,7 @@ pub(super) fn remove(
         let mut calls = HashMap::new();
         let dead = dead(unit, &space, effects, exit, &mut calls);
         let mut body = std::mem::take(&mut unit.body);
-        let mut number = 0;
-        let changed = prune(&mut body, &mut number, &dead, unit, effects);
+        let changed = prune(&mut body, &dead, unit, effects);
         unit.body = body;
         if !changed {
             return calls;
@@ -140,14 +140,14 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
     (!touched.other).then_some(touched.assigned)
 }
 
-/// The numbers of the statements (in preorder) whose results nobody reads.
+/// The statements whose results nobody reads.
 fn dead(
     unit: &Unit,
     space: &Space,
     effects: &Effects,
     exit: Set,
     calls: &mut HashMap<Name, After>,
-) -> HashSet<usize> {
+) -> HashSet<StmtId> {
     let flow = Flow::of(unit);
     let reads = |e: &Expr, live: &mut Set| effects.value(unit, space, e, live);
     let before = |i: usize, after: &Set| -> Set {
@@ -268,48 +268,30 @@ fn dead(
             _ => false,
         };
         if gone && s.label.is_none() {
-            found.insert(i);
+            found.insert(s.id);
         }
     }
     found
 }
 
-/// Takes the statements of these numbers out.
-fn prune(
-    block: &mut Block,
-    number: &mut usize,
-    dead: &HashSet<usize>,
-    unit: &Unit,
-    effects: &Effects,
-) -> bool {
+/// Takes statements out.
+fn prune(block: &mut Block, dead: &HashSet<StmtId>, unit: &Unit, effects: &Effects) -> bool {
     let mut changed = false;
     let mut out = Vec::with_capacity(block.len());
     for mut s in std::mem::take(block) {
-        let own = *number;
-        if dead.contains(&own) {
-            *number += farfel_lang::flow::size(&s);
+        let gone = match &s.kind {
+            StmtKind::LogicalIf(c, inner) if dead.contains(&inner.id) => {
+                pure_calls(unit, c, effects)
+            }
+            _ => dead.contains(&s.id),
+        };
+        if gone {
             changed = true;
             continue;
         }
-        *number += 1;
-        match &mut s.kind {
-            // The statement behind the condition counts as one.
-            StmtKind::LogicalIf(c, inner) => {
-                let n = farfel_lang::flow::size(inner);
-                if dead.contains(number) && pure_calls(unit, c, effects) {
-                    *number += n;
-                    changed = true;
-                    continue;
-                }
-                *number += n;
-            }
-            StmtKind::Where(_) => {
-                *number = own + farfel_lang::flow::size(&s);
-            }
-            _ => {
-                for b in s.blocks_mut() {
-                    changed |= prune(b, number, dead, unit, effects);
-                }
+        if !matches!(s.kind, StmtKind::Where(_)) {
+            for b in s.blocks_mut() {
+                changed |= prune(b, dead, unit, effects);
             }
         }
         out.push(s);

@@ -125,6 +125,7 @@ pub fn differentiate_heads(
     let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
     closure.finish(&mut units, &Name::default());
+    units.iter_mut().for_each(Unit::number);
     crate::verify::made("reverse", program, &units, &Primals::new())?;
     // What was added is the derivative of nothing.
     of.extend(units[of.len()..].iter().map(|u| u.name.clone()));

@@ -8,20 +8,22 @@ use crate::affine::{Affine, Span as LoopSpan};
 use crate::build::{binary, count, increment};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
+use farfel_lang::ir::{
+    BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId, Type,
+};
 
 impl Sweeper<'_> {
-    /// Finds what is needed at the start of each iteration.
+    /// Finds what is needed at the start of each iteration of a loop.
     pub(super) fn settle(
         &mut self,
+        id: StmtId,
         body: &[Stmt],
         needs: &Needs,
         next: &dyn Fn(&mut Needs),
     ) -> Needs {
         let mut state = needs.clone();
         // Loops around ask again and again, and mostly for the same.
-        let key = body.as_ptr() as usize;
-        if let Some((asked, found)) = self.settled.get(&key) {
+        if let Some((asked, found)) = self.settled.get(&id) {
             if asked == needs {
                 return found.clone();
             }
@@ -41,7 +43,7 @@ impl Sweeper<'_> {
             }
             state.union_with(&s);
         }
-        self.settled.insert(key, (needs.clone(), state.clone()));
+        self.settled.insert(id, (needs.clone(), state.clone()));
         state
     }
 
@@ -105,7 +107,7 @@ impl Sweeper<'_> {
             n.next_iteration(var, &first, unit_step);
         };
         self.enter(&d.body);
-        let mut state = self.settle(&d.body, needs, &next);
+        let mut state = self.settle(s.id, &d.body, needs, &next);
         let mut made = self.block(&d.body, &mut state);
         let mut moved = Vec::new();
         if let Some(step) = known.filter(|_| self.trial == 0) {
@@ -156,6 +158,7 @@ impl Sweeper<'_> {
 
     pub(super) fn while_loop(
         &mut self,
+        id: StmtId,
         c: &Expr,
         body: &Block,
         span: Span,
@@ -175,7 +178,7 @@ impl Sweeper<'_> {
         }
         self.loops += 1;
         self.enter(body);
-        let mut state = self.settle(body, needs, &|_| {});
+        let mut state = self.settle(id, body, needs, &|_| {});
         let made = self.block(body, &mut state);
         self.later.pop();
         self.loops -= 1;

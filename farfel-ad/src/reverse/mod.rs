@@ -100,6 +100,7 @@ pub fn differentiate(
     closure.finish(&mut made, &request.suffix);
     let shipped = shipped::needed(program, &made);
     made.extend(shipped);
+    made.iter_mut().for_each(Unit::number);
     crate::verify::made("reverse", program, &made, &Primals::new())?;
     Ok(made)
 }
@@ -366,7 +367,8 @@ impl World {
         }
         .block(body);
         let of_source = |name: &str| source.is_some_and(|u| u.symbols.find(name).is_some());
-        let body = gather::gather(&mut make, body, &of_source);
+        let mut body = gather::gather(&mut make, body, &of_source);
+        make.unit.stmt_ids.number(&mut body);
         // The normal form has more symbols.
         let space = Space::of(&make.unit, &self.commons);
         for d in &make.derivatives {

@@ -15,7 +15,7 @@ use super::tape::Tapes;
 use super::tbr::Needs;
 use super::transpose::is_derivative;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, walk_block,
+    BinOp, Block, Class, Do, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId, walk_block,
 };
 use farfel_lang::storage::constant;
 use std::collections::HashMap;
@@ -49,12 +49,11 @@ impl Sweeper<'_> {
         control: Control,
         needs: &mut Needs,
     ) -> Sweeps {
-        if d.mark.is_some() || !self.is_apart(d, control.0) {
+        if d.mark.is_some() || !self.is_apart(s.id, d, control.0) {
             return self.count_loop(s, d, control, needs);
         }
         // Loops around ask again, at last to have the statements: what they get must need the same.
-        let key = std::ptr::from_ref(d) as usize;
-        let decided = self.decided.get(&key).into_iter().flatten();
+        let decided = self.decided.get(&s.id).into_iter().flatten();
         let decided = decided.rev().find(|(asked, _)| asked == needs);
         let decided = decided.map(|(_, apart)| *apart);
         if decided == Some(false) {
@@ -65,7 +64,7 @@ impl Sweeper<'_> {
         let usual = self.count_loop(s, d, control, needs);
         let dear = || self.is_dear(d, control.0, &usual, &before, needs);
         if self.errors.len() > start.errors || !decided.unwrap_or_else(dear) {
-            self.decided.entry(key).or_default().push((before, false));
+            self.decided.entry(s.id).or_default().push((before, false));
             return usual;
         }
         let (end, after) = (self.state(), std::mem::replace(needs, before.clone()));
@@ -75,14 +74,14 @@ impl Sweeper<'_> {
         let errors = self.errors.len();
         match self.independent(d, control, s.span, s.span, needs) {
             Some(made) if self.errors.len() == errors && !pushes(&made.backward, &self.tapes) => {
-                self.decided.entry(key).or_default().push((before, true));
+                self.decided.entry(s.id).or_default().push((before, true));
                 made
             }
             _ => {
                 self.put_back(end);
                 self.settled.clear();
                 *needs = after;
-                self.decided.entry(key).or_default().push((before, false));
+                self.decided.entry(s.id).or_default().push((before, false));
                 usual
             }
         }
@@ -113,15 +112,14 @@ impl Sweeper<'_> {
     }
 
     /// Are the iterations of a loop proven to be independent, and all that they do is known?
-    fn is_apart(&mut self, d: &Do, var: SymId) -> bool {
-        let key = std::ptr::from_ref(d) as usize;
-        if let Some(known) = self.apart.get(&key) {
+    fn is_apart(&mut self, id: StmtId, d: &Do, var: SymId) -> bool {
+        if let Some(known) = self.apart.get(&id) {
             return *known;
         }
         let found = self.is_plain(&d.body)
             && self.has_derivatives(&d.body)
             && self.dependences(d, var).is_empty();
-        self.apart.insert(key, found);
+        self.apart.insert(id, found);
         found
     }
 

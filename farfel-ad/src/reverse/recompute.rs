@@ -137,7 +137,8 @@ impl Sweeper<'_> {
                 }
                 StmtKind::Call(callee, args) => {
                     // The result of a function has always got a value.
-                    let Some(result) = self.result_of(*callee, args) else {
+                    let result = self.result_of(*callee).and_then(|i| args.get(i));
+                    let Some(result) = result else {
                         continue;
                     };
                     let Some(v) = result.base() else { continue };
@@ -188,12 +189,8 @@ impl Sweeper<'_> {
             return false;
         }
         let mut all = true;
-        let mut first = matches!(s.kind, StmtKind::Assign(..));
-        s.for_each_own_expr(&mut |e| {
-            let target = std::mem::take(&mut first);
+        let mut read = |e: &Expr| {
             e.walk(&mut |x| match &x.kind {
-                // It is assigned, not read.
-                _ if target && std::ptr::eq(x, e) => {}
                 ExprKind::Var(v) => all &= self.space.loc(*v) != loc,
                 ExprKind::Element(v, _) if self.space.loc(*v) == loc => {
                     all &= done.elements.iter().any(|d| d.reads_as(x));
@@ -204,17 +201,23 @@ impl Sweeper<'_> {
                 }
                 _ => {}
             });
-        });
+        };
+        match &s.kind {
+            StmtKind::Assign(target, value) => {
+                target.children().into_iter().for_each(&mut read);
+                read(value);
+            }
+            _ => s.for_each_own_expr(&mut read),
+        }
         all
     }
 
-    /// The argument that gets the result, where a call stands for that of a function.
-    fn result_of<'e>(&self, callee: SymId, args: &'e [Expr]) -> Option<&'e Expr> {
+    /// The position of the argument that gets the result, where a call stands for that of a function.
+    fn result_of(&self, callee: SymId) -> Option<usize> {
         let part = self.world.part_of(&self.make.unit.symbols[callee].name)?;
         let part = &self.world.parts[part];
         part.result?;
-        let mut primals = args.iter().zip(&part.derivative_args).rev();
-        primals.find(|(_, d)| !**d).map(|(a, _)| a)
+        part.derivative_args.iter().rposition(|d| !d)
     }
 
     /// Elements whose subscripts change are others.
@@ -235,10 +238,10 @@ impl Sweeper<'_> {
         };
         let mut none = Set::with_capacity(read.len());
         let mut some = Set::with_capacity(read.len());
-        let result = self.result_of(callee, args);
+        let result = self.result_of(callee);
         for (i, a) in args.iter().enumerate() {
             // The result of a function has no value before.
-            let is_result = result.is_some_and(|r| std::ptr::eq(r, a));
+            let is_result = result == Some(i);
             match &a.kind {
                 ExprKind::Var(s) if is_result || !effect.read.contains(i) => {
                     none.insert(self.space.loc(*s))

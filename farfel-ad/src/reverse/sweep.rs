@@ -21,7 +21,8 @@ use farfel_lang::access;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Symbol, Type,
+    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId,
+    Symbol, Type,
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashMap;
@@ -60,13 +61,13 @@ pub(super) struct Sweeper<'w> {
     pub trial: usize,
     /// What the backward sweep begins with.
     pub first_backward: Block,
-    /// Loops whose iterations are known to be independent, or not, by their places in memory.
-    pub apart: HashMap<usize, bool>,
-    /// What was found needed at the start of each iteration of loops, by their places in memory: for
-    /// which needs behind them, and what.
-    pub settled: HashMap<usize, (Needs, Needs)>,
-    /// Whether such loops are carried out again, by their places: for which needs behind them.
-    pub decided: HashMap<usize, Vec<(Needs, bool)>>,
+    /// Loops whose iterations are known to be independent, or not.
+    pub apart: HashMap<StmtId, bool>,
+    /// What was found needed at the start of each iteration of loops: for which needs behind them, and
+    /// what.
+    pub settled: HashMap<StmtId, (Needs, Needs)>,
+    /// Whether such loops are carried out again: for which needs behind them.
+    pub decided: HashMap<StmtId, Vec<(Needs, bool)>>,
     /// Loops whose iterations are carried out again, by a variable of their own.
     pub replays: HashMap<SymId, Replay>,
     /// What statements assign that come behind the one at hand, or around it in a loop: of the
@@ -518,7 +519,7 @@ impl<'w> Sweeper<'w> {
                 } => self.counted(s, d, (*var, from, to, step.as_ref()), needs),
                 DoControl::While(c) => match self.marked(d, None, span, needs) {
                     Some(made) => made,
-                    None => self.while_loop(c, &d.body, span, needs),
+                    None => self.while_loop(s.id, c, &d.body, span, needs),
                 },
                 DoControl::Forever => Sweeps::default(),
             },

@@ -97,8 +97,9 @@ pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[Sym
     entities
 }
 
-/// Verifies what has been made so far.
-fn verified(pass: &str, closure: &Program, made: &[Made]) -> Result<(), Vec<Diagnostic>> {
+/// Numbers and verifies what has been made so far.
+fn verified(pass: &str, closure: &Program, made: &mut [Made]) -> Result<(), Vec<Diagnostic>> {
+    made.iter_mut().for_each(|m| m.unit.number());
     if !is_on() {
         return Ok(());
     }
@@ -200,7 +201,7 @@ impl World {
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
         dead_code::remove_all(self, &mut out, &effects);
-        verified("dead code", closure, &out)?;
+        verified("dead code", closure, &mut out)?;
         for m in &mut out {
             tidy(&mut m.unit);
             let mut derivative = Derivative {

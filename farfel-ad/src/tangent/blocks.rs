@@ -56,7 +56,7 @@ impl Gen<'_> {
     }
 
     pub(super) fn do_loop(&mut self, d: &Do, span: Span) -> Block {
-        let node = self.cursor - 1;
+        let node = self.node;
         let mut zero = None;
         let control = match &d.control {
             DoControl::Count {
@@ -156,11 +156,7 @@ impl Gen<'_> {
             }
             label
         };
-        made.push(Stmt {
-            label: Some(l),
-            kind: StmtKind::Continue,
-            span: source.span,
-        });
+        made.push(Stmt::labelled(Some(l), StmtKind::Continue, source.span));
         DoEnd::Label(l)
     }
 

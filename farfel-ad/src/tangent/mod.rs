@@ -200,7 +200,8 @@ fn run(
     made.add(&root, engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
-    let tangents = made.tangents()?;
+    let mut tangents = made.tangents()?;
+    tangents.iter_mut().for_each(|t| t.unit.number());
     verified(program, &tangents)?;
     look(&engine, &tangents);
     Ok(tangents)

@@ -77,7 +77,8 @@ pub(super) struct Gen<'a> {
     pub varied: Set,
     /// Live derivatives after it, and those that it reads itself.
     pub(super) live: Set,
-    pub(super) cursor: usize,
+    /// Where the flow of control has the statement at hand.
+    pub(super) node: usize,
     moves: Vec<Moves>,
     pub(super) jumped_to: HashSet<Label>,
     pub(super) labels: HashSet<Label>,
@@ -204,7 +205,7 @@ pub(super) fn generate(
         left_zero: Set::with_capacity(space.len),
         varied: Set::new(),
         live: Set::new(),
-        cursor: 0,
+        node: flow.entry,
         moves: Vec::new(),
         jumped_to,
         labels,
@@ -305,8 +306,8 @@ impl Gen<'_> {
 
     /// What a statement makes of itself, in front its label.
     pub(super) fn stmt(&mut self, s: &Stmt) -> Block {
-        let node = self.cursor;
-        self.cursor += 1;
+        let node = self.problem.flow.node(s.id);
+        self.node = node;
         self.span = s.span;
         // Reverse mode may need a temporary long after its statement.
         if !self.in_where && !self.engine.linear {
@@ -342,7 +343,7 @@ impl Gen<'_> {
 
     /// The statements that a statement becomes; what must come first is in `pre`.
     fn kind(&mut self, s: &Stmt) -> Block {
-        let node = self.cursor - 1;
+        let node = self.node;
         let span = s.span;
         let one = |kind| vec![Stmt::new(kind, span)];
         match &s.kind {

@@ -8,6 +8,7 @@ use farfel_ir::callgraph::{CallGraph, callees_first};
 use farfel_ir::ir::{
     Arg, Class, Entry, EntryPoint, Name, Place, Program, SymId, Unit, UnitKind, walk_block,
 };
+use farfel_ir::source::Span;
 use farfel_ir::storage::Layout;
 use farfel_ir::targets::Targets;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,9 +17,8 @@ use std::ops::Range;
 /// The COMMON blocks of a program, cut wherever a variable of any unit begins or ends.
 pub(super) struct Commons {
     blocks: BTreeMap<Name, Block>,
-    /// For each unit, nested ones included, its variables and their pieces. A unit is known by
-    /// where it is in memory.
-    variables: HashMap<*const Unit, Vec<Spread>>,
+    /// For each unit, nested ones included, by its name and place its variables and their pieces.
+    variables: HashMap<(Name, Span), Vec<Spread>>,
 }
 
 /// A variable, its block, and the pieces that it takes.
@@ -74,13 +74,13 @@ impl Commons {
                     list.push((m.sym, name.clone(), range));
                 }
             }
-            variables.insert(std::ptr::from_ref(unit), list);
+            variables.insert((unit.name.clone(), unit.span), list);
         }
         Commons { blocks, variables }
     }
 
     fn declared(&self, unit: &Unit) -> &[Spread] {
-        let list = self.variables.get(&std::ptr::from_ref(unit));
+        let list = self.variables.get(&(unit.name.clone(), unit.span));
         list.map_or(&[], Vec::as_slice)
     }
 

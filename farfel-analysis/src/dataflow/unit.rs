@@ -4,7 +4,7 @@ use super::commons::Whole;
 use super::events::{Event, Finder, Followed, Kind};
 use super::{Intents, Unset, Use};
 use crate::solve::{Graph, May, Must, forward};
-use farfel_ir::flow::{Flow, size};
+use farfel_ir::flow::Flow;
 use farfel_ir::ir::{Entry, Origin, Place, Stmt, StmtKind, SymId, Unit};
 use farfel_ir::source::Span;
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ pub(super) fn follow_from<'p>(
     let mut flow = Flow::of(unit);
     let dummies = match enter {
         Some(at) => {
-            flow.enter_at(at);
+            flow.enter_at(at.map(|e| e.name));
             at.map_or(&unit.args, |e| &e.args)
         }
         None => &unit.args,
@@ -99,7 +99,7 @@ pub(super) fn follow_from<'p>(
             continue;
         }
         if let StmtKind::Ad(_) = s.kind {
-            inside = i + size(s);
+            inside = flow.nodes_within(i).end;
         }
         finder.statement(s, flow.masked[i]);
     }

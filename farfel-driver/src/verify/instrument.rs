@@ -111,15 +111,12 @@ fn guarded(block: Vec<Stmt>, guard: SymId) -> Vec<Stmt> {
                 out.extend([first, stmt]);
             }
             StmtKind::LogicalIf(condition, inner) if matches!(inner.kind, StmtKind::Stop(_)) => {
-                out.push(Stmt {
-                    kind: StmtKind::If(IfBlock {
-                        arms: vec![(condition, vec![call(), *inner])],
-                        end_span: span,
-                        ..IfBlock::default()
-                    }),
-                    label: stmt.label,
-                    span,
+                let kind = StmtKind::If(IfBlock {
+                    arms: vec![(condition, vec![call(), *inner])],
+                    end_span: span,
+                    ..IfBlock::default()
                 });
+                out.push(Stmt { kind, ..stmt });
             }
             _ => out.push(stmt),
         }

@@ -1,17 +1,88 @@
 //! Executable statements.
 
-use super::{Expr, ExprKind, ImpliedDo, Label, Name, SymId, Type, Unit};
+use super::{Expr, ExprKind, ImpliedDo, Label, Name, SymId, Type, Unit, walk_block_mut};
 use crate::source::Span;
 
+/// Which statement of its unit a statement is, whatever passes do before and after it.
+///
+/// A statement keeps its id as long as it is the same statement: passes move it, put a label to it,
+/// and take what stands inside apart. What a pass makes has [`StmtId::NONE`] until the unit is
+/// numbered, and so has a copy that would stand beside the original: see [`Unit::number`].
+/// [`Flow::node`](crate::flow::Flow::node) leads to its place in the graph of the unit.
+///
+/// ```
+/// use farfel_ir::Span;
+/// use farfel_ir::ir::{Stmt, StmtId, StmtKind, Unit, UnitKind};
+///
+/// let mut unit = Unit::new(UnitKind::Subroutine, "S".into(), Span::NONE);
+/// unit.body = vec![Stmt::new(StmtKind::Continue, Span::NONE); 2];
+/// unit.number();
+/// let (first, second) = (unit.body[0].id, unit.body[1].id);
+/// assert!(first != second && first != StmtId::NONE);
+/// unit.body.insert(0, Stmt::new(StmtKind::Return(None), Span::NONE));
+/// unit.number();
+/// assert_eq!((unit.body[1].id, unit.body[2].id), (first, second));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct StmtId(u32);
+
+impl StmtId {
+    /// The id of what no unit has numbered.
+    pub const NONE: StmtId = StmtId(0);
+
+    /// Its place in a list with one for each id that the unit has given, and one for none.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The ids that a unit has given to statements.
+#[derive(Debug, Clone, Default)]
+pub struct StmtIds {
+    last: u32,
+}
+
+impl PartialEq for StmtIds {
+    fn eq(&self, _: &Self) -> bool {
+        // How often a unit was worked on says nothing of what it is.
+        true
+    }
+}
+
+impl StmtIds {
+    /// Gives ids to the statements of a block that have none, or one that is there already.
+    pub fn number(&mut self, block: &mut Block) {
+        let mut seen = vec![false; self.last as usize + 1];
+        seen[0] = true;
+        walk_block_mut(block, &mut |s| {
+            // Beyond the last: the statement comes from another unit.
+            let known = seen.get_mut(s.id.index());
+            if known.is_none_or(|seen| std::mem::replace(seen, true)) {
+                self.last += 1;
+                s.id = StmtId(self.last);
+            }
+        });
+    }
+}
+
 /// A statement with its label and place.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Stmt {
+    /// Which one it is.
+    pub id: StmtId,
     /// The label in columns 1 to 5.
     pub label: Option<Label>,
     /// What it is.
     pub kind: StmtKind,
     /// The whole statement; for blocks, the statement that opens them.
     pub span: Span,
+}
+
+impl PartialEq for Stmt {
+    fn eq(&self, other: &Self) -> bool {
+        // Two statements may say the same: which of them it is does not matter.
+        self.label == other.label && self.kind == other.kind && self.span == other.span
+    }
 }
 
 /// A list of statements that are executed in order.
@@ -428,8 +499,14 @@ pub struct AdAssign {
 impl Stmt {
     /// A statement without label.
     pub fn new(kind: StmtKind, span: Span) -> Self {
+        Stmt::labelled(None, kind, span)
+    }
+
+    /// A statement, with its label if it has one.
+    pub fn labelled(label: Option<Label>, kind: StmtKind, span: Span) -> Self {
         Stmt {
-            label: None,
+            id: StmtId::NONE,
+            label,
             kind,
             span,
         }

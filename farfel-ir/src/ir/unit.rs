@@ -1,6 +1,7 @@
 //! Programs, program units, symbols and specification statements.
 
-use super::{Block, Comment, Entry, Expr, Name, StmtKind, Type, walk_block};
+use super::stmt::StmtIds;
+use super::{Block, Comment, Entry, Expr, Name, StmtId, StmtKind, Type, walk_block};
 use crate::intrinsics::Intrinsic;
 use crate::source::Span;
 use std::ops::{Index, IndexMut};
@@ -21,6 +22,20 @@ impl Program {
     /// The top-level unit of a name, to change.
     pub fn unit_mut(&mut self, name: &str) -> Option<&mut Unit> {
         self.units.iter_mut().find(|u| u.name == name)
+    }
+
+    /// Does each statement of the top-level units have an id?
+    pub fn is_numbered(&self) -> bool {
+        let mut all = true;
+        for unit in &self.units {
+            walk_block(&unit.body, &mut |s| all &= s.id != StmtId::NONE);
+        }
+        all
+    }
+
+    /// Gives ids to the statements of all units: see [`Unit::number`].
+    pub fn number(&mut self) {
+        self.units.iter_mut().for_each(Unit::number_all);
     }
 }
 
@@ -97,6 +112,8 @@ pub struct Unit {
     /// What comments say of derivatives (`farfel_lang::given`): as the parser leaves it, what stands
     /// in this unit; after `resolve`, what concerns the procedures that it calls.
     pub given: Vec<Given>,
+    /// The ids that it has given to statements.
+    pub stmt_ids: StmtIds,
 }
 
 /// A name by which a subprogram is called: its own or that of an ENTRY statement.
@@ -783,7 +800,20 @@ impl Unit {
             body: Vec::new(),
             nested: Vec::new(),
             given: Vec::new(),
+            stmt_ids: StmtIds::default(),
         }
+    }
+
+    /// Gives each statement of the unit itself an id of its own. Statements that have one keep it;
+    /// where two have the same, the first.
+    pub fn number(&mut self) {
+        self.stmt_ids.number(&mut self.body);
+    }
+
+    /// [`Unit::number`] for the unit and all that is nested in it.
+    pub fn number_all(&mut self) {
+        self.number();
+        self.nested.iter_mut().for_each(Unit::number_all);
     }
 
     /// The ways into the unit: its own name first, then those of its ENTRY statements.

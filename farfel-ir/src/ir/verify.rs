@@ -2,7 +2,7 @@
 
 use super::{
     Arg, Class, DataSet, DoEnd, EntryPoint, Expr, ExprKind, Label, Name, Place, Program, SaveItem,
-    SpecKind, StmtKind, SymId, Unit,
+    SpecKind, StmtId, StmtKind, SymId, Unit,
 };
 use super::{for_each_symbol, walk_block, walk_exprs};
 use std::collections::{HashMap, HashSet};
@@ -54,6 +54,14 @@ pub fn verify_alone(unit: &Unit, level: Level) -> Vec<String> {
 }
 
 fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<String>) {
+    let mut ids = HashSet::new();
+    let mut alone = true;
+    walk_block(&unit.body, &mut |s| {
+        alone &= s.id == StmtId::NONE || ids.insert(s.id)
+    });
+    if !alone {
+        faults.push(format!("{}: two statements have one id", unit.name));
+    }
     let mut fault = |what: String| faults.push(format!("{}: {what}", unit.name));
     let known = |s: SymId| (s.0 as usize) < unit.symbols.len();
     let mut check = |s: SymId, what: &str| {

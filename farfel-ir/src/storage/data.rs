@@ -148,23 +148,23 @@ impl Checker<'_> {
 
     /// Gives the values to the targets in order.
     fn values(&mut self, targets: &[Run], values: &[(i64, &Expr)]) {
-        let mut values = values.iter().copied();
+        let mut values = values.iter().copied().enumerate();
         let mut value = values.next();
         // The same value for several targets of one type is looked at once.
-        let mut seen: Option<(SymId, *const Expr)> = None;
+        let mut seen: Option<(SymId, usize)> = None;
         for run in targets {
             let mut done = 0i64;
             while done < run.count {
-                let Some((left, e)) = value else { break };
+                let Some((i, (left, e))) = value else { break };
                 let n = left.min(run.count - done);
-                if n > 0 && seen != Some((run.sym, std::ptr::from_ref(e))) {
-                    seen = Some((run.sym, std::ptr::from_ref(e)));
+                if n > 0 && seen != Some((run.sym, i)) {
+                    seen = Some((run.sym, i));
                     self.fits(run.sym, e);
                 }
                 done += n;
                 value = match left - n {
                     0 => values.next(),
-                    left => Some((left, e)),
+                    left => Some((i, (left, e))),
                 };
             }
             if done > 0 {

@@ -9,11 +9,12 @@
 use super::naming::taken_names;
 use super::state;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::flow::{Flow, size};
+use crate::flow::Flow;
 use crate::ir::{
     Arg, Attributes, Class, Dim, Entry, Expr, ExprKind, Label, Name, Place, Program, SpecKind,
-    Stmt, StmtKind, SymId, Unit, UnitKind, walk_exprs,
+    Stmt, StmtId, StmtKind, SymId, Unit, UnitKind, walk_exprs,
 };
+use crate::source::Span;
 use std::collections::{BTreeSet, HashSet};
 
 /// Takes those subprograms apart for which it is needed.
@@ -47,12 +48,11 @@ fn nested_entries(unit: &Unit) -> bool {
     unit.nested.iter().any(own)
 }
 
-/// The ENTRY statements of a unit, by their places among its statements. They stand in no
-/// block.
-fn entries(unit: &Unit) -> Vec<(usize, Entry)> {
-    let all = unit.body.iter().enumerate();
-    all.filter_map(|(i, s)| match &s.kind {
-        StmtKind::Entry(e) => Some((i, (**e).clone())),
+/// The ENTRY statements of a unit. They stand in no block.
+fn entries(unit: &Unit) -> Vec<(StmtId, Span, Entry)> {
+    let all = unit.body.iter();
+    all.filter_map(|s| match &s.kind {
+        StmtKind::Entry(e) => Some((s.id, s.span, (**e).clone())),
         _ => None,
     })
     .collect()
@@ -109,7 +109,7 @@ fn parts(
         UnitKind::Function => unit
             .result
             .into_iter()
-            .chain(entries.iter().map(|(_, e)| e.name))
+            .chain(entries.iter().map(|(_, _, e)| e.name))
             .collect(),
         _ => Vec::new(),
     };
@@ -124,13 +124,13 @@ fn parts(
         );
     }
     let mut all = vec![part(unit, None, &results, diagnostics)];
-    for (at, entry) in &entries {
-        all.push(part(unit, Some((*at, entry)), &results, diagnostics));
+    for entry in &entries {
+        all.push(part(unit, Some(entry), &results, diagnostics));
     }
     all
 }
 
-fn calls_itself(unit: &Unit, results: &[SymId]) -> Option<crate::source::Span> {
+fn calls_itself(unit: &Unit, results: &[SymId]) -> Option<Span> {
     let mut found = None;
     walk_exprs(&unit.body, &mut |e| {
         if let ExprKind::Call(s, _) = e.kind
@@ -145,18 +145,18 @@ fn calls_itself(unit: &Unit, results: &[SymId]) -> Option<crate::source::Span> {
 /// What a call of the unit, or of one of its ENTRY points, executes.
 fn part(
     unit: &Unit,
-    entry: Option<(usize, &Entry)>,
+    entry: Option<&(StmtId, Span, Entry)>,
     results: &[SymId],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Unit {
     let mut part = unit.clone();
-    part.body = body(unit, entry.map(|(at, _)| at));
+    part.body = body(unit, entry.map(|(id, ..)| *id));
     let mut result = unit.result;
-    if let Some((at, e)) = entry {
+    if let Some((_, span, e)) = entry {
         let symbol = &unit.symbols[e.name];
         part.name = symbol.name.clone();
         part.name_span = symbol.span;
-        part.span = unit.body[at].span;
+        part.span = *span;
         part.comments = Vec::new();
         part.remarks = Default::default();
         part.args = e.args.clone();
@@ -241,18 +241,9 @@ fn part(
     part
 }
 
-/// The statements that can be reached from the start, or from the ENTRY at this place.
-fn body(unit: &Unit, from: Option<usize>) -> Vec<Stmt> {
+/// The statements that can be reached from the start, or from an ENTRY.
+fn body(unit: &Unit, from: Option<StmtId>) -> Vec<Stmt> {
     let flow = Flow::of(unit);
-    let starts: Vec<usize> = unit
-        .body
-        .iter()
-        .scan(0, |at, s| {
-            let start = *at;
-            *at += size(s);
-            Some(start)
-        })
-        .collect();
     let labels: Vec<(Label, usize)> = flow
         .stmts
         .iter()
@@ -260,10 +251,7 @@ fn body(unit: &Unit, from: Option<usize>) -> Vec<Stmt> {
         .filter_map(|(i, s)| Some((s.label?, i)))
         .collect();
     let mut reached = vec![false; flow.len()];
-    let mut open: Vec<usize> = from
-        .map_or(Some(0), |i| starts.get(i).copied())
-        .into_iter()
-        .collect();
+    let mut open = vec![from.map_or(0, |id| flow.node(id))];
     while let Some(at) = open.pop() {
         if std::mem::replace(&mut reached[at], true) {
             continue;
@@ -279,19 +267,16 @@ fn body(unit: &Unit, from: Option<usize>) -> Vec<Stmt> {
         .unwrap_or(99999);
     let mut found = Vec::new();
     let mut before = false;
-    for (i, s) in unit.body.iter().enumerate() {
-        let nodes = starts[i]..starts[i] + size(s);
-        let kept = matches!(s.kind, StmtKind::Format(_)) || nodes.into_iter().any(|n| reached[n]);
+    for s in &unit.body {
+        let mut nodes = flow.nodes_within(flow.node(s.id));
+        let kept = matches!(s.kind, StmtKind::Format(_)) || nodes.any(|n| reached[n]);
         if !kept {
             continue;
         }
-        if Some(i) == from && before {
+        if Some(s.id) == from && before {
             let goto = Stmt::new(StmtKind::Goto(label), s.span);
             found.insert(0, goto);
-            found.push(Stmt {
-                label: Some(label),
-                ..Stmt::new(StmtKind::Continue, s.span)
-            });
+            found.push(Stmt::labelled(Some(label), StmtKind::Continue, s.span));
         } else if !matches!(s.kind, StmtKind::Entry(_)) {
             before |= !matches!(s.kind, StmtKind::Format(_));
             found.push(s.clone());

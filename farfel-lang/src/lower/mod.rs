@@ -150,7 +150,8 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         let mut changed = compact::Changed::new();
         // A pass begins where the one before has ended and was verified.
         let mut begin = Instant::now();
-        let mut holds = |name, program: &Program, diagnostics: &mut Vec<Diagnostic>, level| {
+        let mut holds = |name, program: &mut Program, diagnostics: &mut Vec<Diagnostic>, level| {
+            program.number();
             timing::add(name, begin.elapsed());
             if !any_errors(diagnostics) {
                 verifier.has_said(diagnostics);

@@ -19,7 +19,12 @@ impl Writer<'_> {
     }
 
     pub(super) fn stmt(&mut self, scope: &Scope, stmt: &Stmt) {
-        let Stmt { label, kind, span } = stmt;
+        let Stmt {
+            id: _,
+            label,
+            kind,
+            span,
+        } = stmt;
         match kind {
             StmtKind::Comment(comment) => self.remark(comment),
             StmtKind::If(block) => self.if_block(scope, *label, *span, block),
@@ -182,6 +187,7 @@ impl Line {
             }
             StmtKind::LogicalIf(condition, inner) => {
                 let Stmt {
+                    id: _,
                     label: _,
                     kind,
                     span: _,

@@ -28,6 +28,7 @@ impl Writer<'_> {
             body,
             nested,
             given: _,
+            stmt_ids: _,
             constant: _,
             joint: _,
         } = unit;

@@ -49,6 +49,7 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let globals = names::Globals::of(program);
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
+    program.number();
     let targets = Targets::of(program);
     check::check(program, &faulty, &targets, lints.real(), &mut diagnostics);
     // A name that is not known would only make more faults where it is used.

@@ -253,30 +253,19 @@ impl Bytes {
 /// hands it on.
 fn for_each_use(unit: &Unit, dummy: SymId, f: &mut dyn FnMut(Option<(SymId, usize)>)) {
     walk_block(&unit.body, &mut |s| {
-        let args = match &s.kind {
-            StmtKind::Call(callee, args) => Some((*callee, args.as_slice())),
-            _ => None,
+        let StmtKind::Call(callee, args) = &s.kind else {
+            s.for_each_own_expr(&mut |e| uses(e, dummy, &mut || f(None)));
+            return;
         };
-        if let Some((callee, args)) = args {
-            for (i, a) in args
-                .iter()
-                .enumerate()
-                .filter(|(_, a)| a.base() == Some(dummy))
-            {
-                f(Some((callee, i)));
-                let within = a.children().into_vec();
-                within
-                    .into_iter()
-                    .for_each(|e| uses(e, dummy, &mut || f(None)));
+        for (i, a) in args.iter().enumerate() {
+            if a.base() == Some(dummy) {
+                f(Some((*callee, i)));
+                let within = a.children().into_vec().into_iter();
+                within.for_each(|e| uses(e, dummy, &mut || f(None)));
+            } else {
+                uses(a, dummy, &mut || f(None));
             }
         }
-        let args = args.map_or(&[][..], |(_, args)| args);
-        s.for_each_own_expr(&mut |e| {
-            let handed_on = args.iter().any(|a| std::ptr::eq(a, e)) && e.base() == Some(dummy);
-            if !handed_on {
-                uses(e, dummy, &mut || f(None));
-            }
-        });
     });
 }
 
@@ -303,16 +292,14 @@ fn minds(called: &EntryPoint, i: usize, j: usize) -> bool {
         };
         let names = |s: SymId| args.iter().any(|a| a.base() == Some(s));
         minds |= names(x) && names(y);
-        s.for_each_own_expr(&mut |e| {
-            let handed_on = args.iter().any(|a| std::ptr::eq(a, e));
-            let within = match handed_on {
-                true => e.children().into_vec(),
-                false => vec![e],
-            };
-            for e in within {
-                e.for_each_symbol(&mut |s| minds |= s == x || s == y);
+        let mut named = |e: &Expr| e.for_each_symbol(&mut |s| minds |= s == x || s == y);
+        match &s.kind {
+            StmtKind::Call(_, args) => {
+                let within = args.iter().flat_map(|a| a.children().into_vec());
+                within.for_each(&mut named);
             }
-        });
+            _ => s.for_each_own_expr(&mut named),
+        }
     });
     minds
 }

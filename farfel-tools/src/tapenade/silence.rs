@@ -79,11 +79,8 @@ fn hide_in(unit: &mut Unit, block: &mut Block, placeholders: &mut Vec<Placeholde
                 place: Place::Global,
                 ..Symbol::new(name.clone(), s.span)
             });
-            block.push(Stmt {
-                label: s.label.take(),
-                kind: StmtKind::Call(sym, Vec::new()),
-                span: s.span,
-            });
+            let call = StmtKind::Call(sym, Vec::new());
+            block.push(Stmt::labelled(s.label.take(), call, s.span));
             placeholders.push(Placeholder { name, code });
         }
         block.push(s);

@@ -10,8 +10,8 @@ use super::tree::{Jumps, Kind, Node, Target, unsupported};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type, UnOp,
-    Unit, walk_block,
+    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtId, StmtKind, SymId,
+    Type, UnOp, Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -79,12 +79,17 @@ impl Maker<'_, '_> {
 
     /// Adds a statement, and returns the block where control goes on.
     fn node(&mut self, r: &mut Region, n: Node, at: Id, exit: Id) -> Id {
-        let Node { id, span, kind } = n;
+        let Node {
+            id,
+            stmt,
+            span,
+            kind,
+        } = n;
         match kind {
             Kind::Plain(StmtKind::Continue) => at,
             Kind::Plain(kind) => {
                 let stops = matches!(kind, StmtKind::Stop(_));
-                r.graph.push(at, Stmt::new(kind, span));
+                r.graph.push(at, the_same(stmt, kind, span));
                 if stops {
                     // Never gets there, and so does not get in anybody's way.
                     r.graph.end(at, Term::Jump(exit), span);
@@ -163,7 +168,7 @@ impl Maker<'_, '_> {
                         otherwise: otherwise.map(|b| self.body(b, &[out])),
                         ..IfBlock::default()
                     };
-                    r.graph.push(at, Stmt::new(StmtKind::If(made), span));
+                    r.graph.push(at, the_same(stmt, StmtKind::If(made), span));
                     return self.behind(r, id, at, span);
                 }
                 let after = r.graph.add();
@@ -188,7 +193,7 @@ impl Maker<'_, '_> {
                         c.mark.label = None;
                     }
                     let kind = StmtKind::Select(select);
-                    r.graph.push(at, Stmt::new(kind, span));
+                    r.graph.push(at, the_same(stmt, kind, span));
                     return self.behind(r, id, at, span);
                 }
                 let after = r.graph.add();
@@ -504,4 +509,11 @@ pub(super) fn is_structured(unit: &Unit) -> bool {
         };
     });
     good
+}
+/// What has become of a statement.
+fn the_same(id: StmtId, kind: StmtKind, span: Span) -> Stmt {
+    Stmt {
+        id,
+        ..Stmt::new(kind, span)
+    }
 }

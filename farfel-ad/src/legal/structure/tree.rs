@@ -6,7 +6,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMark, Name, Select, Stmt,
-    StmtKind, SymId, walk_block,
+    StmtId, StmtKind, SymId, walk_block,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -29,8 +29,10 @@ pub(super) enum Target {
 /// A statement.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Its number.
+    /// Its number, in textual order.
     pub id: usize,
+    /// The statement.
+    pub stmt: StmtId,
     /// Where it stands in the source.
     pub span: Span,
     /// What it is.
@@ -202,7 +204,12 @@ impl<'u> Grower<'_, 'u> {
     }
 
     fn stmt(&mut self, s: Stmt) -> Node {
-        let Stmt { label, kind, span } = s;
+        let Stmt {
+            id: stmt,
+            label,
+            kind,
+            span,
+        } = s;
         let id = self.next;
         self.next += 1;
         if let Some(l) = label {
@@ -310,7 +317,12 @@ impl<'u> Grower<'_, 'u> {
             | StmtKind::Format(_)
             | StmtKind::Allocation(_)) => Kind::Plain(kind),
         };
-        Node { id, span, kind }
+        Node {
+            id,
+            stmt,
+            span,
+            kind,
+        }
     }
 
     fn if_block(&mut self, b: IfBlock, id: usize) -> Kind {

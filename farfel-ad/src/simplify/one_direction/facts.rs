@@ -4,7 +4,9 @@ use super::form::{Form, has_calls, is_zero};
 use super::plan::frequencies;
 use crate::flow::Flow;
 use crate::locations::Set;
-use farfel_lang::ir::{Expr, ExprKind, Place, SpecKind, StmtKind, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{
+    Expr, ExprKind, Place, SpecKind, StmtId, StmtKind, SymId, Symbol, Type, Unit,
+};
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -59,7 +61,8 @@ impl<'a> Facts<'a> {
             plain,
             live: Vec::new(),
         };
-        frequencies(&unit.body, 1.0, &mut facts.often);
+        facts.often = vec![1.0; facts.flow.len()];
+        frequencies(&facts.flow, &unit.body, 1.0, &mut facts.often);
         facts.liveness();
         Some(facts)
     }
@@ -132,9 +135,9 @@ impl<'a> Facts<'a> {
     }
 
     /// The assignments to some of the tangents that nothing reads.
-    pub(super) fn dead(&self, of: &HashSet<SymId>) -> HashSet<usize> {
-        let all = 0..self.flow.stmts.len();
-        all.filter(|n| {
+    pub(super) fn dead(&self, of: &HashSet<SymId>) -> HashSet<StmtId> {
+        let all = self.flow.stmts.iter().enumerate();
+        all.filter(|(n, _)| {
             self.assigned(*n).is_some_and(|(t, value)| {
                 let used = |next: &usize| self.is_live(t, *next);
                 of.contains(&t)
@@ -142,6 +145,7 @@ impl<'a> Facts<'a> {
                     && !self.flow.successors[*n].iter().any(used)
             })
         })
+        .map(|(_, s)| s.id)
         .collect()
     }
 

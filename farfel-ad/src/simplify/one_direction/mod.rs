@@ -64,6 +64,7 @@ pub(crate) fn in_one_direction(
     let mut multiples = HashSet::new();
     let mut fixed = HashSet::new();
     named_in_specs(unit, &mut fixed);
+    unit.number();
     for _ in 0..MOST_ROUNDS {
         let plans = Facts::of(unit, tangents, &fixed).map_or_else(Vec::new, |f| f.plans());
         if plans.is_empty() {
@@ -74,11 +75,12 @@ pub(crate) fn in_one_direction(
             let named = Named::of(unit, plan, tangents, primal);
             made.extend(named.by.values().copied());
             multiples.extend(named.by.keys().copied());
-            ready.insert(named.plan.head, named);
+            ready.insert(named.plan.first, named);
         }
         let mut body = std::mem::take(&mut unit.body);
-        apply(unit, &ready, &mut body, &mut 0);
+        apply(unit, &ready, &mut body);
         unit.body = body;
+        unit.number();
     }
     let all: HashSet<SymId> = tangents.union(&made).copied().collect();
     if !made.is_empty()
@@ -87,7 +89,7 @@ pub(crate) fn in_one_direction(
         multiples.extend(&made);
         let dead = facts.dead(&multiples);
         let mut body = std::mem::take(&mut unit.body);
-        drop(&dead, &mut body, &mut 0);
+        drop(&dead, &mut body);
         unit.body = body;
         undeclare_unused(unit, &all);
     }

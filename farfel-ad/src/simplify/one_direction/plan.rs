@@ -2,9 +2,10 @@
 
 use super::facts::Facts;
 use super::form::is_zero;
-use crate::flow::size;
-use farfel_lang::ir::{Class, Expr, ExprKind, Label, Name, Stmt, StmtKind, SymId};
+use crate::flow::Flow;
+use farfel_lang::ir::{Class, Expr, ExprKind, Label, Name, Stmt, StmtId, StmtKind, SymId};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Where more tangents than this are assigned nothing is done: the search takes time for each.
 const MOST_TANGENTS: usize = 50;
@@ -26,10 +27,12 @@ pub(super) struct Multiple {
 
 /// A stretch to rewrite: statements of one block, one behind the other.
 pub(super) struct Plan {
-    /// The number of its first statement.
-    pub(super) head: usize,
-    /// The number behind its last one.
-    pub(super) end: usize,
+    /// Its first statement.
+    pub(super) first: StmtId,
+    /// Its last one.
+    pub(super) last: StmtId,
+    /// The nodes of its statements and of all inside.
+    nodes: Range<usize>,
     /// The tangent that the others are multiples of.
     pub(super) one: SymId,
     /// Those.
@@ -46,19 +49,13 @@ pub(super) struct Plan {
 
 /// A stretch that may be rewritten.
 struct Stretch {
-    head: usize,
-    end: usize,
+    first: StmtId,
+    last: StmtId,
+    nodes: Range<usize>,
     /// Where control falls to from its end.
     falls: Vec<usize>,
     /// The label of the statement behind it.
     label: Option<Label>,
-}
-
-/// A statement of a block: its number and that behind it.
-#[derive(Clone, Copy)]
-struct Place {
-    head: usize,
-    end: usize,
 }
 
 impl Facts<'_> {
@@ -75,61 +72,56 @@ impl Facts<'_> {
             }
         }
         let mut found = Vec::new();
-        self.look_into(&self.unit.body, 0, self.flow.exit, &jumps, &mut found);
+        self.look_into(&self.unit.body, self.flow.exit, &jumps, &mut found);
         found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let mut plans: Vec<Plan> = Vec::new();
         for plan in found {
-            let apart = |p: &Plan| p.end <= plan.head || plan.end <= p.head;
+            let apart =
+                |p: &Plan| p.nodes.end <= plan.nodes.start || plan.nodes.end <= p.nodes.start;
             if plans.iter().all(apart) {
                 plans.push(plan);
             }
         }
-        plans.sort_by_key(|p| p.head);
+        plans.sort_by_key(|p| p.nodes.start);
         plans
     }
 
-    /// Finds what may be done in a block, whose first statement has the number `start`; behind it
-    /// control goes to `after`.
+    /// Finds what may be done in a block, behind which control goes to `after`.
     fn look_into(
         &self,
         block: &[Stmt],
-        start: usize,
         after: usize,
         jumps: &HashMap<Label, Vec<usize>>,
         found: &mut Vec<Plan>,
     ) {
-        let mut places = Vec::with_capacity(block.len());
-        let mut node = start;
-        for s in block {
-            let end = node + size(s);
-            places.push(Place { head: node, end });
-            node = end;
-        }
+        let nodes = |s: &Stmt| self.flow.nodes_within(self.flow.node(s.id));
+        let places: Vec<Range<usize>> = block.iter().map(nodes).collect();
         for (i, (s, at)) in block.iter().zip(&places).enumerate() {
-            let follow = places.get(i + 1).map_or(after, |p| p.head);
+            let follow = places.get(i + 1).map_or(after, |p| p.start);
             let behind = match s.kind {
-                StmtKind::Do(_) => at.head,
+                StmtKind::Do(_) => at.start,
                 _ => follow,
             };
-            let mut inner = at.head + 1;
-            for b in s.blocks() {
-                // What WHERE does to an array is no way through it.
-                if !matches!(s.kind, StmtKind::Where(_)) {
-                    self.look_into(b, inner, behind, jumps, found);
+            // What WHERE does to an array is no way through it.
+            if !matches!(s.kind, StmtKind::Where(_)) {
+                for b in s.blocks() {
+                    self.look_into(b, behind, jumps, found);
                 }
-                inner += b.iter().map(size).sum::<usize>();
             }
             if let StmtKind::Do(_) = s.kind
                 && let Some(stretch) = self.stretch(block, &places, i, i + 1, after)
             {
-                let ones = self.invariants_in(at.head, at.end);
+                let ones = self.invariants_in(at.start, at.end);
                 found.extend(self.plan(&stretch, &ones, jumps));
             }
         }
-        for one in self.read_most(start, node) {
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return;
+        };
+        for one in self.read_most(first.start, last.end) {
             let mut from = 0;
             for i in 0..=block.len() {
-                let ends = places.get(i).is_none_or(|p| self.changes(one, *p));
+                let ends = places.get(i).is_none_or(|p| self.changes(one, p));
                 if ends && i > from + 1 {
                     let stretch = self.stretch(block, &places, from, i, after);
                     found.extend(stretch.and_then(|s| self.plan(&s, &[one], jumps)));
@@ -145,7 +137,7 @@ impl Facts<'_> {
     fn stretch(
         &self,
         block: &[Stmt],
-        places: &[Place],
+        places: &[Range<usize>],
         mut from: usize,
         mut to: usize,
         after: usize,
@@ -163,13 +155,14 @@ impl Facts<'_> {
         let mut falls = Vec::new();
         let mut next = to;
         while next < block.len() && comment(next) {
-            falls.push(places[next].head);
+            falls.push(places[next].start);
             next += 1;
         }
-        falls.push(places.get(next).map_or(after, |p| p.head));
+        falls.push(places.get(next).map_or(after, |p| p.start));
         Some(Stretch {
-            head: places[from].head,
-            end: places[to - 1].end,
+            first: block[from].id,
+            last: block[to - 1].id,
+            nodes: places[from].start..places[to - 1].end,
             falls,
             label: block.get(next).and_then(|s| s.label),
         })
@@ -195,9 +188,9 @@ impl Facts<'_> {
     }
 
     /// May a statement or one inside of it change a tangent?
-    fn changes(&self, one: SymId, at: Place) -> bool {
+    fn changes(&self, one: SymId, at: &Range<usize>) -> bool {
         let assigned = |n: usize| self.assigned(n).is_some_and(|(t, _)| t == one);
-        (at.head..at.end).any(assigned) || self.named_elsewhere(at.head, at.end).contains(&one)
+        at.clone().any(assigned) || self.named_elsewhere(at.start, at.end).contains(&one)
     }
 
     /// What to make of a stretch: of which of `ones` are how many tangents multiples?
@@ -207,7 +200,7 @@ impl Facts<'_> {
         ones: &[SymId],
         jumps: &HashMap<Label, Vec<usize>>,
     ) -> Option<Plan> {
-        let &Stretch { head, end, .. } = stretch;
+        let Range { start: head, end } = stretch.nodes;
         let inside = |n: usize| (head..end).contains(&n);
         let enters = |n: usize| self.flow.predecessors[n].iter().any(|p| !inside(*p));
         let own = self.flow.stmts[head].label;
@@ -266,8 +259,9 @@ impl Facts<'_> {
             let gain = (saved - cost) * self.often[head];
             if saved - cost >= 1.0 && best.as_ref().is_none_or(|b| b.gain < gain) {
                 best = Some(Plan {
-                    head,
-                    end,
+                    first: stretch.first,
+                    last: stretch.last,
+                    nodes: stretch.nodes.clone(),
                     one: *one,
                     takes_label: takes_label && !after.is_empty(),
                     multiples,
@@ -284,7 +278,7 @@ impl Facts<'_> {
     fn is_loop(&self, around: usize, inner: usize, name: Option<&Name>) -> bool {
         let s = self.flow.stmts[around];
         matches!(&s.kind, StmtKind::Do(d) if name.is_none_or(|n| d.name.as_ref() == Some(n)))
-            && around + size(s) > inner
+            && self.flow.nodes_within(around).contains(&inner)
     }
 
     /// How often a statement is carried out, for each time that control comes to another one.
@@ -450,13 +444,13 @@ impl Facts<'_> {
     }
 }
 
-/// How often the statements of a block are carried out, in the order of [`crate::flow::Flow`], where
-/// the block is so `often`.
-pub(super) fn frequencies(block: &[Stmt], often: f64, found: &mut Vec<f64>) {
+/// How often the statements of a block are carried out, node by node, where the block is so
+/// `often`.
+pub(super) fn frequencies(flow: &Flow, block: &[Stmt], often: f64, found: &mut Vec<f64>) {
     for s in block {
-        found.push(often);
+        found[flow.node(s.id)] = often;
         if let StmtKind::LogicalIf(_, inner) = &s.kind {
-            found.extend(std::iter::repeat_n(often / 2.0, size(inner)));
+            found[flow.node(inner.id)] = often / 2.0;
         }
         let inside = match &s.kind {
             StmtKind::Do(_) => often * ITERATIONS,
@@ -468,6 +462,6 @@ pub(super) fn frequencies(block: &[Stmt], often: f64, found: &mut Vec<f64>) {
         };
         s.blocks()
             .iter()
-            .for_each(|b| frequencies(b, inside, found));
+            .for_each(|b| frequencies(flow, b, inside, found));
     }
 }

@@ -2,10 +2,10 @@
 
 use super::form::{Form, is_zero};
 use super::plan::{Multiple, Plan};
-use crate::flow::size;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Block, DoEnd, Expr, ExprKind, IfBlock, Name, Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    BinOp, Block, DoEnd, Expr, ExprKind, IfBlock, Name, Stmt, StmtId, StmtKind, SymId, Symbol,
+    Type, Unit,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -158,13 +158,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Rewrites the stretches of a block. `node` counts statements as [`crate::flow::Flow`] does.
-pub(super) fn apply(
-    unit: &Unit,
-    plans: &HashMap<usize, Named>,
-    block: &mut Block,
-    node: &mut usize,
-) {
+/// Rewrites the stretches of a block, each found by its first statement.
+pub(super) fn apply(unit: &Unit, plans: &HashMap<StmtId, Named>, block: &mut Block) {
     let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
     // The statement that gets the label of the next one.
     let mut takes_label = None;
@@ -176,27 +171,22 @@ pub(super) fn apply(
             first.label = s.label.take();
         }
         if within.is_none()
-            && let Some(named) = plans.get(node)
+            && let Some(named) = plans.get(&s.id)
         {
             named.begin(&mut s, &mut out);
             within = Some(named);
         }
         let Some(named) = within else {
-            *node += 1;
-            if let StmtKind::LogicalIf(_, inner) = &s.kind {
-                *node += size(inner);
-            }
             for inner in s.blocks_mut() {
-                apply(unit, plans, inner, node);
+                apply(unit, plans, inner);
             }
             end_behind_the_last(&mut s);
             out.push(s);
             continue;
         };
-        *node += size(&s);
-        let span = s.span;
+        let (span, is_last) = (s.span, s.id == named.plan.last);
         named.rewrite(unit, s, &mut out);
-        if *node >= named.plan.end {
+        if is_last {
             if named.plan.takes_label {
                 takes_label = Some(out.len());
             }
@@ -220,17 +210,12 @@ fn end_behind_the_last(s: &mut Stmt) {
     }
 }
 
-/// Takes assignments out of a block that nothing reads. `node` counts statements as
-/// [`crate::flow::Flow`] does.
-pub(super) fn drop(dead: &HashSet<usize>, block: &mut Block, node: &mut usize) {
+/// Takes assignments out of a block that nothing reads.
+pub(super) fn drop(dead: &HashSet<StmtId>, block: &mut Block) {
     for mut s in std::mem::take(block) {
-        let gone = dead.contains(node);
-        *node += 1;
-        if let StmtKind::LogicalIf(_, inner) = &s.kind {
-            *node += size(inner);
-        }
+        let gone = dead.contains(&s.id);
         for inner in s.blocks_mut() {
-            drop(dead, inner, node);
+            drop(dead, inner);
         }
         if gone && s.label.is_some() {
             s.kind = StmtKind::Continue;

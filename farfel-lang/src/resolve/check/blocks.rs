@@ -4,7 +4,7 @@ use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Place,
-    Several, Stmt, StmtKind, SymId, Type, Unit, walk_block,
+    Several, Stmt, StmtId, StmtKind, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
 use crate::storage::UnitStorage;
@@ -373,9 +373,9 @@ impl<'p> Checker<'_, 'p> {
     /// A block is entered at its top and left at its bottom.
     fn ad_jumps(&mut self, unit: &Unit, block: &AdBlock) {
         let mut inside: HashSet<Label> = HashSet::new();
-        let mut within: HashSet<*const Stmt> = HashSet::new();
+        let mut within: HashSet<StmtId> = HashSet::new();
         walk_block(&block.body, &mut |s| {
-            within.insert(std::ptr::from_ref(s));
+            within.insert(s.id);
             inside.extend(s.label);
             match &s.kind {
                 StmtKind::Do(d) => {
@@ -420,7 +420,7 @@ impl<'p> Checker<'_, 'p> {
         // A variable that holds a label cannot be handed over.
         let (mut here, mut there) = (HashMap::new(), HashSet::new());
         walk_block(&unit.body, &mut |s| {
-            let inner = within.contains(&std::ptr::from_ref(s));
+            let inner = within.contains(&s.id);
             label_variables(unit, s, &mut |v| match inner {
                 true => {
                     here.entry(v).or_insert(s.span);
@@ -445,9 +445,7 @@ impl<'p> Checker<'_, 'p> {
             }
         }
         walk_block(&unit.body, &mut |s| {
-            if !within.contains(&std::ptr::from_ref(s))
-                && targets(s).iter().any(|l| inside.contains(l))
-            {
+            if !within.contains(&s.id) && targets(s).iter().any(|l| inside.contains(l)) {
                 self.error(
                     Diagnostic::error(
                         &rules::AD_JUMP,

@@ -132,11 +132,8 @@ impl Parser<'_> {
                 }
                 if let Some(label) = label_of(st) {
                     // A jump to here stays in the block: the closing comes after it.
-                    self.frame.push(Stmt {
-                        label: Some(label),
-                        kind: StmtKind::Continue,
-                        span,
-                    });
+                    self.frame
+                        .push(Stmt::labelled(Some(label), StmtKind::Continue, span));
                 }
                 self.frame.close(None, closing, span);
                 self.end_loops(st, true);
@@ -162,11 +159,8 @@ impl Parser<'_> {
 
     /// Adds a statement, and closes the loops that end with its label.
     pub(super) fn push(&mut self, st: &Statement, kind: StmtKind) {
-        self.frame.push(Stmt {
-            label: label_of(st),
-            kind,
-            span: st.whole(),
-        });
+        self.frame
+            .push(Stmt::labelled(label_of(st), kind, st.whole()));
         self.end_loops(st, false);
     }
 

@@ -321,6 +321,6 @@ impl Frame {
                 end_span,
             })),
         };
-        self.push(Stmt { label, kind, span });
+        self.push(Stmt::labelled(label, kind, span));
     }
 }

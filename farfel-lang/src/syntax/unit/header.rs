@@ -154,11 +154,8 @@ impl Parser<'_> {
         if let Some((label, span)) = st.label {
             // Jumping to END returns.
             self.comments_to_body();
-            self.frame.push(Stmt {
-                label: Some(label),
-                kind: StmtKind::Continue,
-                span,
-            });
+            self.frame
+                .push(Stmt::labelled(Some(label), StmtKind::Continue, span));
         }
         self.close_unit(st.whole());
     }

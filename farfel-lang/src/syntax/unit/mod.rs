@@ -430,11 +430,8 @@ impl Parser<'_> {
         };
         let span = st.whole();
         if self.frame.executable {
-            self.frame.push(Stmt {
-                label: Some(label),
-                kind: StmtKind::Format(text),
-                span,
-            });
+            self.frame
+                .push(Stmt::labelled(Some(label), StmtKind::Format(text), span));
         } else {
             self.frame.spec(SpecKind::Format(label, text), span);
         }
