@@ -18,7 +18,7 @@ use crate::depend::{Dependence, Moves, apply_varied};
 use crate::flow::Flow;
 pub use crate::locations::Context;
 use crate::locations::{Set, Space, differentiable};
-use farfel_lang::ir::{Class, Expr, ExprKind, Place, StmtKind, SymId, Unit};
+use farfel_lang::ir::{Class, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit};
 use farfel_lang::solve::{Graph, backward, forward};
 
 /// Where derivatives are varied and live in one unit, in one context.
@@ -155,16 +155,44 @@ impl<'a> Problem<'a> {
         within
     }
 
+    /// The derivatives that are live while a statement is carried out: after it, or after one of the
+    /// calls in it.
+    pub fn live_within(&self, node: usize, activity: &Activity, moves: &[Moves]) -> Set {
+        let after = &activity.live[node];
+        let Some(stmt) = self.flow.stmts.get(node) else {
+            return after.clone();
+        };
+        let mut within = after.clone();
+        let varied = self.varied_within(&activity.varied[node], moves);
+        self.before_statement(stmt, &varied, moves, after, &mut |live| {
+            within.union_with(live);
+        });
+        within
+    }
+
     /// The live derivatives before a node, of those after it.
     fn before(&self, i: usize, varied: &[Set], moves: &[Vec<Moves>], live: &Set) -> Set {
-        let mut out = live.clone();
         let Some(stmt) = self.flow.stmts.get(i) else {
-            return out;
+            return live.clone();
         };
         let varied = self.varied_within(&varied[i], &moves[i]);
+        self.before_statement(stmt, &varied, &moves[i], live, &mut |_| {})
+    }
+
+    /// The live derivatives before a statement, of those after it; `after_call` gets those after each
+    /// call in it, the last first.
+    fn before_statement(
+        &self,
+        stmt: &Stmt,
+        varied: &Set,
+        moves: &[Moves],
+        live: &Set,
+        after_call: &mut dyn FnMut(&Set),
+    ) -> Set {
+        let mut out = live.clone();
         let mut wanted = false;
         let pop = matches!(&stmt.kind, StmtKind::Assign(_, value) if is_pop(self.unit, value));
-        for m in moves[i].iter().rev().filter(|m| m.own) {
+        for m in moves.iter().rev().filter(|m| m.own) {
             for m in &m.group {
                 let live = out.contains(m.target);
                 if m.strong {
@@ -172,14 +200,15 @@ impl<'a> Problem<'a> {
                 }
                 if live || pop {
                     let mut from = m.from.clone();
-                    from.intersect_with(&varied);
+                    from.intersect_with(varied);
                     wanted |= !from.is_clear();
                     out.union_with(&from);
                 }
             }
         }
         for (call, certain) in calls(self.unit, stmt).into_iter().rev() {
-            let Some(Site::Known(c)) = self.site(call, &varied, &out, wanted) else {
+            after_call(&out);
+            let Some(Site::Known(c)) = self.site(call, varied, &out, wanted) else {
                 continue;
             };
             let args = match self.dependence.callee(self.unit, call.callee) {
@@ -214,7 +243,7 @@ impl<'a> Problem<'a> {
                         // Passed with its derivative whether varied or not.
                         out.union_with(&from);
                     } else {
-                        from.intersect_with(&varied);
+                        from.intersect_with(varied);
                         out.union_with(&from);
                     }
                 } else if x > args {

@@ -208,11 +208,7 @@ impl<'a> Look<'a> {
         let moves = problem.dependence.moves(unit, space, s, masked);
         let varied = problem.varied_within(&activity.varied[node], &moves);
         let after = &activity.live[node];
-        let mut reads = Set::with_capacity(space.len);
-        s.for_each_own_expr(&mut |e| problem.dependence.depends(unit, space, e, &mut reads));
-        reads.intersect_with(&varied);
-        let mut live = after.clone();
-        live.union_with(&reads);
+        let live = problem.live_within(node, activity, &moves);
         Look {
             problem,
             varied,

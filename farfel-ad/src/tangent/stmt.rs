@@ -75,7 +75,7 @@ pub(super) struct Gen<'a> {
     pub left_zero: Set,
     /// Varied while the statement at hand is carried out.
     pub varied: Set,
-    /// Live derivatives after it, and those that it reads itself.
+    /// Live derivatives after it, or after one of the calls in it.
     pub(super) live: Set,
     /// Where the flow of control has the statement at hand.
     pub(super) node: usize,
@@ -322,15 +322,7 @@ impl Gen<'_> {
             .varied_within(&self.activity.varied[node], &self.moves);
         self.live = self.activity.live[node].clone();
         self.refuse_passed(s);
-        // What the statement itself reads.
-        let mut from = Set::with_capacity(self.space.len);
-        s.for_each_own_expr(&mut |e| {
-            self.engine
-                .dependence
-                .depends(self.source, self.space, e, &mut from);
-        });
-        from.intersect_with(&self.varied);
-        self.live.union_with(&from);
+        self.live = self.problem.live_within(node, self.activity, &self.moves);
         self.refuse_constant_functions(s, node);
         let mut own = self.kind(s);
         let mut out = std::mem::take(&mut self.pre);
