@@ -390,7 +390,8 @@ const LEGALISE: &[Pass] = &[
     },
 ];
 
-/// Brings a program into forms, and into those that the passes which establish them require.
+/// Brings a program into forms, and into those that the passes which establish them require. All its
+/// statements have ids then.
 ///
 /// # Errors
 ///

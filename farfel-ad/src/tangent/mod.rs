@@ -328,7 +328,8 @@ pub fn differentiate_heads(
         (_, true) => AT_NEED,
         _ => AT_NEED_OF_NUMBERS,
     };
-    let legal = with_needed(Cow::Borrowed(program), at_need, &goal, &|program, lacks| {
+    let legal = passes::legalise(Cow::Borrowed(program), Forms::default(), &goal)?;
+    let legal = with_needed(legal, at_need, &goal, &|program, lacks| {
         let graph = Below::of(program, names.iter().copied());
         let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
         let root = |h: &Head| (h.unit.clone(), h.context.clone());
