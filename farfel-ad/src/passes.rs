@@ -160,6 +160,11 @@ pub(crate) struct Goal<'a> {
 }
 
 impl Goal<'_> {
+    /// Is asked which depends on which, whatever the numbers?
+    fn is_pattern(&self) -> bool {
+        self.request.is_some_and(|r| r.directions.pattern)
+    }
+
     /// What the names of new units end in.
     fn suffix(&self) -> &str {
         self.request.map_or("", |r| r.suffix.as_str())
@@ -358,7 +363,7 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[]),
         establishes: Forms::of(&[Elements]),
         applies: |p, _| has_arrays(p),
-        run: |p, _, _| by_elements(p),
+        run: |p, goal, _| by_elements(p, goal.is_pattern()),
     },
     Pass {
         name: "local arrays",

@@ -69,8 +69,8 @@ const AT_NEED: Forms = Forms::of(&[
     Form::PlainCounters,
     Form::PlainConditions,
     Form::EqualBlocks,
+    Form::Elements,
 ]);
-const AT_NEED_OF_NUMBERS: Forms = AT_NEED.and(Forms::of(&[Form::Elements]));
 
 /// The tangent of a request's head and of what is active below it.
 pub fn differentiate(
@@ -94,11 +94,11 @@ fn legal<'p>(program: &'p Program, request: &Request) -> Result<Cow<'p, Program>
         request: Some(request),
     };
     let layout = Layout::of_request(request);
-    let (forms, at_need) = match layout.pattern {
-        true => (FORMS, AT_NEED),
-        false => (FORMS_OF_NUMBERS, AT_NEED_OF_NUMBERS),
+    let forms = match layout.pattern {
+        true => FORMS,
+        false => FORMS_OF_NUMBERS,
     };
-    let at_need = at_need.and(Forms::of(&[Form::NoEntries]));
+    let at_need = AT_NEED.and(Forms::of(&[Form::NoEntries]));
     let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?;
     with_needed(legal, at_need, &goal, &|program, lacks| {
         let graph = Below::of(program, goal.heads.iter().copied());
@@ -323,10 +323,9 @@ pub fn differentiate_heads(
         request: None,
     };
     // What adjoints are made of comes in its forms.
-    let at_need = match (layout.adjoint, layout.pattern) {
-        (true, _) => Forms::default(),
-        (_, true) => AT_NEED,
-        _ => AT_NEED_OF_NUMBERS,
+    let at_need = match layout.adjoint {
+        true => Forms::default(),
+        false => AT_NEED,
     };
     let legal = passes::legalise(Cow::Borrowed(program), Forms::default(), &goal)?;
     let legal = with_needed(legal, at_need, &goal, &|program, lacks| {

@@ -13,7 +13,7 @@ use super::Engine;
 use crate::activity::{Activity, Context, Problem, Site, is_pop};
 use crate::calls::{CallSite, calls, calls_in};
 use crate::flow::Flow;
-use crate::layout::Unknown;
+use crate::layout::{Layout, Unknown};
 use crate::legal::cleared::clears;
 use crate::legal::scalarize::is_wanted;
 use crate::locations::{Set, Space, differentiable};
@@ -134,12 +134,16 @@ impl Survey<'_> {
             assume: engine.layout.unknown == Unknown::Provided,
         };
         let activity = problem.solve(&space.locs(&context.inputs), &space.locs(&context.outputs));
-        let several = engine.layout.vector;
+        let &Layout {
+            vector: several,
+            pattern,
+            ..
+        } = engine.layout;
         if problem.refused(&activity, several, false).is_some() {
             self.need(Form::EqualBlocks);
         }
         for (node, s) in flow.stmts.iter().enumerate() {
-            let look = Look::at(&problem, &activity, node, s, several);
+            let look = Look::at(&problem, &activity, node, s, [several, pattern]);
             self.statement(&look, s);
         }
     }
@@ -190,9 +194,12 @@ struct Look<'a> {
     varied: Set,
     /// Live derivatives after it.
     after: &'a Set,
-    /// These, and those that it reads itself.
+    /// These, and those after one of the calls in it.
     live: Set,
+    /// In several directions.
     several: bool,
+    /// Which depends on which, no numbers.
+    pattern: bool,
 }
 
 impl<'a> Look<'a> {
@@ -201,7 +208,7 @@ impl<'a> Look<'a> {
         activity: &'a Activity,
         node: usize,
         s: &Stmt,
-        several: bool,
+        [several, pattern]: [bool; 2],
     ) -> Self {
         let (unit, space) = (problem.unit, problem.space);
         let masked = problem.flow.masked[node];
@@ -215,6 +222,7 @@ impl<'a> Look<'a> {
             after,
             live,
             several,
+            pattern,
         }
     }
 
@@ -289,8 +297,12 @@ impl<'a> Look<'a> {
                     });
                     found
                 };
+                let mut listed = false;
+                value.walk(&mut |e| listed |= matches!(e.kind, ExprKind::Array(_)));
                 is_wanted(self.unit(), s)
-                    && (calls() || self.is_active(target, value) && self.has_no_tangent(value))
+                    && (calls()
+                        || self.is_active(target, value)
+                            && (self.pattern && listed || self.has_no_tangent(value)))
             }
             StmtKind::Where(w) => {
                 let mut assigned = HashSet::new();
@@ -326,7 +338,7 @@ impl<'a> Look<'a> {
                 return;
             }
             // Each direction would need a WHERE.
-            found |= self.several || self.has_no_tangent(value);
+            found |= self.several || self.pattern || self.has_no_tangent(value);
             value.walk(&mut |e| {
                 let number = rank(self.unit(), e) == 0 && self.is_computed(e);
                 let mut bound = false;
@@ -426,6 +438,9 @@ impl<'a> Look<'a> {
             return false;
         }
         let keyword = |a: &Expr| matches!(a.kind, ExprKind::Keyword(..));
+        if self.pattern && args.iter().any(array) && i.shape != Shape::Elemental {
+            return rank(unit, e) > 0;
+        }
         if !args.iter().any(array) && i.shape == Shape::Elemental {
             return args.iter().any(keyword);
         }

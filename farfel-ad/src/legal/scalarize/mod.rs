@@ -47,7 +47,7 @@ fn has_wanted(unit: &Unit) -> bool {
 }
 
 /// Rewrites all units of a program.
-pub(crate) fn by_elements(program: &mut Program) {
+pub(crate) fn by_elements(program: &mut Program, pattern: bool) {
     let places: Vec<usize> = (0..program.units.len())
         .filter(|i| has_wanted(&program.units[*i]))
         .collect();
@@ -59,7 +59,9 @@ pub(crate) fn by_elements(program: &mut Program) {
     for i in places {
         let unit = &mut program.units[i];
         let assigned = assigned.in_unit(unit);
-        Writer::of(unit, assigned, &units).unit();
+        let mut writer = Writer::of(unit, assigned, &units);
+        writer.pattern = pattern;
+        writer.unit();
     }
 }
 
@@ -228,6 +230,8 @@ struct Writer<'u> {
     before: Block,
     after: Block,
     span: Span,
+    /// Values do not choose among elements: a pattern has all that can be chosen.
+    pattern: bool,
 }
 
 /// Of more elements, arrays are allocated where their size is not known.
@@ -253,6 +257,7 @@ impl<'u> Writer<'u> {
             before: Vec::new(),
             after: Vec::new(),
             span: Span::NONE,
+            pattern: false,
         }
     }
 

@@ -128,7 +128,7 @@ impl<'u> Writer<'u> {
     ) -> Option<(Expr, Block)> {
         let span = self.span;
         let t = self.scalar_variable(ty);
-        let extreme = matches!(kind, Kind::Max | Kind::Min);
+        let extreme = matches!(kind, Kind::Max | Kind::Min) && !self.pattern;
         // None of them has been seen yet.
         let first = extreme.then(|| self.scalar_variable(Type::LOGICAL));
         let logical = |yes| Expr::new(ExprKind::Logical(yes), span);
@@ -170,6 +170,11 @@ impl<'u> Writer<'u> {
                     let v = Expr::new(ExprKind::Paren(Box::new(v)), span);
                     let product = w.binary(BinOp::Mul, t.clone(), v);
                     inner.push(w.assign(t.clone(), product));
+                }
+                Kind::Max | Kind::Min if w.pattern => {
+                    let name = if kind == Kind::Max { "MAX" } else { "MIN" };
+                    let best = w.call(name, vec![t.clone(), v])?;
+                    inner.push(w.assign(t.clone(), best));
                 }
                 Kind::Max | Kind::Min => {
                     let of_one = w.scalar_variable(ty);
