@@ -190,6 +190,7 @@ impl Survey<'_> {
 /// A statement of a unit, and what is active there.
 struct Look<'a> {
     problem: &'a Problem<'a>,
+    activity: &'a Activity,
     /// Varied while it is carried out.
     varied: Set,
     /// Live derivatives after it.
@@ -213,11 +214,17 @@ impl<'a> Look<'a> {
         let (unit, space) = (problem.unit, problem.space);
         let masked = problem.flow.masked[node];
         let moves = problem.dependence.moves(unit, space, s, masked);
-        let varied = problem.varied_within(&activity.varied[node], &moves);
+        let mut varied = problem.varied_within(&activity.varied[node], &moves);
+        if let StmtKind::Where(_) = s.kind {
+            for inner in problem.flow.nodes_within(node).skip(1) {
+                varied.union_with(&activity.varied[inner]);
+            }
+        }
         let after = &activity.live[node];
         let live = problem.live_within(node, activity, &moves);
         Look {
             problem,
+            activity,
             varied,
             after,
             live,
@@ -330,9 +337,10 @@ impl<'a> Look<'a> {
             let StmtKind::Assign(target, value) = &s.kind else {
                 return;
             };
+            let after = &self.activity.live[self.problem.flow.node(s.id)];
             let live = target.base().is_some_and(|s| {
                 let loc = self.problem.space.loc(s);
-                differentiable(&self.unit().symbols[s]) && self.live.contains(loc)
+                differentiable(&self.unit().symbols[s]) && after.contains(loc)
             });
             if !live {
                 return;
