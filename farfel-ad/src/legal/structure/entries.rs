@@ -1,9 +1,9 @@
 //! A subprogram of its own for each ENTRY point.
 
-use super::{taken_names, tree::unsupported};
+use super::taken_names;
 use crate::locations::differentiable;
 use farfel_lang::callgraph::CallGraph;
-use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Name, Place, Program, SpecKind, SymId, Unit, UnitKind, unused_name};
 use farfel_lang::lower::split_entries;
 use std::collections::{HashMap, HashSet};
@@ -36,13 +36,13 @@ pub(crate) fn split(
         }
         // Lowering has moved what is kept to COMMON, where that can be.
         if let (false, Some(s)) = (all_is_below, kept(u)) {
-            errors.push(unsupported(
-                u.symbols[s].span,
-                format!(
-                    "{}, which has ENTRY points, keeps {} from call to call",
-                    u.name, u.symbols[s].name
-                ),
-            ));
+            let (unit, name) = (&u.name, &u.symbols[s].name);
+            let message = format!("{unit}, which has ENTRY points, keeps {name} from call to call");
+            errors.push(
+                Diagnostic::error(&rules::AD_UNSUPPORTED, u.symbols[s].span, message)
+                    .label("each ENTRY gets a derivative of its own, which would keep another one")
+                    .help(format!("put {name} into a COMMON block")),
+            );
         }
         ways.extend(names);
     }
