@@ -1,7 +1,7 @@
 //! Subscripts as sums of integer variables, and what can be proven of them.
 
 use farfel_lang::Span as SourceSpan;
-use farfel_lang::ir::{BinOp, Expr, ExprKind, SymId, Type, UnOp, Unit};
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::storage::constant;
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ impl Affine {
             };
             sum = Some(match (sum, *f < 0) {
                 (None, false) => term,
-                (None, true) => Expr::new(ExprKind::Unary(UnOp::Minus, Box::new(term)), span),
+                (None, true) => Expr::minus(term, span),
                 (Some(sum), false) => Expr::binary(BinOp::Add, sum, term),
                 (Some(sum), true) => Expr::binary(BinOp::Sub, sum, term),
             });
@@ -169,4 +169,15 @@ pub(crate) fn is_positive(mut number: Affine, around: &[Span]) -> bool {
         }
     }
     number.value().is_some_and(|n| n > 0)
+}
+
+/// Arithmetic on variables and numbers, and intrinsic functions, which may stand in a subscript.
+pub(crate) fn is_simple(unit: &Unit, e: &Expr) -> bool {
+    let own = match &e.kind {
+        ExprKind::Int(_) | ExprKind::Var(_) | ExprKind::Paren(_) | ExprKind::Unary(..) => true,
+        ExprKind::Binary(op, ..) => op.is_arithmetic() && *op != BinOp::Pow,
+        ExprKind::Call(f, _) => matches!(unit.symbols[*f].class, Class::Intrinsic(_)),
+        _ => false,
+    };
+    own && e.children().into_iter().all(|c| is_simple(unit, c))
 }

@@ -24,7 +24,7 @@
 //! | [`layout`] | how derivatives are named and laid out |
 //! | [`simplify`] | passes that make derivatives fast |
 //! | `tool` | the interface, [`AdTool`] |
-//! | `affine`, `build` | sums of integer variables; small pieces of generated statements |
+//! | `affine` | sums of integer variables |
 //! | `numbers` | where in storage numbers lie |
 //! | `matrix`, [`spans`] | sets for many rows; places of whole units |
 //! | `verify` | what passes have changed and what was generated, looked at |
@@ -41,7 +41,6 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub mod activity;
 mod affine;
 pub mod analysis;
-mod build;
 pub mod calls;
 pub mod depend;
 pub mod given;

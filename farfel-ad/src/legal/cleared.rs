@@ -100,7 +100,7 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
     );
     // Of several directions, whose dimensions come first, all.
     let others = unit.symbols[tape].dims.len().saturating_sub(1);
-    let all = || Expr::new(ExprKind::Range(None, None, None), span);
+    let all = || Expr::range(None, None, None, span);
     let mut part: Vec<Expr> = std::iter::repeat_with(all).take(others).collect();
     part.push(Expr::new(range, span));
     let part = ExprKind::Element(tape, part);

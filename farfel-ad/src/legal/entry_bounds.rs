@@ -15,8 +15,8 @@ use crate::legal::structure::taken_names;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Arg, Class, Dim, Entity, Expr, ExprKind, Name, Place, Program, Spec, SpecKind, Stmt, StmtKind,
-    SymId, Symbol, Unit, UnitKind, unused_name,
+    Arg, Class, Dim, Entity, Expr, ExprKind, Name, Place, Program, Spec, SpecKind, Stmt, SymId,
+    Symbol, Unit, UnitKind, unused_name,
 };
 use farfel_lang::lower::compact;
 use farfel_lang::storage::UnitStorage;
@@ -180,14 +180,14 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
     let mut args: Vec<Expr> = own.map(|s| Expr::var(s, span)).collect();
     for s in changed {
         let value = Expr::var(*s, span);
-        args.push(Expr::new(ExprKind::Paren(Box::new(value)), span));
+        args.push(Expr::parens(value, span));
     }
     outer.body = vec![match unit.result {
         Some(r) => {
-            let value = Expr::new(ExprKind::Call(callee, args), span);
+            let value = Expr::call(callee, args, span);
             Stmt::assign(Expr::var(r, span), value, span)
         }
-        None => Stmt::new(StmtKind::Call(callee, args), span),
+        None => Stmt::call(callee, args, span),
     }];
     outer.specs.retain(|s| {
         !matches!(
@@ -211,7 +211,7 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
         if depends {
             s.dims = vec![Dim {
                 lower: None,
-                upper: Some(Expr::new(ExprKind::Star, span)),
+                upper: Some(Expr::star(span)),
             }];
         }
     }

@@ -155,11 +155,9 @@ impl Silencer<'_, '_, '_> {
                 StmtKind::LogicalIf(c, inner) => {
                     let mut made = self.statement(inner);
                     if !made.is_empty() {
-                        let inner =
-                            std::mem::replace(&mut **inner, Stmt::new(StmtKind::Continue, s.span));
+                        let inner = std::mem::replace(&mut **inner, Stmt::continues(s.span));
                         made.push(inner);
-                        let condition =
-                            std::mem::replace(c, Expr::new(ExprKind::Logical(true), s.span));
+                        let condition = std::mem::replace(c, Expr::logical(true, s.span));
                         s.kind = StmtKind::If(IfBlock {
                             arms: vec![(condition, made)],
                             ..IfBlock::default()
@@ -248,10 +246,9 @@ impl Silencer<'_, '_, '_> {
                 out.push(Stmt::assign(t, e.clone(), span));
             }
             _ => {
-                let blank = Expr::new(ExprKind::Char(" ".into()), span);
+                let blank = Expr::text(" ", span);
                 let asks = Expr::binary(BinOp::Eq, e.clone(), blank);
-                let goes_on = Box::new(Stmt::new(StmtKind::Continue, span));
-                out.push(Stmt::new(StmtKind::LogicalIf(asks, goes_on), span));
+                out.push(Stmt::logical_if(asks, Stmt::continues(span), span));
             }
         }
     }

@@ -207,7 +207,7 @@ impl Writer<'_> {
                 ..Symbol::new("INT".into(), Span::NONE)
             }),
         };
-        Some(Expr::new(ExprKind::Call(s, vec![e]), span))
+        Some(Expr::call(s, vec![e], span))
     }
 
     fn block(&mut self, block: &mut Block, which: Which) {
@@ -258,7 +258,7 @@ impl Writer<'_> {
             }
             let mut before = Vec::new();
             let more = self.variable("LMORE", Type::LOGICAL);
-            before.push(set(&more, Expr::new(ExprKind::Logical(true), span)));
+            before.push(set(&more, Expr::logical(true, span)));
             let mut going = more.clone();
             let mut latch = Vec::new();
             let control = std::mem::replace(&mut d.control, DoControl::Forever);
@@ -280,7 +280,7 @@ impl Writer<'_> {
                     before.push(set(&by, step.unwrap_or_else(|| one.clone())));
                     before.push(set(&n, to));
                     let length = bin(BinOp::Add, &bin(BinOp::Sub, &n, &first), &by);
-                    let length = Expr::new(ExprKind::Paren(Box::new(length)), span);
+                    let length = Expr::parens(length, span);
                     before.push(set(&n, Expr::binary(BinOp::Div, length, by.clone())));
                     let k = Expr::var(var, span);
                     before.push(set(&k, first));
@@ -292,8 +292,8 @@ impl Writer<'_> {
             }
             d.control = DoControl::While(going);
             d.end = DoEnd::EndDo(None);
-            let condition = Expr::new(ExprKind::Paren(Box::new(condition)), span);
-            let not = Expr::new(ExprKind::Unary(UnOp::Not, Box::new(condition)), span);
+            let condition = Expr::parens(condition, span);
+            let not = Expr::not(condition, span);
             let label = d.body.get(at).and_then(|s| s.label);
             d.body.truncate(at);
             d.body.push(Stmt {
@@ -305,7 +305,7 @@ impl Writer<'_> {
                     arms: vec![(more, latch)],
                     ..IfBlock::default()
                 };
-                d.body.push(Stmt::new(StmtKind::If(next), span));
+                d.body.push(Stmt::block_if(next, span));
             }
             if let Some(first) = before.first_mut() {
                 first.label = s.label.take();
@@ -324,8 +324,8 @@ impl Writer<'_> {
         let span = s.span;
         let set = |to: &Expr, value: Expr| Stmt::assign(to.clone(), value, span);
         let exit = |when: Expr| {
-            let exit = Stmt::new(StmtKind::Exit(None), span);
-            Stmt::new(StmtKind::LogicalIf(when, Box::new(exit)), span)
+            let exit = Stmt::exit(span);
+            Stmt::logical_if(when, exit, span)
         };
         let mut before = Vec::new();
         let mut body = Vec::new();
@@ -356,7 +356,7 @@ impl Writer<'_> {
                 before.push(set(&last, to.clone()));
                 before.push(set(&by, step.clone().unwrap_or_else(|| one.clone())));
                 let length = bin(BinOp::Add, &bin(BinOp::Sub, &last, &first), &by);
-                let length = Expr::new(ExprKind::Paren(Box::new(length)), span);
+                let length = Expr::parens(length, span);
                 let trips = self.whole(bin(BinOp::Div, &length, &by), span)?;
                 before.push(set(&n, trips));
                 before.push(set(&t, first));
@@ -370,13 +370,13 @@ impl Writer<'_> {
             DoControl::Forever => return None,
         }
         body.extend(d.body.iter().cloned());
-        before.push(Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        before.push(Stmt::repeat(
+            Do {
                 control: DoControl::Forever,
                 body,
                 end: DoEnd::EndDo(None),
                 ..(**d).clone()
-            })),
+            },
             span,
         ));
         Some(before)

@@ -4,8 +4,8 @@
 //! again where that is full (`reverse/retry.rs`). Its derivatives do not try: their tapes have the
 //! largest size, and what does not fit stops the program.
 
-use crate::build::{binary, full_stop};
 use farfel_lang::Span;
+use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
     BinOp, Block, DoControl, Expr, ExprKind, IfBlock, Program, Stmt, StmtKind, SymId, Symbol, Unit,
 };
@@ -83,7 +83,7 @@ fn simplify(unit: &Unit, block: &mut Block) {
                         ExprKind::Binary(_, top, most) => binary(BinOp::Gt, *top, *most),
                         kind => Expr::new(kind, s.span),
                     };
-                    let stop = Stmt::new(full_stop(s.span), s.span);
+                    let stop = full_tape(s.span);
                     out.push(if_stmt(vec![(full, vec![stop])], None, s.span));
                     out.extend(kept);
                 }
@@ -115,5 +115,10 @@ fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> St
         otherwise,
         ..IfBlock::default()
     };
-    Stmt::new(StmtKind::If(block), span)
+    Stmt::block_if(block, span)
+}
+
+/// What a program ends with when a tape is full.
+pub(crate) fn full_tape(span: Span) -> Stmt {
+    Stmt::stop("Farfel: the tape of an ADR block is full", span)
 }

@@ -276,7 +276,7 @@ impl Maker<'_> {
             ..Symbol::new(name, span)
         };
         let callee = self.unit.symbols.add(symbol);
-        Some(Stmt::new(StmtKind::Call(callee, args), span))
+        Some(Stmt::call(callee, args, span))
     }
 
     /// Would the region know storage by an argument and by another name, by EQUIVALENCE?
@@ -383,9 +383,7 @@ impl Maker<'_> {
             new.args.push(Arg::Dummy(s));
             // A value, which keeps it even where its variable changes.
             args.push(match e.kind {
-                ExprKind::Var(_) | ExprKind::Element(..) => {
-                    Expr::new(ExprKind::Paren(Box::new(e.clone())), e.span)
-                }
+                ExprKind::Var(_) | ExprKind::Element(..) => Expr::parens(e.clone(), e.span),
                 _ => e.clone(),
             });
             Expr::var(s, e.span)

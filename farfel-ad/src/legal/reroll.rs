@@ -14,7 +14,8 @@
 //! (`stretch`).
 
 use crate::affine::Affine;
-use crate::build::{binary, difference, is_simple, paren, sum};
+use crate::affine::is_simple;
+use farfel_lang::ir::build::{binary, difference, paren, sum};
 use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Program, Stmt, StmtKind, SymId, Type, Unit,
 };

@@ -18,9 +18,9 @@ use super::maker::zero;
 use super::transpose::is_derivative;
 use super::units::Made;
 use super::{Part, World};
-use crate::build::{binary, increment};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::{binary, increment};
 use farfel_lang::ir::{
     Arg, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId,
     Symbol, Type, Unit, rewrite_exprs, unused_name,
@@ -335,7 +335,7 @@ fn paren(e: Expr) -> Expr {
         ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Element(..) | ExprKind::Paren(_) => e,
         kind => {
             let span = e.span;
-            Expr::new(ExprKind::Paren(Box::new(Expr::new(kind, span))), span)
+            Expr::parens(Expr::new(kind, span), span)
         }
     }
 }
@@ -413,7 +413,7 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
                     place: Place::Dummy,
                     dims: vec![Dim {
                         lower: None,
-                        upper: Some(Expr::new(ExprKind::Star, span)),
+                        upper: Some(Expr::star(span)),
                     }],
                     ..Symbol::variable(made.unit.symbols.unused("WHOLEB", &|_| false), ty, span)
                 });
@@ -496,10 +496,7 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
         };
         let Some(w) = places.get(s) else { return };
         let new = match subscripts {
-            None => w.section(
-                &[Expr::new(ExprKind::Range(None, None, None), e.span)],
-                e.span,
-            ),
+            None => w.section(&[Expr::range(None, None, None, e.span)], e.span),
             Some(l) if l.iter().any(|s| matches!(s.kind, ExprKind::Range(..))) => {
                 w.section(l, e.span)
             }
@@ -555,7 +552,7 @@ impl Where {
             Some(l) => self.subscript(l, span),
             None => plus(Expr::var(self.at, span), Expr::int(1, span)),
         };
-        Expr::new(ExprKind::Element(self.whole, vec![at]), span)
+        Expr::element(self.whole, vec![at], span)
     }
 
     /// A section along one dimension.
@@ -590,6 +587,6 @@ impl Where {
             step.map(Box::new),
         );
         let at = vec![Expr::new(range, span)];
-        Some(Expr::new(ExprKind::Element(self.whole, at), span))
+        Some(Expr::element(self.whole, at, span))
     }
 }

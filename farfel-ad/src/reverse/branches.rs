@@ -4,12 +4,10 @@ use super::normal::has_calls;
 use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
 use super::tbr::Needs;
-use crate::build::{binary, choice};
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{
-    BinOp, Block, Case, Expr, IfBlock, Mark, Select, Stmt, StmtKind, SymId, Type,
-};
+use farfel_lang::ir::build::{binary, choice};
+use farfel_lang::ir::{BinOp, Block, Case, Expr, IfBlock, Mark, Select, Stmt, SymId, Type};
 
 impl Sweeper<'_> {
     pub(super) fn if_block(&mut self, b: &IfBlock, span: Span, needs: &mut Needs) -> Sweeps {
@@ -178,7 +176,7 @@ impl Sweeper<'_> {
                     ..c.clone()
                 });
             }
-            forward.push(Stmt::new(StmtKind::Select(Box::new(select)), span));
+            forward.push(Stmt::select(select, span));
             return Sweeps {
                 forward,
                 backward: restore,
@@ -204,8 +202,8 @@ impl Sweeper<'_> {
                     mark: Mark::default(),
                 });
             }
-            forward.push(Stmt::new(StmtKind::Select(Box::new(select)), span));
-            let mut backward = vec![Stmt::new(StmtKind::Select(Box::new(back)), span)];
+            forward.push(Stmt::select(select, span));
+            let mut backward = vec![Stmt::select(back, span)];
             backward.extend(restore);
             return Sweeps { forward, backward };
         }
@@ -236,7 +234,7 @@ impl Sweeper<'_> {
                 mark: Mark::default(),
             });
         }
-        forward.push(Stmt::new(StmtKind::Select(Box::new(select)), span));
+        forward.push(Stmt::select(select, span));
         let to = Expr::var(branch, span);
         let mut backward = self.tapes.pop(&mut self.make, Kind::Integer(4), to, span);
         backward.extend(choice(arms, Vec::new(), span));
@@ -246,12 +244,12 @@ impl Sweeper<'_> {
 }
 
 fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Block, has_else: bool, span: Span) -> Stmt {
-    Stmt::new(
-        StmtKind::If(IfBlock {
+    Stmt::block_if(
+        IfBlock {
             arms,
             otherwise: has_else.then_some(otherwise),
             ..IfBlock::default()
-        }),
+        },
         span,
     )
 }

@@ -5,10 +5,10 @@ use super::maker::zero;
 use super::sweep::{Sweeper, Sweeps};
 use super::tbr::{Elements, Needs};
 use super::transpose::is_derivative;
-use crate::build::increment;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtKind, Type};
+use farfel_lang::ir::build::increment;
+use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, Type};
 use farfel_lang::types::type_of;
 
 impl Sweeper<'_> {
@@ -121,7 +121,7 @@ impl Sweeper<'_> {
             .make
             .procedure(&callee.forward_name, Class::Subroutine, None);
         let actuals = primals.into_iter().chain(tapes.iter().cloned()).collect();
-        (Stmt::new(StmtKind::Call(f, actuals), span), tapes)
+        (Stmt::call(f, actuals, span), tapes)
     }
 
     /// The call of what a tangent was made from.
@@ -131,15 +131,15 @@ impl Sweeper<'_> {
             Some(ty) => {
                 let f = self.make.procedure(&callee.of, Class::Function, Some(ty));
                 let result = primals.pop();
-                let value = Expr::new(ExprKind::Call(f, primals), span);
+                let value = Expr::call(f, primals, span);
                 match result {
                     Some(r) => Stmt::assign(r, value, span),
-                    None => Stmt::new(StmtKind::Continue, span),
+                    None => Stmt::continues(span),
                 }
             }
             None => {
                 let f = self.make.procedure(&callee.of, Class::Subroutine, None);
-                Stmt::new(StmtKind::Call(f, primals), span)
+                Stmt::call(f, primals, span)
             }
         }
     }
@@ -233,7 +233,7 @@ impl Sweeper<'_> {
         let f = self
             .make
             .procedure(&callee.backward_name, Class::Subroutine, None);
-        before.push(Stmt::new(StmtKind::Call(f, actuals), span));
+        before.push(Stmt::call(f, actuals, span));
         before.append(&mut after);
         before
     }

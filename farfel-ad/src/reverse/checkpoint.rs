@@ -13,12 +13,11 @@ use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
 use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};
-use crate::build::{binary, count, difference, paren, product, sum};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::{binary, count, difference, paren, product, sum};
 use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, LoopMark, LoopMarkKind, Stmt, StmtKind,
-    SymId, Type,
+    BinOp, Block, Do, DoControl, DoEnd, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
 };
 
 /// The variables of a loop that is carried out again.
@@ -201,7 +200,7 @@ impl Sweeper<'_> {
         let numbers = self.tapes.vars(&mut self.make, places).values();
         let number_of = |k: SymId| {
             let at = sum(Expr::var(vars.base, span), Expr::var(k, span));
-            Expr::new(ExprKind::Element(numbers, vec![at]), span)
+            Expr::element(numbers, vec![at], span)
         };
         out.push(set(vars.kept, Expr::int(0, span)));
         out.push(set(vars.next, one()));
@@ -279,15 +278,15 @@ impl Sweeper<'_> {
             span,
         ));
         let repeat = binary(BinOp::Lt, x(vars.step), x(vars.last));
-        body.push(Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        body.push(Stmt::repeat(
+            Do {
                 name: None,
                 control: DoControl::While(repeat),
                 body: forth,
                 end: DoEnd::EndDo(None),
                 end_span: span,
                 mark: None,
-            })),
+            },
             span,
         ));
         body.push(go(x(vars.last)));
@@ -432,15 +431,15 @@ impl Sweeper<'_> {
             set(vars.many, one()),
             set(vars.few, one()),
             set(vars.times, Expr::int(0, span)),
-            Stmt::new(
-                StmtKind::Do(Box::new(Do {
+            Stmt::repeat(
+                Do {
                     name: None,
                     control: DoControl::While(repeat),
                     body: grow,
                     end: DoEnd::EndDo(None),
                     end_span: span,
                     mark: None,
-                })),
+                },
                 span,
             ),
         ];

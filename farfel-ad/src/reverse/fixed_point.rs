@@ -15,13 +15,12 @@ use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
 use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};
-use crate::build::{binary, increment, product};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::{binary, increment, product};
 use farfel_lang::ir::{
-    BinOp, Do, DoControl, DoEnd, Expr, ExprKind, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId,
-    Type,
+    BinOp, Do, DoControl, DoEnd, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
 };
 
 /// When changes count as none, in parts of the largest, where the mark does not say.
@@ -46,7 +45,7 @@ impl Sweeper<'_> {
             high: None,
         });
         let (once, own) = self.one_iteration(around, &d.body)?;
-        let whole = Stmt::new(StmtKind::Do(Box::new(d.clone())), span);
+        let whole = Stmt::repeat(d.clone(), span);
         let whole = std::slice::from_ref(&whole);
         self.refuse_other(whole, at);
         let touched = self.world.touched_in(&self.make.unit, self.space, whole);
@@ -98,12 +97,12 @@ impl Sweeper<'_> {
 
         // Forward.
         forward.push(set(rounds, Expr::int(0, span)));
-        forward.push(Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        forward.push(Stmt::repeat(
+            Do {
                 body: self.primal(&d.body),
                 mark: None,
                 ..d.clone()
-            })),
+            },
             span,
         ));
 
@@ -140,16 +139,11 @@ impl Sweeper<'_> {
             Vec::new(),
             span,
         ));
-        let tolerance = Expr::new(
-            ExprKind::Real(double(tolerance.unwrap_or(TOLERANCE)).into()),
-            span,
-        );
+        let tolerance = Expr::real(double(tolerance.unwrap_or(TOLERANCE)), span);
         let going = binary(BinOp::Gt, x(change), product(tolerance, x(largest)));
         let limit = Expr::int(i64::from(most.unwrap_or(ITERATIONS)), span);
-        let stop = StmtKind::Stop(Some(Expr::new(
-            ExprKind::Char(
-                "Farfel: the adjoint of a fixed-point loop does not come to an end".into(),
-            ),
+        let stop = StmtKind::Stop(Some(Expr::text(
+            "Farfel: the adjoint of a fixed-point loop does not come to an end",
             span,
         )));
         again.extend(when(
@@ -165,8 +159,8 @@ impl Sweeper<'_> {
         back.push(set(rounds, Expr::int(0, span)));
         back.push(set(largest, nothing()));
         back.push(set(change, literal("1.0", Type::Real(8), span)));
-        back.push(Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        back.push(Stmt::repeat(
+            Do {
                 name: None,
                 control: DoControl::While(going),
                 body: again,
@@ -176,7 +170,7 @@ impl Sweeper<'_> {
                     kind: LoopMarkKind::Replayed,
                     span: at,
                 })),
-            })),
+            },
             span,
         ));
         back.extend(cotangents.release(&mut self.make, &mut self.tapes, span));

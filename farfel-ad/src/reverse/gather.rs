@@ -29,9 +29,9 @@ use super::maker::{Maker, literal};
 use super::normal::has_calls;
 use super::sweep::mentions;
 use super::transpose::{is_derivative, leaves};
-use crate::build::{binary, negative};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Op;
+use farfel_lang::ir::build::{binary, negative};
 use farfel_lang::ir::{
     BinOp, Block, Class, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp,
 };
@@ -292,8 +292,7 @@ impl Gatherer<'_> {
             Factor::One => match ty {
                 Type::Complex(_) => {
                     let part = |text| literal(text, ty, self.span);
-                    let parts = Box::new((part("1.0"), part("0.0")));
-                    Expr::new(ExprKind::Complex(parts), self.span)
+                    Expr::complex(part("1.0"), part("0.0"), self.span)
                 }
                 _ => literal("1.0", ty, self.span),
             },
@@ -349,7 +348,7 @@ fn parenthesis(e: Expr) -> Expr {
     match &e.kind {
         ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
             let span = e.span;
-            Expr::new(ExprKind::Paren(Box::new(e)), span)
+            Expr::parens(e, span)
         }
         _ => e,
     }

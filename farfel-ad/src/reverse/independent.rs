@@ -10,9 +10,9 @@ use super::sweep::{Sweeper, Sweeps};
 use super::tbr::Needs;
 use super::transpose::is_derivative;
 use crate::affine::{Affine, Span as LoopSpan};
-use crate::build::count;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::count;
 use farfel_lang::ir::{Do, Expr, Place, Stmt, StmtKind, SymId, Type};
 
 impl Sweeper<'_> {
@@ -72,12 +72,12 @@ impl Sweeper<'_> {
         let mark = self.make.variable("AGAIN", Type::INTEGER);
         let zero = Expr::int(0, span);
         forward.push(Stmt::assign(Expr::var(mark, span), zero, span));
-        forward.push(Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        forward.push(Stmt::repeat(
+            Do {
                 body: self.primal(&d.body),
                 mark: None,
                 ..d.clone()
-            })),
+            },
             span,
         ));
         let (last, down) = backwards(from, to, step, known, span);

@@ -5,12 +5,10 @@ use super::sweep::{Sweeper, Sweeps};
 use super::tape::{Kind, Vars};
 use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};
-use crate::build::{binary, count, increment};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId, Type,
-};
+use farfel_lang::ir::build::{binary, count, increment};
+use farfel_lang::ir::{BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtId, SymId, Type};
 
 impl Sweeper<'_> {
     /// Finds what is needed at the start of each iteration of a loop.
@@ -135,12 +133,12 @@ impl Sweeper<'_> {
         state.after_loop(var, &first, &end, unit_step);
         state.changed(var);
         needs.union_with(&state);
-        forward.push(Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        forward.push(Stmt::repeat(
+            Do {
                 body: made.forward,
                 mark: None,
                 ..d.clone()
-            })),
+            },
             span,
         ));
         let mut backward = Vec::new();
@@ -184,15 +182,15 @@ impl Sweeper<'_> {
         self.loops -= 1;
         needs.union_with(&state);
         let whole = |body| {
-            Stmt::new(
-                StmtKind::Do(Box::new(Do {
+            Stmt::repeat(
+                Do {
                     name: None,
                     control: DoControl::While(c.clone()),
                     body,
                     end: farfel_lang::ir::DoEnd::EndDo(None),
                     end_span: span,
                     mark: None,
-                })),
+                },
                 span,
             )
         };
@@ -233,14 +231,14 @@ pub(super) fn backwards(
         _ => {
             // from + (trips - 1)*step: lies before `from` where there are no trips.
             let step = step.cloned().unwrap_or_else(|| Expr::int(1, span));
-            let paren = |e: Expr| Expr::new(ExprKind::Paren(Box::new(e)), span);
+            let paren = |e: Expr| Expr::parens(e, span);
             let length = binary(BinOp::Sub, to.clone(), paren(from.clone()));
             let length = paren(binary(BinOp::Add, length, paren(step.clone())));
             let trips = binary(BinOp::Div, length, paren(step.clone()));
             let before = paren(binary(BinOp::Sub, trips, Expr::int(1, span)));
             let way = binary(BinOp::Mul, before, paren(step.clone()));
             let last = binary(BinOp::Add, from.clone(), way);
-            (last, crate::build::negative(paren(step)))
+            (last, farfel_lang::ir::build::negative(paren(step)))
         }
     };
     let down = match down.kind {

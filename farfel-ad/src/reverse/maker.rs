@@ -2,9 +2,7 @@
 
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
-use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Origin, Place, SymId, Symbol, Type, Unit, unused_name,
-};
+use farfel_lang::ir::{Class, Expr, Name, Origin, Place, SymId, Symbol, Type, Unit, unused_name};
 use std::collections::HashSet;
 
 /// A unit under construction.
@@ -103,7 +101,7 @@ impl Maker {
                 })
             }
         };
-        Expr::new(ExprKind::Call(s, args), span)
+        Expr::call(s, args, span)
     }
 
     /// The symbol of a top-level procedure.
@@ -139,14 +137,14 @@ pub(super) fn literal(text: &str, ty: Type, span: Span) -> Expr {
         Type::Real(16) | Type::Complex(16) => format!("{text}Q0"),
         _ => text.to_owned(),
     };
-    Expr::new(ExprKind::Real(text.into()), span)
+    Expr::real(text, span)
 }
 
 /// Zero of a type.
 pub(super) fn zero(ty: Type, span: Span) -> Expr {
     let part = literal("0.0", ty, span);
     match ty {
-        Type::Complex(_) => Expr::new(ExprKind::Complex(Box::new((part.clone(), part))), span),
+        Type::Complex(_) => Expr::complex(part.clone(), part, span),
         _ => part,
     }
 }

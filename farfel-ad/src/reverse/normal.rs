@@ -54,11 +54,11 @@ impl Normalizer<'_> {
             StmtKind::Continue => {}
             StmtKind::LogicalIf(c, inner) => {
                 let arm = self.block(vec![*inner]);
-                out.push(Stmt::new(
-                    StmtKind::If(IfBlock {
+                out.push(Stmt::block_if(
+                    IfBlock {
                         arms: vec![(c, arm)],
                         ..IfBlock::default()
-                    }),
+                    },
                     span,
                 ));
             }
@@ -69,7 +69,7 @@ impl Normalizer<'_> {
                 for block in b.blocks_mut() {
                     *block = self.block(std::mem::take(block));
                 }
-                out.push(Stmt::new(StmtKind::If(b), span));
+                out.push(Stmt::block_if(b, span));
             }
             StmtKind::Select(mut b) => {
                 b.end.label = None;
@@ -78,7 +78,7 @@ impl Normalizer<'_> {
                 for c in &mut b.cases {
                     c.body = self.block(std::mem::take(&mut c.body));
                 }
-                out.push(Stmt::new(StmtKind::Select(b), span));
+                out.push(Stmt::select(*b, span));
             }
             StmtKind::Do(d) => self.do_loop(*d, span, out),
             StmtKind::Assign(target, value) => {
@@ -90,11 +90,11 @@ impl Normalizer<'_> {
                     value
                 };
                 let target = self.plain_designator(target, out);
-                out.push(Stmt::new(StmtKind::Assign(target, value), span));
+                out.push(Stmt::assign(target, value, span));
             }
             StmtKind::Call(callee, args) => {
                 let args = self.arguments(callee, args, span, out);
-                out.push(Stmt::new(StmtKind::Call(callee, args), span));
+                out.push(Stmt::call(callee, args, span));
             }
             StmtKind::Comment(_)
             | StmtKind::Format(_)
@@ -216,7 +216,7 @@ impl Normalizer<'_> {
                     let step = step.take().unwrap_or_else(|| Expr::int(1, span));
                     let n = Expr::var(self.make.temporary(Type::INTEGER), span);
                     let bin = |op, a, b| Expr::binary(op, a, b);
-                    let paren = |e: Expr| Expr::new(ExprKind::Paren(Box::new(e)), span);
+                    let paren = |e: Expr| Expr::parens(e, span);
                     let length = paren(bin(
                         BinOp::Add,
                         bin(BinOp::Sub, to.clone(), paren(from.clone())),
@@ -253,15 +253,15 @@ impl Normalizer<'_> {
         }
         first.extend(body);
         first.append(&mut last);
-        out.push(Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        out.push(Stmt::repeat(
+            Do {
                 name: None,
                 control,
                 body: first,
                 end: DoEnd::EndDo(None),
                 end_span: d.end_span,
                 mark: d.mark,
-            })),
+            },
             span,
         ));
     }
@@ -283,7 +283,7 @@ impl Normalizer<'_> {
             return args;
         }
         self.inputs_of_their_own(callee, &mut args, span, out);
-        let call = Stmt::new(StmtKind::Call(callee, args.clone()), span);
+        let call = Stmt::call(callee, args.clone(), span);
         let assigned =
             self.world
                 .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));

@@ -4,10 +4,10 @@
 use super::maker::Maker;
 use super::sweep::Sweeper;
 use super::tape::{Kind, Tapes};
-use crate::build::{binary, choice, count, difference, paren, product, sum};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::{binary, choice, count, difference, paren, product, sum};
 use farfel_lang::ir::{
     BinOp, Block, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind, SymId,
     Symbol, Type,
@@ -63,7 +63,7 @@ pub(super) struct Storage {
 }
 
 pub(super) fn long(n: i64, span: Span) -> Expr {
-    Expr::new(ExprKind::Kind(Box::new(Expr::int(n, span)), 8), span)
+    Expr::of_size(Expr::int(n, span), 8, span)
 }
 
 impl Sweeper<'_> {
@@ -611,10 +611,10 @@ impl Storage {
                 let subscripts: Vec<Expr> = counters.iter().map(|c| Expr::var(*c, span)).collect();
                 let element = match subscripts.is_empty() {
                     true => Expr::var(m.var, span),
-                    false => Expr::new(ExprKind::Element(m.var, subscripts), span),
+                    false => Expr::element(m.var, subscripts, span),
                 };
                 let next = binary(BinOp::Add, Expr::var(at, span), Expr::int(1, span));
-                let place = Expr::new(ExprKind::Element(values, vec![Expr::var(at, span)]), span);
+                let place = Expr::element(values, vec![Expr::var(at, span)], span);
                 let (to, from) = match back {
                     true => (element, place),
                     false => (place, element),

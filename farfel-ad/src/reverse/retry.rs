@@ -38,9 +38,10 @@ use super::tape::{Kind, Tapes, Vars};
 use super::tape_size::Swept;
 use super::units::{Rooms, import};
 use super::{Part, World};
-use crate::build::{binary, full_stop};
+use crate::legal::one_try::full_tape;
 use crate::locations::{Set, Space, common_members};
 use farfel_lang::Span;
+use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
     Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Place, Program,
     Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block,
@@ -290,7 +291,7 @@ pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &
     let mut free = Vec::new();
     for (kind, t) in &sizes.open {
         let limit = kind.limit(sizes.most);
-        let long = |n| Expr::new(ExprKind::Kind(Box::new(int(n)), 8), span);
+        let long = |n| Expr::of_size(int(n), 8, span);
         let name = make.unit.symbols[t.values()]
             .name
             .replacen("TAPE", "LAST", 1);
@@ -324,21 +325,21 @@ pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &
     let mut otherwise = vec![set(again, int(0))];
     otherwise.extend(free);
     otherwise.extend(restore);
-    let stop = vec![Stmt::new(full_stop(span), span)];
+    let stop = vec![full_tape(span)];
     let arms = vec![
         (fits.unwrap_or_else(|| int(1)), vec![set(again, int(-1))]),
         (compare(BinOp::Eq, again, 0), stop),
     ];
     body.push(if_stmt(arms, Some(otherwise), span));
-    out.push(Stmt::new(
-        StmtKind::Do(Box::new(Do {
+    out.push(Stmt::repeat(
+        Do {
             name: None,
             mark: None,
             control: DoControl::While(compare(BinOp::Ge, again, 0)),
             body,
             end: DoEnd::EndDo(None),
             end_span: span,
-        })),
+        },
         span,
     ));
     out.extend(last_sizes);
@@ -369,7 +370,7 @@ fn allocation(object: Expr, free: bool) -> Stmt {
         objects: vec![object],
         control: Vec::new(),
     };
-    Stmt::new(StmtKind::Allocation(Box::new(made)), Span::NONE)
+    Stmt::allocation(made, Span::NONE)
 }
 
 fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> Stmt {
@@ -378,5 +379,5 @@ fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> St
         otherwise,
         ..IfBlock::default()
     };
-    Stmt::new(StmtKind::If(block), span)
+    Stmt::block_if(block, span)
 }

@@ -22,8 +22,10 @@
 
 use super::maker::Maker;
 use super::tape::Vars;
-use crate::build::{binary, difference, full_stop, is_simple, paren, product, sum};
+use crate::affine::is_simple;
+use crate::legal::one_try::full_tape;
 use farfel_lang::Span;
+use farfel_lang::ir::build::{binary, difference, paren, product, sum};
 use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
 use farfel_lang::types::type_of;
 
@@ -126,12 +128,12 @@ pub(super) fn give_places(
     };
     let full = binary(BinOp::Gt, top(), Expr::var(tape.most(), span));
     let check = |full: Expr| {
-        let stop = Stmt::new(full_stop(span), span);
+        let stop = full_tape(span);
         let block = IfBlock {
             arms: vec![(full, vec![stop])],
             ..IfBlock::default()
         };
-        Stmt::new(StmtKind::If(block), span)
+        Stmt::block_if(block, span)
     };
     if place(1).is_none() {
         // One behind the other: there is only no need to look.

@@ -14,12 +14,12 @@ use super::tape::{Tapes, keep};
 use super::tbr::{Elements, Needs};
 use super::transpose::{is_derivative, transpose};
 use crate::affine::Span as LoopSpan;
-use crate::build::binary;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::access;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
+use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
     Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId,
     Symbol, Type,
@@ -591,7 +591,7 @@ impl<'w> Sweeper<'w> {
                 objects,
                 ..a.clone()
             };
-            Stmt::new(StmtKind::Allocation(Box::new(made)), span)
+            Stmt::allocation(made, span)
         };
         let mut first = derivatives;
         if !self.root {

@@ -9,12 +9,12 @@ use super::maker::Maker;
 use super::stretch::{Counted, give_places};
 use super::tape_size::{self, Term};
 use crate::affine::Affine;
-use crate::build::{binary, choice, count, full_stop};
+use crate::legal::one_try::full_tape;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::{binary, choice, count};
 use farfel_lang::ir::{
-    Allocation, Arg, Attribute, BinOp, Block, Dim, Expr, ExprKind, Place, Stmt, StmtKind, SymId,
-    Symbol, Type,
+    Arg, Attribute, BinOp, Block, Dim, Expr, ExprKind, Place, Stmt, SymId, Symbol, Type,
 };
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ impl Tapes {
                 tape: true,
                 dims: vec![Dim {
                     lower: None,
-                    upper: Some(Expr::new(ExprKind::Star, Span::NONE)),
+                    upper: Some(Expr::star(Span::NONE)),
                 }],
                 ..Symbol::variable(
                     make.unused(&format!("TAPE_{letter}")),
@@ -207,12 +207,8 @@ impl Tapes {
             if small.is_some() {
                 continue;
             }
-            out.push(Stmt::new(
-                StmtKind::Allocation(Box::new(Allocation {
-                    free: false,
-                    objects: vec![Expr::new(ExprKind::Element(v.values, vec![size]), span)],
-                    control: Vec::new(),
-                })),
+            out.push(Stmt::allocate(
+                vec![Expr::element(v.values, vec![size], span)],
                 span,
             ));
         }
@@ -237,7 +233,7 @@ impl Tapes {
             Stmt::assign(top(), more, span),
         ];
         out.extend(choice(
-            vec![(full, vec![Stmt::new(full_stop(span), span)])],
+            vec![(full, vec![full_tape(span)])],
             Vec::new(),
             span,
         ));
@@ -249,10 +245,9 @@ impl Tapes {
         let v = self.vars(make, kind);
         let top = || Expr::var(v.top, span);
         let full = binary(BinOp::Ge, top(), Expr::var(v.most, span));
-        let stop = full_stop(span);
         let mut out = Vec::with_capacity(3);
         out.extend(choice(
-            vec![(full, vec![Stmt::new(stop, span)])],
+            vec![(full, vec![full_tape(span)])],
             Vec::new(),
             span,
         ));
@@ -261,7 +256,7 @@ impl Tapes {
             binary(BinOp::Add, top(), Expr::int(1, span)),
             span,
         ));
-        let at = Expr::new(ExprKind::Element(v.values, vec![top()]), span);
+        let at = Expr::element(v.values, vec![top()], span);
         out.push(Stmt::assign(at, value, span));
         out
     }
@@ -270,7 +265,7 @@ impl Tapes {
     pub fn pop(&mut self, make: &mut Maker, kind: Kind, to: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
         let top = || Expr::var(v.top, span);
-        let at = Expr::new(ExprKind::Element(v.values, vec![top()]), span);
+        let at = Expr::element(v.values, vec![top()], span);
         vec![
             Stmt::assign(to, at, span),
             Stmt::assign(top(), binary(BinOp::Sub, top(), Expr::int(1, span)), span),
@@ -343,7 +338,7 @@ pub(super) fn keep(
     }
     let counters = make.take_counters(bounds.len());
     let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
-    let element = Expr::new(ExprKind::Element(s, subscripts), span);
+    let element = Expr::element(s, subscripts, span);
     let mut push = tapes.push(make, kind, element.clone(), span);
     let mut pop = tapes.pop(make, kind, element, span);
     make.free_counters(bounds.len());

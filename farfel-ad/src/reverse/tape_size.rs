@@ -711,7 +711,7 @@ pub(super) fn number(terms: &[Term]) -> Option<i64> {
 /// may allocate the tape again where nothing else is known.
 pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
     let span = Span::NONE;
-    let long = |n| Expr::new(ExprKind::Kind(Box::new(Expr::int(n, span)), 8), span);
+    let long = |n| Expr::of_size(Expr::int(n, span), 8, span);
     let fixed = terms.iter().find(|t| t.trips.is_empty());
     let mut sum = long(fixed.map_or(0, |t| t.number));
     for t in terms.iter().filter(|t| !t.trips.is_empty()) {
@@ -729,7 +729,7 @@ pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
 fn expr(make: &mut Maker, b: &Bound) -> Expr {
     let span = Span::NONE;
     let paren = |e: Expr| match e.kind {
-        ExprKind::Binary(..) | ExprKind::Unary(..) => Expr::new(ExprKind::Paren(Box::new(e)), span),
+        ExprKind::Binary(..) | ExprKind::Unary(..) => Expr::parens(e, span),
         _ => e,
     };
     match b {

@@ -9,10 +9,10 @@
 //! become their conjugates.
 
 use super::maker::{Maker, zero};
-use crate::build::{binary, increment, negative};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
+use farfel_lang::ir::build::{binary, increment, negative};
 use farfel_lang::ir::{
     BinOp, Block, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type, UnOp, Unit,
 };
@@ -77,7 +77,7 @@ pub(super) fn transpose(
         let mut out = vec![Stmt::assign(seed.clone(), target.clone(), span)];
         if kept {
             // The element itself stays, and what overlaps it is added.
-            t.own = Some(Expr::new(ExprKind::Star, span));
+            t.own = Some(Expr::star(span));
         } else {
             out.push(reset());
             t.keep_self = false;
@@ -351,12 +351,12 @@ impl Transposer<'_> {
             },
             Op::Linear if name == "SUM" && args.len() == 1 => self.part(&args[0], seed),
             Op::Linear if name == "TRANSPOSE" && args.len() == 1 => {
-                let seed = Expr::new(ExprKind::Call(s, vec![seed]), span);
+                let seed = Expr::call(s, vec![seed], span);
                 self.part(&args[0], seed)
             }
             Op::Linear if name == "SCALE" && args.len() == 2 && !keywords => {
                 let scaled = vec![seed, args[1].clone()];
-                self.part(&args[0], Expr::new(ExprKind::Call(s, scaled), span))
+                self.part(&args[0], Expr::call(s, scaled, span))
             }
             Op::Bilinear if name == "DOT_PRODUCT" && args.len() == 2 => {
                 let (factor, linear) = match self.depends(&args[0]) {
@@ -373,8 +373,7 @@ impl Transposer<'_> {
                 let ty = type_of(self.unit(), e).unwrap_or(Type::REAL);
                 let none = zero(ty, span);
                 let mask = &args[2];
-                let rebuild =
-                    |a: Expr, b: Expr| Expr::new(ExprKind::Call(s, vec![a, b, mask.clone()]), span);
+                let rebuild = |a: Expr, b: Expr| Expr::call(s, vec![a, b, mask.clone()], span);
                 self.part(&args[0], rebuild(seed.clone(), none.clone()))?;
                 self.part(&args[1], rebuild(none, seed))
             }

@@ -42,12 +42,9 @@ fn rewrite(unit: &Unit, e: &mut Expr) {
         return;
     }
     let span = b.span;
-    let one = Expr::new(ExprKind::Real(one.into()), span);
+    let one = Expr::real(one, span);
     let divisor = std::mem::replace(&mut **b, one.clone());
-    let quotient = Expr::new(
-        ExprKind::Binary(BinOp::Div, Box::new(one), Box::new(divisor)),
-        span,
-    );
-    **b = Expr::new(ExprKind::Paren(Box::new(quotient)), span);
+    let quotient = Expr::binary(BinOp::Div, one, divisor).at(span);
+    **b = Expr::parens(quotient, span);
     *op = BinOp::Mul;
 }

@@ -79,7 +79,7 @@ impl Gen<'_> {
                 // STAT=: it may have failed.
                 false => {
                     let there = self.call("ALLOCATED", vec![Expr::var(*d, span)]);
-                    Stmt::new(StmtKind::LogicalIf(there, Box::new(zero)), span)
+                    Stmt::logical_if(there, zero, span)
                 }
             });
         }

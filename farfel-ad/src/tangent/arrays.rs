@@ -12,7 +12,7 @@ impl Gen<'_> {
         let (values, derivatives) = self.elements(&a.items, ty);
         let like = |items| {
             let array = ArrayConstructor { items, ..a.clone() };
-            Expr::new(ExprKind::Array(Box::new(array)), e.span)
+            Expr::array(array, e.span)
         };
         Value {
             p: like(values),
@@ -41,7 +41,7 @@ impl Gen<'_> {
                     items,
                     ..(**d).clone()
                 };
-                Expr::new(ExprKind::ImpliedDo(Box::new(made)), item.span)
+                Expr::implied_do(made, item.span)
             };
             return (like(values), like(derivatives));
         }
@@ -67,7 +67,7 @@ impl Gen<'_> {
             ty: None,
             length: None,
         };
-        Expr::new(ExprKind::Array(Box::new(made)), span)
+        Expr::array(made, span)
     }
 
     /// As many times a value as an array has elements.
@@ -81,7 +81,7 @@ impl Gen<'_> {
             to,
             step: None,
         };
-        Expr::new(ExprKind::ImpliedDo(Box::new(made)), span)
+        Expr::implied_do(made, span)
     }
 
     fn element_unsupported(&mut self, span: Span, message: &str, help: &str) {

@@ -52,7 +52,7 @@ impl Gen<'_> {
             out.end_span = b.end_span;
         }
         self.pre = outer_pre;
-        vec![Stmt::new(StmtKind::If(out), span)]
+        vec![Stmt::block_if(out, span)]
     }
 
     pub(super) fn do_loop(&mut self, d: &Do, span: Span) -> Block {
@@ -118,15 +118,15 @@ impl Gen<'_> {
             body.append(&mut made);
         }
         self.pre = pre;
-        vec![Stmt::new(
-            StmtKind::Do(Box::new(Do {
+        vec![Stmt::repeat(
+            Do {
                 name: d.name.clone(),
                 control,
                 body,
                 end,
                 end_span: d.end_span,
                 mark: d.mark.clone(),
-            })),
+            },
             span,
         )]
     }
@@ -182,7 +182,7 @@ impl Gen<'_> {
             cases,
             end: b.end,
         };
-        vec![Stmt::new(StmtKind::Select(Box::new(select)), span)]
+        vec![Stmt::select(select, span)]
     }
 
     /// The derivatives of masked assignments are assigned under the same masks.
@@ -233,7 +233,7 @@ impl Gen<'_> {
             statement: w.statement && one,
             block: out,
         };
-        vec![Stmt::new(StmtKind::Where(Box::new(made)), span)]
+        vec![Stmt::masked(made, span)]
     }
 
     /// The statements of an arm. What they need beforehand goes to `pre`, before all of

@@ -5,9 +5,7 @@ use crate::activity::{Context, Site};
 use crate::calls::{CallSite, calls_in};
 use crate::locations::{Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{
-    BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Type, UnOp,
-};
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, SymId, Type, UnOp};
 use farfel_lang::types::{rank, type_of};
 
 impl Gen<'_> {
@@ -114,7 +112,7 @@ impl Gen<'_> {
         let before = std::mem::take(&mut self.pre);
         let right = self.primal(b);
         let mut then = std::mem::replace(&mut self.pre, before);
-        let both = |a, b| Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), e.span);
+        let both = |a, b| Expr::binary(op, a, b).at(e.span);
         if then.is_empty() {
             return both(left, right);
         }
@@ -124,13 +122,13 @@ impl Gen<'_> {
             then.push(Stmt::assign(t.clone(), right, self.span));
             let open = match op {
                 BinOp::And => t.clone(),
-                _ => Expr::new(ExprKind::Unary(UnOp::Not, Box::new(t.clone())), self.span),
+                _ => Expr::not(t.clone(), self.span),
             };
-            self.pre.push(Stmt::new(
-                StmtKind::If(IfBlock {
+            self.pre.push(Stmt::block_if(
+                IfBlock {
                     arms: vec![(open, then)],
                     ..IfBlock::default()
-                }),
+                },
                 self.span,
             ));
             return t;
@@ -146,7 +144,7 @@ impl Gen<'_> {
             let p = self.primal(a);
             passed.push(self.value_argument(call, i, p));
         }
-        Expr::new(ExprKind::Call(callee, passed), e.span)
+        Expr::call(callee, passed, e.span)
     }
 
     fn children_primal(&mut self, e: &Expr) -> Expr {
@@ -297,12 +295,12 @@ impl Gen<'_> {
         let derivative = !factors || arms.iter().any(|(_, then)| self.names_derivative(then));
         let t = Expr::var(self.temporary(ty, derivative), span);
         let set = |e| vec![Stmt::assign(t.clone(), e, span)];
-        self.pre.push(Stmt::new(
-            StmtKind::If(IfBlock {
+        self.pre.push(Stmt::block_if(
+            IfBlock {
                 arms: arms.into_iter().map(|(c, then)| (c, set(then))).collect(),
                 otherwise: Some(set(otherwise)),
                 ..IfBlock::default()
-            }),
+            },
             span,
         ));
         t
@@ -334,16 +332,13 @@ impl Gen<'_> {
     // ---- Building expressions: no factors of one, no terms of zero. ----
 
     pub(super) fn bin(&self, op: BinOp, a: Expr, b: Expr) -> Expr {
-        Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), self.span)
+        Expr::binary(op, a, b).at(self.span)
     }
 
     pub(super) fn neg(&self, a: Expr) -> Expr {
         match a.kind {
             ExprKind::Unary(UnOp::Minus, inner) => *inner,
-            kind => Expr::new(
-                ExprKind::Unary(UnOp::Minus, Box::new(Expr::new(kind, a.span))),
-                self.span,
-            ),
+            kind => Expr::minus(Expr::new(kind, a.span), self.span),
         }
     }
 
@@ -358,7 +353,7 @@ impl Gen<'_> {
                     self.bin(BinOp::Sub, Expr::new(b_kind, b.span), *a)
                 }
                 (ExprKind::Real(x), ExprKind::Real(y)) if x == y && is_one(&x) => {
-                    self.literal("2.0", self.ty(&Expr::new(ExprKind::Real(x), a.span)))
+                    self.literal("2.0", self.ty(&Expr::real(x, a.span)))
                 }
                 (a_kind, b_kind) => self.bin(
                     BinOp::Add,
@@ -457,7 +452,7 @@ impl Gen<'_> {
     /// A call of an intrinsic function.
     pub(super) fn call(&mut self, name: &str, args: Vec<Expr>) -> Expr {
         let s = self.intrinsic(name);
-        Expr::new(ExprKind::Call(s, args), self.span)
+        Expr::call(s, args, self.span)
     }
 
     // ---- Tangents. ----
@@ -497,7 +492,7 @@ impl Gen<'_> {
                 let p = match v.p.kind {
                     // A temporary needs no parentheses.
                     ExprKind::Var(_) => v.p,
-                    _ => Expr::new(ExprKind::Paren(Box::new(v.p)), e.span),
+                    _ => Expr::parens(v.p, e.span),
                 };
                 Value { p, d: v.d }
             }
@@ -508,7 +503,7 @@ impl Gen<'_> {
                     UnOp::Plus | UnOp::Not => v.d,
                 };
                 Value {
-                    p: Expr::new(ExprKind::Unary(*op, Box::new(v.p)), e.span),
+                    p: Expr::unary(*op, v.p, e.span),
                     d,
                 }
             }
@@ -564,12 +559,12 @@ impl Gen<'_> {
     fn call_derivative(&mut self, derivative: SymId, mut actuals: Vec<Expr>, d: Option<&Expr>) {
         let made = match d {
             Some(d) if self.engine.layout.keeps_functions() => {
-                let value = Expr::new(ExprKind::Call(derivative, actuals), self.span);
+                let value = Expr::call(derivative, actuals, self.span);
                 Stmt::assign(d.clone(), value, self.span)
             }
             d => {
                 actuals.extend(d.cloned());
-                Stmt::new(StmtKind::Call(derivative, actuals), self.span)
+                Stmt::call(derivative, actuals, self.span)
             }
         };
         self.pre.push(made);
@@ -665,14 +660,13 @@ impl Gen<'_> {
             }
         }
         Value {
-            p: Expr::new(ExprKind::Paren(Box::new(v.p)), self.span),
+            p: Expr::parens(v.p, self.span),
             d: v.d,
         }
     }
 
     fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Value {
-        let rebuild =
-            |p: Expr, q: Expr| Expr::new(ExprKind::Binary(op, Box::new(p), Box::new(q)), e.span);
+        let rebuild = |p: Expr, q: Expr| Expr::binary(op, p, q).at(e.span);
         match op {
             BinOp::Add | BinOp::Sub => {
                 let (a, b) = (self.tangent(a), self.tangent(b));
@@ -751,7 +745,7 @@ impl Gen<'_> {
 
     fn quotient(&mut self, q: Expr, ty: Type) -> Expr {
         if self.is_array_valued(&q) {
-            return Expr::new(ExprKind::Paren(Box::new(q)), self.span);
+            return Expr::parens(q, self.span);
         }
         let t = Expr::var(self.temporary(ty, false), self.span);
         self.pre.push(Stmt::assign(t.clone(), q, self.span));
@@ -759,12 +753,7 @@ impl Gen<'_> {
     }
 
     pub(super) fn product(&mut self, a: Value, b: Value, e: &Expr) -> Value {
-        let rebuild = |p: Expr, q: Expr| {
-            Expr::new(
-                ExprKind::Binary(BinOp::Mul, Box::new(p), Box::new(q)),
-                e.span,
-            )
-        };
+        let rebuild = |p: Expr, q: Expr| Expr::binary(BinOp::Mul, p, q).at(e.span);
         match (a.d, b.d) {
             (None, None) => Value {
                 p: rebuild(a.p, b.p),

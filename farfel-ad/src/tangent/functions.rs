@@ -17,7 +17,7 @@ impl Gen<'_> {
         let ExprKind::Keyword(name, value) = &a.kind else {
             return self.tangent(a);
         };
-        let wrap = |e: Expr| Expr::new(ExprKind::Keyword(name.clone(), Box::new(e)), a.span);
+        let wrap = |e: Expr| Expr::keyword(name.clone(), e, a.span);
         let Value { p, d } = self.tangent(value);
         Value {
             p: wrap(p),

@@ -83,7 +83,7 @@ impl Gen<'_> {
             new.items = io.items.iter().map(|i| self.primal(i)).collect();
         }
         let span = self.span;
-        let mut out = vec![Stmt::new(StmtKind::Io(Box::new(new)), span)];
+        let mut out = vec![Stmt::io(new, span)];
         if io.kind == IoKind::Read {
             for item in &io.items {
                 out.extend(self.zero_item(item, node));

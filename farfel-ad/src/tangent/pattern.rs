@@ -30,7 +30,7 @@ pub(super) struct Patterns<'a> {
 impl Patterns<'_> {
     /// Are any of the tangents in an expression set?
     pub fn any_of(&self, e: &Expr) -> Expr {
-        let none = || Expr::new(ExprKind::Logical(false), e.span);
+        let none = || Expr::logical(false, e.span);
         let mut found: Vec<Expr> = Vec::new();
         self.tangents_in(e, &mut found);
         found
@@ -60,7 +60,7 @@ impl Patterns<'_> {
                         self.tangents_in(one, found);
                         None
                     }
-                    _ => Some(Expr::new(ExprKind::Call(*s, args), e.span)),
+                    _ => Some(Expr::call(*s, args, e.span)),
                 }
             }
             _ => {

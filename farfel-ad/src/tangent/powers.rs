@@ -3,7 +3,7 @@
 //! What they are at zero, `docs/derivatives.md` says.
 
 use super::stmt::{Gen, Value};
-use farfel_lang::ir::{BinOp, Expr, ExprKind, Type};
+use farfel_lang::ir::{BinOp, Expr, Type};
 use farfel_lang::storage::constant;
 
 impl Gen<'_> {
@@ -11,12 +11,7 @@ impl Gen<'_> {
         let ty = self.ty(e);
         let exponent_type = self.ty(exponent);
         let (a, b) = (self.tangent(base), self.tangent(exponent));
-        let rebuild = |p: Expr, q: Expr| {
-            Expr::new(
-                ExprKind::Binary(BinOp::Pow, Box::new(p), Box::new(q)),
-                e.span,
-            )
-        };
+        let rebuild = |p: Expr, q: Expr| Expr::binary(BinOp::Pow, p, q).at(e.span);
         if let (Some(ad), None) = (&a.d, &b.d) {
             let ad = ad.clone();
             if let Type::Integer(_) = exponent_type {
@@ -181,7 +176,7 @@ impl Gen<'_> {
         ty: Type,
     ) -> Expr {
         let quotient = self.bin(BinOp::Div, p.clone(), base.clone());
-        let grouped = Expr::new(ExprKind::Paren(Box::new(quotient)), self.span);
+        let grouped = Expr::parens(quotient, self.span);
         let fast = self.mul(exponent.clone(), grouped);
         if self.engine.layout.pattern {
             return fast;
@@ -192,7 +187,7 @@ impl Gen<'_> {
         } else {
             "1.0D-290"
         };
-        let least = Expr::new(ExprKind::Real(least.into()), self.span);
+        let least = Expr::real(least, self.span);
         let size = self.call("ABS", vec![p.clone()]);
         let large = self.bin(BinOp::Ge, size, least);
         let zero = self.zero(self.ty(base));

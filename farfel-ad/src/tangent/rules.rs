@@ -16,7 +16,7 @@
 
 use super::stmt::{Gen, Value};
 use farfel_lang::intrinsics::{Intrinsic, Op, Shape};
-use farfel_lang::ir::{BinOp, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
+use farfel_lang::ir::{BinOp, Expr, ExprKind, IfBlock, Stmt, SymId, Type};
 
 impl Gen<'_> {
     pub(super) fn intrinsic_tangent(
@@ -28,7 +28,7 @@ impl Gen<'_> {
     ) -> Value {
         let ty = self.ty(e);
         let span = e.span;
-        let rebuild = |args: Vec<Expr>| Expr::new(ExprKind::Call(s, args), span);
+        let rebuild = |args: Vec<Expr>| Expr::call(s, args, span);
         if !ty.is_differentiable() {
             return Value {
                 p: self.primal(e),
@@ -314,7 +314,7 @@ impl Gen<'_> {
         values: Vec<Value>,
         types: &[Type],
     ) -> Value {
-        let rebuild = |args: Vec<Expr>| Expr::new(ExprKind::Call(s, args), e.span);
+        let rebuild = |args: Vec<Expr>| Expr::call(s, args, e.span);
         // REAL(x, kind), CMPLX(x, y, kind): the kind stays.
         let parts = match i.result {
             farfel_lang::intrinsics::ResultType::Fixed(Type::Complex(_)) => 2,
@@ -391,12 +391,12 @@ impl Gen<'_> {
                 self.pre.extend(set);
             } else {
                 let condition = self.bin(better, value, p.clone());
-                self.pre.push(Stmt::new(
-                    StmtKind::If(IfBlock {
+                self.pre.push(Stmt::block_if(
+                    IfBlock {
                         arms: vec![(condition, set)],
                         otherwise: None,
                         ..IfBlock::default()
-                    }),
+                    },
                     span,
                 ));
             }

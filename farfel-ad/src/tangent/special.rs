@@ -271,7 +271,7 @@ impl Gen<'_> {
                 "write the function in Fortran, for instance by its asymptotic series; then it can be differentiated",
             );
         };
-        let psi = Expr::new(ExprKind::Call(psi, vec![x.clone()]), self.span);
+        let psi = Expr::call(psi, vec![x.clone()], self.span);
         let primal = rebuild(vec![x]);
         if i.op == Op::LogGamma {
             return Value {

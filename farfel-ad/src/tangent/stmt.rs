@@ -530,7 +530,7 @@ impl Gen<'_> {
                 self.same_types(callee, args, None);
                 let zeros = self.zero_constants(callee, args, node);
                 let args = args.iter().map(|a| self.primal(a)).collect();
-                let call = Stmt::new(StmtKind::Call(callee, args), span);
+                let call = Stmt::call(callee, args, span);
                 [call].into_iter().chain(zeros).collect()
             }
             Some(Site::Unknown) => {
@@ -539,7 +539,7 @@ impl Gen<'_> {
             }
             Some(Site::Known(c)) => {
                 let (derivative, actuals) = self.active_call(callee, args, &c);
-                vec![Stmt::new(StmtKind::Call(derivative, actuals), span)]
+                vec![Stmt::call(derivative, actuals, span)]
             }
         }
     }

@@ -535,7 +535,7 @@ impl Gen<'_> {
         // FORTRAN 77 has no assignment to whole arrays.
         let counters = self.counters(symbol.dims.len());
         let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
-        let element = Expr::new(ExprKind::Element(d, subscripts), span);
+        let element = Expr::element(d, subscripts, span);
         let mut made = Stmt::assign(element, zero, span);
         for (i, (dim, var)) in symbol.dims.iter().zip(counters).enumerate() {
             let from = dim.lower.clone().unwrap_or_else(|| Expr::int(1, span));
@@ -680,16 +680,14 @@ impl Gen<'_> {
             Type::Real(16) | Type::Complex(16) => format!("{text}Q0"),
             _ => text.to_owned(),
         };
-        Expr::new(ExprKind::Real(text.into()), self.span)
+        Expr::real(text, self.span)
     }
 
     /// Zero of a type.
     pub(super) fn zero(&self, ty: Type) -> Expr {
         let part = self.literal("0.0", ty);
         match ty {
-            Type::Complex(_) => {
-                Expr::new(ExprKind::Complex(Box::new((part.clone(), part))), self.span)
-            }
+            Type::Complex(_) => Expr::complex(part.clone(), part, self.span),
             _ => part,
         }
     }

@@ -55,7 +55,7 @@ impl Gen<'_> {
             ExprKind::Var(s) if self.is_temporary(s) => p,
             ExprKind::Var(_) | ExprKind::Element(..) => {
                 let span = p.span;
-                Expr::new(ExprKind::Paren(Box::new(p)), span)
+                Expr::parens(p, span)
             }
             _ => p,
         }
@@ -81,7 +81,7 @@ impl Gen<'_> {
                 ExprKind::Var(t) | ExprKind::Element(t, _)
                     if changed || self.is_changed(call, t, context) =>
                 {
-                    Expr::new(ExprKind::Paren(Box::new(d)), self.span)
+                    Expr::parens(d, self.span)
                 }
                 _ => d,
             };

@@ -416,7 +416,7 @@ impl Directions<'_> {
         match &mut e.kind {
             ExprKind::Var(s) if self.is_tangent(*s) => {
                 let mut subscripts = vec![direction];
-                let all = || Expr::new(ExprKind::Range(None, None, None), e.span);
+                let all = || Expr::range(None, None, None, e.span);
                 subscripts.extend((0..self.rank(*s).unwrap_or(0)).map(|_| all()));
                 e.kind = ExprKind::Element(*s, subscripts);
             }
@@ -438,7 +438,7 @@ impl Directions<'_> {
             && self.is_tangent(*s)
         {
             let first = match subscripts.iter().any(|s| self.selects_several(s)) {
-                true => Expr::new(ExprKind::Range(None, None, None), span),
+                true => Expr::range(None, None, None, span),
                 false => Expr::int(1, span),
             };
             subscripts.insert(0, first);

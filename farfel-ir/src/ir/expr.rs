@@ -180,27 +180,6 @@ impl BinOp {
 }
 
 impl Expr {
-    /// An expression at a place.
-    pub fn new(kind: ExprKind, span: Span) -> Self {
-        Expr { kind, span }
-    }
-
-    /// A variable (or whole array, or procedure name) at a place.
-    pub fn var(sym: SymId, span: Span) -> Self {
-        Expr::new(ExprKind::Var(sym), span)
-    }
-
-    /// An integer constant.
-    pub fn int(value: i64, span: Span) -> Self {
-        Expr::new(ExprKind::Int(value), span)
-    }
-
-    /// `a op b`, with the span of both.
-    pub fn binary(op: BinOp, a: Expr, b: Expr) -> Self {
-        let span = a.span.to(b.span);
-        Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), span)
-    }
-
     /// The variable or array that a variable, element or substring names.
     pub fn base(&self) -> Option<SymId> {
         match &self.kind {

@@ -16,8 +16,11 @@
 //! [`Spec`] only says where a fact is written down. Passes use [`Unit::declare`] and
 //! [`Unit::undeclare`], which keep the two together.
 //!
+//! What passes write is made by [`build`].
+//!
 //! Comments are statements, so that passes keep them in place without trying.
 
+pub mod build;
 mod expr;
 mod request;
 mod stmt;

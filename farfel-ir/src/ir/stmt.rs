@@ -496,63 +496,6 @@ pub struct AdAssign {
     pub span: Span,
 }
 
-impl Stmt {
-    /// A statement without label.
-    pub fn new(kind: StmtKind, span: Span) -> Self {
-        Stmt::labelled(None, kind, span)
-    }
-
-    /// A statement, with its label if it has one.
-    pub fn labelled(label: Option<Label>, kind: StmtKind, span: Span) -> Self {
-        Stmt {
-            id: StmtId::NONE,
-            label,
-            kind,
-            span,
-        }
-    }
-
-    /// `target = value`
-    pub fn assign(target: Expr, value: Expr, span: Span) -> Self {
-        Stmt::new(StmtKind::Assign(target, value), span)
-    }
-
-    /// `DO var = from, to, step` … `END DO`
-    ///
-    /// ```
-    /// use farfel_ir::Span;
-    /// use farfel_ir::ir::{Expr, Stmt, StmtKind, Symbol, Symbols, Type};
-    ///
-    /// let mut symbols = Symbols::default();
-    /// let i = symbols.add(Symbol::variable("I".into(), Type::INTEGER, Span::NONE));
-    /// let ends = [Expr::int(1, Span::NONE), Expr::int(10, Span::NONE)];
-    /// let empty = Stmt::count(i, ends, None, Vec::new(), Span::NONE);
-    /// assert!(matches!(empty.kind, StmtKind::Do(d) if d.body.is_empty()));
-    /// ```
-    pub fn count(
-        var: SymId,
-        [from, to]: [Expr; 2],
-        step: Option<Expr>,
-        body: Block,
-        span: Span,
-    ) -> Self {
-        let counting = Do {
-            name: None,
-            control: DoControl::Count {
-                var,
-                from,
-                to,
-                step,
-            },
-            body,
-            end: DoEnd::EndDo(None),
-            end_span: Span::NONE,
-            mark: None,
-        };
-        Stmt::new(StmtKind::Do(Box::new(counting)), span)
-    }
-}
-
 impl StmtKind {
     /// The labels where a statement may go on, but those of an assigned GOTO without a list.
     ///

@@ -419,16 +419,14 @@ impl<'u> Writer<'u> {
         self.shapes.insert(s, extents.to_vec());
         if !known {
             let make = |free, object| {
-                Stmt::new(
-                    StmtKind::Allocation(Box::new(Allocation {
-                        free,
-                        objects: vec![object],
-                        control: Vec::new(),
-                    })),
-                    span,
-                )
+                let made = Allocation {
+                    free,
+                    objects: vec![object],
+                    control: Vec::new(),
+                };
+                Stmt::allocation(made, span)
             };
-            let bounds = Expr::new(ExprKind::Element(s, extents.to_vec()), span);
+            let bounds = Expr::element(s, extents.to_vec(), span);
             self.before.push(make(false, bounds));
             // What comes last goes first.
             self.after.insert(0, make(true, Expr::var(s, span)));
@@ -460,7 +458,7 @@ impl<'u> Writer<'u> {
                 ..Symbol::new(name.into(), Span::NONE)
             }),
         };
-        Some(Expr::new(ExprKind::Call(s, args), self.span))
+        Some(Expr::call(s, args, self.span))
     }
 
     fn rank(&self, e: &Expr) -> usize {

@@ -4,7 +4,7 @@ use super::Writer;
 use super::shape::{argument, value_of};
 use super::value::choice;
 use farfel_lang::intrinsics::Intrinsic;
-use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Type, UnOp};
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Type};
 
 /// How a reduction goes on from element to element.
 #[derive(Clone, Copy, PartialEq)]
@@ -40,11 +40,11 @@ pub(super) fn whole_number(n: i64, ty: Type, span: farfel_lang::Span) -> Expr {
         Type::Real(16) => format!("{n}.0Q0"),
         Type::Complex(kind) => {
             let part = |n| whole_number(n, Type::Real(kind), span);
-            return Expr::new(ExprKind::Complex(Box::new((part(n), part(0)))), span);
+            return Expr::complex(part(n), part(0), span);
         }
         _ => format!("{n}.0"),
     };
-    Expr::new(ExprKind::Real(text.into()), span)
+    Expr::real(text, span)
 }
 
 impl<'u> Writer<'u> {
@@ -131,13 +131,13 @@ impl<'u> Writer<'u> {
         let extreme = matches!(kind, Kind::Max | Kind::Min) && !self.pattern;
         // None of them has been seen yet.
         let first = extreme.then(|| self.scalar_variable(Type::LOGICAL));
-        let logical = |yes| Expr::new(ExprKind::Logical(yes), span);
+        let logical = |yes| Expr::logical(yes, span);
         let begin = match kind {
             Kind::Sum | Kind::Norm => self.zero(ty),
             Kind::Product => whole_number(1, ty, span),
             Kind::Max => {
                 let huge = self.call("HUGE", vec![t.clone()])?;
-                Expr::new(ExprKind::Unary(UnOp::Minus, Box::new(huge)), span)
+                Expr::minus(huge, span)
             }
             Kind::Min => self.call("HUGE", vec![t.clone()])?,
         };
@@ -158,7 +158,7 @@ impl<'u> Writer<'u> {
                 Kind::Sum | Kind::Norm => {
                     let v = match kind {
                         Kind::Norm => {
-                            let base = Expr::new(ExprKind::Paren(Box::new(v)), span);
+                            let base = Expr::parens(v, span);
                             w.binary(BinOp::Pow, base, Expr::int(2, span))
                         }
                         _ => v,
@@ -167,7 +167,7 @@ impl<'u> Writer<'u> {
                     inner.push(w.assign(t.clone(), sum));
                 }
                 Kind::Product => {
-                    let v = Expr::new(ExprKind::Paren(Box::new(v)), span);
+                    let v = Expr::parens(v, span);
                     let product = w.binary(BinOp::Mul, t.clone(), v);
                     inner.push(w.assign(t.clone(), product));
                 }
@@ -211,7 +211,7 @@ fn grouped(e: Expr) -> Expr {
     match e.kind {
         ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
             let span = e.span;
-            Expr::new(ExprKind::Paren(Box::new(e)), span)
+            Expr::parens(e, span)
         }
         kind => Expr::new(kind, e.span),
     }

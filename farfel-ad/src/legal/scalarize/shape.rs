@@ -36,7 +36,7 @@ fn grouped(e: Expr) -> Expr {
     match e.kind {
         ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
             let span = e.span;
-            Expr::new(ExprKind::Paren(Box::new(e)), span)
+            Expr::parens(e, span)
         }
         kind => Expr::new(kind, e.span),
     }
@@ -408,7 +408,7 @@ impl Writer<'_> {
                 let lower = self.lower(*s, 0)?;
                 let span = self.span;
                 // No array has more dimensions than 15.
-                let of = |k| Expr::new(ExprKind::Element(*s, vec![plus(lower.clone(), k)]), span);
+                let of = |k| Expr::element(*s, vec![plus(lower.clone(), k)], span);
                 (*n <= 15).then(|| (0..*n).map(of).collect())
             }
             _ => None,

@@ -4,9 +4,7 @@ use super::shape::{argument, plus, value_of};
 use super::value::choice;
 use super::{Writer, is_simple};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
-use farfel_lang::ir::{
-    BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type, UnOp,
-};
+use farfel_lang::ir::{BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
 
 impl Writer<'_> {
     /// What a statement becomes; what comes first goes to `before`.
@@ -22,7 +20,7 @@ impl Writer<'_> {
             StmtKind::Call(callee, args) => {
                 let args = args.iter().map(|a| self.actual(a));
                 let args = args.collect::<Option<Vec<Expr>>>()?;
-                Some(vec![Stmt::new(StmtKind::Call(*callee, args), s.span)])
+                Some(vec![Stmt::call(*callee, args, s.span)])
             }
             _ => None,
         }
@@ -227,7 +225,7 @@ impl Writer<'_> {
         let first = self.invariant(&first)?;
         let extents = self.fixed_extents(&first)?;
         let span = self.span;
-        let logical = |yes| Expr::new(ExprKind::Logical(yes), span);
+        let logical = |yes| Expr::logical(yes, span);
         // The elements that no mask has had yet.
         let open = self.array_by_elements(Type::LOGICAL, &extents, &first);
         let now = self.array_by_elements(Type::LOGICAL, &extents, &first);
@@ -249,7 +247,7 @@ impl Writer<'_> {
                     None => logical(true),
                 };
                 then.push(w.assign(now.clone(), yes));
-                let not = Expr::new(ExprKind::Unary(UnOp::Not, Box::new(now.clone())), span);
+                let not = Expr::not(now.clone(), span);
                 then.push(w.assign(open.clone(), not));
                 let otherwise = vec![w.assign(now, logical(false))];
                 Some(vec![choice(open, then, otherwise)])

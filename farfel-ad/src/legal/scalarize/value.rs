@@ -5,19 +5,19 @@ use super::shape::{Along, argument, difference, plus, product, sum, value_of};
 use super::{Writer, is_simple};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{
-    ArrayConstructor, BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type,
+    ArrayConstructor, BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, SymId, Type,
 };
 use farfel_lang::storage::constant;
 
 /// `IF (condition) THEN … ELSE …`
 pub(super) fn choice(condition: Expr, then: Block, otherwise: Block) -> Stmt {
     let span = condition.span;
-    Stmt::new(
-        StmtKind::If(IfBlock {
+    Stmt::block_if(
+        IfBlock {
             arms: vec![(condition, then)],
             otherwise: (!otherwise.is_empty()).then_some(otherwise),
             ..IfBlock::default()
-        }),
+        },
         span,
     )
 }
@@ -82,7 +82,7 @@ impl<'u> Writer<'u> {
                 _ => {
                     let args = args.iter().map(|a| self.actual(a));
                     let args = args.collect::<Option<Vec<Expr>>>()?;
-                    return Some(Expr::new(ExprKind::Call(*s, args), e.span));
+                    return Some(Expr::call(*s, args, e.span));
                 }
             }
         }
@@ -142,7 +142,7 @@ impl<'u> Writer<'u> {
 
     /// An element of an array whose lower bounds are one.
     pub(super) fn at(&self, array: SymId, at: &[Expr]) -> Expr {
-        Expr::new(ExprKind::Element(array, at.to_vec()), self.span)
+        Expr::element(array, at.to_vec(), self.span)
     }
 
     /// An array expression in which everything that is the same for all elements has been
@@ -162,10 +162,7 @@ impl<'u> Writer<'u> {
             }
             if let ExprKind::Keyword(name, value) = &e.kind {
                 let value = self.invariant(value)?;
-                return Some(Expr::new(
-                    ExprKind::Keyword(name.clone(), Box::new(value)),
-                    e.span,
-                ));
+                return Some(Expr::keyword(name.clone(), value, e.span));
             }
             let value = self.scalar(e)?;
             return self.stored(value);
@@ -285,7 +282,7 @@ impl<'u> Writer<'u> {
                     let lower = self.lower(*s, d)?;
                     subscripts.push(sum(i.clone(), plus(lower, -1)));
                 }
-                Some(Expr::new(ExprKind::Element(*s, subscripts), span))
+                Some(Expr::element(*s, subscripts, span))
             }
             ExprKind::Element(s, from) => {
                 let mut subscripts = Vec::new();
@@ -305,7 +302,7 @@ impl<'u> Writer<'u> {
                         Along::Vector(v) => self.element(v, &[i], pre)?,
                     });
                 }
-                Some(Expr::new(ExprKind::Element(*s, subscripts), span))
+                Some(Expr::element(*s, subscripts, span))
             }
             ExprKind::Unary(..)
             | ExprKind::Binary(..)
@@ -325,7 +322,7 @@ impl<'u> Writer<'u> {
                     let args = args.iter().map(|a| self.element(a, at, pre));
                     let mut args = args.collect::<Option<Vec<Expr>>>()?;
                     super::in_order(i.name, &mut args);
-                    return Some(Expr::new(ExprKind::Call(*s, args), span));
+                    return Some(Expr::call(*s, args, span));
                 }
                 self.element_of_call(e, i, args, at, pre)
             }
@@ -481,7 +478,7 @@ impl<'u> Writer<'u> {
             let rest = match below.kind {
                 ExprKind::Int(1) => place.clone(),
                 _ => {
-                    let by = Expr::new(ExprKind::Paren(Box::new(below.clone())), self.span);
+                    let by = Expr::parens(below.clone(), self.span);
                     self.binary(BinOp::Div, place.clone(), by)
                 }
             };

@@ -99,7 +99,7 @@ fn returns(block: &mut Block, number: SymId) {
         let note = |e: Expr| {
             let span = e.span;
             let note = Stmt::assign(Expr::var(number, span), e, span);
-            vec![note, Stmt::new(StmtKind::Return(None), span)]
+            vec![note, Stmt::returns(span)]
         };
         match s.kind {
             StmtKind::Return(Some(e)) => {
@@ -197,7 +197,7 @@ fn jump_after_calls(block: &mut Block, number: SymId, is_called: &dyn Fn(SymId) 
         let selector = Expr::var(number, span);
         args.push(selector.clone());
         let jump = StmtKind::ComputedGoto(labels.collect(), selector);
-        let call = Stmt::new(StmtKind::Call(sub, args), span);
+        let call = Stmt::call(sub, args, span);
         Ok([call, Stmt::new(jump, span)])
     };
     for mut s in std::mem::take(block) {

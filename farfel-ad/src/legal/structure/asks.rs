@@ -50,7 +50,7 @@ impl Asker<'_, '_> {
             let values = match word.as_str() {
                 "END" => int(-1),
                 "EOR" => int(-2),
-                "ERR" => Expr::new(ExprKind::Range(Some(Box::new(int(1))), None, None), span),
+                "ERR" => Expr::range(Some(int(1)), None, None, span),
                 _ => return true,
             };
             caught[usize::from(word == "ERR")] = true;
@@ -81,23 +81,22 @@ impl Asker<'_, '_> {
         let status = given.unwrap_or_else(|| {
             let status = self.names.variable("IOSTAT", Type::INTEGER, span);
             let status = Expr::var(status, span);
-            let value = ExprKind::Keyword("IOSTAT".into(), Box::new(status.clone()));
-            io.control.push(Expr::new(value, span));
+            io.control
+                .push(Expr::keyword("IOSTAT", status.clone(), span));
             status
         });
         io.parens = true;
         let mut stmts = vec![match format {
             Some((at, labels)) => self.by_format(&io, at, &labels, span),
-            None => Stmt::new(StmtKind::Io(Box::new(io)), span),
+            None => Stmt::io(io, span),
         }];
         if own {
             // What the program does not catch ends it.
             for (caught, op) in caught.into_iter().zip([BinOp::Lt, BinOp::Gt]) {
                 if !caught {
                     let bad = Expr::binary(op, status.clone(), Expr::int(0, span));
-                    let stop = Stmt::new(StmtKind::Stop(Some(Expr::int(2, span))), span);
-                    let kind = StmtKind::LogicalIf(bad, Box::new(stop));
-                    stmts.push(Stmt::new(kind, span));
+                    let stop = StmtKind::Stop(Some(Expr::int(2, span)));
+                    stmts.push(Stmt::logical_if(bad, Stmt::new(stop, span), span));
                 }
             }
         }
@@ -140,7 +139,7 @@ impl Asker<'_, '_> {
             _ => c.clone(),
         }) else {
             self.errors.push(unsupported(span, "no format".to_owned()));
-            return Stmt::new(StmtKind::Continue, span);
+            return Stmt::continues(span);
         };
         let mark = Mark { label: None, span };
         let cases = labels.iter().map(|l| {
@@ -154,7 +153,7 @@ impl Asker<'_, '_> {
             }
             Case {
                 values: Some(vec![Expr::int(i64::from(*l), span)]),
-                body: vec![Stmt::new(StmtKind::Io(Box::new(io)), span)],
+                body: vec![Stmt::io(io, span)],
                 mark,
             }
         });
@@ -165,6 +164,6 @@ impl Asker<'_, '_> {
             cases: cases.collect(),
             end: mark,
         };
-        Stmt::new(StmtKind::Select(Box::new(select)), span)
+        Stmt::select(select, span)
     }
 }

@@ -76,7 +76,7 @@ impl<'u> Names<'u> {
                 _ => *inner,
             },
             ExprKind::Paren(inner) => self.not(*inner),
-            ExprKind::Logical(value) => Expr::new(ExprKind::Logical(!value), span),
+            ExprKind::Logical(value) => Expr::logical(!value, span),
             ExprKind::Binary(op, a, b) if op.is_relational() => {
                 let ordered = |e: &Expr| {
                     matches!(
@@ -95,16 +95,16 @@ impl<'u> Names<'u> {
                     _ => None,
                 };
                 match opposite {
-                    Some(op) => Expr::new(ExprKind::Binary(op, a, b), span),
+                    Some(op) => Expr::binary(op, *a, *b).at(span),
                     None => {
-                        let e = Expr::new(ExprKind::Binary(op, a, b), span);
-                        Expr::new(ExprKind::Unary(UnOp::Not, Box::new(paren(e))), span)
+                        let e = Expr::binary(op, *a, *b).at(span);
+                        Expr::not(paren(e), span)
                     }
                 }
             }
             _ => {
                 let e = paren(e);
-                Expr::new(ExprKind::Unary(UnOp::Not, Box::new(e)), span)
+                Expr::not(e, span)
             }
         }
     }
@@ -139,7 +139,7 @@ impl<'u> Names<'u> {
             }
             None => {}
         }
-        out.push(Stmt::new(StmtKind::If(made), span));
+        out.push(Stmt::block_if(made, span));
     }
 
     /// Evaluates what nobody needs, if that does anything.
@@ -171,7 +171,7 @@ fn paren(e: Expr) -> Expr {
     match e.kind {
         ExprKind::Binary(..) => {
             let span = e.span;
-            Expr::new(ExprKind::Paren(Box::new(e)), span)
+            Expr::parens(e, span)
         }
         _ => e,
     }
@@ -179,7 +179,7 @@ fn paren(e: Expr) -> Expr {
 
 /// `.TRUE.` or `.FALSE.`
 pub(super) fn truth(value: bool, span: Span) -> Expr {
-    Expr::new(ExprKind::Logical(value), span)
+    Expr::logical(value, span)
 }
 
 /// Does an input or output statement jump?

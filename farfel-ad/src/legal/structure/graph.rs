@@ -221,9 +221,7 @@ impl Maker<'_, '_> {
                 let asks = matches!(&control, DoControl::While(c) if self.names.calls(c));
                 if !asks && self.jumps.is_closed(&Node::range(&body), out) {
                     let control = match control {
-                        DoControl::Forever => {
-                            DoControl::While(Expr::new(ExprKind::Logical(true), span))
-                        }
+                        DoControl::Forever => DoControl::While(Expr::logical(true, span)),
                         other => other,
                     };
                     let body = self.body(body, &[out]);
@@ -368,9 +366,7 @@ impl Maker<'_, '_> {
             (first, Expr::var(last, span), step)
         };
         let group = |e: Expr| match e.kind {
-            ExprKind::Binary(..) | ExprKind::Unary(..) => {
-                Expr::new(ExprKind::Paren(Box::new(e)), span)
-            }
+            ExprKind::Binary(..) | ExprKind::Unary(..) => Expr::parens(e, span),
             _ => e,
         };
         let first = match start {
@@ -449,7 +445,7 @@ pub(super) fn do_loop(control: DoControl, body: Block, span: Span) -> Stmt {
         end_span: span,
         mark: None,
     };
-    Stmt::new(StmtKind::Do(Box::new(made)), span)
+    Stmt::repeat(made, span)
 }
 
 fn is_minus(e: &Expr) -> bool {

@@ -620,7 +620,7 @@ impl Shaper<'_, '_> {
                     cases,
                     end: mark,
                 };
-                out.push(Stmt::new(StmtKind::Select(Box::new(select)), span));
+                out.push(Stmt::select(select, span));
             }
         }
     }

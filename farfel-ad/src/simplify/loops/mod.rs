@@ -138,15 +138,12 @@ fn upward(step: Expr) -> Option<Expr> {
         ExprKind::Unary(UnOp::Minus, e) if matches!(e.kind, ExprKind::Int(1)) => None,
         ExprKind::Unary(UnOp::Minus, e) => Some(*e),
         ExprKind::Paren(e) => upward(*e),
-        kind => {
-            let e = Box::new(Expr::new(kind, span));
-            Some(Expr::new(ExprKind::Unary(UnOp::Minus, e), span))
-        }
+        kind => Some(Expr::minus(Expr::new(kind, span), span)),
     }
 }
 
 fn directive(text: &str, of: &Stmt) -> Stmt {
-    Stmt::new(StmtKind::Comment(text.to_owned().into()), of.span)
+    Stmt::comment(text, of.span)
 }
 
 fn is_directive(stmt: &Stmt) -> bool {

@@ -39,7 +39,7 @@ impl Pass<'_> {
             let nth = types.iter().filter(|t| **t == ty).count();
             types.push(ty);
             let part = self.part(ty, nth, span);
-            let one = |k: Expr| Expr::new(ExprKind::Element(part, vec![k]), span);
+            let one = |k: Expr| Expr::element(part, vec![k], span);
             before.push(Stmt::assign(Expr::var(part, span), zero(ty, span), span));
             let all = (0..lanes).map(|k| one(Expr::int(k, span))).collect();
             let sum = Expr::binary(BinOp::Add, target.clone(), in_pairs(all));
@@ -86,7 +86,7 @@ impl Pass<'_> {
         };
         let before = vec![
             Stmt::assign(Expr::var(var, span), from, span),
-            Stmt::new(StmtKind::If(strips), span),
+            Stmt::block_if(strips, span),
         ];
         // What is left starts where the strips have ended.
         if let StmtKind::Do(d) = &mut stmt.kind
@@ -112,7 +112,7 @@ impl Pass<'_> {
             };
             let part = self.part(ty, done.len(), span);
             done.push(target);
-            let one = |k: i64| Expr::new(ExprKind::Element(part, vec![Expr::int(k, span)]), span);
+            let one = |k: i64| Expr::element(part, vec![Expr::int(k, span)], span);
             let StmtKind::Do(d) = &mut stmt.kind else {
                 continue;
             };
@@ -203,7 +203,7 @@ fn zero(ty: Type, span: Span) -> Expr {
         Type::Real(8) => "0.0D0",
         _ => "0.0",
     };
-    Expr::new(ExprKind::Real(text.into()), span)
+    Expr::real(text, span)
 }
 
 /// The sum of expressions, each added to the one half the list behind it, and so on: as
@@ -214,7 +214,7 @@ fn in_pairs(mut list: Vec<Expr>) -> Expr {
         for (a, b) in list.iter_mut().zip(behind) {
             let sum = Expr::binary(BinOp::Add, a.clone(), b);
             let span = sum.span;
-            *a = Expr::new(ExprKind::Paren(Box::new(sum)), span);
+            *a = Expr::parens(sum, span);
         }
     }
     list.pop().unwrap_or_else(|| Expr::int(0, Span::NONE))

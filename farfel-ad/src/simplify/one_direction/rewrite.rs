@@ -53,7 +53,7 @@ impl<'a> Named<'a> {
         let span = value.span;
         let value = match value.kind {
             ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
-                Expr::new(ExprKind::Paren(Box::new(value)), span)
+                Expr::parens(value, span)
             }
             _ => value,
         };

@@ -1,6 +1,6 @@
 //! Exact decimal numbers: what the digits of a constant say.
 
-use farfel_lang::ir::{Expr, ExprKind, UnOp};
+use farfel_lang::ir::Expr;
 use farfel_lang::source::Span;
 
 /// `mantissa * 10**exponent`, exactly. The mantissa does not end in a zero digit, so that
@@ -201,9 +201,9 @@ impl Decimal {
 
     /// The constant as an expression: a negative one is a constant with a sign.
     pub fn expr(self, bytes: u8, span: Span) -> Expr {
-        let constant = Expr::new(ExprKind::Real(self.text(bytes).into()), span);
+        let constant = Expr::real(self.text(bytes), span);
         if self.is_negative() {
-            Expr::new(ExprKind::Unary(UnOp::Minus, Box::new(constant)), span)
+            Expr::minus(constant, span)
         } else {
             constant
         }

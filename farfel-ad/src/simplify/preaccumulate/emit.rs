@@ -9,7 +9,7 @@
 use super::affine::{Affine, Factor, Monomial};
 use super::decimal::Decimal;
 use super::linear::{Atom, Linear};
-use farfel_lang::ir::{BinOp, Expr, ExprKind, SymId, UnOp};
+use farfel_lang::ir::{BinOp, Expr, ExprKind, SymId};
 use farfel_lang::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -300,18 +300,12 @@ impl Writer<'_> {
         }
         let mut items = items.into_iter();
         let Some(first) = items.next() else {
-            return Expr::new(
-                ExprKind::Real(Decimal::ZERO.text(self.bytes).into()),
-                self.span,
-            );
+            return Expr::real(Decimal::ZERO.text(self.bytes), self.span);
         };
         let first = match (first.negative, first.negated) {
             (false, _) => first.value,
             (true, Some(negated)) => negated,
-            (true, None) => Expr::new(
-                ExprKind::Unary(UnOp::Minus, Box::new(first.value)),
-                self.span,
-            ),
+            (true, None) => Expr::minus(first.value, self.span),
         };
         items.fold(first, |sum, i| {
             let op = if i.negative { BinOp::Sub } else { BinOp::Add };
@@ -330,15 +324,13 @@ impl Writer<'_> {
 
     fn paren(&self, e: Expr) -> Expr {
         match &e.kind {
-            ExprKind::Unary(..) | ExprKind::Binary(..) => {
-                Expr::new(ExprKind::Paren(Box::new(e)), self.span)
-            }
+            ExprKind::Unary(..) | ExprKind::Binary(..) => Expr::parens(e, self.span),
             _ => e,
         }
     }
 
     fn binary(&self, op: BinOp, a: Expr, b: Expr) -> Expr {
-        Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), self.span)
+        Expr::binary(op, a, b).at(self.span)
     }
 
     fn placed(&self, e: &Expr) -> Expr {
@@ -354,12 +346,9 @@ fn prepend(first: Expr, product: Expr) -> Expr {
     let span = product.span;
     match product.kind {
         ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), a, b) => {
-            Expr::new(ExprKind::Binary(op, Box::new(prepend(first, *a)), b), span)
+            Expr::binary(op, prepend(first, *a), *b).at(span)
         }
-        kind => Expr::new(
-            ExprKind::Binary(BinOp::Mul, Box::new(first), Box::new(Expr::new(kind, span))),
-            span,
-        ),
+        kind => Expr::binary(BinOp::Mul, first, Expr::new(kind, span)).at(span),
     }
 }
 
