@@ -126,7 +126,7 @@ pub fn differentiate_heads(
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
     closure.finish(&mut units, &Name::default());
     units.iter_mut().for_each(Unit::number);
-    crate::verify::made("reverse", program, &units, &Primals::new())?;
+    crate::verify::made("reverse", program, &units, &Primals::default())?;
     // What was added is the derivative of nothing.
     of.extend(units[of.len()..].iter().map(|u| u.name.clone()));
     let adjoints = of.into_iter().zip(units).map(|(of, unit)| {

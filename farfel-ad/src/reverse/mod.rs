@@ -101,7 +101,7 @@ pub fn differentiate(
     let shipped = shipped::needed(program, &made);
     made.extend(shipped);
     made.iter_mut().for_each(Unit::number);
-    crate::verify::made("reverse", program, &made, &Primals::new())?;
+    crate::verify::made("reverse", program, &made, &Primals::default())?;
     Ok(made)
 }
 
@@ -135,6 +135,8 @@ struct Part {
     /// The unit without its statements.
     make: Maker,
     body: Block,
+    /// Which derivative is that of which variable.
+    primals: Vec<(SymId, SymId)>,
     space: Space,
     /// Which arguments are derivatives.
     derivative_args: Vec<bool>,
@@ -413,6 +415,7 @@ impl World {
             is_called_from_outside: root,
             added_args,
             dummies: t.dummies,
+            primals: t.primals,
             zero: t.zero,
             given_in_common: Members::new(),
             name,

@@ -38,6 +38,8 @@ pub(super) struct Made {
     pub(super) unit: Unit,
     /// Symbols that hold cotangents.
     pub(super) derivatives: HashSet<SymId>,
+    /// Which of them is the cotangent of which variable.
+    pub(super) primals: Vec<(SymId, SymId)>,
     /// Arguments and COMMON variables that it declares.
     pub(super) wanted: HashSet<SymId>,
     /// COMMON variables, by number.
@@ -104,7 +106,10 @@ fn verified(pass: &str, closure: &Program, made: &mut [Made]) -> Result<(), Vec<
         return Ok(());
     }
     let units: Vec<Unit> = made.iter().map(|m| m.unit.clone()).collect();
-    crate::verify::made(pass, closure, &units, &Primals::new())
+    let primals = made
+        .iter()
+        .map(|m| (m.unit.name.clone(), m.primals.clone()));
+    crate::verify::made(pass, closure, &units, &Primals::of_adjoints(primals))
 }
 
 impl World {
@@ -159,6 +164,7 @@ impl World {
                     unit: self.root(p, make, tapes, made, rooms, state.as_deref()),
                     of: p.of.clone(),
                     derivatives,
+                    primals: p.primals.clone(),
                     wanted,
                     commons,
                     forward: false,
@@ -170,6 +176,7 @@ impl World {
                 out.push(Made {
                     of: p.of.clone(),
                     derivatives: HashSet::new(),
+                    primals: Vec::new(),
                     unit: self.forward(p, make.clone(), &tapes, made.forward),
                     wanted: make.unit.symbols.ids().collect(),
                     commons: all,
@@ -183,6 +190,7 @@ impl World {
             out.push(Made {
                 of: p.of.clone(),
                 derivatives: make.derivatives.clone(),
+                primals: p.primals.clone(),
                 unit: self.backward(p, make, &tapes, made.backward),
                 wanted,
                 commons,

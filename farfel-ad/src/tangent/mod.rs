@@ -50,6 +50,7 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Block, Name, Program, Request, SymId, Unit};
+use farfel_lang::verify::Primals;
 use names::Names;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -216,7 +217,7 @@ fn verified(program: &Program, made: &[Tangent]) -> Result<(), Vec<Diagnostic>> 
     let primals = made
         .iter()
         .map(|t| (t.unit.name.clone(), t.primals.clone()));
-    crate::verify::made("tangent", program, &units, &primals.collect())
+    crate::verify::made("tangent", program, &units, &Primals::of_tangents(primals))
 }
 
 /// The tangents of a request's head and of what is active below it, in the form that

@@ -46,8 +46,39 @@ pub fn is_on() -> bool {
     is_asked() || cfg!(debug_assertions)
 }
 
-/// Of derivatives, by their units: which variable each is the derivative of. First the derivative.
-pub type Primals = HashMap<Name, Vec<(SymId, SymId)>>;
+/// Which variable each derivative is the derivative of, by the units that they are in.
+#[derive(Debug, Default)]
+pub struct Primals {
+    pairs: HashMap<Name, Vec<(SymId, SymId)>>,
+    adjoints: bool,
+}
+
+impl Primals {
+    /// Of tangents: the pairs of each unit, first the tangent. A tangent is as undefined as its
+    /// variable.
+    pub fn of_tangents(pairs: impl IntoIterator<Item = (Name, Vec<(SymId, SymId)>)>) -> Self {
+        Primals {
+            pairs: pairs.into_iter().collect(),
+            adjoints: false,
+        }
+    }
+
+    /// Of adjoints: the pairs of each unit, first the cotangent.
+    pub fn of_adjoints(pairs: impl IntoIterator<Item = (Name, Vec<(SymId, SymId)>)>) -> Self {
+        Primals {
+            adjoints: true,
+            ..Primals::of_tangents(pairs)
+        }
+    }
+
+    fn get(&self, unit: &Name) -> Option<&Vec<(SymId, SymId)>> {
+        self.pairs.get(unit)
+    }
+
+    fn of_tangent(&self, unit: &Name) -> Option<&Vec<(SymId, SymId)>> {
+        self.get(unit).filter(|_| !self.adjoints)
+    }
+}
 
 /// What [`timing`] calls the verifier.
 const NAME: &str = "verify";
@@ -152,7 +183,7 @@ impl Verifier {
             false => ir::verify(program, level),
         };
         if faults.is_empty() {
-            faults = self.faults(program, &looked_at, &Primals::new());
+            faults = self.faults(program, &looked_at, &Primals::default());
         }
         self.level = Some(level);
         let new = program.units.iter().filter(|u| is_changed(u));
@@ -217,7 +248,8 @@ impl Verifier {
         });
         for (i, found) in doubtful {
             let unit = &program.units[i];
-            values::check(unit, found, primals.get(&unit.name), &open, &mut faults);
+            let of = primals.of_tangent(&unit.name);
+            values::check(unit, found, of, &open, &mut faults);
         }
         let procedures = aliases::Procedures::of(program);
         for unit in program.units.iter().filter(|u| made(u)) {

@@ -44,7 +44,7 @@ fn broken(pass: &dyn Fn(&mut Program)) -> Vec<String> {
     let mut program = read(TEXT);
     let verifier = Verifier::of(&program);
     pass(&mut program);
-    faults(&verifier, &program, &Primals::new())
+    faults(&verifier, &program, &Primals::default())
 }
 
 fn symbol(program: &Program, name: &str) -> SymId {
@@ -179,7 +179,7 @@ fn a_derivative_is_as_undefined_as_its_variable() {
         }
         let sym = |name| unit.symbols.find(name).unwrap();
         let of = vec![(sym("TD"), sym("T")), (sym("YD"), sym("Y"))];
-        let primals = Primals::from([("S_G".into(), of)]);
+        let primals = Primals::of_tangents([("S_G".into(), of)]);
         let verifier = Verifier::of(&program);
         faults(&verifier, &program, &primals)
     };
@@ -263,7 +263,7 @@ fn what_passes_said_of_the_program_is_no_fault_of_theirs() {
 /// What is found in derivatives when each of these pairs is a derivative and its variable.
 fn tangents(text: &str, pairs: &[(&str, &[(&str, &str)])]) -> Vec<String> {
     let mut program = read(text);
-    let mut primals = Primals::new();
+    let mut primals = Vec::new();
     for (name, pairs) in pairs {
         let unit = program.units.iter_mut().find(|u| u.name == *name).unwrap();
         unit.origin = Origin::Derivative;
@@ -272,9 +272,13 @@ fn tangents(text: &str, pairs: &[(&str, &[(&str, &str)])]) -> Vec<String> {
         for (d, _) in &of {
             unit.symbols[*d].origin = Origin::Derivative;
         }
-        primals.insert((*name).into(), of);
+        primals.push(((*name).into(), of));
     }
-    faults(&Verifier::of(&program), &program, &primals)
+    faults(
+        &Verifier::of(&program),
+        &program,
+        &Primals::of_tangents(primals),
+    )
 }
 
 #[test]
@@ -400,7 +404,7 @@ fn generated_call(call: &str, callee: &str) -> Vec<String> {
         let s = unit.symbols.find(name).unwrap();
         unit.symbols[s].origin = Origin::Derivative;
     }
-    faults(&Verifier::of(&program), &program, &Primals::new())
+    faults(&Verifier::of(&program), &program, &Primals::default())
 }
 
 #[test]
@@ -492,7 +496,7 @@ fn what_the_user_passes_of_common_derivatives_do_too() {
         program.units.push(source);
         let verifier = Verifier::of(&program);
         let new = |u: &Unit| u.name == "S_G";
-        verifier.faults(&program, &new, &Primals::new())
+        verifier.faults(&program, &new, &Primals::default())
     };
     assert_eq!(broken(Origin::Written), Vec::<String>::new());
     assert_eq!(broken(Origin::Derivative).len(), 1);
