@@ -15,6 +15,7 @@
 //! | [`given`], `marks` | what comments say of derivatives and of loops |
 //! | [`packages`] | programs of several packages in one |
 //! | [`lints`] | which warnings are shown |
+//! | [`mod@quote`] | generated statements, written as Fortran |
 //! | [`mod@format`] | source text, laid out anew |
 //! | [`verify`] | a program, looked at after each pass |
 //! | [`timing`] | how long each pass takes |
@@ -40,6 +41,7 @@ pub mod lower;
 mod marks;
 pub mod packages;
 pub mod print;
+pub mod quote;
 pub mod resolve;
 mod spelling;
 pub mod syntax;

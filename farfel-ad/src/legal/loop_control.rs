@@ -7,10 +7,10 @@
 use farfel_lang::Span;
 use farfel_lang::callgraph::references;
 use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::build::choice;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMarkKind, Name,
-    Place, Program, Stmt, StmtKind, SymId, Symbol, Type, UnOp, Unit, unused_name, walk_block,
-    walk_block_mut,
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Label, LoopMarkKind, Name, Place,
+    Program, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name, walk_block, walk_block_mut,
 };
 use std::collections::HashSet;
 
@@ -198,16 +198,15 @@ impl Writer<'_> {
     }
 
     /// INT, where that is what its name means.
-    fn whole(&mut self, e: Expr, span: Span) -> Option<Expr> {
-        let s = match self.unit.symbols.find("INT") {
+    fn whole(&mut self) -> Option<SymId> {
+        Some(match self.unit.symbols.find("INT") {
             Some(s) => matches!(self.unit.symbols[s].class, Class::Intrinsic(_)).then_some(s)?,
             None => self.unit.symbols.add(Symbol {
                 class: Class::Intrinsic(Intrinsic::find("INT")?),
                 place: Place::Global,
                 ..Symbol::new("INT".into(), Span::NONE)
             }),
-        };
-        Some(Expr::call(s, vec![e], span))
+        })
     }
 
     fn block(&mut self, block: &mut Block, which: Which) {
@@ -272,21 +271,21 @@ impl Writer<'_> {
                     step,
                 } => {
                     let ty = self.unit.symbols[var].ty.unwrap_or(Type::INTEGER);
-                    let one = Expr::int(1, span);
                     let (n, by) = (self.variable("NTRIP", ty), self.variable("KSTEP", ty));
                     let first = self.variable("KFIRST", ty);
-                    let bin = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
-                    before.push(set(&first, from));
-                    before.push(set(&by, step.unwrap_or_else(|| one.clone())));
-                    before.push(set(&n, to));
-                    let length = bin(BinOp::Add, &bin(BinOp::Sub, &n, &first), &by);
-                    let length = Expr::parens(length, span);
-                    before.push(set(&n, Expr::binary(BinOp::Div, length, by.clone())));
                     let k = Expr::var(var, span);
-                    before.push(set(&k, first));
-                    latch.push(set(&k, bin(BinOp::Add, &k, &by)));
-                    latch.push(set(&n, bin(BinOp::Sub, &n, &one)));
-                    let left = bin(BinOp::Gt, &n, &Expr::int(0, span));
+                    let quoted = Counted {
+                        first,
+                        from,
+                        by: by.clone(),
+                        step: step.unwrap_or_else(|| Expr::int(1, span)),
+                        n: n.clone(),
+                        to,
+                        k: k.clone(),
+                    };
+                    before.extend(quoted.block(&self.unit.symbols, span));
+                    let left = Expr::binary(BinOp::Gt, n.clone(), Expr::int(0, span));
+                    latch = CountedOn { k, by, n }.block(&self.unit.symbols, span);
                     going = Expr::binary(BinOp::And, going, left);
                 }
             }
@@ -300,13 +299,7 @@ impl Writer<'_> {
                 label,
                 ..set(&more, not)
             });
-            if !latch.is_empty() {
-                let next = IfBlock {
-                    arms: vec![(more, latch)],
-                    ..IfBlock::default()
-                };
-                d.body.push(Stmt::block_if(next, span));
-            }
+            d.body.extend(choice(vec![(more, latch)], Vec::new(), span));
             if let Some(first) = before.first_mut() {
                 first.label = s.label.take();
             }
@@ -322,19 +315,15 @@ impl Writer<'_> {
             return None;
         };
         let span = s.span;
-        let set = |to: &Expr, value: Expr| Stmt::assign(to.clone(), value, span);
-        let exit = |when: Expr| {
-            let exit = Stmt::exit(span);
-            Stmt::logical_if(when, exit, span)
-        };
-        let mut before = Vec::new();
-        let mut body = Vec::new();
-        match &d.control {
+        let body = d.body.clone();
+        let mut made = match &d.control {
             DoControl::While(c) => {
-                let more = self.variable("LMORE", Type::LOGICAL);
-                body.push(set(&more, c.clone()));
-                let not = ExprKind::Unary(UnOp::Not, Box::new(more));
-                body.push(exit(Expr::new(not, span)));
+                let quoted = While {
+                    more: self.variable("LMORE", Type::LOGICAL),
+                    condition: c.clone(),
+                    body,
+                };
+                quoted.block(&self.unit.symbols, span)
             }
             DoControl::Count {
                 var,
@@ -343,42 +332,94 @@ impl Writer<'_> {
                 step,
             } => {
                 let ty = self.unit.symbols[*var].ty?;
-                let t = Expr::var(*var, span);
-                let bin = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
                 let (last, by) = (self.variable("TEND", ty), self.variable("TSTEP", ty));
                 let n = self.variable("NTRIP", Type::INTEGER);
                 let k = self.variable("KTRIP", Type::INTEGER);
-                let one = Expr::int(1, span);
-                // Bounds are evaluated once, before the variable is assigned; the number of
-                // iterations by ANSI X3.9-1978, 11.10.3.
                 let first = self.variable("TFIRST", ty);
-                before.push(set(&first, from.clone()));
-                before.push(set(&last, to.clone()));
-                before.push(set(&by, step.clone().unwrap_or_else(|| one.clone())));
-                let length = bin(BinOp::Add, &bin(BinOp::Sub, &last, &first), &by);
-                let length = Expr::parens(length, span);
-                let trips = self.whole(bin(BinOp::Div, &length, &by), span)?;
-                before.push(set(&n, trips));
-                before.push(set(&t, first));
-                before.push(set(&k, Expr::int(0, span)));
-                let again = bin(BinOp::Gt, &k, &Expr::int(0, span));
-                let next = Box::new(set(&t, bin(BinOp::Add, &t, &by)));
-                body.push(Stmt::new(StmtKind::LogicalIf(again, next), span));
-                body.push(set(&k, bin(BinOp::Add, &k, &one)));
-                body.push(exit(bin(BinOp::Gt, &k, &n)));
+                let quoted = Steps {
+                    first,
+                    from: from.clone(),
+                    last,
+                    to: to.clone(),
+                    by,
+                    step: step.clone().unwrap_or_else(|| Expr::int(1, span)),
+                    n,
+                    int: self.whole()?,
+                    t: Expr::var(*var, span),
+                    k,
+                    body,
+                };
+                quoted.block(&self.unit.symbols, span)
             }
             DoControl::Forever => return None,
+        };
+        // It keeps its name: EXIT and CYCLE may say it.
+        if let Some(Stmt {
+            kind: StmtKind::Do(open),
+            ..
+        }) = made.last_mut()
+        {
+            open.name = d.name.clone();
+            open.end_span = d.end_span;
         }
-        body.extend(d.body.iter().cloned());
-        before.push(Stmt::repeat(
-            Do {
-                control: DoControl::Forever,
-                body,
-                end: DoEnd::EndDo(None),
-                ..(**d).clone()
-            },
-            span,
-        ));
-        Some(before)
+        Some(made)
     }
+}
+
+farfel_lang::quote! {
+    /// What comes before a counted loop whose iterations are counted down in `n`.
+    struct Counted {
+        first: Expr, from: Expr, by: Expr, step: Expr, n: Expr, to: Expr, k: Expr,
+    }
+    "
+    first = from
+    by = step
+    n = to
+    n = (n - first + by)/by
+    k = first
+    "
+}
+
+farfel_lang::quote! {
+    /// The end of such an iteration.
+    struct CountedOn { k: Expr, by: Expr, n: Expr }
+    "
+    k = k + by
+    n = n - 1
+    "
+}
+
+farfel_lang::quote! {
+    /// DO WHILE.
+    struct While { more: Expr, condition: Expr, body: Block }
+    "
+    do
+      more = condition
+      if (.not. more) exit
+      call body
+    end do
+    "
+}
+
+farfel_lang::quote! {
+    /// DO with a real variable. Bounds are evaluated once, before the variable is assigned; the
+    /// number of iterations by ANSI X3.9-1978, 11.10.3.
+    struct Steps {
+        first: Expr, from: Expr, last: Expr, to: Expr, by: Expr, step: Expr, n: Expr, int: SymId,
+        t: Expr, k: Expr, body: Block,
+    }
+    "
+    first = from
+    last = to
+    by = step
+    n = int((last - first + by)/by)
+    t = first
+    k = 0
+    do
+      if (k > 0) t = t + by
+      k = k + 1
+      if (k > n) exit
+      call body
+    end do
+    "
 }

@@ -15,9 +15,9 @@ use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::build::{binary, count, difference, paren, product, sum};
+use farfel_lang::ir::build::{binary, difference, product, sum};
 use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, DoEnd, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
+    BinOp, Block, Do, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
 };
 
 /// The variables of a loop that is carried out again.
@@ -198,40 +198,35 @@ impl Sweeper<'_> {
                 .reserve(&mut self.make, places, vars.base, x(vars.slots), span),
         );
         let numbers = self.tapes.vars(&mut self.make, places).values();
-        let number_of = |k: SymId| {
-            let at = sum(Expr::var(vars.base, span), Expr::var(k, span));
-            Expr::element(numbers, vec![at], span)
-        };
-        out.push(set(vars.kept, Expr::int(0, span)));
-        out.push(set(vars.next, one()));
-        let mut keep = vec![set(vars.kept, sum(x(vars.kept), one()))];
-        keep.extend(storage.copy(
+        let copy = storage.copy(
             &mut self.make,
             &mut self.tapes,
             x(vars.kept),
             false,
             &all,
             span,
-        ));
-        keep.push(Stmt::assign(number_of(vars.kept), x(vars.step), span));
-        let mut inner = when(
-            binary(
-                BinOp::And,
-                binary(BinOp::Eq, x(vars.step), x(vars.next)),
-                binary(BinOp::Lt, x(vars.kept), x(vars.slots)),
-            ),
-            {
-                let mut then = keep.clone();
-                then.extend(self.binomial(&vars, x(vars.steps), span));
-                then
-            },
-            Vec::new(),
-            span,
         );
-        inner.push(go(x(vars.step)));
+        let keep = Keep {
+            kept: vars.kept,
+            copy,
+            numbers,
+            base: vars.base,
+            step: vars.step,
+        };
+        let keep = keep.block(&self.make.unit.symbols, span);
         let primal = self.primal(&d.body);
-        inner.extend(primal.iter().cloned());
-        out.extend(count(vars.step, one(), x(vars.steps), None, inner, span));
+        let quoted = Forward {
+            kept: vars.kept,
+            next: vars.next,
+            step: vars.step,
+            steps: vars.steps,
+            slots: vars.slots,
+            keep: keep.clone(),
+            choose: self.binomial(&vars, vars.steps, span),
+            go: vec![go(x(vars.step))],
+            primal: primal.clone(),
+        };
+        out.extend(quoted.block(&self.make.unit.symbols, span));
         out.push(go(sum(x(vars.steps), one())));
         out.extend(self.tapes.push(&mut self.make, places, x(vars.kept), span));
         forward.append(&mut out);
@@ -249,7 +244,7 @@ impl Sweeper<'_> {
             (places, vars.base),
             span,
         ));
-        let mut body = storage.copy(
+        let fetch = storage.copy(
             &mut self.make,
             &mut self.tapes,
             x(vars.kept),
@@ -257,60 +252,35 @@ impl Sweeper<'_> {
             &all,
             span,
         );
-        body.push(set(vars.step, number_of(vars.kept)));
-        let mut forth = self.binomial(&vars, x(vars.last), span);
-        let mut steps = vec![go(x(vars.again))];
-        steps.extend(primal);
-        let before_next = difference(x(vars.next), one());
-        forth.extend(count(
-            vars.again,
-            x(vars.step),
-            before_next,
-            None,
-            steps,
-            span,
-        ));
-        forth.push(set(vars.step, x(vars.next)));
-        forth.extend(when(
-            binary(BinOp::Lt, x(vars.step), x(vars.last)),
+        let quoted = Backward {
+            kept: vars.kept,
+            next: vars.next,
+            step: vars.step,
+            steps: vars.steps,
+            last: vars.last,
+            again: vars.again,
+            numbers,
+            base: vars.base,
+            fetch,
+            choose: self.binomial(&vars, vars.last, span),
+            go_again: vec![go(x(vars.again))],
+            primal,
             keep,
-            Vec::new(),
-            span,
-        ));
-        let repeat = binary(BinOp::Lt, x(vars.step), x(vars.last));
-        body.push(Stmt::repeat(
-            Do {
-                name: None,
-                control: DoControl::While(repeat),
-                body: forth,
-                end: DoEnd::EndDo(None),
-                end_span: span,
-                mark: None,
-            },
-            span,
-        ));
-        body.push(go(x(vars.last)));
-        body.extend(once.forward.iter().cloned());
-        body.extend(once.backward);
-        body.extend(when(
-            binary(BinOp::Eq, number_of(vars.kept), x(vars.last)),
-            vec![set(vars.kept, difference(x(vars.kept), one()))],
-            Vec::new(),
-            span,
-        ));
-        let down = Some(Expr::int(-1, span));
-        let mut whole = count(vars.last, x(vars.steps), one(), down, body, span);
+            go_last: vec![go(x(vars.last))],
+            once: once.forward.iter().cloned().chain(once.backward).collect(),
+        };
+        let mut whole = quoted.block(&self.make.unit.symbols, span);
         if let Some(Stmt {
             kind: StmtKind::Do(made),
             ..
-        }) = &mut whole
+        }) = whole.first_mut()
         {
             made.mark = Some(Box::new(LoopMark {
                 kind: LoopMarkKind::Replayed,
                 span: at,
             }));
         }
-        backward.extend(whole);
+        backward.append(&mut whole);
         if !wanted.is_empty() {
             let which: Vec<SymId> = storage
                 .members
@@ -397,61 +367,107 @@ impl Sweeper<'_> {
     /// Finds the iteration at which the next state is kept, on the way from `step`, where one
     /// was kept last, to `to`. With s states, that one included, and r repetitions, C(s + r, r)
     /// iterations can be reversed.
-    fn binomial(&mut self, vars: &Vars, to: Expr, span: Span) -> Block {
-        let x = |s: SymId| Expr::var(s, span);
-        let set = |s: SymId, e: Expr| Stmt::assign(Expr::var(s, span), e, span);
-        let one = || Expr::int(1, span);
-        // s, the states that are left; this one counts.
-        let left = || sum(difference(x(vars.slots), x(vars.kept)), one());
-        // The iterations from `step` to `to`.
-        let length = || sum(difference(to.clone(), x(vars.step)), one());
-        let grow = vec![
-            set(vars.times, sum(x(vars.times), one())),
-            set(vars.few, x(vars.many)),
-            set(
-                vars.many,
-                binary(
-                    BinOp::Div,
-                    product(x(vars.many), sum(left(), x(vars.times))),
-                    x(vars.times),
-                ),
-            ),
-        ];
-        let repeat = binary(BinOp::Lt, x(vars.many), paren(length()));
-        // C(s + r - 2, r - 1) of C(s + r - 1, r - 1)
-        let less = binary(
-            BinOp::Div,
-            product(x(vars.few), left()),
-            paren(difference(sum(left(), x(vars.times)), one())),
-        );
-        // One of them may be of another kind of INTEGER.
-        let rest = difference(length(), less);
-        let shorter = binary(BinOp::Lt, paren(rest.clone()), x(vars.few));
-        let mut search = vec![
-            set(vars.many, one()),
-            set(vars.few, one()),
-            set(vars.times, Expr::int(0, span)),
-            Stmt::repeat(
-                Do {
-                    name: None,
-                    control: DoControl::While(repeat),
-                    body: grow,
-                    end: DoEnd::EndDo(None),
-                    end_span: span,
-                    mark: None,
-                },
-                span,
-            ),
-        ];
-        search.extend(when(shorter, vec![set(vars.few, rest)], Vec::new(), span));
-        search.push(set(vars.next, sum(x(vars.step), x(vars.few))));
-        let room = binary(BinOp::Lt, x(vars.kept), x(vars.slots));
-        let way = binary(BinOp::Lt, x(vars.step), to.clone());
-        when(
-            binary(BinOp::And, room, way),
-            search,
-            vec![set(vars.next, to)],
-            span,
-        )
+    fn binomial(&self, vars: &Vars, to: SymId, span: Span) -> Block {
+        let quoted = Binomial {
+            slots: vars.slots,
+            kept: vars.kept,
+            step: vars.step,
+            next: vars.next,
+            few: vars.few,
+            many: vars.many,
+            times: vars.times,
+            to,
+        };
+        quoted.block(&self.make.unit.symbols, span)
     }
+}
+
+farfel_lang::quote! {
+    /// See [`Sweeper::binomial`].
+    struct Binomial {
+        slots: SymId, kept: SymId, step: SymId, next: SymId, few: SymId, many: SymId,
+        times: SymId, to: SymId,
+    }
+    "
+    if (kept < slots .and. step < to) then
+      many = 1
+      few = 1
+      times = 0
+      ! slots - kept + 1 states are left; this one counts.
+      do while (many < (to - step + 1))
+        times = times + 1
+        few = many
+        many = many*(slots - kept + 1 + times)/times
+      end do
+      ! C(s + r - 2, r - 1) of C(s + r - 1, r - 1). One of them may be of another kind of INTEGER.
+      if ((to - step + 1 - (few*(slots - kept + 1)/(slots - kept + 1 + times - 1))) < few) then
+        few = to - step + 1 - (few*(slots - kept + 1)/(slots - kept + 1 + times - 1))
+      end if
+      next = step + few
+    else
+      next = to
+    end if
+    "
+}
+
+farfel_lang::quote! {
+    /// Keeps the state before an iteration.
+    struct Keep { kept: SymId, copy: Block, numbers: SymId, base: SymId, step: SymId }
+    "
+    kept = kept + 1
+    call copy
+    numbers(base + kept) = step
+    "
+}
+
+farfel_lang::quote! {
+    /// The loop without a tape.
+    struct Forward {
+        kept: SymId, next: SymId, step: SymId, steps: SymId, slots: SymId,
+        keep: Block, choose: Block, go: Block, primal: Block,
+    }
+    "
+    kept = 0
+    next = 1
+    do step = 1, steps
+      if (step == next .and. kept < slots) then
+        call keep
+        call choose
+      end if
+      call go
+      call primal
+    end do
+    "
+}
+
+farfel_lang::quote! {
+    /// The iterations, last first: each with a tape, from the last state that is kept.
+    struct Backward {
+        kept: SymId, next: SymId, step: SymId, steps: SymId, last: SymId, again: SymId,
+        numbers: SymId, base: SymId,
+        fetch: Block, choose: Block, go_again: Block, primal: Block, keep: Block, go_last: Block,
+        once: Block,
+    }
+    "
+    do last = steps, 1, -1
+      call fetch
+      step = numbers(base + kept)
+      do while (step < last)
+        call choose
+        do again = step, next - 1
+          call go_again
+          call primal
+        end do
+        step = next
+        if (step < last) then
+          call keep
+        end if
+      end do
+      call go_last
+      call once
+      if (numbers(base + kept) == last) then
+        kept = kept - 1
+      end if
+    end do
+    "
 }

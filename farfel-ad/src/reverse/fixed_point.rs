@@ -9,7 +9,6 @@
 //! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
 //! Methods and Software 3(4), 1994.
 
-use super::maker::literal;
 use super::recompute::{Control, Member, Replay, Storage, when};
 use super::sweep::{Sweeper, Sweeps};
 use super::tape::Kind;
@@ -18,9 +17,9 @@ use crate::affine::{Affine, Span as LoopSpan};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::build::{binary, increment, product};
+use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    BinOp, Do, DoControl, DoEnd, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
+    BinOp, Block, Do, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
 };
 
 /// When changes count as none, in parts of the largest, where the mark does not say.
@@ -119,60 +118,37 @@ impl Sweeper<'_> {
         back.extend(values.copy(&mut self.make, &mut self.tapes, one(), false, &all, span));
         back.extend(cotangents.copy(&mut self.make, &mut self.tapes, one(), false, &all, span));
         let kinds: Vec<Kind> = self.tapes.used.keys().copied().collect();
-        let mut again = Vec::new();
+        let mut begin = Vec::new();
         for kind in kinds {
             let top = self.tapes.vars(&mut self.make, kind).top();
             let end = self.make.variable("END", Type::Integer(8));
             back.push(set(end, x(top)));
-            again.push(set(top, x(end)));
+            begin.push(set(top, x(end)));
         }
-        again.extend(values.copy(&mut self.make, &mut self.tapes, one(), true, &all, span));
-        again.extend(once.backward);
-        let nothing = || literal("0.0", Type::Real(8), span);
-        again.push(set(change, nothing()));
-        again.extend(cotangents.compare(&mut self.make, &mut self.tapes, change, span));
-        again.push(increment(x(rounds), one(), span));
-        let larger = binary(BinOp::Gt, x(change), x(largest));
-        again.extend(when(
-            larger,
-            vec![set(largest, x(change))],
-            Vec::new(),
-            span,
-        ));
-        let tolerance = Expr::real(double(tolerance.unwrap_or(TOLERANCE)), span);
-        let going = binary(BinOp::Gt, x(change), product(tolerance, x(largest)));
-        let limit = Expr::int(i64::from(most.unwrap_or(ITERATIONS)), span);
-        let stop = StmtKind::Stop(Some(Expr::text(
-            "Farfel: the adjoint of a fixed-point loop does not come to an end",
-            span,
-        )));
-        again.extend(when(
-            binary(
-                BinOp::And,
-                binary(BinOp::Ge, x(rounds), limit),
-                going.clone(),
-            ),
-            vec![Stmt::new(stop, span)],
-            Vec::new(),
-            span,
-        ));
-        back.push(set(rounds, Expr::int(0, span)));
-        back.push(set(largest, nothing()));
-        back.push(set(change, literal("1.0", Type::Real(8), span)));
-        back.push(Stmt::repeat(
-            Do {
-                name: None,
-                control: DoControl::While(going),
-                body: again,
-                end: DoEnd::EndDo(None),
-                end_span: span,
-                mark: Some(Box::new(LoopMark {
-                    kind: LoopMarkKind::Replayed,
-                    span: at,
-                })),
-            },
-            span,
-        ));
+        begin.extend(values.copy(&mut self.make, &mut self.tapes, one(), true, &all, span));
+        begin.extend(once.backward);
+        let compare = cotangents.compare(&mut self.make, &mut self.tapes, change, span);
+        let quoted = Rounds {
+            rounds,
+            change,
+            largest,
+            tolerance: Expr::real(double(tolerance.unwrap_or(TOLERANCE)), span),
+            limit: Expr::int(i64::from(most.unwrap_or(ITERATIONS)), span),
+            back: begin,
+            compare,
+        };
+        let mut loops = quoted.block(&self.make.unit.symbols, span);
+        if let Some(Stmt {
+            kind: StmtKind::Do(made),
+            ..
+        }) = loops.last_mut()
+        {
+            made.mark = Some(Box::new(LoopMark {
+                kind: LoopMarkKind::Replayed,
+                span: at,
+            }));
+        }
+        back.append(&mut loops);
         back.extend(cotangents.release(&mut self.make, &mut self.tapes, span));
         back.extend(values.release(&mut self.make, &mut self.tapes, span));
         let mut backward = match control {
@@ -257,6 +233,31 @@ impl Sweeper<'_> {
         }
         found
     }
+}
+
+farfel_lang::quote! {
+    /// Goes back over one iteration until nothing changes any more.
+    struct Rounds {
+        rounds: SymId, change: SymId, largest: SymId, tolerance: Expr, limit: Expr,
+        back: Block, compare: Block,
+    }
+    "
+    rounds = 0
+    largest = 0.0D0
+    change = 1.0D0
+    do while (change > tolerance*largest)
+      call back
+      change = 0.0D0
+      call compare
+      rounds = rounds + 1
+      if (change > largest) then
+        largest = change
+      end if
+      if (rounds >= limit .and. change > tolerance*largest) then
+        stop 'Farfel: the adjoint of a fixed-point loop does not come to an end'
+      end if
+    end do
+    "
 }
 
 /// A real constant in double precision.

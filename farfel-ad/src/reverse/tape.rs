@@ -12,7 +12,7 @@ use crate::affine::Affine;
 use crate::legal::one_try::full_tape;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::build::{binary, choice, count};
+use farfel_lang::ir::build::{binary, count};
 use farfel_lang::ir::{
     Arg, Attribute, BinOp, Block, Dim, Expr, ExprKind, Place, Stmt, SymId, Symbol, Type,
 };
@@ -225,52 +225,72 @@ impl Tapes {
         span: Span,
     ) -> Block {
         let v = self.vars(make, kind);
-        let top = || Expr::var(v.top, span);
-        let more = binary(BinOp::Add, top(), need);
-        let full = binary(BinOp::Gt, top(), Expr::var(v.most, span));
-        let mut out = vec![
-            Stmt::assign(Expr::var(base, span), top(), span),
-            Stmt::assign(top(), more, span),
-        ];
-        out.extend(choice(
-            vec![(full, vec![full_tape(span)])],
-            Vec::new(),
-            span,
-        ));
-        out
+        let quoted = Reserve {
+            base,
+            top: v.top,
+            most: v.most,
+            more: binary(BinOp::Add, Expr::var(v.top, span), need),
+            full: vec![full_tape(span)],
+        };
+        quoted.block(&make.unit.symbols, span)
     }
 
     /// Keeps a value.
     pub fn push(&mut self, make: &mut Maker, kind: Kind, value: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
-        let top = || Expr::var(v.top, span);
-        let full = binary(BinOp::Ge, top(), Expr::var(v.most, span));
-        let mut out = Vec::with_capacity(3);
-        out.extend(choice(
-            vec![(full, vec![full_tape(span)])],
-            Vec::new(),
-            span,
-        ));
-        out.push(Stmt::assign(
-            top(),
-            binary(BinOp::Add, top(), Expr::int(1, span)),
-            span,
-        ));
-        let at = Expr::element(v.values, vec![top()], span);
-        out.push(Stmt::assign(at, value, span));
-        out
+        let quoted = Push {
+            values: v.values,
+            top: v.top,
+            most: v.most,
+            full: vec![full_tape(span)],
+            value,
+        };
+        quoted.block(&make.unit.symbols, span)
     }
 
     /// Takes the last value back.
     pub fn pop(&mut self, make: &mut Maker, kind: Kind, to: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
-        let top = || Expr::var(v.top, span);
-        let at = Expr::element(v.values, vec![top()], span);
-        vec![
-            Stmt::assign(to, at, span),
-            Stmt::assign(top(), binary(BinOp::Sub, top(), Expr::int(1, span)), span),
-        ]
+        let quoted = Pop {
+            values: v.values,
+            top: v.top,
+            to,
+        };
+        quoted.block(&make.unit.symbols, span)
     }
+}
+
+farfel_lang::quote! {
+    /// See [`Tapes::reserve`].
+    struct Reserve { base: SymId, top: SymId, most: SymId, more: Expr, full: Block }
+    "
+    base = top
+    top = more
+    if (top > most) then
+      call full
+    end if
+    "
+}
+
+farfel_lang::quote! {
+    /// See [`Tapes::push`].
+    struct Push { values: SymId, top: SymId, most: SymId, full: Block, value: Expr }
+    "
+    if (top >= most) then
+      call full
+    end if
+    top = top + 1
+    values(top) = value
+    "
+}
+
+farfel_lang::quote! {
+    /// See [`Tapes::pop`].
+    struct Pop { values: SymId, top: SymId, to: Expr }
+    "
+    to = values(top)
+    top = top - 1
+    "
 }
 
 /// What keeps a variable, and what takes it back; of an array a section, where one is told.

@@ -16,7 +16,7 @@
 //! [`Spec`] only says where a fact is written down. Passes use [`Unit::declare`] and
 //! [`Unit::undeclare`], which keep the two together.
 //!
-//! What passes write is made by [`build`].
+//! What passes write is made by [`build`]; longer text is quoted Fortran, by `farfel_lang::quote`.
 //!
 //! Comments are statements, so that passes keep them in place without trying.
 

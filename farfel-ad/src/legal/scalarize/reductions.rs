@@ -178,17 +178,19 @@ impl<'u> Writer<'u> {
                 }
                 Kind::Max | Kind::Min => {
                     let of_one = w.scalar_variable(ty);
-                    inner.push(w.assign(of_one.clone(), v));
                     let op = if kind == Kind::Max {
                         BinOp::Gt
                     } else {
                         BinOp::Lt
                     };
-                    let better = w.binary(op, of_one.clone(), t.clone());
-                    let first = first.clone()?;
-                    let taken = w.binary(BinOp::Or, first.clone(), better);
-                    let then = vec![w.assign(t.clone(), of_one), w.assign(first, logical(false))];
-                    inner.push(choice(taken, then, Vec::new()));
+                    let quoted = Better {
+                        better: w.binary(op, of_one.clone(), t.clone()),
+                        of_one,
+                        v,
+                        first: first.clone()?,
+                        t: t.clone(),
+                    };
+                    inner.extend(quoted.block(&w.unit.symbols, span));
                 }
             }
             match condition {
@@ -204,6 +206,18 @@ impl<'u> Writer<'u> {
         }
         Some((t, out))
     }
+}
+
+farfel_lang::quote! {
+    /// Takes a value that is the first, or better than what there is.
+    struct Better { of_one: Expr, v: Expr, first: Expr, better: Expr, t: Expr }
+    "
+    of_one = v
+    if (first .or. better) then
+      t = of_one
+      first = .false.
+    end if
+    "
 }
 
 /// A term of a sum.

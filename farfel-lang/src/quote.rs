@@ -1,0 +1,543 @@
+//! Generated statements, written as Fortran.
+//!
+//! A fragment of text with *holes* becomes statements of a unit. [`quote!`](crate::quote!) makes a type
+//! of it, with a field for each hole, so that none is forgotten. The text is read by the parser, once:
+//!
+//! ```
+//! use farfel_lang::Span;
+//! use farfel_lang::ir::{Block, Expr, SymId, Symbol, Symbols, Type};
+//!
+//! farfel_lang::quote! {
+//!     /// Takes the last value back.
+//!     struct Pop { values: SymId, top: SymId, to: Expr, after: Block }
+//!     "
+//!     to = values(top)
+//!     top = top - 1
+//!     call after
+//!     "
+//! }
+//!
+//! let mut symbols = Symbols::default();
+//! let mut add = |name: &str| symbols.add(Symbol::variable(name.into(), Type::INTEGER, Span::NONE));
+//! let (values, top, x) = (add("TAPE"), add("TOP"), add("X"));
+//! let to = Expr::var(x, Span::NONE);
+//! let made = Pop { values, top, to, after: Vec::new() }.block(&symbols, Span::NONE);
+//! assert_eq!(made.len(), 2);
+//! ```
+//!
+//! What a hole is says the type of its field:
+//!
+//! | type | in the text |
+//! |---|---|
+//! | [`SymId`] | a name, wherever names stand; with arguments an element or a call, whichever the symbol is for |
+//! | [`Expr`] | a name that stands for a value, or for what is assigned |
+//! | [`Block`] | `CALL name`, which the statements replace |
+//!
+//! Every name is a hole, those of intrinsic functions too: in the unit they may mean something else.
+//! An operation that fills a hole gets parentheses as the functions of [`crate::ir::build`] put
+//! them, and IF and DO that turn out to be empty are left out, likewise. Comments are for who reads the
+//! text. There are no labels.
+//!
+//! `quote!` also makes a test, of the name of the type, that the text can be read and has the
+//! holes that the type has.
+
+use crate::ir::build::{choice, paren};
+use crate::ir::{
+    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, Stmt, StmtKind, SymId, Symbols, UnOp,
+    for_each_symbol, walk_block,
+};
+use crate::source::{Sources, Span};
+use crate::syntax::{Form, NoIncludes, parse};
+use std::sync::OnceLock;
+
+/// Makes a type of a fragment of Fortran: see [`mod@crate::quote`].
+#[macro_export]
+macro_rules! quote {
+    (
+        $(#[$attribute:meta])*
+        $visible:vis struct $name:ident { $($hole:ident: $sort:ty),* $(,)? }
+        $text:literal
+    ) => {
+        $(#[$attribute])*
+        $visible struct $name {
+            $(pub $hole: $sort,)*
+        }
+
+        impl $name {
+            fn template() -> &'static $crate::quote::Template {
+                static TEMPLATE: $crate::quote::Template = $crate::quote::Template::new(
+                    $text,
+                    &[$((stringify!($hole), <$sort as $crate::quote::Fill>::SORT)),*],
+                );
+                &TEMPLATE
+            }
+
+            /// The statements, for a unit with these symbols.
+            $visible fn block(
+                self,
+                symbols: &$crate::ir::Symbols,
+                span: $crate::Span,
+            ) -> $crate::ir::Block {
+                let filled = vec![$($crate::quote::Fill::filling(self.$hole)),*];
+                Self::template().filled(&filled, symbols, span)
+            }
+        }
+
+        #[cfg(test)]
+        #[test]
+        #[allow(non_snake_case)]
+        fn $name() {
+            assert_eq!($name::template().faults(), [""; 0]);
+        }
+    };
+}
+
+/// What may fill a hole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// A symbol.
+    Symbol,
+    /// An expression.
+    Expr,
+    /// Statements.
+    Block,
+}
+
+/// What fills a hole.
+#[derive(Debug, Clone)]
+pub enum Filling {
+    /// A symbol.
+    Symbol(SymId),
+    /// An expression.
+    Expr(Expr),
+    /// Statements.
+    Block(Block),
+}
+
+/// Types of what fills a hole.
+pub trait Fill {
+    /// What such a hole may be filled with.
+    const SORT: Sort;
+
+    /// It.
+    fn filling(self) -> Filling;
+}
+
+impl Fill for SymId {
+    const SORT: Sort = Sort::Symbol;
+
+    fn filling(self) -> Filling {
+        Filling::Symbol(self)
+    }
+}
+
+impl Fill for Expr {
+    const SORT: Sort = Sort::Expr;
+
+    fn filling(self) -> Filling {
+        Filling::Expr(self)
+    }
+}
+
+impl Fill for Block {
+    const SORT: Sort = Sort::Block;
+
+    fn filling(self) -> Filling {
+        Filling::Block(self)
+    }
+}
+
+/// A text with holes, which is parsed when it is first used.
+#[derive(Debug)]
+pub struct Template {
+    text: &'static str,
+    holes: &'static [(&'static str, Sort)],
+    parsed: OnceLock<Parsed>,
+}
+
+#[derive(Debug)]
+struct Parsed {
+    body: Block,
+    /// For each hole the symbol of its name.
+    names: Vec<Option<SymId>>,
+    /// What is wrong with the text.
+    faults: Vec<String>,
+}
+
+impl Template {
+    /// A text with these holes.
+    pub const fn new(text: &'static str, holes: &'static [(&'static str, Sort)]) -> Self {
+        Template {
+            text,
+            holes,
+            parsed: OnceLock::new(),
+        }
+    }
+
+    /// What is wrong with it: text that is no Fortran, names that are no holes and holes that are not
+    /// in the text, or not where such a hole can be.
+    pub fn faults(&self) -> &[String] {
+        &self.parsed().faults
+    }
+
+    /// The statements, with something in each hole, in the order of the holes.
+    pub fn filled(&self, fillings: &[Filling], symbols: &Symbols, span: Span) -> Block {
+        let parsed = self.parsed();
+        // The test that comes with each template excludes it. Going on would lose statements.
+        debug_assert!(parsed.faults.is_empty(), "{:?}", parsed.faults);
+        let filler = Filler {
+            fillings,
+            names: &parsed.names,
+            symbols,
+            span,
+        };
+        filler.block(&parsed.body)
+    }
+
+    fn parsed(&self) -> &Parsed {
+        self.parsed.get_or_init(|| {
+            let mut sources = Sources::new();
+            // The first statement says that no declarations follow: `F(I) = X` is an assignment.
+            let text = format!("subroutine quoted\ncontinue\n{}\nend\n", self.text);
+            let file = sources.add("quoted", text);
+            let read = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
+            let faults = read.diagnostics.iter().map(|d| d.message.to_string());
+            let mut faults: Vec<String> = faults.collect();
+            let mut units = read.program.units.into_iter();
+            let (Some(unit), None) = (units.next(), units.next()) else {
+                faults.push("more than statements".to_owned());
+                return Parsed {
+                    body: Vec::new(),
+                    names: Vec::new(),
+                    faults,
+                };
+            };
+            let mut body = unit.body;
+            body.retain(|s| !matches!(s.kind, StmtKind::Comment(_)));
+            if !body.is_empty() {
+                body.remove(0);
+            }
+            let name = |(hole, _): &(&str, Sort)| unit.symbols.find(&hole.to_ascii_uppercase());
+            let names: Vec<Option<SymId>> = self.holes.iter().map(name).collect();
+            self.check(&body, &names, &unit.symbols, &mut faults);
+            Parsed {
+                body,
+                names,
+                faults,
+            }
+        })
+    }
+
+    fn check(
+        &self,
+        body: &Block,
+        names: &[Option<SymId>],
+        symbols: &Symbols,
+        faults: &mut Vec<String>,
+    ) {
+        let mut used: Vec<SymId> = Vec::new();
+        for_each_symbol(body, &mut |s| used.push(s));
+        let (mut values, mut statements) = (Vec::new(), Vec::new());
+        crate::ir::walk_exprs(body, &mut |e| match &e.kind {
+            ExprKind::Var(s) => values.push(*s),
+            ExprKind::ImpliedDo(_) => faults.push("an implied DO".to_owned()),
+            _ => {}
+        });
+        blocks_called(body, &mut statements);
+        for ((hole, sort), name) in self.holes.iter().zip(names) {
+            let Some(name) = name.filter(|n| used.contains(n)) else {
+                faults.push(format!("{hole} is not in the text"));
+                continue;
+            };
+            let times = |list: &[SymId]| list.iter().filter(|s| **s == name).count();
+            let proper = match sort {
+                Sort::Symbol => times(&used),
+                Sort::Expr => times(&values),
+                Sort::Block => times(&statements),
+            };
+            if proper != times(&used) {
+                faults.push(format!("{hole} stands where no {sort:?} can be"));
+            }
+        }
+        used.sort();
+        used.dedup();
+        for s in used.iter().filter(|s| !names.contains(&Some(**s))) {
+            faults.push(format!("{} is no hole", symbols[*s].name));
+        }
+        walk_block(body, &mut |s| {
+            let known = matches!(
+                s.kind,
+                StmtKind::Assign(..)
+                    | StmtKind::If(_)
+                    | StmtKind::LogicalIf(..)
+                    | StmtKind::Do(_)
+                    | StmtKind::Call(..)
+                    | StmtKind::Continue
+                    | StmtKind::Return(None)
+                    | StmtKind::Stop(_)
+                    | StmtKind::Exit(None)
+                    | StmtKind::Cycle(None)
+                    | StmtKind::Comment(_)
+            );
+            if !known || s.label.is_some() {
+                faults.push(format!("a statement that cannot be quoted: {:?}", s.kind));
+            }
+        });
+    }
+}
+
+/// The blocks that are called where statements can take their place.
+fn blocks_called(block: &Block, found: &mut Vec<SymId>) {
+    for s in block {
+        if let Some(name) = called_block(s) {
+            found.push(name);
+        }
+        s.blocks().iter().for_each(|b| blocks_called(b, found));
+    }
+}
+
+fn called_block(s: &Stmt) -> Option<SymId> {
+    match &s.kind {
+        StmtKind::Call(name, args) => args.is_empty().then_some(*name),
+        _ => None,
+    }
+}
+
+struct Filler<'a> {
+    fillings: &'a [Filling],
+    names: &'a [Option<SymId>],
+    symbols: &'a Symbols,
+    span: Span,
+}
+
+impl Filler<'_> {
+    fn filling(&self, name: SymId) -> Option<&Filling> {
+        let hole = self.names.iter().position(|n| *n == Some(name))?;
+        self.fillings.get(hole)
+    }
+
+    fn symbol(&self, name: SymId) -> SymId {
+        match self.filling(name) {
+            Some(Filling::Symbol(s)) => *s,
+            // Excluded by the test of the template.
+            _ => name,
+        }
+    }
+
+    fn block(&self, block: &Block) -> Block {
+        let mut out = Vec::with_capacity(block.len());
+        for s in block {
+            self.statement(s, &mut out);
+        }
+        out
+    }
+
+    fn statement(&self, s: &Stmt, out: &mut Block) {
+        let span = self.span;
+        if let Some(name) = called_block(s)
+            && let Some(Filling::Block(made)) = self.filling(name)
+        {
+            out.extend(made.iter().cloned());
+            return;
+        }
+        let made = match &s.kind {
+            StmtKind::Comment(_) => return,
+            StmtKind::Assign(to, value) => Stmt::assign(self.expr(to), self.expr(value), span),
+            StmtKind::If(b) => {
+                let arms = b.arms.iter();
+                let arms = arms.map(|(c, b)| (self.expr(c), self.block(b))).collect();
+                let otherwise = b.otherwise.as_ref().map(|b| self.block(b));
+                let made = choice(arms, otherwise.unwrap_or_default(), span);
+                return out.extend(made);
+            }
+            StmtKind::LogicalIf(condition, inner) => {
+                let mut statement = Vec::with_capacity(1);
+                self.statement(inner, &mut statement);
+                let condition = self.expr(condition);
+                let made = statement.pop();
+                return out.extend(made.map(|s| Stmt::logical_if(condition, s, span)));
+            }
+            StmtKind::Do(d) => {
+                let body = self.block(&d.body);
+                let control = match &d.control {
+                    DoControl::Count { .. } if body.is_empty() => return,
+                    DoControl::Count {
+                        var,
+                        from,
+                        to,
+                        step,
+                    } => DoControl::Count {
+                        var: self.symbol(*var),
+                        from: self.expr(from),
+                        to: self.expr(to),
+                        step: step.as_ref().map(|e| self.expr(e)),
+                    },
+                    DoControl::While(c) => DoControl::While(self.expr(c)),
+                    DoControl::Forever => DoControl::Forever,
+                };
+                let made = Do {
+                    name: None,
+                    control,
+                    body,
+                    end: DoEnd::EndDo(None),
+                    end_span: span,
+                    mark: None,
+                };
+                Stmt::repeat(made, span)
+            }
+            StmtKind::Call(name, args) => Stmt::call(self.symbol(*name), self.list(args), span),
+            StmtKind::Stop(e) => Stmt::new(StmtKind::Stop(e.as_ref().map(|e| self.expr(e))), span),
+            other => Stmt::new(other.clone(), span),
+        };
+        out.push(made);
+    }
+
+    fn list(&self, list: &[Expr]) -> Vec<Expr> {
+        list.iter().map(|e| self.expr(e)).collect()
+    }
+
+    fn expr(&self, e: &Expr) -> Expr {
+        let span = self.span;
+        match &e.kind {
+            ExprKind::Var(name) => match self.filling(*name) {
+                Some(Filling::Expr(e)) => e.clone(),
+                _ => Expr::var(self.symbol(*name), span),
+            },
+            ExprKind::Apply(name, args) => {
+                let (s, args) = (self.symbol(*name), self.list(args));
+                match self.symbols[s].is_variable() {
+                    true => Expr::element(s, args, span),
+                    false => Expr::call(s, args, span),
+                }
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = match op {
+                    BinOp::Add | BinOp::Sub => (self.expr(a), self.operand(b)),
+                    BinOp::Mul | BinOp::Div | BinOp::Pow => (self.operand(a), self.operand(b)),
+                    _ => (self.expr(a), self.expr(b)),
+                };
+                Expr::binary(*op, a, b).at(span)
+            }
+            ExprKind::Unary(UnOp::Minus, a) if matches!(a.kind, ExprKind::Int(_)) => match a.kind {
+                ExprKind::Int(n) => Expr::int(-n, span),
+                _ => self.expr(a),
+            },
+            ExprKind::Unary(op, a) => Expr::unary(*op, self.operand(a), span),
+            _ => {
+                let mut made = e.clone().at(span);
+                let children = made.children_mut().into_iter().zip(e.children());
+                children.for_each(|(to, from)| *to = self.expr(from));
+                made
+            }
+        }
+    }
+
+    /// An operand: what fills a hole may be an operation itself.
+    fn operand(&self, e: &Expr) -> Expr {
+        match e.kind {
+            ExprKind::Var(_) => paren(self.expr(e)),
+            _ => self.expr(e),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intrinsics::Intrinsic;
+    use crate::ir::{Class, Symbol, Type, Unit, UnitKind};
+
+    quote! {
+        struct Loop {
+            i: SymId, n: Expr, a: SymId, abs: SymId, most: Expr, body: Block, last: Block,
+        }
+        "
+        do i = n, 1, -1
+          ! What the loop is for.
+          if (a(i) > most .or. .not. n < 2) then
+            call body
+          else
+            a(i) = abs(most)*n - n + (n - 1)/most
+          end if
+          if (n < 1) exit
+        end do
+        if (n > 1) then
+          call last
+        end if
+        "
+    }
+
+    fn unit() -> (Unit, [SymId; 4]) {
+        let mut unit = Unit::new(UnitKind::Subroutine, "S".into(), Span::NONE);
+        let array = Symbol {
+            dims: vec![crate::ir::Dim {
+                lower: None,
+                upper: Some(Expr::star(Span::NONE)),
+            }],
+            ..Symbol::variable("X".into(), Type::DOUBLE, Span::NONE)
+        };
+        let abs = Symbol {
+            class: Class::Intrinsic(Intrinsic::find("ABS").unwrap()),
+            ..Symbol::new("ABS".into(), Span::NONE)
+        };
+        let scalar = |name: &str| Symbol::variable(name.into(), Type::INTEGER, Span::NONE);
+        let symbols = [array, abs, scalar("K"), scalar("M")].map(|s| unit.symbols.add(s));
+        (unit, symbols)
+    }
+
+    #[test]
+    fn holes_are_filled() {
+        let (mut unit, [x, abs, k, m]) = unit();
+        let var = |s| Expr::var(s, Span::NONE);
+        let sum = |a, b| Expr::binary(BinOp::Add, a, b);
+        let quoted = Loop {
+            i: k,
+            n: sum(var(m), Expr::int(3, Span::NONE)),
+            a: x,
+            abs,
+            most: var(m),
+            body: vec![Stmt::continues(Span::NONE); 2],
+            last: Vec::new(),
+        };
+        unit.body = quoted.block(&unit.symbols, Span::NONE);
+        let mut program = crate::ir::Program::default();
+        program.units.push(unit);
+        let text = crate::print::print_program(&program, &Default::default());
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let expected = [
+            "DO K = M + 3, 1, -1",
+            "IF (X(K) .GT. M .OR. .NOT. M + 3 .LT. 2) THEN",
+            "CONTINUE",
+            "CONTINUE",
+            "ELSE",
+            "X(K) = ABS(M)*(M + 3) - (M + 3) + (M + 3 - 1)/M",
+            "END IF",
+            "IF (M + 3 .LT. 1) EXIT",
+            "END DO",
+        ];
+        let from = lines.iter().position(|l| *l == expected[0]);
+        let from = from.unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(lines[from..from + expected.len()], expected, "{text}");
+        assert_eq!(lines[from + expected.len()..], ["END"], "{text}");
+    }
+
+    #[test]
+    fn faults_are_found() {
+        let faults = |text: &'static str, holes: &'static [(&'static str, Sort)]| {
+            Template::new(text, holes).faults().join("; ")
+        };
+        const SYMBOL: Sort = Sort::Symbol;
+        assert_eq!(faults("x = y", &[("x", Sort::Expr)]), "Y is no hole");
+        let unused = faults("x = 1", &[("x", SYMBOL), ("y", SYMBOL)]);
+        assert_eq!(unused, "y is not in the text");
+        let function = faults("x = f(1)", &[("x", SYMBOL), ("f", Sort::Expr)]);
+        assert_eq!(function, "f stands where no Expr can be");
+        let value = faults("x = b", &[("x", SYMBOL), ("b", Sort::Block)]);
+        assert_eq!(value, "b stands where no Block can be");
+        let inner = faults("if (x) call b", &[("x", SYMBOL), ("b", Sort::Block)]);
+        assert_eq!(inner, "b stands where no Block can be");
+        assert!(faults("10 x = 1", &[("x", SYMBOL)]).contains("cannot be quoted"));
+        assert!(faults("x = ", &[("x", SYMBOL)]) != "");
+        assert!(faults("x = 1\nend\nsubroutine t", &[("x", SYMBOL)]).contains("more than"));
+    }
+}
