@@ -203,7 +203,7 @@ fn replace_stop(unit: &mut Unit) {
         });
         let span = s.span;
         let zero = || Expr::int(0, span);
-        let blank = || Expr::new(ExprKind::Char(" ".into()), span);
+        let blank = || Expr::text(" ", span);
         let args = match code {
             None => vec![zero(), blank()],
             Some(e) if type_of(unit, e) == Some(Type::Character) => vec![zero(), e.clone()],

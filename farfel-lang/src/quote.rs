@@ -537,7 +537,7 @@ mod tests {
         let inner = faults("if (x) call b", &[("x", SYMBOL), ("b", Sort::Block)]);
         assert_eq!(inner, "b stands where no Block can be");
         assert!(faults("10 x = 1", &[("x", SYMBOL)]).contains("cannot be quoted"));
-        assert!(faults("x = ", &[("x", SYMBOL)]) != "");
+        assert!(!faults("x = ", &[("x", SYMBOL)]).is_empty());
         assert!(faults("x = 1\nend\nsubroutine t", &[("x", SYMBOL)]).contains("more than"));
     }
 }

@@ -364,3 +364,50 @@ fn crates_stand_on_those_below() {
         assert_eq!(dependencies(&name), expected, "{name}");
     }
 }
+
+/// Kinds of expression and statement that are put together by hand: `Expr::new(ExprKind::…)`.
+fn made_by_hand(tokens: TokenStream, found: &mut usize) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let word = |at: usize| match tokens.get(at) {
+        Some(TokenTree::Ident(word)) => word.to_string(),
+        _ => String::new(),
+    };
+    for (at, token) in tokens.iter().enumerate() {
+        let TokenTree::Group(group) = token else {
+            continue;
+        };
+        made_by_hand(group.stream(), found);
+        // `Expr::new(…)`: a word, two colons, a word, what is in parentheses.
+        if at < 4 || word(at - 1) != "new" {
+            continue;
+        }
+        let kind = match word(at - 4).as_str() {
+            "Expr" => "ExprKind",
+            "Stmt" => "StmtKind",
+            _ => continue,
+        };
+        let first = group.stream().into_iter().next();
+        *found += usize::from(matches!(first, Some(TokenTree::Ident(w)) if w == kind));
+    }
+}
+
+#[test]
+fn the_engine_makes_expressions_and_statements_by_constructors() {
+    let mut count = 0;
+    made_by_hand(
+        quote::quote! { f(Expr::new(ExprKind::Star, span)); Expr::new(kind, span) },
+        &mut count,
+    );
+    assert_eq!(count, 1);
+    let mut found = Vec::new();
+    for file in files("farfel-ad") {
+        let mut here = 0;
+        made_by_hand(file.text.to_token_stream(), &mut here);
+        found.extend(vec![file.path; here]);
+    }
+    // What calls derivatives that users write has these left: they are to become fewer.
+    assert!(
+        found.len() <= 5,
+        "farfel_ir::ir::build has the constructors, farfel_lang::quote longer text: {found:#?}"
+    );
+}

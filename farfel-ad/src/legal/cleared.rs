@@ -93,20 +93,15 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         let comments = before.take_while(|s| is_comment(s)).count();
         unit.body.insert(first - comments, set);
     }
-    let range = ExprKind::Range(
-        Some(Box::new(Expr::int(1, span))),
-        Some(Box::new(Expr::var(used, span))),
-        None,
-    );
+    let range = [Expr::int(1, span), Expr::var(used, span)];
+    let [from, to] = range.map(Some);
     // Of several directions, whose dimensions come first, all.
     let others = unit.symbols[tape].dims.len().saturating_sub(1);
     let all = || Expr::range(None, None, None, span);
     let mut part: Vec<Expr> = std::iter::repeat_with(all).take(others).collect();
-    part.push(Expr::new(range, span));
-    let part = ExprKind::Element(tape, part);
-    let zero = Expr::int(0, span);
-    unit.body
-        .push(Stmt::assign(Expr::new(part, span), zero, span));
+    part.push(Expr::range(from, to, None, span));
+    let part = Expr::element(tape, part, span);
+    unit.body.push(Stmt::assign(part, Expr::int(0, span), span));
 }
 
 /// May it tell how many values are on a tape?

@@ -120,5 +120,6 @@ fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> St
 
 /// What a program ends with when a tape is full.
 pub(crate) fn full_tape(span: Span) -> Stmt {
-    Stmt::stop("Farfel: the tape of an ADR block is full", span)
+    let text = "Farfel: the tape of an ADR block is full";
+    Stmt::stop(Expr::text(text, span), span)
 }

@@ -105,8 +105,7 @@ fn apart(unit: &Unit, block: &mut Block) {
                 objects: vec![o.clone()],
                 control: Vec::new(),
             };
-            let kind = StmtKind::Allocation(Box::new(one));
-            out.push(Stmt::new(kind, s.span));
+            out.push(Stmt::allocation(one, s.span));
         }
         if let Some(stat) = stat {
             out.push(Stmt::assign(stat, Expr::int(0, s.span), s.span));

@@ -581,12 +581,8 @@ impl Where {
             (None, step) | (step, None) => step,
             (Some(a), Some(b)) => Some(binary(BinOp::Mul, a, paren(b))),
         };
-        let range = ExprKind::Range(
-            Some(Box::new(self.subscript(&from, span))),
-            Some(Box::new(self.subscript(&to, span))),
-            step.map(Box::new),
-        );
-        let at = vec![Expr::new(range, span)];
-        Some(Expr::element(self.whole, at, span))
+        let [from, to] = [from, to].map(|at| Some(self.subscript(&at, span)));
+        let at = Expr::range(from, to, step, span);
+        Some(Expr::element(self.whole, vec![at], span))
     }
 }

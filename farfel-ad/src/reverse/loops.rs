@@ -7,8 +7,8 @@ use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::build::{binary, count, increment};
-use farfel_lang::ir::{BinOp, Block, Do, DoControl, Expr, ExprKind, Stmt, StmtId, SymId, Type};
+use farfel_lang::ir::build::{binary, count};
+use farfel_lang::ir::{BinOp, Block, Do, Expr, ExprKind, Stmt, StmtId, SymId, Type};
 
 impl Sweeper<'_> {
     /// Finds what is needed at the start of each iteration of a loop.
@@ -181,21 +181,8 @@ impl Sweeper<'_> {
         self.later.pop();
         self.loops -= 1;
         needs.union_with(&state);
-        let whole = |body| {
-            Stmt::repeat(
-                Do {
-                    name: None,
-                    control: DoControl::While(c.clone()),
-                    body,
-                    end: farfel_lang::ir::DoEnd::EndDo(None),
-                    end_span: span,
-                    mark: None,
-                },
-                span,
-            )
-        };
         if made.backward.is_empty() {
-            forward.push(whole(made.forward));
+            forward.push(Stmt::do_while(c.clone(), made.forward, span));
             return Sweeps {
                 forward,
                 backward: restore,
@@ -204,10 +191,12 @@ impl Sweeper<'_> {
         let number = self.make.variable("TRIPS", Type::INTEGER);
         let counter = self.make.variable("TRIP", Type::INTEGER);
         let n = || Expr::var(number, span);
-        forward.push(Stmt::assign(n(), Expr::int(0, span), span));
-        let mut inner = vec![increment(n(), Expr::int(1, span), span)];
-        inner.extend(made.forward);
-        forward.push(whole(inner));
+        let quoted = Counting {
+            number,
+            condition: c.clone(),
+            body: made.forward,
+        };
+        forward.extend(quoted.block(&self.make.unit.symbols, span));
         forward.extend(self.tapes.push(&mut self.make, Kind::Integer(4), n(), span));
         let mut backward = self.tapes.pop(&mut self.make, Kind::Integer(4), n(), span);
         let one = Expr::int(1, span);
@@ -215,6 +204,18 @@ impl Sweeper<'_> {
         backward.extend(restore);
         Sweeps { forward, backward }
     }
+}
+
+farfel_lang::quote! {
+    /// Counts iterations.
+    struct Counting { number: SymId, condition: Expr, body: Block }
+    "
+    number = 0
+    do while (condition)
+      number = number + 1
+      call body
+    end do
+    "
 }
 
 /// First value and step of a loop that runs the other way round; 1 as no step.

@@ -43,8 +43,8 @@ use crate::locations::{Set, Space, common_members};
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Place, Program,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block,
+    Allocation, BinOp, Block, Expr, ExprKind, IfBlock, Name, Place, Program, Stmt, StmtKind, SymId,
+    Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::storage::constant::{extents, integer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -284,34 +284,30 @@ pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &
         out.push(set(copy, var(*s)));
         restore.push(set(*s, var(copy)));
     }
-    let compare = |op, s, n| binary(op, var(s), int(n));
-    let mut body: Block = sizes.all.iter().map(|t| set(t.top(), int(0))).collect();
+    let clear: Block = sizes.all.iter().map(|t| set(t.top(), int(0))).collect();
+    let mut open = Block::new();
     let mut fits: Option<Expr> = None;
     let mut last_sizes = Vec::new();
     let mut free = Vec::new();
     for (kind, t) in &sizes.open {
         let limit = kind.limit(sizes.most);
-        let long = |n| Expr::of_size(int(n), 8, span);
         let name = make.unit.symbols[t.values()]
             .name
             .replacen("TAPE", "LAST", 1);
         let last = mark(make, &name, Type::Integer(8), true);
-        body.push(set(t.most(), int(limit)));
         let quarter = binary(BinOp::Div, var(last), int(4));
         let more = binary(BinOp::Add, binary(BinOp::Add, var(last), quarter), int(64));
-        let size = make.call("MIN", vec![more, long(limit)], span);
-        let known = binary(
-            BinOp::And,
-            compare(BinOp::Eq, again, 1),
-            compare(BinOp::Ge, last, 0),
-        );
-        body.push(if_stmt(
-            vec![(known, vec![set(t.most(), size)])],
-            None,
-            span,
-        ));
-        let object = ExprKind::Element(t.values(), vec![var(t.most())]);
-        body.push(allocation(Expr::new(object, span), false));
+        let size = make.call("MIN", vec![more, Expr::of_size(int(limit), 8, span)], span);
+        let quoted = Opened {
+            most: t.most(),
+            limit: int(limit),
+            again,
+            last,
+            size,
+        };
+        open.extend(quoted.block(&make.unit.symbols, span));
+        let object = Expr::element(t.values(), vec![var(t.most())], span);
+        open.push(allocation(object, false));
         free.push(allocation(var(t.values()), true));
         let enough = binary(BinOp::Le, var(t.top()), var(t.most()));
         fits = Some(match fits {
@@ -321,29 +317,54 @@ pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &
         let greatest = make.call("MAX", vec![var(last), var(t.top())], span);
         last_sizes.push(set(last, greatest));
     }
-    body.extend(forward);
-    let mut otherwise = vec![set(again, int(0))];
-    otherwise.extend(free);
-    otherwise.extend(restore);
-    let stop = vec![full_tape(span)];
-    let arms = vec![
-        (fits.unwrap_or_else(|| int(1)), vec![set(again, int(-1))]),
-        (compare(BinOp::Eq, again, 0), stop),
-    ];
-    body.push(if_stmt(arms, Some(otherwise), span));
-    out.push(Stmt::repeat(
-        Do {
-            name: None,
-            mark: None,
-            control: DoControl::While(compare(BinOp::Ge, again, 0)),
-            body,
-            end: DoEnd::EndDo(None),
-            end_span: span,
-        },
-        span,
-    ));
+    let quoted = Repeated {
+        again,
+        clear,
+        open,
+        forward,
+        fits: fits.unwrap_or_else(|| int(1)),
+        full: vec![full_tape(span)],
+        free,
+        restore,
+    };
+    out.extend(quoted.block(&make.unit.symbols, span));
     out.extend(last_sizes);
     out
+}
+
+farfel_lang::quote! {
+    /// How large a tape is: in the second of two runs whatever there can be.
+    struct Opened { most: SymId, limit: Expr, again: SymId, last: SymId, size: Expr }
+    "
+    most = limit
+    if (again == 1 .and. last >= 0) then
+      most = size
+    end if
+    "
+}
+
+farfel_lang::quote! {
+    /// See [`repeated`].
+    struct Repeated {
+        again: SymId, clear: Block, open: Block, forward: Block, fits: Expr, full: Block,
+        free: Block, restore: Block,
+    }
+    "
+    do while (again >= 0)
+      call clear
+      call open
+      call forward
+      if (fits) then
+        again = -1
+      else if (again == 0) then
+        call full
+      else
+        again = 0
+        call free
+        call restore
+      end if
+    end do
+    "
 }
 
 fn var(s: SymId) -> Expr {

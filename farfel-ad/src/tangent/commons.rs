@@ -14,9 +14,7 @@
 use super::stmt::Gen;
 use crate::locations::{common_members, differentiable};
 use crate::numbers::Numbers;
-use farfel_lang::ir::{
-    Class, Dim, Entity, Expr, ExprKind, Name, Place, SpecKind, SymId, Symbol, Type, Unit,
-};
+use farfel_lang::ir::{Class, Dim, Entity, Expr, Name, Place, SpecKind, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::constant::{self, Constants};
 use farfel_lang::storage::{Member, UnitStorage};
 
@@ -247,8 +245,7 @@ impl Gen<'_> {
             before /= extent;
             subscript
         });
-        let element = ExprKind::Element(array, subscripts.collect());
-        Expr::new(element, self.span)
+        Expr::element(array, subscripts.collect(), self.span)
     }
 }
 

@@ -734,8 +734,8 @@ impl Gen<'_> {
         {
             **place = divisor.clone();
         }
-        let product = ExprKind::Binary(BinOp::Mul, Box::new(a.p), Box::new(reciprocal));
-        let q = self.quotient(Expr::new(product, e.span), ty);
+        let product = Expr::binary(BinOp::Mul, a.p, reciprocal).at(e.span);
+        let q = self.quotient(product, ty);
         let part = b.d.map(|d| self.mul(q.clone(), d));
         Value {
             d: self.sub(a.d, part).map(|n| self.div(n, divisor)),

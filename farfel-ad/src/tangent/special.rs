@@ -319,8 +319,7 @@ impl Gen<'_> {
                 Some((best, best_d)) => {
                     let condition = self.bin(better, v.p.clone(), best.clone());
                     let d = self.call("MERGE", vec![d, best_d, condition]);
-                    let both = ExprKind::Call(*function, vec![best, v.p]);
-                    (Expr::new(both, e.span), d)
+                    (Expr::call(*function, vec![best, v.p], e.span), d)
                 }
             });
         }

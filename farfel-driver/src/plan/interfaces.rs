@@ -7,7 +7,7 @@
 
 use crate::staged::Staged;
 use farfel_lang::ir::{
-    AdMode, Arg, Class, Expr, Place, Request, Stmt, StmtKind, Symbol, Type, Unit, UnitKind,
+    AdMode, Arg, Class, Expr, Place, Request, Stmt, Symbol, Type, Unit, UnitKind,
 };
 
 /// A stand-in for each derivative, to be added to the staged program. `adjoints_share_state`:
@@ -70,9 +70,9 @@ fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
         };
         unit.args.push(Arg::Dummy(unit.symbols.add(count)));
     }
-    unit.body = vec![Stmt::new(StmtKind::Call(callee, actual), span)];
+    unit.body = vec![Stmt::call(callee, actual, span)];
     unit.body
-        .extend(unknown.map(|s| Stmt::new(StmtKind::Call(s, Vec::new()), span)));
+        .extend(unknown.map(|s| Stmt::call(s, Vec::new(), span)));
     unit.body.extend(
         assigned
             .into_iter()

@@ -34,6 +34,7 @@
 use super::{Block, Plan};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::Block as Statements;
 use farfel_lang::ir::{
     AdMode, Arg, BinOp, Class, Dim, Expr, ExprKind, IfBlock, Name, Place, Program, Request, Stmt,
     StmtKind, SymId, Symbol, Type, Unit, UnitKind, unused_name,
@@ -103,7 +104,7 @@ fn guarded(block: Vec<Stmt>, guard: SymId) -> Vec<Stmt> {
             *inner = guarded(std::mem::take(inner), guard);
         }
         let span = stmt.span;
-        let call = || Stmt::new(StmtKind::Call(guard, Vec::new()), span);
+        let call = || Stmt::call(guard, Vec::new(), span);
         match stmt.kind {
             StmtKind::Stop(_) => {
                 let mut first = call();
@@ -179,7 +180,7 @@ fn wrapper(
     let as_they_are = w.actuals(false, true);
 
     let id = [
-        w.expr(ExprKind::Char(plan.package.clone())),
+        Expr::text(plan.package.clone(), w.span),
         w.int(block.number as i64),
     ];
     let flags = [i64::from(reverse), i64::from(tangent.is_some())].map(|f| w.int(f));
@@ -274,18 +275,42 @@ fn wrapper(
         }));
     }
     run.push(w.choice(arms, Some(otherwise)));
-    run.push(w.call("FARFEL_V_SEND", Vec::new()));
-
-    let asked = w.var(w.what);
-    let runs = w.function("FARFEL_V_RUN", Type::LOGICAL, vec![asked]);
-    check.push(w.choice(vec![(runs, run)], None));
-    let wants = w.function("FARFEL_V_WANT", Type::LOGICAL, id.to_vec());
-    w.unit.body = vec![
-        w.choice(vec![(wants, check)], None),
-        w.call(&request.derivative, as_they_are),
-    ];
+    let send = w.procedure("FARFEL_V_SEND", Class::Subroutine, None);
+    let asks = w.procedure("FARFEL_V_RUN", Class::Function, Some(Type::LOGICAL));
+    let want = w.procedure("FARFEL_V_WANT", Class::Function, Some(Type::LOGICAL));
+    let [package, number] = id;
+    let quoted = Wrapper {
+        want,
+        package,
+        number,
+        check,
+        asks,
+        what: w.what,
+        run,
+        send,
+        derivative: vec![w.call(&request.derivative, as_they_are)],
+    };
+    w.unit.body = quoted.block(&w.unit.symbols, w.span);
     farfel_ad::spans::place_unit(&mut w.unit, request.span);
     Some(w.unit)
+}
+
+farfel_lang::quote! {
+    /// What a wrapper does.
+    struct Wrapper {
+        want: SymId, package: Expr, number: Expr, check: Statements, asks: SymId, what: SymId,
+        run: Statements, send: SymId, derivative: Statements,
+    }
+    "
+    if (want(package, number)) then
+      call check
+      if (asks(what)) then
+        call run
+        call send()
+      end if
+    end if
+    call derivative
+    "
 }
 
 /// Variables with their numbers, from 1.
@@ -419,16 +444,12 @@ impl Writer {
         })
     }
 
-    fn expr(&self, kind: ExprKind) -> Expr {
-        Expr::new(kind, self.span)
-    }
-
     fn int(&self, value: i64) -> Expr {
         Expr::int(value, self.span)
     }
 
     fn zero(&self) -> Expr {
-        self.expr(ExprKind::Real("0D0".into()))
+        Expr::real("0D0", self.span)
     }
 
     fn var(&self, symbol: SymId) -> Expr {
@@ -438,7 +459,7 @@ impl Writer {
     /// A number that stands in the array of them, counted from 1.
     fn number(&self, i: usize) -> Expr {
         let subscript = self.int(i as i64);
-        self.expr(ExprKind::Element(self.numbers, vec![subscript]))
+        Expr::element(self.numbers, vec![subscript], self.span)
     }
 
     /// A procedure outside of the unit; a variable that has its name gets another one.
@@ -471,12 +492,12 @@ impl Writer {
 
     fn call(&mut self, name: &str, args: Vec<Expr>) -> Stmt {
         let callee = self.procedure(name, Class::Subroutine, None);
-        Stmt::new(StmtKind::Call(callee, args), self.span)
+        Stmt::call(callee, args, self.span)
     }
 
     fn function(&mut self, name: &str, ty: Type, args: Vec<Expr>) -> Expr {
         let callee = self.procedure(name, Class::Function, Some(ty));
-        self.expr(ExprKind::Call(callee, args))
+        Expr::call(callee, args, self.span)
     }
 
     /// A call of an intrinsic function; those that are used here exist.
@@ -484,7 +505,7 @@ impl Writer {
         match Intrinsic::find(name) {
             Some(known) => {
                 let callee = self.procedure(name, Class::Intrinsic(known), None);
-                self.expr(ExprKind::Call(callee, args))
+                Expr::call(callee, args, self.span)
             }
             None => self.function(name, Type::DOUBLE, args),
         }
@@ -497,7 +518,7 @@ impl Writer {
             end_span: self.span,
             ..IfBlock::default()
         };
-        Stmt::new(StmtKind::If(choice), self.span)
+        Stmt::block_if(choice, self.span)
     }
 
     /// Is this what a run is asked for?
@@ -534,7 +555,7 @@ impl Writer {
 
     fn bound(&self, i: usize) -> Expr {
         let subscript = self.int(i as i64);
-        self.expr(ExprKind::Element(self.bounds, vec![subscript]))
+        Expr::element(self.bounds, vec![subscript], self.span)
     }
 
     /// A loop over all directions.
@@ -558,7 +579,7 @@ impl Writer {
             let subscripts: Vec<Expr> = subscripts.map(|s| self.var(s)).collect();
             match subscripts.is_empty() {
                 true => self.var(symbol),
-                false => self.expr(ExprKind::Element(symbol, subscripts)),
+                false => Expr::element(symbol, subscripts, self.span),
             }
         };
         let element = Element {
@@ -687,7 +708,7 @@ impl Writer {
     /// Derivatives of zero.
     fn clear(&mut self, p: usize) -> Vec<Stmt> {
         self.for_elements(p, true, &mut |w, element| {
-            let zero = w.expr(ExprKind::Real("0.0".into()));
+            let zero = Expr::real("0.0", w.span);
             vec![Stmt::assign(element.derivative, zero, w.span)]
         })
     }

@@ -166,9 +166,9 @@ impl Stmt {
         Stmt::new(StmtKind::Exit(None), span)
     }
 
-    /// `STOP 'text'`
-    pub fn stop(text: impl Into<String>, span: Span) -> Self {
-        Stmt::new(StmtKind::Stop(Some(Expr::text(text, span))), span)
+    /// `STOP code`, with a number or a text.
+    pub fn stop(code: Expr, span: Span) -> Self {
+        Stmt::new(StmtKind::Stop(Some(code)), span)
     }
 
     /// `IF (condition) statement`
@@ -217,6 +217,16 @@ impl Stmt {
             step,
         };
         Stmt::repeat(repeating(control, body), span)
+    }
+
+    /// `DO WHILE (condition)` … `END DO`
+    pub fn do_while(condition: Expr, body: Block, span: Span) -> Self {
+        let made = repeating(DoControl::While(condition), body);
+        let made = Do {
+            end_span: span,
+            ..made
+        };
+        Stmt::repeat(made, span)
     }
 
     /// `ALLOCATE (objects)`

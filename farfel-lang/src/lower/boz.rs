@@ -200,10 +200,7 @@ fn wanted(unit: &mut Unit, e: &mut Expr, ty: Option<Type>) {
             let real = intrinsic_symbol(unit, "REAL", span);
             let bits = std::mem::replace(e, Expr::int(0, span));
             let kind = (bytes != 4).then(|| Expr::int(bytes.into(), span));
-            *e = Expr::new(
-                ExprKind::Call(real, std::iter::once(bits).chain(kind).collect()),
-                span,
-            );
+            *e = Expr::call(real, std::iter::once(bits).chain(kind).collect(), span);
         }
         _ => {}
     }
@@ -233,15 +230,9 @@ fn constant(n: i64, bytes: u8, span: crate::source::Span) -> Expr {
     let of_kind = |n: i64| match bytes {
         4 => Expr::int(n, span),
         _ => {
-            let digits = Expr::new(
-                ExprKind::Kind(Box::new(Expr::int(n.abs(), span)), bytes),
-                span,
-            );
+            let digits = Expr::of_size(Expr::int(n.abs(), span), bytes, span);
             match n < 0 {
-                true => Expr::new(
-                    ExprKind::Unary(crate::ir::UnOp::Minus, Box::new(digits)),
-                    span,
-                ),
+                true => Expr::minus(digits, span),
                 false => digits,
             }
         }

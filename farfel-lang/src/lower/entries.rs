@@ -274,7 +274,7 @@ fn body(unit: &Unit, from: Option<StmtId>) -> Vec<Stmt> {
             continue;
         }
         if Some(s.id) == from && before {
-            let goto = Stmt::new(StmtKind::Goto(label), s.span);
+            let goto = Stmt::goto(label, s.span);
             found.insert(0, goto);
             found.push(Stmt::labelled(Some(label), StmtKind::Continue, s.span));
         } else if !matches!(s.kind, StmtKind::Entry(_)) {

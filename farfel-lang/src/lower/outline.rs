@@ -337,7 +337,7 @@ impl Outline<'_> {
             .chain(&kept)
             .map(|s| Expr::var(*s, span))
             .collect();
-        block.body = vec![Stmt::new(StmtKind::Call(callee, args), span)];
+        block.body = vec![Stmt::call(callee, args, span)];
         (outlined, copies.before)
     }
 }

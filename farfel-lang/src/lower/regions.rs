@@ -188,7 +188,7 @@ impl Regions<'_> {
             place: Place::Local,
             ..Symbol::new(name, span)
         });
-        vec![Stmt::new(StmtKind::Call(callee, Vec::new()), span)]
+        vec![Stmt::call(callee, Vec::new(), span)]
     }
 
     /// A statement by which control would come into a region or leave it.

@@ -112,7 +112,7 @@ fn strings(unit: &mut Unit) {
     each_call(unit, &mut |unit, _, args| {
         for a in args {
             if let Some(text) = text_in_parentheses(unit, a) {
-                let nothing = Expr::new(ExprKind::Char(String::new()), a.span);
+                let nothing = Expr::text(String::new(), a.span);
                 *a = Expr::binary(BinOp::Concat, text.clone(), nothing);
             }
         }
@@ -138,12 +138,10 @@ fn constants(unit: &mut Unit, assigned: &Assigned, taken: &HashSet<Name>) {
             let span = a.span;
             let value = Expr::var(variable, span);
             let passed = match unit.symbols[variable].ty {
-                Some(Type::Character) => Expr::binary(
-                    BinOp::Concat,
-                    value,
-                    Expr::new(ExprKind::Char(String::new()), span),
-                ),
-                _ => Expr::new(ExprKind::Paren(Box::new(value)), span),
+                Some(Type::Character) => {
+                    Expr::binary(BinOp::Concat, value, Expr::text(String::new(), span))
+                }
+                _ => Expr::parens(value, span),
             };
             let constant = std::mem::replace(a, passed);
             if kept.iter().all(|(s, _)| *s != variable) {

@@ -95,8 +95,8 @@ impl Asker<'_, '_> {
             for (caught, op) in caught.into_iter().zip([BinOp::Lt, BinOp::Gt]) {
                 if !caught {
                     let bad = Expr::binary(op, status.clone(), Expr::int(0, span));
-                    let stop = StmtKind::Stop(Some(Expr::int(2, span)));
-                    stmts.push(Stmt::logical_if(bad, Stmt::new(stop, span), span));
+                    let stop = Stmt::stop(Expr::int(2, span), span);
+                    stmts.push(Stmt::logical_if(bad, stop, span));
                 }
             }
         }

@@ -115,7 +115,7 @@ impl Outline<'_> {
             [] => Expr::var(s, span),
             _ => {
                 let subscripts = indices.iter().map(|i| Expr::var(*i, span)).collect();
-                Expr::new(ExprKind::Element(s, subscripts), span)
+                Expr::element(s, subscripts, span)
             }
         };
         let body = vec![Stmt::assign(of(to), of(from), span)];

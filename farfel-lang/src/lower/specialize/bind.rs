@@ -145,7 +145,7 @@ impl Specializer<'_> {
         let unit = &self.program.units[target];
         let first = unit.args.len().saturating_sub(captured.len());
         // What callers pass is not known here, and is no captured variable.
-        let unknown = (0..first).map(|_| Expr::new(ExprKind::Star, span));
+        let unknown = (0..first).map(|_| Expr::star(span));
         let args: Vec<Expr> = unknown
             .chain(captured.iter().map(|c| match substitutes.get(c) {
                 Some(s) => Expr::new(ExprKind::Closure(s.procedure, s.captured.clone()), span),

@@ -127,10 +127,9 @@ impl Stager<'_> {
             // Sections, constructors and the like have no element to name.
             let all = |s: SymId| match (&first, along) {
                 (Some(k), Some((wide, _))) if wide == s => {
-                    let all = dims.iter().map(|_| ExprKind::Range(None, None, None));
-                    let all = all.map(|r| Expr::new(r, span));
+                    let all = dims.iter().map(|_| Expr::range(None, None, None, span));
                     let subscripts = std::iter::once(k.clone()).chain(all).collect();
-                    Expr::new(ExprKind::Element(s, subscripts), span)
+                    Expr::element(s, subscripts, span)
                 }
                 _ => Expr::var(s, span),
             };
@@ -220,14 +219,14 @@ impl Stager<'_> {
         match &var.kind {
             ExprKind::Element(_, subscripts) => all.extend(subscripts.iter().cloned()),
             ExprKind::Var(v) if direction.is_some() => {
-                let whole = || Expr::new(ExprKind::Range(None, None, None), span);
+                let whole = || Expr::range(None, None, None, span);
                 all.extend(self.unit.symbols[*v].dims.iter().map(|_| whole()));
             }
             _ => {}
         }
         match all.is_empty() {
             true => Expr::var(tangent, span),
-            false => Expr::new(ExprKind::Element(tangent, all), span),
+            false => Expr::element(tangent, all, span),
         }
     }
 }

@@ -257,7 +257,7 @@ impl<'a> Stager<'a> {
             ..Symbol::new(call.request.derivative.clone(), span)
         });
         self.requests.push(call.request.clone());
-        Stmt::new(StmtKind::Call(called, args), span)
+        Stmt::call(called, args, span)
     }
 
     /// The closing: derivatives to their destinations, where they are not there already.
@@ -446,7 +446,7 @@ fn loop_bounds<'e>(item: &'e AdItem, f: &mut dyn FnMut(&'e Expr)) {
 
 fn zero(ty: Option<Type>, span: Span) -> Expr {
     if let Some(Type::Logical(_)) = ty {
-        return Expr::new(ExprKind::Logical(false), span);
+        return Expr::logical(false, span);
     }
     constant("0.0", ty, span)
 }
@@ -460,5 +460,5 @@ fn constant(text: &str, ty: Option<Type>, span: Span) -> Expr {
         Some(Type::Real(8) | Type::Complex(8)) => format!("{text}D0"),
         _ => text.to_owned(),
     };
-    Expr::new(ExprKind::Real(text.into()), span)
+    Expr::real(text, span)
 }

@@ -29,7 +29,7 @@
 use super::effects::{ChangedCommon, HeadEffects, Start};
 use super::{HeadCall, Stager, assumed_size};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
+use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, SymId, Type};
 use crate::lower::calls::intrinsic_symbol;
 use crate::lower::import::Import;
 use crate::source::Span;
@@ -40,8 +40,7 @@ impl Stager<'_> {
     pub(super) fn reverse(&mut self, mut call: HeadCall) -> Vec<Stmt> {
         if call.request.independents.is_empty() {
             // Nobody wants a derivative.
-            let statement = StmtKind::Call(call.callee, call.actuals);
-            return vec![Stmt::new(statement, call.request.span)];
+            return vec![Stmt::call(call.callee, call.actuals, call.request.span)];
         }
         self.own_loop_variables(&mut call);
         let call = &call;
@@ -85,8 +84,7 @@ impl Stager<'_> {
         }
         let mut out = before;
         if !unseen {
-            let statement = StmtKind::Call(call.callee, call.actuals.clone());
-            out.push(Stmt::new(statement, span));
+            out.push(Stmt::call(call.callee, call.actuals.clone(), span));
         }
         for (copy, s) in after {
             out.extend(self.assign(copy, s, span));
@@ -195,8 +193,9 @@ impl Stager<'_> {
             && matches!(s.length.as_ref().map(|l| &l.kind), Some(ExprKind::Star))
         {
             let len = intrinsic_symbol(self.unit, "LEN", call.request.span);
-            let length = ExprKind::Call(len, vec![Expr::var(of, call.request.span)]);
-            self.unit.symbols[copy].length = Some(Expr::new(length, call.request.span));
+            let span = call.request.span;
+            let length = Expr::call(len, vec![Expr::var(of, span)], span);
+            self.unit.symbols[copy].length = Some(length);
         }
         copy
     }
