@@ -84,7 +84,7 @@ fn simplify(unit: &Unit, block: &mut Block) {
                         kind => Expr::new(kind, s.span),
                     };
                     let stop = full_tape(s.span);
-                    out.push(if_stmt(vec![(full, vec![stop])], None, s.span));
+                    out.push(Stmt::branches(vec![(full, vec![stop])], None, s.span));
                     out.extend(kept);
                 }
             }
@@ -107,15 +107,6 @@ fn is_counted(unit: &Unit, b: &IfBlock) -> bool {
         _ => false,
     };
     on_tape && b.otherwise.is_none() && matches!(condition.kind, ExprKind::Binary(BinOp::Le, ..))
-}
-
-fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> Stmt {
-    let block = IfBlock {
-        arms,
-        otherwise,
-        ..IfBlock::default()
-    };
-    Stmt::block_if(block, span)
 }
 
 /// What a program ends with when a tape is full.

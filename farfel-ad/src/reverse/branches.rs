@@ -39,7 +39,11 @@ impl Sweeper<'_> {
                 .zip(arms)
                 .map(|((c, _), a)| (c.clone(), a.forward))
                 .collect();
-            forward.push(if_stmt(arms, otherwise, b.otherwise.is_some(), span));
+            forward.push(Stmt::branches(
+                arms,
+                b.otherwise.as_ref().map(|_| otherwise),
+                span,
+            ));
             return Sweeps {
                 forward,
                 backward: restore,
@@ -81,7 +85,11 @@ impl Sweeper<'_> {
             backward_arms.push((condition, a.backward));
         }
         let has_else = b.otherwise.is_some() || !otherwise.0.is_empty();
-        forward.push(if_stmt(forward_arms, otherwise.0, has_else, span));
+        forward.push(Stmt::branches(
+            forward_arms,
+            has_else.then_some(otherwise.0),
+            span,
+        ));
         let mut backward = Vec::new();
         if let Some(v) = branch {
             let to = Expr::var(v, span);
@@ -106,7 +114,7 @@ impl Sweeper<'_> {
             .iter()
             .map(|c| ((*c).clone(), Vec::new()))
             .collect::<Vec<_>>();
-        let only = if_stmt(arms, Vec::new(), false, span);
+        let only = Stmt::branches(arms, None, span);
         let touched =
             self.world
                 .touched_in(&self.make.unit, self.space, std::slice::from_ref(&only));
@@ -241,15 +249,4 @@ impl Sweeper<'_> {
         backward.extend(restore);
         Sweeps { forward, backward }
     }
-}
-
-fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Block, has_else: bool, span: Span) -> Stmt {
-    Stmt::block_if(
-        IfBlock {
-            arms,
-            otherwise: has_else.then_some(otherwise),
-            ..IfBlock::default()
-        },
-        span,
-    )
 }

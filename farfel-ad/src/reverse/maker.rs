@@ -2,6 +2,7 @@
 
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
+pub(super) use farfel_lang::ir::build::{literal, zero};
 use farfel_lang::ir::{Class, Expr, Name, Origin, Place, SymId, Symbol, Type, Unit, unused_name};
 use std::collections::HashSet;
 
@@ -127,24 +128,5 @@ impl Maker {
             true => self.declare(symbol),
             false => self.unit.symbols.add(symbol),
         }
-    }
-}
-
-/// A constant of the (real) type of `ty`.
-pub(super) fn literal(text: &str, ty: Type, span: Span) -> Expr {
-    let text = match ty {
-        Type::Real(8) | Type::Complex(8) => format!("{text}D0"),
-        Type::Real(16) | Type::Complex(16) => format!("{text}Q0"),
-        _ => text.to_owned(),
-    };
-    Expr::real(text, span)
-}
-
-/// Zero of a type.
-pub(super) fn zero(ty: Type, span: Span) -> Expr {
-    let part = literal("0.0", ty, span);
-    match ty {
-        Type::Complex(_) => Expr::complex(part.clone(), part, span),
-        _ => part,
     }
 }

@@ -62,10 +62,6 @@ pub(super) struct Storage {
     at: SymId,
 }
 
-pub(super) fn long(n: i64, span: Span) -> Expr {
-    Expr::of_size(Expr::int(n, span), 8, span)
-}
-
 impl Sweeper<'_> {
     /// Locations that hold cotangents.
     pub(super) fn derivative_locs(&self) -> Set {
@@ -470,7 +466,7 @@ pub(super) fn bounds(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
 
 /// The number of values of an array.
 fn size(member: &Member, span: Span) -> Expr {
-    let mut all = long(1, span);
+    let mut all = Expr::long(1, span);
     for (low, high) in &member.bounds {
         let extent = match low.kind {
             ExprKind::Int(1) => high.clone(),
@@ -478,7 +474,7 @@ fn size(member: &Member, span: Span) -> Expr {
         };
         all = match all.kind {
             ExprKind::Kind(..) if matches!(&all.kind, ExprKind::Kind(n, _) if n.kind == ExprKind::Int(1)) => {
-                product(long(1, span), extent)
+                product(Expr::long(1, span), extent)
             }
             _ => product(all, extent),
         };
@@ -514,7 +510,7 @@ impl Storage {
             let total = own
                 .map(|m| size(m, span))
                 .reduce(sum)
-                .unwrap_or_else(|| long(0, span));
+                .unwrap_or_else(|| Expr::long(0, span));
             out.push(Stmt::assign(Expr::var(*size_var, span), total, span));
         }
         out

@@ -43,8 +43,8 @@ use crate::locations::{Set, Space, common_members};
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Expr, ExprKind, IfBlock, Name, Place, Program, Stmt, StmtKind, SymId,
-    Symbol, Type, Unit, walk_block,
+    Allocation, BinOp, Block, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId, Symbol,
+    Type, Unit, walk_block,
 };
 use farfel_lang::storage::constant::{extents, integer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -242,7 +242,7 @@ pub(super) fn count_on(block: &mut Block, tapes: &[Vars]) {
             Some(t) => {
                 let span = s.span;
                 let fits = binary(BinOp::Le, var(t.top()), var(t.most()));
-                if_stmt(vec![(fits, vec![s])], None, span)
+                Stmt::branches(vec![(fits, vec![s])], None, span)
             }
             None => s,
         });
@@ -297,7 +297,7 @@ pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &
         let last = mark(make, &name, Type::Integer(8), true);
         let quarter = binary(BinOp::Div, var(last), int(4));
         let more = binary(BinOp::Add, binary(BinOp::Add, var(last), quarter), int(64));
-        let size = make.call("MIN", vec![more, Expr::of_size(int(limit), 8, span)], span);
+        let size = make.call("MIN", vec![more, Expr::long(limit, span)], span);
         let quoted = Opened {
             most: t.most(),
             limit: int(limit),
@@ -392,13 +392,4 @@ fn allocation(object: Expr, free: bool) -> Stmt {
         control: Vec::new(),
     };
     Stmt::allocation(made, Span::NONE)
-}
-
-fn if_stmt(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> Stmt {
-    let block = IfBlock {
-        arms,
-        otherwise,
-        ..IfBlock::default()
-    };
-    Stmt::block_if(block, span)
 }

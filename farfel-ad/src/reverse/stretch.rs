@@ -173,7 +173,7 @@ fn remove(block: &mut Block, places: &[usize], count: usize) {
 
 /// A factor of as many digits as places on tapes have.
 fn times(n: i64, span: Span) -> Expr {
-    super::recompute::long(n, span)
+    Expr::long(n, span)
 }
 
 /// Puts the subscript of a tape in.

@@ -11,6 +11,7 @@ use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes};
 use crate::locations::Set;
 use farfel_lang::Span;
+use farfel_lang::ir::build;
 use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
 };
@@ -711,7 +712,7 @@ pub(super) fn number(terms: &[Term]) -> Option<i64> {
 /// may allocate the tape again where nothing else is known.
 pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
     let span = Span::NONE;
-    let long = |n| Expr::of_size(Expr::int(n, span), 8, span);
+    let long = |n| Expr::long(n, span);
     let fixed = terms.iter().find(|t| t.trips.is_empty());
     let mut sum = long(fixed.map_or(0, |t| t.number));
     for t in terms.iter().filter(|t| !t.trips.is_empty()) {
@@ -728,28 +729,24 @@ pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
 
 fn expr(make: &mut Maker, b: &Bound) -> Expr {
     let span = Span::NONE;
-    let paren = |e: Expr| match e.kind {
-        ExprKind::Binary(..) | ExprKind::Unary(..) => Expr::parens(e, span),
-        _ => e,
-    };
     match b {
         Bound::Number(n) => Expr::int(*n, span),
         Bound::Argument(s) => Expr::var(*s, span),
         Bound::Sum(a, b) => {
             let (a, b) = (expr(make, a), expr(make, b));
-            Expr::binary(BinOp::Add, a, paren(b))
+            build::sum(a, b)
         }
         Bound::Difference(a, b) => {
             let (a, b) = (expr(make, a), expr(make, b));
-            Expr::binary(BinOp::Sub, a, paren(b))
+            build::difference(a, b)
         }
         Bound::Multiple(k, a) => {
             let a = expr(make, a);
-            Expr::binary(BinOp::Mul, paren(Expr::int(*k, span)), paren(a))
+            build::product(Expr::int(*k, span), a)
         }
         Bound::Quotient(a, k) => {
             let a = expr(make, a);
-            Expr::binary(BinOp::Div, paren(a), Expr::int(*k, span))
+            Expr::binary(BinOp::Div, build::paren(a), Expr::int(*k, span))
         }
         Bound::Most(list) | Bound::Least(list) => {
             let name = match b {

@@ -9,6 +9,7 @@ use crate::locations::{common_members, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::build;
 use farfel_lang::ir::{
     Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Origin, Place, SaveItem, Spec, SpecKind,
     Stmt, SymId, Symbol, Type,
@@ -675,20 +676,11 @@ impl Gen<'_> {
 
     /// A constant of the (real) type of `ty`, from text without exponent: `2.0`.
     pub(super) fn literal(&self, text: &str, ty: Type) -> Expr {
-        let text = match ty {
-            Type::Real(8) | Type::Complex(8) => format!("{text}D0"),
-            Type::Real(16) | Type::Complex(16) => format!("{text}Q0"),
-            _ => text.to_owned(),
-        };
-        Expr::real(text, self.span)
+        build::literal(text, ty, self.span)
     }
 
     /// Zero of a type.
     pub(super) fn zero(&self, ty: Type) -> Expr {
-        let part = self.literal("0.0", ty);
-        match ty {
-            Type::Complex(_) => Expr::complex(part.clone(), part, self.span),
-            _ => part,
-        }
+        build::zero(ty, self.span)
     }
 }

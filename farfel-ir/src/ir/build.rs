@@ -7,7 +7,7 @@
 
 use super::{
     Allocation, ArrayConstructor, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock,
-    ImpliedDo, Io, Label, Name, Select, Stmt, StmtId, StmtKind, SymId, UnOp, Where,
+    ImpliedDo, Io, Label, Name, Select, Stmt, StmtId, StmtKind, SymId, Type, UnOp, Where,
 };
 use crate::source::Span;
 
@@ -35,6 +35,11 @@ impl Expr {
     /// A constant with so many bytes: `1_8`.
     pub fn of_size(constant: Expr, bytes: u8, span: Span) -> Self {
         Expr::new(ExprKind::Kind(Box::new(constant), bytes), span)
+    }
+
+    /// An integer constant with so many digits as places on tapes have: `1_8`.
+    pub fn long(value: i64, span: Span) -> Self {
+        Expr::of_size(Expr::int(value, span), 8, span)
     }
 
     /// A real constant in canonical form.
@@ -176,6 +181,16 @@ impl Stmt {
         Stmt::new(StmtKind::LogicalIf(condition, Box::new(statement)), span)
     }
 
+    /// IF and ELSE IF arms, and ELSE where there is one; see [`choice`].
+    pub fn branches(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> Self {
+        let block = IfBlock {
+            arms,
+            otherwise,
+            ..IfBlock::default()
+        };
+        Stmt::block_if(block, span)
+    }
+
     /// A block IF with all that belongs to it.
     pub fn block_if(block: IfBlock, span: Span) -> Self {
         Stmt::new(StmtKind::If(block), span)
@@ -296,6 +311,33 @@ pub fn paren(e: Expr) -> Expr {
     }
 }
 
+/// In parentheses, if it is a sum or has a sign.
+pub fn grouped(e: Expr) -> Expr {
+    match e.kind {
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => paren(e),
+        _ => e,
+    }
+}
+
+/// A constant of the (real) type of `ty`, from text without exponent: `2.0`.
+pub fn literal(text: &str, ty: Type, span: Span) -> Expr {
+    let text = match ty {
+        Type::Real(8) | Type::Complex(8) => format!("{text}D0"),
+        Type::Real(16) | Type::Complex(16) => format!("{text}Q0"),
+        _ => text.to_owned(),
+    };
+    Expr::real(text, span)
+}
+
+/// Zero of a type.
+pub fn zero(ty: Type, span: Span) -> Expr {
+    let part = literal("0.0", ty, span);
+    match ty {
+        Type::Complex(_) => Expr::complex(part.clone(), part, span),
+        _ => part,
+    }
+}
+
 /// `a + (b)`
 pub fn sum(a: Expr, b: Expr) -> Expr {
     binary(BinOp::Add, a, paren(b))
@@ -338,10 +380,6 @@ pub fn choice(arms: Vec<(Expr, Block)>, otherwise: Block, span: Span) -> Option<
     if otherwise.is_empty() && arms.iter().all(|(_, b)| b.is_empty()) {
         return None;
     }
-    let block = IfBlock {
-        arms,
-        otherwise: (!otherwise.is_empty()).then_some(otherwise),
-        ..IfBlock::default()
-    };
-    Some(Stmt::block_if(block, span))
+    let otherwise = (!otherwise.is_empty()).then_some(otherwise);
+    Some(Stmt::branches(arms, otherwise, span))
 }

@@ -4,7 +4,8 @@ use super::Writer;
 use super::shape::{argument, value_of};
 use super::value::choice;
 use farfel_lang::intrinsics::Intrinsic;
-use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Type};
+use farfel_lang::ir::build::{grouped, literal};
+use farfel_lang::ir::{BinOp, Block, Expr, Type};
 
 /// How a reduction goes on from element to element.
 #[derive(Clone, Copy, PartialEq)]
@@ -35,16 +36,11 @@ impl Kind {
 type Make<'m, 'u> = &'m mut dyn FnMut(&mut Writer<'u>, &[Expr], &mut Block) -> Option<Expr>;
 
 pub(super) fn whole_number(n: i64, ty: Type, span: farfel_lang::Span) -> Expr {
-    let text = match ty {
-        Type::Real(8) => format!("{n}.0D0"),
-        Type::Real(16) => format!("{n}.0Q0"),
-        Type::Complex(kind) => {
-            let part = |n| whole_number(n, Type::Real(kind), span);
-            return Expr::complex(part(n), part(0), span);
-        }
-        _ => format!("{n}.0"),
-    };
-    Expr::real(text, span)
+    let part = |n: i64| literal(&format!("{n}.0"), ty, span);
+    match ty {
+        Type::Complex(_) => Expr::complex(part(n), part(0), span),
+        _ => part(n),
+    }
 }
 
 impl<'u> Writer<'u> {
@@ -218,15 +214,4 @@ farfel_lang::quote! {
       first = .false.
     end if
     "
-}
-
-/// A term of a sum.
-fn grouped(e: Expr) -> Expr {
-    match e.kind {
-        ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
-            let span = e.span;
-            Expr::parens(e, span)
-        }
-        kind => Expr::new(kind, e.span),
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::Writer;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
+use farfel_lang::ir::build::grouped;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, ImpliedDo, Place, Stmt, SymId, Type, UnOp};
 use farfel_lang::storage::constant;
 
@@ -29,17 +30,6 @@ pub(super) fn plus(e: Expr, c: i64) -> Expr {
     }
     let op = if c > 0 { BinOp::Add } else { BinOp::Sub };
     Expr::binary(op, e, Expr::int(c.saturating_abs(), span))
-}
-
-/// An operand of a product, or what is taken away.
-fn grouped(e: Expr) -> Expr {
-    match e.kind {
-        ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {
-            let span = e.span;
-            Expr::parens(e, span)
-        }
-        kind => Expr::new(kind, e.span),
-    }
 }
 
 pub(super) fn sum(a: Expr, b: Expr) -> Expr {

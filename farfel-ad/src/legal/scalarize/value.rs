@@ -4,22 +4,14 @@ use super::reductions::{Kind, whole_number};
 use super::shape::{Along, argument, difference, plus, product, sum, value_of};
 use super::{Writer, is_simple};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
-use farfel_lang::ir::{
-    ArrayConstructor, BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, SymId, Type,
-};
+use farfel_lang::ir::{ArrayConstructor, BinOp, Block, Class, Expr, ExprKind, Stmt, SymId, Type};
 use farfel_lang::storage::constant;
 
 /// `IF (condition) THEN … ELSE …`
 pub(super) fn choice(condition: Expr, then: Block, otherwise: Block) -> Stmt {
     let span = condition.span;
-    Stmt::block_if(
-        IfBlock {
-            arms: vec![(condition, then)],
-            otherwise: (!otherwise.is_empty()).then_some(otherwise),
-            ..IfBlock::default()
-        },
-        span,
-    )
+    let otherwise = (!otherwise.is_empty()).then_some(otherwise);
+    Stmt::branches(vec![(condition, then)], otherwise, span)
 }
 
 impl<'u> Writer<'u> {
