@@ -46,9 +46,9 @@ impl<'a> Flow<'a> {
     ///
     /// Where the unit was not numbered ([`Unit::number`]), or the statement is not of the unit.
     pub fn node(&self, id: StmtId) -> usize {
-        let node = self.nodes.get(id.index()).copied();
-        let node = node.filter(|n| self.stmts.get(*n).is_some_and(|s| s.id == id));
-        node.expect("statements of a graph have ids, and are in it")
+        let node = self.nodes[id.index()];
+        assert!(self.stmts[node].id == id, "a statement of another unit");
+        node
     }
 
     /// The nodes of the statement of a node and of all that stands inside.
