@@ -126,7 +126,9 @@ pub fn variables(target: &str) -> Vec<String> {
 
 /// The C compiler and its flags for the target.
 fn tool(with: &Workshop) -> Result<cc::Tool, Error> {
+    let scratch = Scratch::new()?;
     let mut build = cc::Build::new();
+    build.out_dir(scratch.path());
     // Messages of old code are as many as its lines, and none of them is about Farfel.
     build.warnings(false).extra_warnings(false);
     build.cargo_metadata(false);

@@ -1,6 +1,7 @@
 //! The Fortran compiler: finding it, asking it, installing it.
 
 use crate::cache::{Entry, Key};
+use crate::files::Scratch;
 use crate::process::{self, Limits};
 use crate::{Config, Error, remember};
 use serde::{Deserialize, Serialize};
@@ -281,8 +282,11 @@ impl Compiler {
     pub(crate) fn target_flags(&self) -> Result<Vec<String>, Error> {
         // What stands behind it comes from the environment, and is meant for C.
         const END: &str = "FARFEL_END_OF_FLAGS";
+        // What a build that is killed leaves there goes.
+        let scratch = Scratch::new()?;
         let tool = cc::Build::new()
             .compiler(&self.path)
+            .out_dir(scratch.path())
             .opt_level(0)
             .debug(false)
             .warnings(false)
