@@ -241,7 +241,7 @@ pub mod rules {
         LOOP_MARK = "F0312", "loop-mark",
             "A comment `!farfel: checkpoint(n)`, `!farfel: fixed-point` or `!farfel: independent` says how the adjoint of the DO loop on the next line is made. It stands before a loop, once, and for a loop that is left at its end only.";
         AD_PASSED_COMMON = "F0313", "ad-passed-common",
-            "A procedure is passed as an argument and uses COMMON variables that carry derivatives. Whoever calls it there knows of its arguments only. AD blocks, and `farfel tapenade` where it can, differentiate copies of the subprograms that it is passed to, in which the procedure is called by its name. That is not possible where such a subprogram has ENTRY points or keeps values from call to call.";
+            "A procedure is passed as an argument and uses COMMON variables that carry derivatives. Whoever calls it there knows of its arguments only. AD blocks, and `farfel tapenade` where it can, differentiate copies of the subprograms that it is passed to, in which the procedure is called by its name. That is not possible where such a subprogram has ENTRY points.";
         COMPILER = "F0401", "compiler", Warn,
             "The Fortran compiler refused the program, or warns of it.";
         UNKNOWN_LINT = "F0500", "unknown-lint",

@@ -7,7 +7,7 @@
 
 use super::facts::Facts;
 use super::units::Known;
-use super::{Part, World, prepare};
+use super::{Part, World, prepare, state};
 use crate::activity::Context;
 use crate::given::rules::Rules;
 use crate::layout::Layout;
@@ -112,6 +112,7 @@ pub fn differentiate_heads(
         .map(|t| (t.unit.name.clone(), t.context.clone()))
         .collect();
     let mut world = World::of(&closure.program, made.units, order)?;
+    world.state = state::of(&closure.program, &names, &world.commons, layout.real);
     let facts = world.facts();
     name_backward(&mut world, &facts);
     let mut errors = Vec::new();
@@ -121,7 +122,7 @@ pub fn differentiate_heads(
         swept,
         errors,
     };
-    let made_units = world.units(&closure.program, known)?;
+    let made_units = world.units(&closure.program, known, warnings)?;
     let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
     closure.finish(&mut units, &Name::default());

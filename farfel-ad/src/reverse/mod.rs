@@ -51,6 +51,7 @@ mod proven_independent;
 mod recompute;
 mod recorded;
 mod retry;
+mod state;
 mod stretch;
 mod sweep;
 mod tape;
@@ -95,7 +96,7 @@ pub fn differentiate(
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     warnings.extend(tangent::warnings_of_output(program, request));
     let (closure, world, known) = World::ready(program, request, most_tape, warnings)?;
-    let made = world.units(&closure.program, known)?;
+    let made = world.units(&closure.program, known, warnings)?;
     let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
     closure.finish(&mut made, &request.suffix);
     let shipped = shipped::needed(program, &made);
@@ -172,6 +173,9 @@ struct World {
     derivative_commons: Set,
     /// Some unit assigns local variables that keep their values.
     keeps_state: bool,
+    /// Of heads that are called from outside, by what they are the derivative of: the COMMON
+    /// variables that one call leaves to the next ([`state`]).
+    state: HashMap<Name, Set>,
     /// The most bytes of one tape.
     most_tape: u64,
     /// The parts whose calls are joint ([`joint`]).
@@ -289,6 +293,7 @@ impl World {
             commons,
             derivative_commons,
             keeps_state: false,
+            state: HashMap::new(),
             most_tape: MOST_TAPE,
             joint: BTreeSet::new(),
             reasons: BTreeMap::new(),

@@ -31,7 +31,7 @@ pub(crate) fn recorded(
 ) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
     let (closure, world, known) = World::ready(program, request, most, &mut Vec::new())?;
     let facts = known.facts.clone();
-    let units = world.units(&closure.program, known)?;
+    let units = world.units(&closure.program, known, &mut Vec::new())?;
     let mut found = Vec::new();
     for (i, p) in world.parts.iter().enumerate() {
         let (sweeper, made, _) = world.sweep(&facts, i);

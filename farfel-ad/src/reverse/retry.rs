@@ -79,7 +79,7 @@ impl State {
 }
 
 /// The unit that tells how a COMMON block is divided: one of the program, or a tangent.
-fn owner<'a>(world: &'a World, closure: &'a Program, name: &Name) -> Option<&'a Unit> {
+pub(super) fn owner<'a>(world: &'a World, closure: &'a Program, name: &Name) -> Option<&'a Unit> {
     let mut tangents = world.parts.iter().filter(|p| p.name == *name);
     let tangent = || tangents.next().map(|p| &p.make.unit);
     closure.unit(name).or_else(tangent)
@@ -165,7 +165,7 @@ pub(super) fn state(world: &World, closure: &Program, part: &Part) -> Option<Sta
 }
 
 /// Can a variable be kept in another one of its type?
-fn can_be_kept(unit: &Unit, s: &Symbol) -> bool {
+pub(super) fn can_be_kept(unit: &Unit, s: &Symbol) -> bool {
     let known = |l: &Expr| integer(unit, l).is_some();
     s.attributes.iter().count() == 0 && s.ty.is_some() && s.length.as_ref().is_none_or(known)
 }
@@ -260,6 +260,36 @@ pub(super) struct Sizes {
     pub most: u64,
 }
 
+/// A variable that is kept in another one.
+pub(super) struct Copied {
+    /// Keeps its value.
+    pub keep: Stmt,
+    /// Puts it back.
+    pub put_back: Stmt,
+}
+
+impl Copied {
+    /// Declares the other one.
+    pub fn of(make: &mut Maker, s: SymId) -> Self {
+        let of = &make.unit.symbols[s];
+        let copy = Symbol {
+            dims: of.dims.clone(),
+            length: of.length.clone(),
+            tape: of.dims.is_empty(),
+            ..Symbol::variable(
+                make.unused(&format!("{}_COPY", of.name)),
+                of.ty.unwrap_or(Type::REAL),
+                Span::NONE,
+            )
+        };
+        let copy = make.declare(copy);
+        Copied {
+            keep: Stmt::assign(var(copy), var(s), Span::NONE),
+            put_back: Stmt::assign(var(s), var(copy), Span::NONE),
+        }
+    }
+}
+
 /// A forward sweep that can be carried out again.
 pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &[SymId]) -> Block {
     let span = Span::NONE;
@@ -269,20 +299,9 @@ pub(super) fn repeated(make: &mut Maker, forward: Block, sizes: &Sizes, state: &
     let mut out = vec![set(again, int(1))];
     let mut restore = Vec::new();
     for s in state {
-        let of = &make.unit.symbols[*s];
-        let copy = Symbol {
-            dims: of.dims.clone(),
-            length: of.length.clone(),
-            tape: of.dims.is_empty(),
-            ..Symbol::variable(
-                make.unused(&format!("{}_COPY", of.name)),
-                of.ty.unwrap_or(Type::REAL),
-                span,
-            )
-        };
-        let copy = make.declare(copy);
-        out.push(set(copy, var(*s)));
-        restore.push(set(*s, var(copy)));
+        let copied = Copied::of(make, *s);
+        out.push(copied.keep);
+        restore.push(copied.put_back);
     }
     let clear: Block = sizes.all.iter().map(|t| set(t.top(), int(0))).collect();
     let mut open = Block::new();

@@ -6,7 +6,7 @@ use super::maker::{Maker, zero};
 use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes, Vars};
 use super::tape_size::{self, Swept};
-use super::{Part, World, aliased_arguments, dead_code, heads, retry};
+use super::{Part, World, aliased_arguments, dead_code, heads, retry, state};
 use crate::locations::Set;
 use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
@@ -46,6 +46,8 @@ pub(super) struct Made {
     pub(super) commons: Set,
     /// It is a forward sweep below the head.
     pub(super) forward: bool,
+    /// Of a head: where its backward sweep begins, as a position in its body.
+    pub(super) turn: Option<usize>,
     /// The variables of its tapes.
     pub(super) tapes: HashSet<SymId>,
 }
@@ -118,6 +120,7 @@ impl World {
         &self,
         closure: &Program,
         known: Known,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Made>, Vec<Diagnostic>> {
         let mut out: Vec<Made> = Vec::new();
         let Known {
@@ -160,8 +163,10 @@ impl World {
                 let rooms = rooms.unwrap_or_default();
                 let (wanted, commons) = self.wanted(p, &facts[i], derivatives.clone());
                 let state = states.get(&i).map(|s| s.vars(self, closure, &mut make));
+                let (unit, turn) = self.root(p, make, tapes, made, rooms, state.as_deref());
                 out.push(Made {
-                    unit: self.root(p, make, tapes, made, rooms, state.as_deref()),
+                    unit,
+                    turn: Some(turn),
                     of: p.of.clone(),
                     derivatives,
                     primals: p.primals.clone(),
@@ -181,6 +186,7 @@ impl World {
                     wanted: make.unit.symbols.ids().collect(),
                     commons: all,
                     forward: true,
+                    turn: None,
                     tapes: tapes.symbols().collect(),
                 });
             }
@@ -195,6 +201,7 @@ impl World {
                 wanted,
                 commons,
                 forward: false,
+                turn: None,
                 tapes: HashSet::new(),
             });
         }
@@ -208,6 +215,7 @@ impl World {
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
+        warnings.extend(state::put_back(self, closure, &mut out, &effects));
         dead_code::remove_all(self, &mut out, &effects);
         verified("dead code", closure, &mut out)?;
         for m in &mut out {
@@ -228,6 +236,13 @@ impl World {
     fn wanted(&self, p: &Part, facts: &Facts, mut wanted: HashSet<SymId>) -> (HashSet<SymId>, Set) {
         let n = p.derivative_args.len();
         let mut commons = self.derivative_commons.clone();
+        commons.extend(
+            self.state
+                .get(&p.of)
+                .filter(|_| p.root)
+                .into_iter()
+                .flat_map(Set::ones),
+        );
         for slot in facts.entry.ones() {
             if slot < n {
                 wanted.extend(p.make.unit.args.get(slot).and_then(|a| a.sym()));
@@ -306,7 +321,7 @@ impl World {
         made: Sweeps,
         rooms: Vec<Option<Vec<tape_size::Term>>>,
         state: Option<&[SymId]>,
-    ) -> Unit {
+    ) -> (Unit, usize) {
         let mut open = Vec::new();
         let again = state.is_some().then_some(&mut open);
         let mut body = tapes.be_local(&mut make, rooms, self.most_tape, again);
@@ -321,6 +336,7 @@ impl World {
             }
             None => body.extend(made.forward),
         }
+        let turn = body.len();
         if !p.last {
             body.extend(p.zero.iter().cloned());
             body.extend(self.zero_commons(&mut make, p));
@@ -333,7 +349,7 @@ impl World {
         if self.order.heads {
             heads::hide_result(&mut make.unit, p.value);
         }
-        make.unit
+        (make.unit, turn)
     }
 
     fn forward(&self, p: &Part, mut make: Maker, tapes: &Tapes, body: Block) -> Unit {

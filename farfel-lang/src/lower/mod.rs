@@ -55,6 +55,7 @@ pub use copies::{Bound, Captured, Copy, Use};
 pub use entries::split_units as split_entries;
 pub use explain::{Explanation, Kept, explain};
 pub use specialize::bind_passed;
+pub use state::with_own_state;
 pub use values::pass_values;
 
 use crate::diagnostic::{Diagnostic, any_errors};

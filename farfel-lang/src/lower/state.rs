@@ -54,7 +54,7 @@ pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed
     let mut new = Vec::new();
     for (i, saved) in open {
         changed.insert(program.units[i].name.clone());
-        new.extend(share_one(&mut program.units[i], &saved, &mut taken));
+        new.extend(share_one(&mut program.units[i], &saved, "", &mut taken));
     }
     changed.extend(new.iter().map(|u| u.name.clone()));
     program.units.extend(new);
@@ -71,7 +71,7 @@ pub(super) fn share_unit(unit: &mut Unit, taken: &mut HashSet<Name>) -> Option<U
     let saved = saved(unit);
     match saved.is_empty() || unit.kind == UnitKind::Program {
         true => None,
-        false => share_one(unit, &saved, taken),
+        false => share_one(unit, &saved, "", taken),
     }
 }
 
@@ -85,7 +85,31 @@ pub(super) fn share_classes(
         alone: BTreeSet::new(),
         classes: areas.iter().map(|a| class(a)).collect(),
     };
-    share_one(unit, &moving, taken)
+    share_one(unit, &moving, "", taken)
+}
+
+/// The program in which some units keep in COMMON what they keep from call to call, and the names
+/// of the new blocks, which end with `tag`. It shares no state with the program as it was.
+pub fn with_own_state(
+    program: &Program,
+    which: &dyn Fn(&Unit) -> bool,
+    tag: &str,
+) -> (Program, HashSet<Name>) {
+    let mut program = program.clone();
+    let old = taken_names(&program);
+    let mut taken = old.clone();
+    let mut data = Vec::new();
+    for unit in &mut program.units {
+        let saved = saved(unit);
+        if which(unit) && unit.kind != UnitKind::Program && !saved.is_empty() {
+            data.extend(share_one(unit, &saved, tag, &mut taken));
+        }
+    }
+    let is_data = |n: &Name| data.iter().any(|d| d.name == *n);
+    let blocks = taken.difference(&old).filter(|n| !is_data(n));
+    let blocks = blocks.cloned().collect();
+    program.units.extend(data);
+    (program, blocks)
 }
 
 /// The variables of an EQUIVALENCE class. The first is the longest of those that lie where
@@ -125,8 +149,14 @@ fn saved(unit: &Unit) -> Moving {
     Moving { alone, classes }
 }
 
-/// Returns the BLOCK DATA unit with the initial values, if there are any.
-fn share_one(unit: &mut Unit, moving: &Moving, taken: &mut HashSet<Name>) -> Option<Unit> {
+/// Returns the BLOCK DATA unit with the initial values, if there are any. `tag` ends the names of
+/// blocks.
+fn share_one(
+    unit: &mut Unit,
+    moving: &Moving,
+    tag: &str,
+    taken: &mut HashSet<Name>,
+) -> Option<Unit> {
     let saved = &moving.all();
     let data = take_data(unit, saved);
     let inits: Vec<(SymId, Expr)> = saved
@@ -150,9 +180,8 @@ fn share_one(unit: &mut Unit, moving: &Moving, taken: &mut HashSet<Name>) -> Opt
     }
     let starts = moving.classes.iter().filter_map(|c| c.first());
     for id in moving.alone.iter().chain(starts) {
-        let block = unused_name(&format!("{}_{}", unit.name, unit.symbols[*id].name), &|n| {
-            taken.contains(n)
-        });
+        let wanted = format!("{}_{}{tag}", unit.name, unit.symbols[*id].name);
+        let block = unused_name(&wanted, &|n| taken.contains(n));
         taken.insert(block.clone());
         let s = &mut unit.symbols[*id];
         s.place = Place::Common(block.clone());
@@ -169,7 +198,7 @@ fn share_one(unit: &mut Unit, moving: &Moving, taken: &mut HashSet<Name>) -> Opt
     if data.is_empty() && inits.is_empty() {
         return None;
     }
-    let name = unused_name(&format!("{}_DATA", unit.name), &|n| taken.contains(n));
+    let name = unused_name(&format!("{}_DATA{tag}", unit.name), &|n| taken.contains(n));
     taken.insert(name.clone());
     let mut block = Unit::new(UnitKind::BlockData, name, unit.span);
     block.implicit = unit.implicit.clone();

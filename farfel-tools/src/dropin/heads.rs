@@ -3,7 +3,7 @@
 use super::options::names;
 use farfel_ad::activity::Context;
 use farfel_ad::depend::{Dependence, Summary};
-use farfel_ad::legal::structure::{Apart, without_entries};
+use farfel_ad::legal::structure::{Apart, kept_by_called_entries, without_entries};
 use farfel_ad::locations::{Set, Space, differentiable};
 use farfel_ad::tangent::Head;
 use farfel_lang::callgraph::{Below, references};
@@ -105,12 +105,23 @@ pub(super) struct Chosen {
 ///
 /// What keeps its variables from call to call cannot be taken apart.
 pub(super) fn apart(program: &Program, specs: &[Spec]) -> Result<Option<Apart>, Vec<Diagnostic>> {
+    without_entries(program, &names_of(program, specs))
+}
+
+/// The units with ENTRY points that these heads call, where they keep something from call to call:
+/// there will be a subprogram for each point.
+pub(super) fn kept_by_entries(program: &Program, specs: &[Spec]) -> HashSet<Name> {
+    kept_by_called_entries(program, &names_of(program, specs))
+}
+
+/// The names of heads.
+fn names_of<'a>(program: &'a Program, specs: &'a [Spec]) -> Vec<&'a str> {
     let top = on_top(program).map(|u| u.name.as_str());
     let mut names: Vec<&str> = specs.iter().filter_map(|s| s.unit.as_deref()).collect();
     if names.len() < specs.len().max(1) {
         names.extend(top);
     }
-    without_entries(program, &names)
+    names
 }
 
 /// Finds what the heads name in the program.

@@ -27,10 +27,12 @@ use farfel_ad::layout::{
 use farfel_ad::locations::{Set, Space};
 use farfel_ad::reverse;
 use farfel_ad::tangent::{Tangent, differentiate_heads};
+use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
-use farfel_lang::effects::Assigned;
+use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Unit, for_each_symbol, walk_block,
+    Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol,
+    unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::print::{Options as PrintOptions, print_program};
@@ -38,6 +40,7 @@ use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::syntax::{Loader, parse};
 use farfel_lang::{Diagnostic, FileId, Severity, Sources};
 use options::{Mode, Options};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -193,44 +196,47 @@ fn units(
         _ => &[false],
     };
     for adjoint in kinds {
-        let run = Run {
-            options,
-            program,
-            copies: &[],
-            adjoint: *adjoint,
-        };
-        let result = match run.derivatives(&mut messages, warnings) {
+        let entries = heads::kept_by_entries(program, &options.heads);
+        let run = Run::of(options, program, *adjoint).with_own_state(&entries);
+        let mut derived = run.derivatives(&mut messages, warnings);
+        let mut run = match &derived {
             Err(faults) if faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON) => {
-                // Tangents and adjoints may be linked together.
-                let tag = match (adjoint, options.vector) {
-                    (true, _) => "B",
-                    (false, false) => "D",
-                    (false, true) => "DV",
-                };
-                match farfel_lang::lower::bind_passed(program, tag) {
-                    Some((program, copies)) => Run {
-                        program: &program,
-                        copies: &copies,
-                        ..run
+                let keeping = run.takers_with_state();
+                let run = run.with_own_state(&keeping);
+                match farfel_lang::lower::bind_passed(&run.program, run.tag()) {
+                    Some((program, copies)) => {
+                        let bound = Run {
+                            program: Cow::Owned(program),
+                            copies,
+                            ..run
+                        };
+                        derived = bound.derivatives(&mut messages, warnings);
+                        bound
                     }
-                    .derivatives(&mut messages, warnings),
-                    None => Err(faults),
+                    None => run,
                 }
             }
-            result => result,
+            _ => run,
         };
-        made.extend(result?);
+        let divided = derived.as_ref().map(|d| run.divided(d)).unwrap_or_default();
+        if !divided.is_empty() {
+            run = run.with_own_state(&divided);
+            derived = run.derivatives(&mut messages, warnings);
+        }
+        made.extend(derived?.into_iter().map(|d| (d.file, d.unit)));
     }
     Ok((made, messages))
 }
 
 /// Tangents or adjoints of a program.
-#[derive(Clone, Copy)]
 struct Run<'a> {
     options: &'a Options,
-    program: &'a Program,
+    program: Cow<'a, Program>,
     /// The units of the program that the sources do not have.
-    copies: &'a [Name],
+    copies: Vec<Name>,
+    /// The COMMON blocks where derivatives, and copies of what they call, keep what the subprograms
+    /// of the sources keep in variables of their own.
+    state: HashSet<Name>,
     adjoint: bool,
 }
 
@@ -239,9 +245,88 @@ struct Derived {
     of: Name,
     head: Option<Context>,
     unit: Unit,
+    /// Where the subprogram stands that it comes from.
+    file: Option<FileId>,
 }
 
-impl Run<'_> {
+impl Derived {
+    fn new(of: Name, head: Option<Context>, unit: Unit) -> Self {
+        let file = None;
+        Derived {
+            of,
+            head,
+            unit,
+            file,
+        }
+    }
+}
+
+impl<'a> Run<'a> {
+    fn of(options: &'a Options, program: &'a Program, adjoint: bool) -> Self {
+        Run {
+            options,
+            program: Cow::Borrowed(program),
+            copies: Vec::new(),
+            state: HashSet::new(),
+            adjoint,
+        }
+    }
+
+    /// What ends the names of what derivatives have of their own: tangents and adjoints may be
+    /// linked together.
+    fn tag(&self) -> &'static str {
+        match (self.adjoint, self.options.vector) {
+            (true, _) => "B",
+            (false, false) => "D",
+            (false, true) => "DV",
+        }
+    }
+
+    /// The same with one state for all that is made of some units.
+    fn with_own_state(self, units: &HashSet<Name>) -> Self {
+        if units.is_empty() {
+            return self;
+        }
+        let tag = format!("_{}", self.tag());
+        let which = |u: &Unit| units.contains(&u.name);
+        let (program, state) = farfel_lang::lower::with_own_state(&self.program, &which, &tag);
+        Run {
+            program: Cow::Owned(program),
+            state: self.state.union(&state).cloned().collect(),
+            ..self
+        }
+    }
+
+    /// The units that take procedures and keep something from call to call.
+    fn takers_with_state(&self) -> HashSet<Name> {
+        let takes = |u: &&Unit| procedure_dummies(u).next().is_some();
+        let keeps = |u: &&Unit| !kept(&self.program, u).is_empty();
+        let units = self.program.units.iter().filter(takes).filter(keeps);
+        units.map(|u| u.name.clone()).collect()
+    }
+
+    /// The units that keep what they change from call to call where derivatives call both them and
+    /// derivatives of them: each would have a state of its own.
+    fn divided(&self, units: &[Derived]) -> HashSet<Name> {
+        let (program, graph) = (&*self.program, CallGraph::of(&self.program));
+        let calls = units.iter().flat_map(|d| d.unit.symbols.iter());
+        let calls = calls.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+        let called = graph.reached(calls.filter_map(|(_, s)| graph.index(&s.name)));
+        let divided = program.units.iter().enumerate().filter(|(i, unit)| {
+            let kept = kept(program, unit);
+            if kept.is_empty() {
+                return false;
+            }
+            // What was made of it without being a derivative, to have fewer cases.
+            let from = |d: &&Derived| d.unit.span == unit.span;
+            let legal = units.iter().filter(from).any(|d| d.unit.name == d.of);
+            let mut derivatives = units.iter().filter(|d| from(d) && d.unit.name != d.of);
+            (called.contains(i) || legal) && derivatives.any(|d| uses(&d.unit, &kept))
+        });
+        let divided = divided.map(|(_, u)| u);
+        divided.map(|u| u.name.clone()).collect()
+    }
+
     fn layout(&self) -> Layout {
         let options = self.options;
         let names = match self.adjoint {
@@ -281,10 +366,10 @@ impl Run<'_> {
         &self,
         messages: &mut Vec<String>,
         warnings: &mut Vec<Diagnostic>,
-    ) -> Result<Made, Vec<Diagnostic>> {
+    ) -> Result<Vec<Derived>, Vec<Diagnostic>> {
         let options = self.options;
-        let apart = heads::apart(self.program, &options.heads)?;
-        let program = apart.as_ref().map_or(self.program, |a| &a.program);
+        let apart = heads::apart(&self.program, &options.heads)?;
+        let program = apart.as_ref().map_or(&*self.program, |a| &a.program);
         let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
         for m in chosen.messages {
             say(messages, m);
@@ -299,10 +384,9 @@ impl Run<'_> {
                 let made = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
                 let head = |t: &Tangent| chosen.heads.iter().any(|h| h.unit == t.of);
                 let units: Vec<Derived> = (made.units.into_iter())
-                    .map(|t| Derived {
-                        head: head(&t).then_some(t.context),
-                        of: t.of,
-                        unit: t.unit,
+                    .map(|t| {
+                        let of_head = head(&t);
+                        Derived::new(t.of, of_head.then_some(t.context), t.unit)
                     })
                     .collect();
                 (units, made.provide, made.dependence)
@@ -311,11 +395,7 @@ impl Run<'_> {
                 let heads = &chosen.heads;
                 let made = reverse::differentiate_heads(program, heads, &layout, &mut found)?;
                 let units: Vec<Derived> = (made.units.into_iter())
-                    .map(|a| Derived {
-                        head: a.head,
-                        of: a.of,
-                        unit: a.unit,
-                    })
+                    .map(|a| Derived::new(a.of, a.head, a.unit))
                     .collect();
                 (units, made.provide, made.dependence)
             }
@@ -349,7 +429,7 @@ impl Run<'_> {
                 let status = status(source, &space, context, assigned, self.adjoint);
                 derived.unit.comments.push(status);
             }
-            if let Some((unit, kept)) = kept_for_entries(self.program, &derived.of) {
+            if let Some((unit, kept)) = kept_for_entries(&self.program, &derived.of) {
                 let message = format!(
                     "(AD13) {} has copies of its own of what {} keeps for its entries: {}",
                     derived.unit.name.to_lowercase(),
@@ -374,11 +454,12 @@ impl Run<'_> {
                 say(messages, message);
             }
         }
+        self.add_copies(program, &mut units);
+        self.add_state(program, &mut units);
         if let Some(apart) = &apart {
             let units = units.iter_mut().map(|d| &mut d.unit);
             units.for_each(|u| call_entries(u, &apart.entries));
         }
-        self.add_copies(program, &mut units);
         // In the order of the sources, as their readers expect.
         let order: HashMap<Name, usize> = program
             .units
@@ -387,10 +468,10 @@ impl Run<'_> {
             .map(|(i, u)| (u.name.clone(), i))
             .collect();
         units.sort_by_key(|d| order.get(&d.of).copied());
-        let made = units
-            .into_iter()
-            .map(|d| (program.unit(&d.of).map(|u| u.span.file), d.unit));
-        Ok(made.collect())
+        for d in &mut units {
+            d.file = program.unit(&d.of).map(|u| u.span.file);
+        }
+        Ok(units)
     }
 }
 
@@ -407,16 +488,86 @@ impl Run<'_> {
                 if units.iter().all(|d| d.unit.name != name)
                     && let Some(unit) = program.unit(&name)
                 {
-                    units.push(Derived {
-                        of: name,
-                        head: None,
-                        unit: unit.clone(),
-                    });
+                    units.push(Derived::new(name, None, unit.clone()));
                 }
             }
             at += 1;
         }
     }
+
+    /// Gives derivatives copies of the subprograms that share their state, and the initial
+    /// values of that.
+    fn add_state(&self, program: &Program, units: &mut Vec<Derived>) {
+        if self.state.is_empty() {
+            return;
+        }
+        let shares = |u: &Unit| {
+            let mut symbols = u.symbols.iter();
+            symbols.any(|(_, s)| matches!(&s.place, Place::Common(b) if self.state.contains(b)))
+        };
+        let graph = CallGraph::of(program);
+        let mut new: HashMap<Name, Name> = HashMap::new();
+        for (i, u) in program.units.iter().enumerate() {
+            if u.kind == UnitKind::BlockData && shares(u) {
+                units.push(Derived::new(u.name.clone(), None, u.clone()));
+            } else if graph
+                .reached([i])
+                .into_iter()
+                .any(|r| shares(&program.units[r]))
+            {
+                let taken =
+                    |n: &str| program.unit(n).is_some() || units.iter().any(|d| d.unit.name == *n);
+                for point in u.entry_points() {
+                    let name = unused_name(&format!("{}_C{}", point.name, self.tag()), &taken);
+                    new.insert(point.name.clone(), name);
+                }
+            }
+        }
+        let mut at = 0;
+        while let Some(derived) = units.get_mut(at) {
+            for name in call_copies(&mut derived.unit, &new) {
+                if let Some(i) = graph.index(&name)
+                    && units
+                        .iter()
+                        .all(|d| Some(&d.unit.name) != new.get(&program.units[i].name))
+                {
+                    let copy = copied(&program.units[i], &new);
+                    units.push(Derived::new(program.units[i].name.clone(), None, copy));
+                }
+            }
+            at += 1;
+        }
+    }
+}
+
+/// A copy of a unit, with other names for it and its ENTRY points.
+fn copied(unit: &Unit, names: &HashMap<Name, Name>) -> Unit {
+    let mut copy = unit.clone();
+    let points = unit.entry_points().skip(1);
+    let entries: HashSet<&Name> = points.map(|p| p.name).collect();
+    let own = |s: &Symbol| entries.contains(&s.name) || s.name == unit.name;
+    for (id, s) in unit.symbols.iter().filter(|(_, s)| own(s)) {
+        if let Some(name) = names.get(&s.name) {
+            copy.symbols.rename(id, name.clone());
+        }
+    }
+    copy.name = names.get(&unit.name).unwrap_or(&unit.name).clone();
+    copy.comments = vec![format!(" {} with the state of its derivatives", unit.name)];
+    copy
+}
+
+/// Calls copies of what a unit calls, where there are `copies`. Returns the old names of those.
+fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
+    let symbols = unit.symbols.iter();
+    let called = symbols.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+    let called: Vec<(SymId, Name)> = called
+        .filter(|(_, s)| copies.contains_key(&s.name))
+        .map(|(id, s)| (id, s.name.clone()))
+        .collect();
+    for (id, name) in &called {
+        unit.symbols.rename(*id, copies[name].clone());
+    }
+    called.into_iter().map(|(_, name)| name).collect()
 }
 
 /// The program has its ENTRY points, and not what was made of them: calls without derivatives are
@@ -448,6 +599,13 @@ fn kept_for_entries<'p>(program: &'p Program, of: &Name) -> Option<(&'p Name, Ve
         let has_entries = u.entry_points().nth(1).is_some();
         has_entries && u.entry_points().any(|e| e.name == of)
     })?;
+    let kept = kept(program, unit);
+    let kept: Vec<String> = kept.iter().map(|n| n.to_lowercase()).collect();
+    (!kept.is_empty()).then_some((&unit.name, kept))
+}
+
+/// The variables that a unit changes and keeps from call to call.
+fn kept<'p>(program: &Program, unit: &'p Unit) -> Vec<&'p Name> {
     let everything = |s: &Spec| matches!(&s.kind, SpecKind::Save(l) if l.is_empty());
     let everything = unit.specs.iter().any(everything);
     let assigned = Assigned::of(program).in_unit(unit);
@@ -456,8 +614,16 @@ fn kept_for_entries<'p>(program: &'p Program, of: &Name) -> Option<(&'p Name, Ve
         let saved = s.is_variable() && s.place == Place::Local && (s.saved || everything);
         saved && assigned.contains(id)
     });
-    let kept: Vec<String> = kept.map(|(_, s)| s.name.to_lowercase()).collect();
-    (!kept.is_empty()).then_some((&unit.name, kept))
+    kept.map(|(_, s)| &s.name).collect()
+}
+
+/// Do statements of a unit name one of these variables?
+fn uses(unit: &Unit, names: &[&Name]) -> bool {
+    let mut found = false;
+    for_each_symbol(&unit.body, &mut |s| {
+        found |= names.contains(&&unit.symbols[s].name);
+    });
+    found
 }
 
 /// Declares procedures without text EXTERNAL, as readers of derivatives expect.

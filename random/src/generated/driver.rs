@@ -77,8 +77,14 @@ impl Driver {
         out.push("DIMENSION XI(3), XD(3), XB(3), XV(2,3)".into());
         out.push("DIMENSION YO(6), YD(6), YB(6), YV(2,6)".into());
         out.push("LOGICAL LP(3,6)".into());
+        // What derivatives leave behind in COMMON and SAVE is what the next call finds.
+        let calls = match self {
+            Driver::Blocks | Driver::Pattern => 1,
+            Driver::Tangent | Driver::Adjoint | Driver::Directions => 2,
+        };
+        out.push(format!("DO 30 IT = 1, {calls}"));
         out.push("DO 10 I = 1, 3".into());
-        out.push("XI(I) = 0.37D0*I - 0.55D0".into());
+        out.push("XI(I) = 0.37D0*I - 0.11D0*IT - 0.44D0".into());
         out.push("XD(I) = 0.6D0 - 0.23D0*I*I".into());
         out.push("XB(I) = 0".into());
         out.push("XV(1,I) = 0.5D0*I".into());
@@ -115,6 +121,7 @@ impl Driver {
                 out.push(format!("PRINT *, '{name}', YO, YV"));
             }
         }
+        out.push("30 CONTINUE".into());
         out.push("END".into());
         Item::Group(out.iter().map(|l| line(l)).collect())
     }

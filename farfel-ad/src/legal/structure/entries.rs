@@ -105,6 +105,19 @@ pub(super) fn are_called(program: &Program, heads: &[&str]) -> bool {
     reached.into_iter().any(called)
 }
 
+/// The units with ENTRY points that some heads reach, where these are called and the units keep
+/// variables from call to call.
+pub fn kept_by_called(program: &Program, heads: &[&str]) -> HashSet<Name> {
+    if !are_called(program, heads) {
+        return HashSet::new();
+    }
+    let graph = CallGraph::of(program);
+    let reached = graph.reached(heads.iter().filter_map(|h| graph.index(h)));
+    let units = reached.into_iter().map(|u| &program.units[u]);
+    let keeping = units.filter(|u| !entries(u).is_empty() && kept(u).is_some());
+    keeping.map(|u| u.name.clone()).collect()
+}
+
 /// Is there an ENTRY?
 pub(crate) fn has_entries(program: &Program) -> bool {
     program.units.iter().any(|u| !entries(u).is_empty())

@@ -1,0 +1,162 @@
+//! What adjoints of heads leave behind in COMMON and SAVE.
+//!
+//! A subprogram may find there what its last call has left: tables that the first call fills, a
+//! counter, the step before. Backward sweeps put values back that forward sweeps have overwritten,
+//! some and not others: where they stopped there, the next call would find the flag of a table that
+//! is gone. So a head leaves what its forward sweep has left, and that is what the subprogram itself
+//! leaves. Such values are computed, wanted for the derivative or not, and what backward sweeps change of
+//! them is put back in the end:
+//!
+//! ```fortran
+//!       ... the forward sweep ...
+//!       A_COPY = A
+//!       ... the backward sweep ...
+//!       A = A_COPY
+//! ```
+//!
+//! AD blocks see to that themselves: what they call is not what the program calls.
+
+use super::World;
+use super::effects::{Effects, Touched};
+use super::maker::Maker;
+use super::retry::{Copied, can_be_kept, owner};
+use super::units::{Made, import};
+use crate::locations::{Commons, Set, Space, common_members};
+use farfel_lang::dataflow::procedures;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{Name, Place, Program, SymId, Unit};
+use farfel_lang::storage::UnitStorage;
+use farfel_lang::storage::constant::extents;
+use std::collections::HashMap;
+
+/// The COMMON variables, by number, that each of some units changes and reads before it has set
+/// them. `real` is the number of bytes of a default REAL.
+pub(super) fn of(
+    program: &Program,
+    heads: &[&str],
+    commons: &Commons,
+    real: u8,
+) -> HashMap<Name, Set> {
+    if commons.vars.is_empty() {
+        return HashMap::new();
+    }
+    let all = procedures(program, real);
+    let own = all
+        .iter()
+        .filter(|p| p.within.is_none() && p.entry.is_none());
+    let own = own.filter(|p| heads.contains(&p.unit.name.as_str()));
+    let state = own.map(|p| {
+        let mut found = Set::with_capacity(commons.vars.len());
+        for used in &p.commons {
+            let Some(declared) = program.unit(&used.declared_in) else {
+                continue;
+            };
+            let members = common_members(declared);
+            let position = |name: &Name| {
+                let members = members.get(&used.block)?;
+                let is = |s: &SymId| declared.symbols[*s].name == *name;
+                members.iter().position(is)
+            };
+            for (name, _) in used.variables.iter().filter(|(_, u)| u.reads && u.assigned) {
+                let k = position(name).and_then(|at| commons.find(&used.block, at));
+                found.extend(k);
+            }
+        }
+        (p.unit.name.clone(), found)
+    });
+    state.collect()
+}
+
+/// Puts back in the end what backward sweeps change of it. `effects` is what the units do.
+pub(super) fn put_back(
+    world: &World,
+    closure: &Program,
+    made: &mut [Made],
+    effects: &Effects,
+) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    for m in made {
+        let Some(turn) = m.turn.filter(|_| world.order.heads) else {
+            continue;
+        };
+        let space = Space::of(&m.unit, &world.commons);
+        let mut touched = Touched::nothing(space.len);
+        for s in m.unit.body.iter().skip(turn) {
+            s.walk(&mut |s| effects.own(&m.unit, &space, s, &mut touched));
+        }
+        let (suffix, derivatives) = (world.order.suffix.clone(), m.derivatives.clone());
+        let mut make = Maker::new(m.unit.clone(), suffix, derivatives);
+        let mut vars: Vec<SymId> = Vec::new();
+        for (id, s) in make.unit.symbols.iter() {
+            let loc = space.loc(id);
+            let own = s.is_variable() && s.place == Place::Local && !make.derivatives.contains(&id);
+            if own && !s.tape && space.saved.contains(loc) && touched.assigned.contains(loc) {
+                vars.push(id);
+            }
+        }
+        let state = world.state.get(&m.of);
+        for k in state.into_iter().flat_map(Set::ones) {
+            if touched.assigned.contains(space.common(k)) {
+                vars.extend(shared(world, closure, &mut make, k));
+            }
+        }
+        vars.sort_unstable();
+        vars.dedup();
+        let mut keep = Vec::new();
+        for s in vars {
+            let (unit, symbol) = (&make.unit, &make.unit.symbols[s]);
+            if !can_be_kept(unit, symbol) || extents(unit, &symbol.dims).is_none() {
+                warnings.push(left(unit, &symbol.name));
+                continue;
+            }
+            let copied = Copied::of(&mut make, s);
+            keep.push(copied.keep);
+            make.unit.body.push(copied.put_back);
+        }
+        make.unit.body.splice(turn..turn, keep);
+        m.unit = make.unit;
+    }
+    warnings
+}
+
+/// The variables of a unit where a COMMON variable is, which it declares if it does not yet.
+fn shared(world: &World, closure: &Program, make: &mut Maker, k: usize) -> Vec<SymId> {
+    let v = &world.commons.vars[k];
+    let irregular = world.commons.irregular.contains(&v.block);
+    let at = |mut members: Vec<SymId>| match irregular {
+        // It is all of them.
+        true => members,
+        false if v.position < members.len() => vec![members.swap_remove(v.position)],
+        false => Vec::new(),
+    };
+    if let Some(own) = common_members(&make.unit).remove(&v.block) {
+        return at(own);
+    }
+    let declares = |u: &&Unit| common_members(u).contains_key(&v.block);
+    let from = match irregular {
+        true => (closure.units.iter().filter(declares)).max_by_key(|u| size(u, &v.block)),
+        false => owner(world, closure, &v.unit),
+    };
+    let Some(from) = from else { return Vec::new() };
+    let members = common_members(from).remove(&v.block).unwrap_or_default();
+    at(import(make, from, &v.block, &members))
+}
+
+/// The bytes of a COMMON block as a unit declares it.
+fn size(unit: &Unit, block: &Name) -> i64 {
+    let storage = UnitStorage::of(unit);
+    let area = storage
+        .areas()
+        .iter()
+        .find(|a| a.block.as_ref() == Some(block));
+    area.map_or(0, |a| a.size)
+}
+
+fn left(unit: &Unit, name: &Name) -> Diagnostic {
+    let message = format!(
+        "{} keeps {name} from call to call, and its adjoint leaves another value there",
+        unit.name
+    );
+    Diagnostic::warning(&rules::AD_UNSUPPORTED, unit.name_span, message)
+        .help("set it again before the next call")
+}
