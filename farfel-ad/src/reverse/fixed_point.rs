@@ -186,6 +186,7 @@ impl Sweeper<'_> {
     fn cotangents(&mut self, locs: &Set, at: Span) -> Vec<Member> {
         let mut found = Vec::new();
         let mut faults = Vec::new();
+        let mut missing = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
             for (id, s) in self.make.unit.symbols.iter() {
@@ -212,12 +213,12 @@ impl Sweeper<'_> {
                 }
             }
             if !any {
-                faults.push((
-                    "what it calls changes a COMMON variable that this unit does not declare"
-                        .to_owned(),
-                    "declare the COMMON block in this unit",
-                ));
+                missing.push(loc);
             }
+        }
+        for loc in missing {
+            let why = "what this loop calls changes the derivative of a COMMON variable";
+            self.undeclared(loc, why, at);
         }
         if self.trial == 0 {
             for (why, help) in faults {

@@ -113,15 +113,10 @@ pub fn differentiate_heads(
         .collect();
     let mut world = World::of(&closure.program, made.units, order)?;
     world.state = state::of(&closure.program, &names, &world.commons, layout.real);
-    let facts = world.facts();
-    name_backward(&mut world, &facts);
-    let mut errors = Vec::new();
-    let swept = world.all_swept(&facts, &mut errors);
-    let known = Known {
-        facts,
-        swept,
-        errors,
-    };
+    let mut known = world.known();
+    while world.declare(&closure.program, &known.swept) {
+        known = world.known();
+    }
     let made_units = world.units(&closure.program, known, warnings)?;
     let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
@@ -146,6 +141,21 @@ pub fn differentiate_heads(
     })
 }
 
+impl World {
+    /// What the units keep for each other, and their sweeps.
+    fn known(&mut self) -> Known {
+        let facts = self.facts();
+        name_backward(self, &facts);
+        let mut errors = Vec::new();
+        let swept = self.all_swept(&facts, &mut errors);
+        Known {
+            facts,
+            swept,
+            errors,
+        }
+    }
+}
+
 /// The name of a derivative belongs to what has its arguments: no backward sweep that needs a
 /// tape, or that stands beside the whole adjoint.
 fn name_backward(world: &mut World, facts: &[Facts]) {
@@ -153,6 +163,7 @@ fn name_backward(world: &mut World, facts: &[Facts]) {
         .flat_map(|p| [p.name.clone(), p.forward_name.clone()])
         .collect();
     for (p, facts) in world.parts.iter_mut().zip(facts) {
+        p.backward_name = p.name.clone();
         let own = !p.is_called_from_outside && !facts.forward && facts.tapes.is_empty();
         if !p.root && !own {
             p.backward_name = unused_name(&format!("{}_BWD", p.name), &|n| taken.contains(n));

@@ -169,7 +169,6 @@ impl Sweeper<'_> {
                 read: effect.read.contains(i),
             });
         }
-        let mut undeclared = false;
         for k in 0..self.world.commons.vars.len() {
             let slot = n + 1 + k;
             let (assigned, read) = (effect.assigned.contains(slot), effect.read.contains(slot));
@@ -186,7 +185,13 @@ impl Sweeper<'_> {
                 })
                 .map(|(id, _)| id)
                 .collect();
-            undeclared |= here.is_empty() && assigned && (read || needs.has(loc));
+            if here.is_empty() && assigned && (read || needs.has(loc)) {
+                let why = format!(
+                    "{} cannot be carried out again: it changes a COMMON variable",
+                    callee.of
+                );
+                self.undeclared(loc, &why, span);
+            }
             let place = |target: Expr| Place {
                 target,
                 loc,
@@ -200,18 +205,6 @@ impl Sweeper<'_> {
             // Those of one block that is divided differently have one location.
             places.extend(here.into_iter().map(|s| place(Expr::var(s, span))));
         }
-        if undeclared && self.trial == 0 {
-            self.errors.push(undeclared_common(span, &callee.of));
-        }
         places
     }
-}
-
-fn undeclared_common(span: Span, of: &str) -> farfel_lang::Diagnostic {
-    farfel_lang::Diagnostic::error(
-        &farfel_lang::diagnostic::rules::AD_UNSUPPORTED,
-        span,
-        format!("{of} cannot be carried out again: it changes a COMMON or SAVE variable that this unit does not declare"),
-    )
-    .help("declare the COMMON block in this unit")
 }

@@ -247,7 +247,9 @@ impl World {
         let order = Order::of(request, &closure.program);
         let mut world = World::of(&closure.program, tangents, order)?;
         let mut known = world.choose_joint(&closure.program, most_tape);
-        while last::split(&mut world, &closure.program, &known) {
+        while last::split(&mut world, &closure.program, &known)
+            || world.declare(&closure.program, &known.swept)
+        {
             known = world.choose_joint(&closure.program, most_tape);
         }
         Ok((closure, world, known))

@@ -300,15 +300,9 @@ impl Sweeper<'_> {
                     _ => {}
                 }
             }
-            if !any && self.trial == 0 {
-                self.errors.push(
-                    Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
-                        span,
-                        "iterations of this loop cannot be carried out again: what it calls changes a COMMON or SAVE variable that this unit does not declare",
-                    )
-                    .help("declare the COMMON block in this unit"),
-                );
+            if !any {
+                let why = "iterations of this loop cannot be carried out again: what it calls changes a COMMON variable";
+                self.undeclared(loc, why, span);
             }
         }
         members

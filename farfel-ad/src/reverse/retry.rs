@@ -79,7 +79,7 @@ impl State {
 }
 
 /// The unit that tells how a COMMON block is divided: one of the program, or a tangent.
-pub(super) fn owner<'a>(world: &'a World, closure: &'a Program, name: &Name) -> Option<&'a Unit> {
+fn owner<'a>(world: &'a World, closure: &'a Program, name: &Name) -> Option<&'a Unit> {
     let mut tangents = world.parts.iter().filter(|p| p.name == *name);
     let tangent = || tangents.next().map(|p| &p.make.unit);
     closure.unit(name).or_else(tangent)

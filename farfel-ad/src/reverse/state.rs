@@ -19,7 +19,7 @@
 use super::World;
 use super::effects::{Effects, Touched};
 use super::maker::Maker;
-use super::retry::{Copied, can_be_kept, owner};
+use super::retry::{Copied, can_be_kept};
 use super::units::{Made, import};
 use crate::locations::{Commons, Set, Space, common_members};
 use farfel_lang::dataflow::procedures;
@@ -132,14 +132,29 @@ fn shared(world: &World, closure: &Program, make: &mut Maker, k: usize) -> Vec<S
     if let Some(own) = common_members(&make.unit).remove(&v.block) {
         return at(own);
     }
-    let declares = |u: &&Unit| common_members(u).contains_key(&v.block);
-    let from = match irregular {
-        true => (closure.units.iter().filter(declares)).max_by_key(|u| size(u, &v.block)),
-        false => owner(world, closure, &v.unit),
+    match declaration(world, closure, &v.block) {
+        Some((from, members)) => at(import(make, from, &v.block, &members)),
+        None => Vec::new(),
+    }
+}
+
+/// The unit that declares most of a COMMON block, and the members there; none where another unit could
+/// not declare them.
+pub(super) fn declaration<'a>(
+    world: &'a World,
+    closure: &'a Program,
+    block: &Name,
+) -> Option<(&'a Unit, Vec<SymId>)> {
+    let tangents = world.parts.iter().map(|p| &p.make.unit);
+    let declares = |u: &&Unit| common_members(u).contains_key(block);
+    let units = closure.units.iter().chain(tangents).filter(declares);
+    let from = units.max_by_key(|u| (size(u, block), std::cmp::Reverse(&u.name)))?;
+    let members = common_members(from).remove(block)?;
+    let known = |s: &SymId| {
+        let s = &from.symbols[*s];
+        can_be_kept(from, s) && extents(from, &s.dims).is_some()
     };
-    let Some(from) = from else { return Vec::new() };
-    let members = common_members(from).remove(&v.block).unwrap_or_default();
-    at(import(make, from, &v.block, &members))
+    members.iter().all(known).then_some((from, members))
 }
 
 /// The bytes of a COMMON block as a unit declares it.

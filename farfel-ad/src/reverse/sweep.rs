@@ -25,7 +25,7 @@ use farfel_lang::ir::{
     Symbol, Type,
 };
 use farfel_lang::types::{rank, type_of};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The two sweeps of some statements.
 #[derive(Debug, Default)]
@@ -45,6 +45,8 @@ pub(super) struct Sweeper<'w> {
     pub space: &'w Space,
     pub tapes: Tapes,
     pub errors: Vec<Diagnostic>,
+    /// The COMMON variables, by number, that need names and have none.
+    pub undeclared: BTreeSet<usize>,
     /// Locations that the unit assigns somewhere.
     pub assigned: Set,
     /// The unit is the head: both sweeps are in one unit.
@@ -99,6 +101,7 @@ impl<'w> Sweeper<'w> {
             space: &p.space,
             tapes: Tapes::default(),
             errors: Vec::new(),
+            undeclared: BTreeSet::new(),
             assigned: world.assigned_in(&p.make.unit, &p.space, &p.body),
             root: p.root,
             around: Vec::new(),
@@ -474,15 +477,9 @@ impl<'w> Sweeper<'w> {
                 })
                 .map(|(id, _)| id)
                 .collect();
-            if here.is_empty() && self.trial == 0 {
-                self.errors.push(
-                    Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
-                        span,
-                        "the backward sweep needs a COMMON variable that is overwritten here, and this unit does not declare its block",
-                    )
-                    .help("declare the COMMON block in this unit"),
-                );
+            if here.is_empty() {
+                let why = "the backward sweep needs a COMMON variable that is overwritten here";
+                self.undeclared(loc, why, span);
             }
             for s in here {
                 let (mut a, b) = self.keep(&Expr::var(s, span), needs, span);
@@ -494,6 +491,20 @@ impl<'w> Sweeper<'w> {
             }
         }
         (push, pops.into_iter().rev().flatten().collect())
+    }
+
+    /// A statement needs a name for a COMMON variable, and the unit has none. Where the block can be
+    /// declared, it will be when the sweeps are made once more.
+    pub(super) fn undeclared(&mut self, loc: usize, why: &str, span: Span) {
+        if self.trial > 0 {
+            return;
+        }
+        self.undeclared.extend(self.space.common_at(loc));
+        let message = format!("{why}, and this unit does not declare its block");
+        self.errors.push(
+            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+                .help("declare the COMMON block in this unit"),
+        );
     }
 
     pub(super) fn changed(&self, locs: &Set, needs: &mut Needs) {

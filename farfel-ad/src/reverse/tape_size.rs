@@ -17,7 +17,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::storage::constant;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// How deep calls are followed.
 const MOST_CALLS: usize = 12;
@@ -52,6 +52,8 @@ pub(super) struct Swept {
     pub tapes: Tapes,
     pub made: Sweeps,
     pub replays: HashMap<SymId, Replay>,
+    /// The COMMON variables, by number, for which the unit has no names and needs some.
+    pub undeclared: BTreeSet<usize>,
     /// What was found out about its tapes.
     pub rooms: RefCell<HashMap<(Kind, Option<i64>), Room>>,
 }
@@ -107,6 +109,7 @@ pub(super) fn room(
         made,
         replays,
         rooms,
+        ..
     } = sweeps.get(part)?;
     if let Some(known) = rooms.borrow().get(&(kind, guess)) {
         return Some(known.clone());

@@ -7,7 +7,7 @@ use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes, Vars};
 use super::tape_size::{self, Swept};
 use super::{Part, World, aliased_arguments, dead_code, heads, retry, state};
-use crate::locations::Set;
+use crate::locations::{Set, Space, common_members};
 use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
@@ -279,10 +279,41 @@ impl World {
                 tapes: sweeper.tapes,
                 made,
                 replays: sweeper.replays,
+                undeclared: sweeper.undeclared,
                 rooms: RefCell::default(),
             }
         };
         (0..self.parts.len()).map(one).collect()
+    }
+
+    /// Declares the COMMON blocks that sweeps need names for, where that can be. True where they
+    /// have to be made once more.
+    pub(super) fn declare(&mut self, closure: &Program, swept: &[Swept]) -> bool {
+        let mut declared = false;
+        for (i, s) in swept.iter().enumerate() {
+            for k in &s.undeclared {
+                let v = &self.commons.vars[*k];
+                let own = common_members(&self.parts[i].make.unit);
+                let Some((from, members)) = state::declaration(self, closure, &v.block) else {
+                    continue;
+                };
+                if own.contains_key(&v.block) {
+                    continue;
+                }
+                let of_tangent = self.parts.iter().find(|p| p.name == from.name);
+                let derivatives: Vec<bool> = (members.iter())
+                    .map(|m| of_tangent.is_some_and(|p| p.make.derivatives.contains(m)))
+                    .collect();
+                let (from, block) = (from.clone(), v.block.clone());
+                let part = &mut self.parts[i];
+                let made = import(&mut part.make, &from, &block, &members);
+                let found = made.into_iter().zip(derivatives).filter(|(_, d)| *d);
+                part.make.derivatives.extend(found.map(|(s, _)| s));
+                part.space = Space::of(&part.make.unit, &self.commons);
+                declared = true;
+            }
+        }
+        declared
     }
 
     /// Sets the cotangents of local variables to zero. In a head, those that EQUIVALENCE ties to

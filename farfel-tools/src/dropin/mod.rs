@@ -556,7 +556,8 @@ fn copied(unit: &Unit, names: &HashMap<Name, Name>) -> Unit {
     copy
 }
 
-/// Calls copies of what a unit calls, where there are `copies`. Returns the old names of those.
+/// Calls copies of what a unit calls, where there are `copies`. Returns the old names of those that
+/// statements name.
 fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
     let symbols = unit.symbols.iter();
     let called = symbols.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
@@ -567,7 +568,13 @@ fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
     for (id, name) in &called {
         unit.symbols.rename(*id, copies[name].clone());
     }
-    called.into_iter().map(|(_, name)| name).collect()
+    // Symbols stay where statements have gone.
+    let mut used = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    let called = called.into_iter().filter(|(id, _)| used.contains(id));
+    called.map(|(_, name)| name).collect()
 }
 
 /// The program has its ENTRY points, and not what was made of them: calls without derivatives are
