@@ -292,6 +292,8 @@ pub mod rules {
             "A nested subprogram that is called in a loop counts a loop of its own by the same variable: an undeclared name is that of the unit around. The loop outside goes on with a variable that has been changed. Declare the variable in the nested subprogram, so that it has one of its own.";
         TEXT_CUT_OFF = "F0527", "text-cut-off", Warn,
             "A line of fixed form goes on beyond its last column, which is 72 unless a setting says otherwise, with what looks like a part of the statement. It is not read, and the statement is complete without it. Numbers of cards in columns 73 to 80 are no cause for a warning.";
+        UNKNOWN_DIRECTIVE = "F0528", "unknown-directive", Warn,
+            "A comment `!farfel: NAME` names no directive and has no effect. The directives are `checkpoint`, `constant`, `derivative`, `fixed-point`, `independent`, `library`, the levels of warnings `allow`, `warn` and `deny`, and, in the first lines of a file, `form`, `line-length` and `debug-lines`.";
         FAULT_OF_FARFEL = "F0901", "fault-of-farfel",
             "A pass of Farfel has made a program that breaks the rules of Farfel's own representation, so that what it computes could be wrong. The program that was compiled is not at fault. `--verify-passes` (for a build by cargo, FARFEL_VERIFY_PASSES=1) looks at the program after every pass and finds this. Please report it with the message and, if possible, the source.";
     }

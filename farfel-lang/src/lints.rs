@@ -208,6 +208,7 @@ impl Lints {
         if !word.trim().eq_ignore_ascii_case("farfel") {
             return;
         }
+        faults.extend(unknown_directive(rest, span));
         while let Some((head, tail)) = rest.split_once('(') {
             let word = head.trim_matches([',', ' ', '\t']);
             let level = Level::ALL
@@ -252,6 +253,44 @@ impl Lints {
         let found = self.exceptions.iter().rev().find(around);
         found.map(|e| e.level)
     }
+}
+
+/// What comments can begin with behind `farfel:`, besides levels.
+const DIRECTIVES: [&str; 9] = [
+    "checkpoint",
+    "constant",
+    "debug-lines",
+    "derivative",
+    "fixed-point",
+    "form",
+    "independent",
+    "library",
+    "line-length",
+];
+
+/// Does a comment ask for something that there is not? Words that follow each other are prose.
+fn unknown_directive(text: &str, span: Span) -> Option<Diagnostic> {
+    let text = text.trim();
+    let in_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let end = text.find(|c| !in_word(c)).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let name = word.to_ascii_lowercase();
+    let levels = Level::ALL.into_iter().map(Level::word);
+    let known: Vec<&str> = DIRECTIVES.into_iter().chain(levels).collect();
+    if name.is_empty() || known.contains(&name.as_str()) {
+        return None;
+    }
+    let meant = crate::spelling::closest(&name, known.iter().copied());
+    let prose = rest.trim_start().starts_with(|c: char| !"(=,".contains(c));
+    if prose && meant.is_none() {
+        return None;
+    }
+    let help = match meant {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => format!("the directives are {}", known.join(", ")),
+    };
+    let message = format!("there is no directive `{word}`; this comment has no effect");
+    Some(Diagnostic::warning(&rules::UNKNOWN_DIRECTIVE, span, message).help(help))
 }
 
 /// All rules that have warnings.

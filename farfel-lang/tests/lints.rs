@@ -80,6 +80,36 @@ fn comments_decide_for_their_unit() {
 }
 
 #[test]
+fn directives_that_are_none() {
+    let text = "!farfel: form=fixed, line-length=72
+      SUBROUTINE S(X)
+!farfel: jiont
+      X = 1
+C     farfel: independant
+      DO 10 I = 1, 3
+   10 X = X + 1
+C     Farfel: it is a language, and this is prose.
+C     farfel: constnt begin
+      X = 2
+!farfel: allow(unused-label)
+!farfel: fix-point
+      END
+";
+    assert_eq!(
+        found(
+            text,
+            &[("all", Level::Allow), ("unknown-directive", Level::Warn)]
+        ),
+        [
+            "3 warning unknown-directive",
+            "5 warning unknown-directive",
+            "9 warning unknown-directive",
+            "12 warning unknown-directive",
+        ]
+    );
+}
+
+#[test]
 fn names_that_are_none() {
     let text =
         format!("{THREE}      SUBROUTINE D\n!     farfel: allow(unused, syntax)\n      END\n");
