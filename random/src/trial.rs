@@ -45,7 +45,13 @@ impl Made {
             Made::Compiled => "compiler".into(),
             Made::Pattern => "pattern".into(),
             Made::Lowered => "lowering".into(),
-            Made::Tapenade(d) => format!("tapenade {}", d.options().join(" ")),
+            Made::Tapenade(d) => {
+                let all = match d {
+                    Driver::TangentOfAll | Driver::AdjointOfAll => " of all",
+                    _ => "",
+                };
+                format!("tapenade {}{all}", d.options().join(" "))
+            }
         }
     }
 }
@@ -153,7 +159,7 @@ pub fn command(case: &Case, driver: Driver) -> Vec<String> {
     let mut line: Vec<String> = driver.options().iter().map(|o| (*o).to_owned()).collect();
     line.extend(["-fixinterface", "-noisize", "-nbdirsmax", "2", "-o", "p"].map(str::to_owned));
     line.push("-head".into());
-    line.push(format!("{}(YO)/(XI)", Driver::head(case)));
+    line.push(driver.heads(case));
     line.push("p.f".into());
     line
 }

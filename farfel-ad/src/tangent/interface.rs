@@ -102,7 +102,7 @@ impl Gen<'_> {
         let key = dummy_key(&self.source.name, &of.name);
         self.engine.names.borrow().dummy(&key)?;
         let name = self.unused(&self.engine.layout.units.of(&of.name));
-        let d = self.procedure(name, &of);
+        let d = self.passed_procedure(name, &key, &of);
         self.unit.symbols[d].place = Place::Dummy;
         self.procedures.insert(s, d);
         Some(d)
@@ -130,6 +130,12 @@ impl Gen<'_> {
         for loc in locs {
             if self.activity.kept.contains(loc)
                 && !self.engine.begun_anew.contains(&self.source.name)
+            {
+                continue;
+            }
+            if let Some(k) = self.space.common_at(loc)
+                && root.is_none()
+                && self.is_callers(wanted, k)
             {
                 continue;
             }
@@ -167,6 +173,29 @@ impl Gen<'_> {
             }
         }
         out
+    }
+
+    /// Must the derivative of a COMMON variable stay what callers have made it, though it is none of the
+    /// inputs? A callee that has one derivative for all of its calls may read it here as well. Then
+    /// nothing that is wanted depends on it, or it becomes an input.
+    fn is_callers(&self, wanted: &Wanted, k: usize) -> bool {
+        let name = &self.source.name;
+        let Some(summary) = self.engine.dependence.summary(name) else {
+            return false;
+        };
+        let slot = summary.args + 1 + k;
+        let mut outputs = wanted.context.outputs.ones();
+        if self.engine.outermost.contains(name) {
+            return false;
+        }
+        if !outputs.any(|o| summary.depends[o].contains(slot)) {
+            return true;
+        }
+        let one = self.engine.layout.has_one_context();
+        if one {
+            self.engine.names.borrow_mut().request_input(name, slot);
+        }
+        one
     }
 
     /// Local arrays whose elements get a derivative whenever they get a value, so that a program

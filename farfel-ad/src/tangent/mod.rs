@@ -348,13 +348,14 @@ fn of_heads(
     let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
     let mut engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
     engine.linear = layout.adjoint;
+    engine.outermost = heads.iter().map(|h| h.unit.clone()).collect();
+    let called = graph.units.iter().flat_map(|u| references(u));
+    called.for_each(|name| {
+        engine.outermost.remove(&name);
+    });
     if layout.adjoint {
         engine.adjoint_of = heads.iter().map(|h| h.unit.clone()).collect();
-        engine.begun_anew.clone_from(&engine.adjoint_of);
-        let called = graph.units.iter().flat_map(|u| references(u));
-        called.for_each(|name| {
-            engine.begun_anew.remove(&name);
-        });
+        engine.begun_anew.clone_from(&engine.outermost);
     }
     let hidden = engine.hidden(&graph);
     if !hidden.is_empty() {
@@ -447,7 +448,9 @@ pub(crate) struct Engine<'a> {
     pub head: Name,
     /// Heads whose tangents will become adjoints that are called from outside.
     pub adjoint_of: HashSet<Name>,
-    /// Those among them that are called from outside only: what they keep from call to call has no
+    /// Heads that are called from outside only.
+    pub outermost: HashSet<Name>,
+    /// Those among them that become adjoints: what they keep from call to call has no
     /// derivative when they begin.
     pub begun_anew: HashSet<Name>,
     /// Keep statements apart, for reverse mode.
@@ -466,6 +469,7 @@ impl<'a> Engine<'a> {
             block,
             head: Name::default(),
             adjoint_of: HashSet::new(),
+            outermost: HashSet::new(),
             begun_anew: HashSet::new(),
             linear: false,
             names: RefCell::new(Names::new(program, layout, &dependence)),

@@ -31,6 +31,8 @@ pub(crate) struct Names {
     shared: Set,
     /// The active arguments of dummy procedures.
     dummies: HashMap<Name, Set>,
+    /// How many arguments dummy procedures have, where a call has told.
+    dummy_args: HashMap<Name, usize>,
     /// Those that are passed as arguments.
     passed: Set,
     /// Procedures without text, and what of their derivatives is called.
@@ -110,6 +112,7 @@ impl Names {
             grown: false,
             shared: Set::with_capacity(dependence.commons.vars.len()),
             dummies: HashMap::new(),
+            dummy_args: HashMap::new(),
             passed: Set::new(),
             unknown: HashMap::new(),
             count: HashMap::new(),
@@ -265,6 +268,17 @@ impl Names {
         }
     }
 
+    /// The derivative of a unit reads that of a COMMON variable which no call gives it: from now on
+    /// all do.
+    pub fn request_input(&mut self, unit: &str, slot: usize) {
+        if let Some(i) = self.by_unit.get(unit) {
+            let inputs = &mut self.wanted[*i].context.inputs;
+            self.grown |= !inputs.contains(slot);
+            inputs.grow(slot + 1);
+            inputs.insert(slot);
+        }
+    }
+
     /// Procedures without text whose derivatives are called, by their names.
     pub fn unknown(self) -> Vec<Provide> {
         let mut list: Vec<Provide> = self.unknown.into_values().collect();
@@ -317,6 +331,28 @@ impl Names {
             set.union_with(active);
             self.grown = true;
         }
+    }
+
+    /// A dummy procedure has so many arguments.
+    pub fn tell_args(&mut self, key: &str, args: usize) {
+        if !self.dummy_args.contains_key(key) {
+            self.dummy_args.insert(key.into(), args);
+            self.grown = true;
+        }
+    }
+
+    /// One dummy procedure is passed on for another.
+    pub fn tell_args_of(&mut self, key: &str, other: &str) {
+        if let Some(args) = self.dummy_args.get(other).copied() {
+            self.tell_args(key, args);
+        }
+    }
+
+    /// Has the result of a dummy function no derivative? Then its own derivative is a subroutine.
+    pub fn has_passive_result(&self, key: &str) -> bool {
+        let args = self.dummy_args.get(key);
+        let active = self.dummies.get(key);
+        args.is_some_and(|args| active.is_none_or(|a| !a.contains(*args)))
     }
 
     /// The derivative of a procedure that is passed on for a dummy procedure. That

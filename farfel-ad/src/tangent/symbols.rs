@@ -396,7 +396,10 @@ impl Gen<'_> {
             let key = dummy_key(&self.source.name, &of.name);
             let mut active = context.inputs.clone();
             active.union_with(&context.outputs);
-            self.engine.names.borrow_mut().request_dummy(&key, &active);
+            let mut names = self.engine.names.borrow_mut();
+            names.request_dummy(&key, &active);
+            names.tell_args(&key, args);
+            drop(names);
             if let Some(s) = self.procedures.get(&callee) {
                 self.called.insert(*s);
                 self.dummy_calls.insert(*s, (callee, args));
@@ -482,6 +485,8 @@ impl Gen<'_> {
             if let Some(more) = names.dummy(&own).cloned() {
                 names.request_dummy(&key, &more);
             }
+            names.tell_args_of(&own, &key);
+            names.tell_args_of(&key, &own);
             return self.procedures.get(&actual).copied();
         }
         let name = self
@@ -505,7 +510,24 @@ impl Gen<'_> {
             let other = self.unused(&name);
             self.unit.symbols.rename(s, other);
         }
-        Some(self.procedure(name, &of))
+        Some(self.passed_procedure(name, &key, &of))
+    }
+
+    /// A new symbol for the derivative of a procedure that is passed for a dummy procedure, or that of
+    /// the dummy procedure itself.
+    pub(super) fn passed_procedure(&mut self, name: Name, dummy: &str, of: &Symbol) -> SymId {
+        let passive = self.engine.names.borrow().has_passive_result(dummy);
+        match passive && of.class == Class::Function {
+            true => self.procedure(
+                name,
+                &Symbol {
+                    class: Class::Subroutine,
+                    ty: None,
+                    ..of.clone()
+                },
+            ),
+            false => self.procedure(name, of),
+        }
     }
 
     /// A new symbol for the derivative of a procedure, declared EXTERNAL.

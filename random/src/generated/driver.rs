@@ -16,6 +16,12 @@ pub enum Driver {
     Adjoint,
     /// `farfel tapenade -d -multi`
     Directions,
+    /// `farfel tapenade -b -multi`
+    Cotangents,
+    /// `farfel tapenade -d` with all subprograms as heads
+    TangentOfAll,
+    /// `farfel tapenade -b` with all subprograms as heads
+    AdjointOfAll,
 }
 
 const TANGENT: [&str; 3] = [
@@ -44,22 +50,44 @@ const ADJOINT: [&str; 3] = [
 
 impl Driver {
     /// All of them.
-    pub const ALL: [Driver; 5] = [
+    pub const ALL: [Driver; 8] = [
         Driver::Blocks,
         Driver::Pattern,
         Driver::Tangent,
         Driver::Adjoint,
         Driver::Directions,
+        Driver::Cotangents,
+        Driver::TangentOfAll,
+        Driver::AdjointOfAll,
     ];
 
     /// The options of `farfel tapenade`; none where the compiler makes the derivatives.
     pub fn options(self) -> &'static [&'static str] {
         match self {
             Driver::Blocks | Driver::Pattern => &[],
-            Driver::Tangent => &["-d"],
-            Driver::Adjoint => &["-b"],
+            Driver::Tangent | Driver::TangentOfAll => &["-d"],
+            Driver::Adjoint | Driver::AdjointOfAll => &["-b"],
             Driver::Directions => &["-d", "-multi"],
+            Driver::Cotangents => &["-b", "-multi"],
         }
+    }
+
+    /// What to differentiate, for the option `-head`.
+    pub fn heads(self, case: &Case) -> String {
+        let mut heads = format!("{}(YO)/(XI)", Self::head(case));
+        if matches!(self, Driver::TangentOfAll | Driver::AdjointOfAll) {
+            let text = case.text();
+            let name = |line: &str| {
+                let (_, rest) = (line.split_once("SUBROUTINE ")).or(line.split_once("FUNCTION "))?;
+                let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+                Some(rest[..end.unwrap_or(rest.len())].to_owned())
+            };
+            let all = text.lines().filter(|l| !l.contains('\'')).filter_map(name);
+            for name in all.filter(|n| *n != Self::head(case)) {
+                heads = format!("{heads} {name}");
+            }
+        }
+        heads
     }
 
     /// The head of a case.
@@ -80,7 +108,7 @@ impl Driver {
         // What derivatives leave behind in COMMON and SAVE is what the next call finds.
         let calls = match self {
             Driver::Blocks | Driver::Pattern => 1,
-            Driver::Tangent | Driver::Adjoint | Driver::Directions => 2,
+            _ => 2,
         };
         out.push(format!("DO 30 IT = 1, {calls}"));
         out.push("DO 10 I = 1, 3".into());
@@ -105,14 +133,23 @@ impl Driver {
                 block(ADJOINT, "YO, XB");
             }
             (Driver::Pattern, _) => block(PATTERN, "YO, LP"),
-            (Driver::Tangent, true) => block(TANGENT, "YO, YD"),
-            (Driver::Adjoint, true) => block(ADJOINT, "XB"),
+            (Driver::Tangent | Driver::TangentOfAll, true) => block(TANGENT, "YO, YD"),
+            (Driver::Adjoint | Driver::AdjointOfAll, true) => block(ADJOINT, "XB"),
             (Driver::Directions, true) => block(DIRECTIONS, "YO, YV"),
-            (Driver::Tangent, false) => {
+            (Driver::Cotangents, true) => block(ADJOINT, "XB, (-3*XB(I), I = 1, 3)"),
+            (Driver::Cotangents, false) => {
+                out.push("DO 40 I = 1, 6".into());
+                out.push("YV(1,I) = YB(I)".into());
+                out.push("40 YV(2,I) = -3*YB(I)".into());
+                out.push(format!("CALL {}_BV(XI, XV, YO, YV, 2)", Self::head(case)));
+                let both = ["(XV(1,I), I = 1, 3)", "(XV(2,I), I = 1, 3)"].join(", ");
+                out.push(format!("PRINT *, '{name}', {both}"));
+            }
+            (Driver::Tangent | Driver::TangentOfAll, false) => {
                 out.push(format!("CALL {}_D(XI, XD, YO, YD)", Self::head(case)));
                 out.push(format!("PRINT *, '{name}', YO, YD"));
             }
-            (Driver::Adjoint, false) => {
+            (Driver::Adjoint | Driver::AdjointOfAll, false) => {
                 out.push(format!("CALL {}_B(XI, XB, YO, YB)", Self::head(case)));
                 out.push(format!("PRINT *, '{name}', XB"));
             }
