@@ -812,6 +812,214 @@ C     Nobody has called the subprograms of the sources.
     assert_eq!(found.len(), 16);
 }
 
+/// Several heads: one derivative of G serves its own head, which has all of COMMON as independents, and
+/// calls in which nobody cares for that. These must leave the derivatives in COMMON alone.
+#[test]
+fn heads_share_what_they_call() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X, Y, Z)
+      DOUBLE PRECISION X, Y, Z, C, D
+      COMMON /S/ C, D
+      Y = X*X
+      Z = D*X
+      END
+      SUBROUTINE M(X, T, U)
+      DOUBLE PRECISION X(3), T, U, S
+      CALL G(X(1), S, U)
+      CALL G(S, T, U)
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X(3), Y, C, D, T, U
+      COMMON /S/ C, D
+      C = X(3)**2
+      D = X(2)
+      CALL M(X, T, U)
+      Y = T*C*D
+      END
+      SUBROUTINE P(X, Y)
+      DOUBLE PRECISION X(3), Y, T
+      CALL M(X, T, Y)
+      END
+",
+    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    let heads = "h(y)/(x) p(y)/(x) g";
+    for mode in ["-d", "-b", "-multi"] {
+        let line = [mode, "-head", heads, "-fixinterface", "-o", "out", "all.f"];
+        tapenade(dir, &line).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XD(3), XB(3), XV(2,3), Y, YD, YB, YV(2)
+      DOUBLE PRECISION W(3)
+      DO I = 1, 3
+        X(I) = 1 + 0.3D0*I
+        XD(I) = I
+        XB(I) = 0
+        XV(1,I) = I
+        XV(2,I) = -I
+      END DO
+      W(1) = 4*X(1)**3*X(3)**2*X(2)
+      W(2) = X(1)**4*X(3)**2
+      W(3) = 2*X(1)**4*X(3)*X(2)
+      YB = 1
+      CALL H_B(X, XB, Y, YB)
+      PRINT *, (XB(I), W(I), I = 1, 3)
+      CALL H_D(X, XD, Y, YD)
+      PRINT *, YD, W(1) + 2*W(2) + 3*W(3)
+      CALL H_DV(X, XV, Y, YV, 2)
+      PRINT *, YV(1), YD, -YV(2), YD
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_b.f", "out_d.f", "out_dv.f"];
+    let (found, wanted) = pairs(&numbers(dir, &files, ""));
+    close(&found, &wanted, 1e-12);
+    assert_eq!(found.len(), 6);
+}
+
+/// A function that is an argument and whose value only decides: its derivative is a subroutine,
+/// wherever it is called or passed on.
+#[test]
+fn passed_functions_whose_value_only_decides() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE U(F, Y)
+      DOUBLE PRECISION F, Y
+      EXTERNAL F
+      IF (F(Y) .GT. 0.6D0) RETURN
+      Y = 2*Y
+      END
+      SUBROUTINE P(F, X, Y)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F
+      Y = X
+      CALL U(F, Y)
+      CALL U(F, Y)
+      END
+      SUBROUTINE E(X, Y)
+      DOUBLE PRECISION Q, X, Y
+      Y = X
+      IF (Q(Y) .LT. 0.6D0) Y = 3*Y
+      END
+",
+    );
+    let heads = "p(y)/(x) e(y)/(x)";
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", heads, "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XD, XB, Y, YD, YB, Q
+      EXTERNAL Q, Q_D, Q_B
+      X = 0.2D0
+      XD = 1
+      CALL P_D(Q, Q_D, X, XD, Y, YD)
+      PRINT *, YD, 8.0
+      XB = 0
+      YB = 1
+      CALL P_B(Q, Q_B, X, XB, Y, YB)
+      PRINT *, XB, 8.0
+      CALL E_D(X, XD, Y, YD)
+      PRINT *, YD, 6.0
+      XB = 0
+      YB = 1
+      CALL E_B(X, XB, Y, YB)
+      PRINT *, XB, 6.0
+      END
+      DOUBLE PRECISION FUNCTION Q(X)
+      DOUBLE PRECISION X
+      Q = X
+      X = X*2
+      END
+      SUBROUTINE Q_D(X, XD, Q)
+      DOUBLE PRECISION X, XD, Q
+      Q = X
+      XD = XD*2
+      X = X*2
+      END
+      SUBROUTINE Q_B(X, XB)
+      DOUBLE PRECISION X, XB
+      XB = XB*2
+      END
+",
+    );
+    let text = read(dir, "out_d.f");
+    assert!(text.contains("CALL F_D(Y, YD, "), "{text}");
+    assert!(!text.contains("DOUBLE PRECISION F_D"), "{text}");
+    let (found, wanted) = pairs(&numbers(
+        dir,
+        &["main.f", "all.f", "out_d.f", "out_b.f"],
+        "",
+    ));
+    close(&found, &wanted, 1e-12);
+}
+
+/// What the forward sweep computes of a derivative is the same for all cotangents: it knows nothing of
+/// how many there are.
+#[test]
+fn forward_sweeps_know_no_cotangents() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      DOUBLE PRECISION FUNCTION G(U)
+      DOUBLE PRECISION U, K
+      G = ASIN(SIN(U/(1 + U*U)))*K(U)
+      END
+      DOUBLE PRECISION FUNCTION K(U)
+      DOUBLE PRECISION U
+      K = 2
+      IF (U .GT. 0.1D0) K = 3
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, G, Z
+      Z = X
+      Y = G(Z)
+      END
+",
+    );
+    let line = [
+        "-b",
+        "-multi",
+        "-nbdirsmax",
+        "2",
+        "-head",
+        "h(y)/(x)",
+        "all.f",
+    ];
+    tapenade(dir, &line).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XV(2), Y, YV(2)
+      X = 0.4D0
+      YV(1) = 1
+      YV(2) = -2
+      XV(1) = 0
+      XV(2) = 0
+      CALL H_BV(X, XV, Y, YV, 2)
+      PRINT *, XV(1), 3*(1 - X*X)/(1 + X*X)**2, XV(2), -2*XV(1)
+      END
+",
+    );
+    let (found, wanted) = pairs(&numbers(dir, &["main.f", "all.f", "all_bv.f"], ""));
+    close(&found, &wanted, 1e-12);
+}
+
 /// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
 #[test]
 fn a_makefile_for_adjoints_works_unchanged() {

@@ -33,28 +33,46 @@ use farfel_lang::Span;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::build::{binary, negative};
 use farfel_lang::ir::{
-    BinOp, Block, Class, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp,
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp,
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::BTreeSet;
 
 /// Gathers in all linear statements of a block, and of the blocks in it. `source`: what the
-/// subprogram itself has as variables.
-pub(super) fn gather(make: &mut Maker, block: Block, source: &dyn Fn(&str) -> bool) -> Block {
-    gather_in(make, block, source, false)
+/// subprogram itself has as variables. `direction`: what loops over directions count by. What linear
+/// statements in these are multiplied by is the same in all directions, and goes before the loop.
+pub(super) fn gather(
+    make: &mut Maker,
+    block: Block,
+    source: &dyn Fn(&str) -> bool,
+    direction: Option<SymId>,
+) -> Block {
+    gather_in(make, block, source, direction, false)
 }
 
 fn gather_in(
     make: &mut Maker,
     block: Block,
     source: &dyn Fn(&str) -> bool,
+    direction: Option<SymId>,
     in_loop: bool,
 ) -> Block {
     let mut out = Vec::with_capacity(block.len());
     for mut s in block {
         let in_loop = in_loop || matches!(s.kind, StmtKind::Do(_));
         for inner in s.blocks_mut() {
-            *inner = gather_in(make, std::mem::take(inner), source, in_loop);
+            *inner = gather_in(make, std::mem::take(inner), source, direction, in_loop);
+        }
+        if let (StmtKind::Do(d), Some(direction)) = (&mut s.kind, direction)
+            && matches!(d.control, DoControl::Count { var, .. } if var == direction)
+        {
+            let is_number = |s: &mut Stmt| match &s.kind {
+                StmtKind::Assign(target, value) => {
+                    !is_derivative(&make.derivatives, target) && !mentions(value, direction)
+                }
+                _ => false,
+            };
+            out.extend(d.body.extract_if(.., is_number));
         }
         if let StmtKind::Assign(target, value) = &mut s.kind
             && is_derivative(&make.derivatives, target)

@@ -57,6 +57,17 @@ impl<'w> Sweeper<'w> {
         Some((Procedure::Named(procedure), Cow::Borrowed(rule)))
     }
 
+    /// Is it a function? Its value is an argument then, with a derivative or without.
+    fn is_function(&self, procedure: Procedure, rule: &Rule) -> bool {
+        let unit = &self.make.unit;
+        let symbol = match procedure {
+            Procedure::Named(name) => unit.symbols.find(name),
+            Procedure::Dummy(s) => Some(s),
+        };
+        let is = |s: SymId| unit.symbols[s].class == Class::Function;
+        rule.is_active(rule.args) || symbol.is_some_and(is)
+    }
+
     pub(super) fn given_call(
         &mut self,
         callee: SymId,
@@ -76,11 +87,12 @@ impl<'w> Sweeper<'w> {
                     .of_dummy(&unit.name, &unit.symbols[s].name)
             }
         };
+        let function = self.is_function(procedure, &rule);
         let mut given = Vec::new();
         let mut rest = args.iter().cloned();
         for i in 0..=rule.args {
             let result = i == rule.args;
-            if result && !rule.is_active(i) {
+            if result && !function {
                 break;
             }
             let (Some(primal), derivative) = (
@@ -161,7 +173,7 @@ impl<'w> Sweeper<'w> {
         }
         self.changed(&written, needs);
         let primals: Vec<Expr> = given.iter().map(|a| a.primal.clone()).collect();
-        forward.push(self.call_itself(procedure, primals, rule.is_active(rule.args), span));
+        forward.push(self.call_itself(procedure, primals, function, span));
         let mut backward: Block = pops.into_iter().rev().flatten().collect();
         let f = match (&rule.adjoint, procedure) {
             (Some(adjoint), _) => Some(self.make.procedure(adjoint, Class::Subroutine, None)),
@@ -172,7 +184,7 @@ impl<'w> Sweeper<'w> {
             let ours = |a: &Name| a.starts_with(shipped::PREFIX);
             let ours = rule.adjoint.as_ref().is_some_and(ours);
             if rule.assumed
-                && rule.is_active(rule.args)
+                && function
                 && let Some(value) = given.last_mut()
             {
                 value.hidden = true;
@@ -215,8 +227,9 @@ impl<'w> Sweeper<'w> {
         let (procedure, rule) = self.provided(callee)?;
         let mut primals = Vec::new();
         let mut rest = args.iter();
+        let function = self.is_function(procedure, &rule);
         for i in 0..=rule.args {
-            if i == rule.args && !rule.is_active(i) {
+            if i == rule.args && !function {
                 break;
             }
             primals.extend(rest.next().cloned());
@@ -224,7 +237,7 @@ impl<'w> Sweeper<'w> {
                 rest.next();
             }
         }
-        Some(self.call_itself(procedure, primals, rule.is_active(rule.args), span))
+        Some(self.call_itself(procedure, primals, function, span))
     }
 
     /// The call of the procedure as the program has it.

@@ -376,7 +376,7 @@ impl World {
         }
         .block(body);
         let of_source = |name: &str| source.is_some_and(|u| u.symbols.find(name).is_some());
-        let mut body = gather::gather(&mut make, body, &of_source);
+        let mut body = gather::gather(&mut make, body, &of_source, t.direction);
         make.unit.stmt_ids.number(&mut body);
         // The normal form has more symbols.
         let space = Space::of(&make.unit, &self.commons);

@@ -299,6 +299,8 @@ pub struct Tangent {
     pub by_slot: HashMap<usize, SymId>,
     /// Arguments that are no derivatives, and that the source has not got.
     pub added: HashSet<SymId>,
+    /// What loops over directions count by, where there are such.
+    pub direction: Option<SymId>,
     /// Those among them that are the derivatives of dummy procedures, and are called.
     pub dummies: HashMap<SymId, DummyProcedure>,
     /// What sets those of the head's independents to zero that are no dependents: adjoints begin
@@ -407,6 +409,7 @@ impl Made {
                 primals: made.primals,
                 by_slot: made.by_slot,
                 added: made.added,
+                direction: made.direction,
                 dummies: made.dummies,
                 zero: made.zero,
             }),

@@ -85,6 +85,8 @@ pub(super) struct Gen<'a> {
     pub(super) moved_labels: HashMap<Label, Label>,
     /// The argument that says how many directions there are.
     pub(super) count: Option<SymId>,
+    /// What loops over directions count by.
+    pub(super) direction: Option<SymId>,
 }
 
 /// A derivative unit, and which of its variables are derivatives.
@@ -96,6 +98,8 @@ pub(crate) struct Generated {
     /// See [`super::Tangent`].
     pub by_slot: HashMap<usize, SymId>,
     pub added: HashSet<SymId>,
+    /// What loops over directions count by.
+    pub direction: Option<SymId>,
     pub dummies: HashMap<SymId, DummyProcedure>,
     pub zero: Block,
 }
@@ -211,6 +215,7 @@ pub(super) fn generate(
         labels,
         moved_labels: HashMap::new(),
         count: None,
+        direction: None,
     };
     g.header(wanted, root);
     let body = g.block(&source.body);
@@ -279,6 +284,7 @@ pub(super) fn generate(
             by_slot: g.by_slot(),
             dummies: g.dummies(),
             added: procedures.chain(g.count).collect(),
+            direction: g.direction,
             unit: g.unit,
             derivatives: tangents,
             primals: g.pairs,

@@ -117,8 +117,9 @@ impl Gen<'_> {
             farfel_lang::ir::for_each_symbol(made, &mut |s| looped |= s == direction);
         }
         self.unit.body = body;
-        if !looped {
-            self.unit.undeclare(direction);
+        match looped {
+            true => self.direction = Some(direction),
+            false => self.unit.undeclare(direction),
         }
         Ok(())
     }

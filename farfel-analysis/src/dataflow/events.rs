@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Read,
     /// Its value may be needed, by a procedure.
     MayRead,
+    /// It is passed to a procedure whose text is not known, which may read it.
+    Passed,
     /// All of it gets a value.
     Write,
     /// Some of it gets a value here, or all of it.
@@ -198,7 +200,7 @@ impl<'a> Finder<'a> {
     /// anywhere. `first`: where the events of the block begin.
     fn plain_reads(&mut self, block: &'a AdBlock, first: usize) {
         let unit = self.unit;
-        let read = |k| matches!(k, Kind::Read | Kind::MayRead);
+        let read = |k| matches!(k, Kind::Read | Kind::MayRead | Kind::Passed);
         let set = self.events[first..].iter().filter(|e| !read(e.kind));
         let set: HashSet<u32> = set.map(|e| e.bit).collect();
         let mut reads = Vec::new();
@@ -316,7 +318,11 @@ impl<'a> Finder<'a> {
                 |k| k[i],
             );
             if used.reads {
-                self.add(passed.sym, Kind::MayRead, passed.span);
+                let kind = match known {
+                    Some(_) => Kind::MayRead,
+                    None => Kind::Passed,
+                };
+                self.add(passed.sym, kind, passed.span);
             }
             let whole = passed.whole && !self.unit.symbols[passed.sym].is_array();
             let set = used.writes && whole && self.followed.trusting;

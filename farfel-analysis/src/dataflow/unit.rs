@@ -46,6 +46,8 @@ pub struct Doubtful {
     pub never: bool,
     /// A statement reads it; else a procedure may.
     pub certain: bool,
+    /// The text of what may read it is known.
+    pub known: bool,
     /// What else has no value on some way there.
     pub others: Vec<SymId>,
     /// What else has none on any.
@@ -160,7 +162,7 @@ pub(super) fn follow_from<'p>(
                 let bit = e.bit as usize;
                 let used = &mut uses[bit];
                 match e.kind {
-                    Kind::Read | Kind::MayRead => {
+                    Kind::Read | Kind::MayRead | Kind::Passed => {
                         used.reads |= !fact.1.0.contains(bit - base);
                         if in_one
                             && let Some(sym) = followed.symbols.get(bit).copied()
@@ -174,6 +176,7 @@ pub(super) fn follow_from<'p>(
                                 sym,
                                 never: !fact.0.contains(bit),
                                 certain: e.kind == Kind::Read,
+                                known: e.kind != Kind::Passed,
                                 others: without(&fact.1.0),
                                 others_never: without(&fact.0),
                             });
@@ -275,7 +278,7 @@ pub(super) fn follow_from<'p>(
 fn step(e: &Event, base: usize, (any, all): &mut Values) {
     let bit = e.bit as usize - base;
     match e.kind {
-        Kind::Read | Kind::MayRead => {}
+        Kind::Read | Kind::MayRead | Kind::Passed => {}
         Kind::Write | Kind::Set => {
             any.insert(bit);
             all.0.insert(bit);

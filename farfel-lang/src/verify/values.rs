@@ -23,7 +23,8 @@ pub(super) fn check(
             continue;
         }
         // Of arrays that are passed, nobody knows which elements are read.
-        let certain = d.certain || !symbol.is_array();
+        // A procedure without text may set what it gets, and not read it.
+        let certain = d.certain || d.known && !symbol.is_array();
         let fault = match symbol.origin {
             // The user's variables may be without a value on ways that do not need it. What a
             // procedure reads of its arguments is not known exactly.
