@@ -16,8 +16,8 @@
 //! | [`analysis`] | what all this finds out, to be looked at |
 //! | [`tangent`] | forward mode |
 //! | [`reverse`] | reverse mode |
-//! | `passes` | the list of all passes, and what runs them |
-//! | [`legal`] | passes that bring programs into the forms that modes want |
+//! | [`passes`] | the list of all passes, and what runs them |
+//! | `legal` | passes that bring programs into the forms that modes want |
 //! | [`given`] | derivatives that do not come from the text of a procedure |
 //! | [`refuse`] | what cannot be differentiated whatever is active |
 //! | [`path`] | by which calls a block reaches it |
@@ -45,11 +45,11 @@ pub mod calls;
 pub mod depend;
 pub mod given;
 pub mod layout;
-pub mod legal;
+mod legal;
 pub mod locations;
 mod matrix;
 mod numbers;
-mod passes;
+pub mod passes;
 pub mod path;
 pub mod refuse;
 pub mod reverse;

@@ -11,13 +11,13 @@
 //!
 //! | kind | pass | where |
 //! |---|---|---|
-//! | legalise | | [`LEGALISE`] |
+//! | legalise | | `LEGALISE` |
 //! | analyse | which outputs of a subprogram depend on which inputs | `depend` |
 //! | | what is varied and whose derivatives are live, for each context | `activity` |
 //! | generate | tangents: each statement with its derivative | `tangent/stmt.rs` |
-//! | simplify | the tangents of one direction | [`OF_TANGENTS`] |
+//! | simplify | the tangents of one direction | `OF_TANGENTS` |
 //! | generate | several directions: loops over them | `tangent/vector.rs` |
-//! | simplify | what runs | [`OF_ALL`] |
+//! | simplify | what runs | `OF_ALL` |
 //!
 //! For adjoints, tangents stay as they are generated, and go on:
 //!
@@ -28,11 +28,12 @@
 //! | generate | forward and backward sweeps | `reverse/sweep.rs` |
 //! | | calls that pass one cotangent twice | `reverse/aliased_arguments.rs` |
 //! | simplify | what forward sweeps compute for nobody is taken out | `reverse/dead_code.rs` |
-//! | | what runs | [`OF_ALL`] |
+//! | | what runs | `OF_ALL` |
 //!
 //! A pass says which [`Form`]s it requires and which it establishes. Each mode names the forms that
-//! it wants. [`legalise`] adds what these require, and runs the passes that establish them, in the
-//! order of [`LEGALISE`], as far as the program has something for them to do. After each, the verifier
+//! it wants, and so do those who differentiate by another tool, or by the engine behind the command
+//! line of one. [`legalise`] adds what these require, and runs the passes that establish them, in the
+//! order of `LEGALISE`, as far as the program has something for them to do. After each, the verifier
 //! looks at what it has changed, where passes are verified.
 
 use crate::given::functions::{call_functions, has_reductions};
@@ -42,9 +43,10 @@ use crate::legal::loop_control::{
 };
 use crate::legal::regions::{has_allocations, without_allocations};
 use crate::legal::scalarize::{by_elements, has_arrays};
+pub use crate::legal::structure::kept_by_called_entries;
 use crate::legal::structure::{
-    has_alternate_returns, has_entries, has_jumps, has_open_saves, name_all_saved, split_entries,
-    without_alternate_returns, without_jumps,
+    calls_entries, has_alternate_returns, has_entries, has_jumps, has_open_saves, name_all_saved,
+    split_entries, without_alternate_returns, without_jumps,
 };
 use crate::legal::{cleared, common_sizes, input_output, one_try, reroll};
 use crate::simplify::loops::speed_up;
@@ -55,7 +57,7 @@ use crate::simplify::signs::turn_differences;
 use crate::verify;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Level, Program, Request, StmtKind, SymId, Unit, walk_block};
+use farfel_lang::ir::{Level, Name, Program, Request, StmtKind, SymId, Unit, walk_block};
 use farfel_lang::timing;
 use farfel_lang::verify::Verifier;
 use std::borrow::Cow;
@@ -63,7 +65,7 @@ use std::collections::{HashMap, HashSet};
 
 /// What can hold of a program, so that whoever comes later has fewer cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Form {
+pub enum Form {
     /// Adjoints in the program carry their forward sweeps out once: no tape is tried out.
     OneTry,
     /// No input, output, STOP or PAUSE.
@@ -76,6 +78,8 @@ pub(crate) enum Form {
     PlainCounters,
     /// No condition of DO WHILE calls a procedure.
     PlainConditions,
+    /// Nothing below the heads calls an ENTRY that derivatives may go through.
+    NoCalledEntries,
     /// No ENTRY.
     NoEntries,
     /// No alternate returns.
@@ -100,7 +104,7 @@ pub(crate) enum Form {
 
 /// A set of forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Forms(u32);
+pub struct Forms(u32);
 
 impl Forms {
     /// The set of some forms.
@@ -152,10 +156,10 @@ impl Forms {
 
 /// What a program is brought into forms for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Goal<'a> {
+pub struct Goal<'a> {
     /// The subprograms to differentiate.
     pub heads: &'a [&'a str],
-    /// The request of an AD block, if one asks for it.
+    /// The request of an AD block, if one asks for it. Input and output stay without.
     pub request: Option<&'a Request>,
 }
 
@@ -171,6 +175,24 @@ impl Goal<'_> {
     }
 }
 
+/// A program in the forms that somebody wants.
+#[derive(Debug)]
+pub struct Legal<'p> {
+    /// The program.
+    pub program: Cow<'p, Program>,
+    /// What the passes tell of it.
+    pub notes: Notes,
+}
+
+/// What passes tell of a program that they bring into forms.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// The subprogram that stands for each ENTRY point of what was taken apart.
+    pub entries: HashMap<Name, Name>,
+    /// The units that did input or output, or stopped.
+    pub silenced: HashSet<Name>,
+}
+
 /// A pass from program to program.
 struct Pass {
     /// What messages call it.
@@ -182,7 +204,7 @@ struct Pass {
     /// Is there something for it to do?
     applies: fn(&Program, &Goal) -> bool,
     /// Does it, and adds the faults of what cannot be done.
-    run: fn(&mut Program, &Goal, &mut Vec<Diagnostic>),
+    run: fn(&mut Program, &Goal, &mut Notes, &mut Vec<Diagnostic>),
 }
 
 /// A pass that makes a derivative faster.
@@ -266,9 +288,9 @@ fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<()
 }
 
 use Form::{
-    Elements, EntryBounds, EqualBlocks, LocalArrays, NoAlternateReturns, NoEntries, NoJumps,
-    OneTry, PlainConditions, PlainCounters, ReductionsCalled, Rolled, SavedByName, Silent,
-    TapesEnd, WholeIterations,
+    Elements, EntryBounds, EqualBlocks, LocalArrays, NoAlternateReturns, NoCalledEntries,
+    NoEntries, NoJumps, OneTry, PlainConditions, PlainCounters, ReductionsCalled, Rolled,
+    SavedByName, Silent, TapesEnd, WholeIterations,
 };
 
 /// The passes that legalise.
@@ -278,17 +300,18 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[]),
         establishes: Forms::of(&[OneTry]),
         applies: |p, _| one_try::has_tapes(p),
-        run: |p, _, _| one_try::once(p),
+        run: |p, _, _, _| one_try::once(p),
     },
     Pass {
         name: "input and output",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[Silent]),
         applies: |p, _| p.units.iter().any(input_output::is_there),
-        run: |p, goal, faults| {
-            for (unit, request) in p.units.iter_mut().zip(std::iter::repeat(goal.request)) {
-                if let Some(request) = request {
-                    input_output::without_input_output(unit, request, faults);
+        run: |p, goal, notes, faults| {
+            let Some(request) = goal.request else { return };
+            for unit in &mut p.units {
+                if input_output::without_input_output(unit, request, faults) {
+                    notes.silenced.insert(unit.name.clone());
                 }
             }
         },
@@ -298,44 +321,49 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[]),
         establishes: Forms::of(&[ReductionsCalled]),
         applies: |p, goal| has_reductions(p, goal.heads),
-        run: |p, goal, _| call_functions(p, goal.heads),
+        run: |p, goal, _, _| call_functions(p, goal.heads),
     },
     Pass {
         name: "whole iterations",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[WholeIterations]),
         applies: |p, _| has_fixed_points(p),
-        run: |p, _, _| with_conditions(p),
+        run: |p, _, _, _| with_conditions(p),
     },
     Pass {
         name: "loop counters",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[PlainCounters]),
         applies: |p, _| has_loops(p, Which::Counting),
-        run: |p, _, _| written_as_statements(p, Which::Counting),
+        run: |p, _, _, _| written_as_statements(p, Which::Counting),
     },
     Pass {
         name: "loop conditions",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[PlainConditions]),
         applies: |p, _| has_loops(p, Which::Conditions),
-        run: |p, _, _| written_as_statements(p, Which::Conditions),
+        run: |p, _, _, _| written_as_statements(p, Which::Conditions),
+    },
+    Pass {
+        name: "called entries",
+        requires: Forms::of(&[]),
+        establishes: Forms::of(&[NoCalledEntries]),
+        applies: |p, goal| calls_entries(p, goal.heads),
+        run: apart,
     },
     Pass {
         name: "entries",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[NoEntries]),
         applies: |p, _| has_entries(p),
-        run: |p, goal, faults| {
-            split_entries(p, goal.heads, faults);
-        },
+        run: apart,
     },
     Pass {
         name: "alternate returns",
         requires: Forms::of(&[NoEntries]),
         establishes: Forms::of(&[NoAlternateReturns]),
         applies: |p, _| has_alternate_returns(p),
-        run: |p, goal, faults| without_alternate_returns(p, goal.heads, faults),
+        run: |p, goal, _, faults| without_alternate_returns(p, goal.heads, faults),
     },
     Pass {
         name: "jumps",
@@ -349,49 +377,49 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[NoJumps]),
         establishes: Forms::of(&[EntryBounds]),
         applies: |p, _| has_bounds(p),
-        run: |p, goal, _| with_entry_bounds(p, goal.heads),
+        run: |p, goal, _, _| with_entry_bounds(p, goal.heads),
     },
     Pass {
         name: "reroll",
         requires: Forms::of(&[NoJumps]),
         establishes: Forms::of(&[Rolled]),
         applies: |_, _| true,
-        run: |p, _, _| reroll::reroll(p),
+        run: |p, _, _, _| reroll::reroll(p),
     },
     Pass {
         name: "scalarize",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[Elements]),
         applies: |p, _| has_arrays(p),
-        run: |p, goal, _| by_elements(p, goal.is_pattern()),
+        run: |p, goal, _, _| by_elements(p, goal.is_pattern()),
     },
     Pass {
         name: "local arrays",
         requires: Forms::of(&[NoJumps, Elements]),
         establishes: Forms::of(&[LocalArrays]),
         applies: |p, _| has_allocations(p),
-        run: |p, goal, _| without_allocations(p, goal.suffix()),
+        run: |p, goal, _, _| without_allocations(p, goal.suffix()),
     },
     Pass {
         name: "ends of tapes",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[TapesEnd]),
         applies: |p, _| cleared::has_tapes(p),
-        run: |p, _, _| cleared::clear(p),
+        run: |p, _, _, _| cleared::clear(p),
     },
     Pass {
         name: "equal blocks",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[EqualBlocks]),
         applies: |p, _| common_sizes::differ(p),
-        run: |p, _, _| common_sizes::with_equal_blocks(p),
+        run: |p, _, _, _| common_sizes::with_equal_blocks(p),
     },
     Pass {
         name: "saved by name",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[SavedByName]),
         applies: |p, _| has_open_saves(p),
-        run: |p, _, _| name_all_saved(p),
+        run: |p, _, _, _| name_all_saved(p),
     },
 ];
 
@@ -402,17 +430,17 @@ const LEGALISE: &[Pass] = &[
 ///
 /// What cannot be brought into a form, at its place in the source: the faults of all passes that
 /// can run, since they have what they require.
-pub(crate) fn legalise<'p>(
+pub fn legalise<'p>(
     program: Cow<'p, Program>,
     wanted: Forms,
     goal: &Goal,
-) -> Result<Cow<'p, Program>, Vec<Diagnostic>> {
+) -> Result<Legal<'p>, Vec<Diagnostic>> {
     let mut program = program;
     if !program.is_numbered() {
         program.to_mut().number();
     }
     let mut have = Forms::default();
-    let mut faults = Vec::new();
+    let (mut notes, mut faults) = (Notes::default(), Vec::new());
     let mut verifier = Verifier::of(&program);
     for pass in chosen(wanted) {
         if !pass.requires.is_within(have) {
@@ -421,7 +449,9 @@ pub(crate) fn legalise<'p>(
         let before = faults.len();
         if (pass.applies)(&program, goal) {
             let legal = program.to_mut();
-            timing::pass(pass.name, || (pass.run)(legal, goal, &mut faults));
+            timing::pass(pass.name, || {
+                (pass.run)(legal, goal, &mut notes, &mut faults)
+            });
             legal.number();
             if faults.len() == before {
                 let found = verifier.after(pass.name, &program, Level::Staged);
@@ -433,7 +463,7 @@ pub(crate) fn legalise<'p>(
         }
     }
     match faults.is_empty() {
-        true => Ok(program),
+        true => Ok(Legal { program, notes }),
         false => Err(faults),
     }
 }
@@ -458,8 +488,14 @@ fn chosen(wanted: Forms) -> impl Iterator<Item = &'static Pass> {
     LEGALISE.iter().filter(wants)
 }
 
+/// Makes a subprogram of each ENTRY point below the heads.
+fn apart(program: &mut Program, goal: &Goal, notes: &mut Notes, faults: &mut Vec<Diagnostic>) {
+    let new = split_entries(program, goal.heads, faults);
+    notes.entries.extend(new);
+}
+
 /// Writes units without jumps. No loop of which a comment says something gets lost.
-fn keeping_marks(program: &mut Program, goal: &Goal, faults: &mut Vec<Diagnostic>) {
+fn keeping_marks(program: &mut Program, goal: &Goal, _: &mut Notes, faults: &mut Vec<Diagnostic>) {
     let before = marks(program);
     let found = faults.len();
     without_jumps(program, goal.heads, faults);
@@ -507,6 +543,17 @@ mod tests {
             assert!(!pass.establishes.meets(have), "{}", pass.name);
             have = have.and(pass.establishes);
         }
+    }
+
+    #[test]
+    fn the_readme_has_the_same_list() {
+        let text = include_str!("../README.md");
+        let (_, table) = text.split_once("| pass | form").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap();
+        let rows = table.lines().skip(2);
+        let said: Vec<&str> = rows.map(|l| l.split('|').nth(1).unwrap().trim()).collect();
+        let names: Vec<&str> = LEGALISE.iter().map(|p| p.name).collect();
+        assert_eq!(said, names);
     }
 
     #[test]

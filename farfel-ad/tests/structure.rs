@@ -6,26 +6,44 @@ mod support;
 #[path = "structure/table.rs"]
 mod table;
 
-use farfel_ad::legal::structure::structure;
-use farfel_lang::Sources;
+use farfel_ad::passes::{Form, Forms, Goal, legalise};
 use farfel_lang::callgraph::Below;
 use farfel_lang::ir::{Program, StmtKind, walk_block};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
-use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::syntax::{self, NoIncludes, parse};
+use farfel_lang::{Diagnostic, Sources};
+use std::borrow::Cow;
 use support::{FAST, run};
 
 /// The program of a text, or its faults.
 fn read(text: &str) -> Program {
     let mut sources = Sources::new();
     let file = sources.add("test.f", text);
-    let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
+    let parsed = parse(
+        &mut sources,
+        file,
+        Some(syntax::Form::Fixed),
+        &mut NoIncludes,
+    );
     let mut program = parsed.program;
     let mut faults = parsed.diagnostics;
     faults.extend(resolve(&mut program));
     faults.retain(|d| d.is_error());
     assert!(faults.is_empty(), "{faults:#?}\n{text}");
     program
+}
+
+/// The program without jumps below `head`.
+fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
+    let goal = Goal {
+        heads: &[head],
+        request: None,
+    };
+    let forms = Forms::of(&[Form::NoJumps]);
+    Ok(legalise(Cow::Borrowed(program), forms, &goal)?
+        .program
+        .into_owned())
 }
 
 /// A text without jumps below `head`.

@@ -32,7 +32,7 @@ fn is_input_or_output(unit: &Unit, s: &Stmt) -> bool {
 
 /// Takes input, output, STOP and PAUSE out of a unit. Returns whether there was any. What output
 /// does besides stays: implied DOs count, and functions may change variables.
-pub fn without_input_output(
+pub(crate) fn without_input_output(
     unit: &mut Unit,
     request: &Request,
     faults: &mut Vec<Diagnostic>,

@@ -4,9 +4,9 @@
 //! | module | what |
 //! |---|---|
 //! | `one_try` | adjoints, to be differentiated again, that carry their forward sweeps out once |
-//! | [`input_output`] | subprograms without input and output, for adjoints |
+//! | `input_output` | subprograms without input and output, for adjoints |
 //! | `loop_control` | loops whose control derivatives go through |
-//! | [`structure`] | units without ENTRY, alternate returns and jumps |
+//! | `structure` | units without ENTRY, alternate returns and jumps |
 //! | `entry_bounds` | subprograms that change what their bounds are made of |
 //! | `reroll` | loops that were unrolled by hand |
 //! | `scalarize` | array statements as DO loops |
@@ -17,10 +17,10 @@
 pub(crate) mod cleared;
 pub(crate) mod common_sizes;
 pub(crate) mod entry_bounds;
-pub mod input_output;
+pub(crate) mod input_output;
 pub(crate) mod loop_control;
 pub(crate) mod one_try;
 pub(crate) mod regions;
 pub(crate) mod reroll;
 pub(crate) mod scalarize;
-pub mod structure;
+pub(crate) mod structure;

@@ -1,6 +1,5 @@
 //! The program that an adjoint is made of.
 
-use crate::legal::input_output;
 use crate::passes::{self, Form, Forms, Goal};
 use crate::simplify::loops::drop_directives;
 use farfel_lang::callgraph::CallGraph;
@@ -70,12 +69,8 @@ fn closure(
     let below = Program {
         units: units.cloned().collect(),
     };
-    let mut changed: HashSet<Name> = HashSet::new();
-    if forms.has(Form::Silent) {
-        let changing = below.units.iter().filter(|u| input_output::is_there(u));
-        changed.extend(changing.map(|u| u.name.clone()));
-    }
-    let legal = passes::legalise(Cow::Owned(below), forms, goal)?.into_owned();
+    let made = passes::legalise(Cow::Owned(below), forms, goal)?;
+    let (legal, mut changed) = (made.program.into_owned(), made.notes.silenced);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = legal.units.iter().map(|u| &u.name);
     let added: HashSet<Name> = units.filter(|n| !known.contains(n)).cloned().collect();

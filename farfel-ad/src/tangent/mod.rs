@@ -100,7 +100,7 @@ fn legal<'p>(program: &'p Program, request: &Request) -> Result<Cow<'p, Program>
         false => FORMS_OF_NUMBERS,
     };
     let at_need = AT_NEED.and(Forms::of(&[Form::NoEntries]));
-    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?;
+    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?.program;
     with_needed(legal, at_need, &goal, &|program, lacks| {
         let graph = Below::of(program, goal.heads.iter().copied());
         let dependence = Dependence::with(&graph, Rules::of(program));
@@ -128,7 +128,7 @@ fn with_needed<'p>(
         if wanted.is_empty() {
             return Ok(legal);
         }
-        legal = passes::legalise(legal, wanted, goal)?;
+        legal = passes::legalise(legal, wanted, goal)?.program;
         left = left.without(wanted);
     }
 }
@@ -330,7 +330,7 @@ pub fn differentiate_heads(
         true => Forms::default(),
         false => AT_NEED,
     };
-    let legal = passes::legalise(Cow::Borrowed(program), Forms::default(), &goal)?;
+    let legal = passes::legalise(Cow::Borrowed(program), Forms::default(), &goal)?.program;
     let legal = with_needed(legal, at_need, &goal, &|program, lacks| {
         let graph = Below::of(program, names.iter().copied());
         let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);

@@ -3,12 +3,13 @@
 use super::options::names;
 use farfel_ad::activity::Context;
 use farfel_ad::depend::{Dependence, Summary};
-use farfel_ad::legal::structure::{Apart, kept_by_called_entries, without_entries};
 use farfel_ad::locations::{Set, Space, differentiable};
+use farfel_ad::passes::{Form, Forms, Goal, Legal, kept_by_called_entries, legalise};
 use farfel_ad::tangent::Head;
 use farfel_lang::callgraph::{Below, references};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Name, Place, Program, SymId, Unit, UnitKind};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// A head as written.
@@ -99,13 +100,24 @@ pub(super) struct Chosen {
     pub messages: Vec<String>,
 }
 
-/// The program with a subprogram for each ENTRY point below the heads, where one is called.
+/// The forms that heads are chosen in. The engine sees to all others that derivatives need.
+const FORMS: Forms = Forms::of(&[Form::NoCalledEntries]);
+
+/// The program as heads are chosen in it, with a subprogram for each ENTRY point below these, where
+/// one is called.
 ///
 /// # Errors
 ///
 /// What keeps its variables from call to call cannot be taken apart.
-pub(super) fn apart(program: &Program, specs: &[Spec]) -> Result<Option<Apart>, Vec<Diagnostic>> {
-    without_entries(program, &names_of(program, specs))
+pub(super) fn legal<'p>(
+    program: &'p Program,
+    specs: &[Spec],
+) -> Result<Legal<'p>, Vec<Diagnostic>> {
+    let goal = Goal {
+        heads: &names_of(program, specs),
+        request: None,
+    };
+    legalise(Cow::Borrowed(program), FORMS, &goal)
 }
 
 /// The units with ENTRY points that these heads call, where they keep something from call to call:

@@ -368,8 +368,8 @@ impl<'a> Run<'a> {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Derived>, Vec<Diagnostic>> {
         let options = self.options;
-        let apart = heads::apart(&self.program, &options.heads)?;
-        let program = apart.as_ref().map_or(&*self.program, |a| &a.program);
+        let legal = heads::legal(&self.program, &options.heads)?;
+        let program = &*legal.program;
         let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
         for m in chosen.messages {
             say(messages, m);
@@ -456,10 +456,8 @@ impl<'a> Run<'a> {
         }
         self.add_copies(program, &mut units);
         self.add_state(program, &mut units);
-        if let Some(apart) = &apart {
-            let units = units.iter_mut().map(|d| &mut d.unit);
-            units.for_each(|u| call_entries(u, &apart.entries));
-        }
+        let made = units.iter_mut().map(|d| &mut d.unit);
+        made.for_each(|u| call_entries(u, &legal.notes.entries));
         // In the order of the sources, as their readers expect.
         let order: HashMap<Name, usize> = program
             .units

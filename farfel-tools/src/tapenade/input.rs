@@ -3,7 +3,7 @@
 use super::intrinsics::Helper;
 use super::silence::{self, Placeholder};
 use super::{aliases, commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
-use farfel_ad::legal::input_output::without_input_output;
+use farfel_ad::passes::{Form, Forms, Goal, legalise};
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -11,6 +11,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::{Options as PrintOptions, print_unit};
 use farfel_lang::{FileId, Sources, Span};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -50,6 +51,15 @@ impl Prepared {
     }
 }
 
+/// The forms that the tool gets programs in. What it does not take besides, the passes of this
+/// adapter see to.
+fn forms(mode: AdMode) -> Forms {
+    match mode {
+        AdMode::Forward => Forms::default(),
+        AdMode::Reverse => Forms::of(&[Form::Silent]),
+    }
+}
+
 /// Prepares the closure of a request's head.
 ///
 /// Everything depends on nothing but the units of the closure and the request, so that
@@ -60,21 +70,33 @@ pub(super) fn prepare(
     faults: &mut Vec<Diagnostic>,
 ) -> Prepared {
     let graph = Below::of(program, [request.head.as_str()]);
-    let mut p = Prepared {
+    let mut closure = Program {
         units: graph.units.iter().map(|u| (*u).clone()).collect(),
-        ..Prepared::default()
     };
-    for u in &mut p.units {
+    for u in &mut closure.units {
         strip_comments(u);
         jumps::spell_out(u);
         functions::rename_dummies(u);
-        match request.mode {
-            AdMode::Forward => silence::hide_stops(u, &mut p.placeholders),
-            AdMode::Reverse => {
-                if without_input_output(u, request, faults) {
-                    p.changed.insert(u.name.clone());
-                }
-            }
+    }
+    let mut p = Prepared::default();
+    let goal = Goal {
+        heads: &[request.head.as_str()],
+        request: Some(request),
+    };
+    match legalise(Cow::Borrowed(&closure), forms(request.mode), &goal) {
+        Ok(legal) => {
+            p.changed = legal.notes.silenced;
+            p.units = legal.program.into_owned().units;
+        }
+        // There may be more to say of it as it is.
+        Err(found) => {
+            faults.extend(found);
+            p.units = closure.units;
+        }
+    }
+    for u in &mut p.units {
+        if request.mode == AdMode::Forward {
+            silence::hide_stops(u, &mut p.placeholders);
         }
         silence::declare_named(u);
     }

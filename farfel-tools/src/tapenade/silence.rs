@@ -1,6 +1,6 @@
 //! What the tool does not need to see, or would lose.
 //!
-//! An adjoint does no input or output ([`farfel_ad::legal::input_output`]). A tangent does: the tool
+//! An adjoint does no input or output ([`Silent`](farfel_ad::passes::Form::Silent)). A tangent does: the tool
 //! forgets what STOP says, so STOP with a text or number becomes a call of a placeholder first,
 //! which is put back in the output.
 

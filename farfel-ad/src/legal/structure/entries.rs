@@ -84,7 +84,7 @@ pub(crate) fn split(
 }
 
 /// Does something below some heads call or pass on an ENTRY point that derivatives may go through?
-pub(super) fn are_called(program: &Program, heads: &[&str]) -> bool {
+pub(crate) fn are_called(program: &Program, heads: &[&str]) -> bool {
     if program.units.iter().all(|u| entries(u).is_empty()) {
         return false;
     }

@@ -1,7 +1,7 @@
 //! Programs without jumps.
 //!
 //! Reverse mode executes a program backwards, and therefore wants to know where control came
-//! from. [`structure`] rewrites the units below a head so that nothing jumps: they consist of
+//! from. [`without_jumps`] rewrites the units below a head so that nothing jumps: they consist of
 //! assignments, calls and the like, IF, SELECT CASE, counted loops and DO WHILE, all of which
 //! are entered at their beginning and left at their end. What such a unit computes is the
 //! same, in the same order; no condition is evaluated more than once.
@@ -30,63 +30,14 @@ mod tree;
 pub(crate) use alternate::{has_alternate_returns, without_alternate_returns};
 use emit::Names;
 pub use entries::kept_by_called as kept_by_called_entries;
-pub(crate) use entries::{has_entries, split as split_entries};
+pub(crate) use entries::{are_called as calls_entries, has_entries, split as split_entries};
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, SymId, Unit};
 use farfel_lang::storage::UnitStorage;
 use graph::Maker;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use tree::{Target, Tree, unsupported};
-
-/// The program with the units that `head` reaches written without jumps, and all others as
-/// they are. For ENTRY points and for subprograms with alternate returns there are new units;
-/// the latter say by a last argument which return they took.
-///
-/// # Errors
-///
-/// What cannot be written so, at its place in the source.
-pub fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
-    let mut program = program.clone();
-    let mut errors = Vec::new();
-    split_entries(&mut program, &[head], &mut errors);
-    without_alternate_returns(&mut program, &[head], &mut errors);
-    without_jumps(&mut program, &[head], &mut errors);
-    match errors.is_empty() {
-        true => Ok(program),
-        false => Err(errors),
-    }
-}
-
-/// A program with a subprogram for each ENTRY point.
-pub struct Apart {
-    /// The program.
-    pub program: Program,
-    /// The subprogram of each ENTRY point.
-    pub entries: HashMap<Name, Name>,
-}
-
-/// The program with a subprogram for each ENTRY point of what some heads reach; `None` where nothing
-/// there calls such a point.
-///
-/// # Errors
-///
-/// What keeps its variables from call to call cannot be taken apart.
-pub fn without_entries(
-    program: &Program,
-    heads: &[&str],
-) -> Result<Option<Apart>, Vec<Diagnostic>> {
-    if !entries::are_called(program, heads) {
-        return Ok(None);
-    }
-    let mut program = program.clone();
-    let mut errors = Vec::new();
-    let entries = split_entries(&mut program, heads, &mut errors);
-    match errors.is_empty() {
-        true => Ok(Some(Apart { program, entries })),
-        false => Err(errors),
-    }
-}
 
 /// Is there a jump below some heads?
 pub(crate) fn has_jumps(program: &Program, heads: &[&str]) -> bool {
