@@ -92,7 +92,7 @@ fn replace(unit: &mut Unit) {
         let function = symbol(unit, &name, Class::Function, ty);
         if let ExprKind::Call(s, args) = &mut e.kind {
             *s = function;
-            let size = Expr::new(ExprKind::Call(size, args.clone()), e.span);
+            let size = Expr::call(size, args.clone(), e.span);
             args.insert(0, size);
         }
     });

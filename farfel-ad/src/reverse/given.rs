@@ -14,7 +14,7 @@ use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::increment;
-use farfel_lang::ir::{Block, Class, Expr, ExprKind, Name, Stmt, StmtKind, SymId, Symbol, Type};
+use farfel_lang::ir::{Block, Class, Expr, ExprKind, Name, Stmt, SymId, Symbol, Type};
 use farfel_lang::types::{rank, type_of};
 use std::borrow::Cow;
 
@@ -253,17 +253,17 @@ impl<'w> Sweeper<'w> {
                 Procedure::Named(name) => self.make.procedure(name, Class::Subroutine, None),
                 Procedure::Dummy(s) => s,
             };
-            return Stmt::new(StmtKind::Call(f, primals), span);
+            return Stmt::call(f, primals, span);
         }
         let Some(result) = primals.pop() else {
-            return Stmt::new(StmtKind::Continue, span);
+            return Stmt::continues(span);
         };
         let ty = type_of(&self.make.unit, &result);
         let f = match procedure {
             Procedure::Named(name) => self.make.procedure(name, Class::Function, ty),
             Procedure::Dummy(s) => s,
         };
-        let value = Expr::new(ExprKind::Call(f, primals), span);
+        let value = Expr::call(f, primals, span);
         Stmt::assign(result, value, span)
     }
 
@@ -335,7 +335,7 @@ impl<'w> Sweeper<'w> {
         }
         // The number of directions.
         actuals.extend(more);
-        before.push(Stmt::new(StmtKind::Call(f, actuals), span));
+        before.push(Stmt::call(f, actuals, span));
         before.append(&mut after);
         before
     }

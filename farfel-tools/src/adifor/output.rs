@@ -666,7 +666,7 @@ impl Reader<'_> {
                 place: Place::Global,
                 ..Symbol::new(name, span)
             });
-            let call = Stmt::new(StmtKind::Call(callee, Vec::new()), span);
+            let call = Stmt::call(callee, Vec::new(), span);
             head.body.insert(0, call);
         }
         units.insert(0, made);

@@ -4,6 +4,7 @@
 //! called. An AD block begins with all tangents zero but those that it gives.
 
 use farfel_lang::Span;
+use farfel_lang::ir::build::zero as zero_of_type;
 use farfel_lang::ir::{
     Class, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, SymId, Symbol, Type, Unit,
     UnitKind,
@@ -24,11 +25,8 @@ pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stm
     for k in 1..=of.dims.len() {
         indices.push(index(unit, k, span));
     }
-    let element = ExprKind::Element(
-        target,
-        indices.iter().map(|i| Expr::var(*i, span)).collect(),
-    );
-    let mut stmt = Stmt::assign(Expr::new(element, span), value, span);
+    let subscripts = indices.iter().map(|i| Expr::var(*i, span)).collect();
+    let mut stmt = Stmt::assign(Expr::element(target, subscripts, span), value, span);
     for (dim, var) in of.dims.iter().zip(indices) {
         let to = dim.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
         let from = dim.lower.clone().unwrap_or_else(|| Expr::int(1, span));
@@ -58,20 +56,8 @@ fn index(unit: &mut Unit, k: usize, span: Span) -> SymId {
 }
 
 fn zero_of(ty: Type, span: Span) -> Option<Expr> {
-    let part = |kind: u8| {
-        let text = match kind {
-            8 => "0.0D0",
-            16 => "0.0Q0",
-            _ => "0.0",
-        };
-        Expr::new(ExprKind::Real(text.into()), span)
-    };
     match ty {
-        Type::Real(k) => Some(part(k)),
-        Type::Complex(k) => Some(Expr::new(
-            ExprKind::Complex(Box::new((part(k), part(k)))),
-            span,
-        )),
+        Type::Real(_) | Type::Complex(_) => Some(zero_of_type(ty, span)),
         // ADIFOR gives every member of an active block a derivative.
         Type::Integer(_) => Some(Expr::int(0, span)),
         Type::Logical(_) | Type::Character => None,

@@ -185,7 +185,7 @@ impl Pass<'_> {
                 Expr::var(s, span)
             } else {
                 let subscripts = loops.iter().map(|l| Expr::var(*l, span)).collect();
-                Expr::new(ExprKind::Element(s, subscripts), span)
+                Expr::element(s, subscripts, span)
             }
         };
         let from = if loops.is_empty() {

@@ -6,8 +6,8 @@ use super::output::broken;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    AdMode, Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, UnitKind,
+    AdMode, Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, Request, SpecKind, Stmt, SymId,
+    Symbol, Type, Unit, UnitKind,
 };
 
 /// What an argument of a derivative is.
@@ -312,7 +312,7 @@ fn wrapper(
         s.class = Class::Subroutine;
         s.place = Place::Global;
         s.ty = None;
-        unit.body.push(Stmt::new(StmtKind::Call(name, args), span));
+        unit.body.push(Stmt::call(name, args, span));
     }
     for i in zeroed {
         let Some(d) = derivatives[*i] else { continue };
@@ -321,15 +321,12 @@ fn wrapper(
         if open.is_some_and(|e| e.kind == ExprKind::Star) {
             return Err(vec![unpaired(request, head, *i)]);
         }
-        let zero = ExprKind::Real(match s.ty {
-            Some(Type::Real(8) | Type::Complex(8)) => "0.D0".into(),
-            _ => "0.0".into(),
-        });
-        unit.body.push(Stmt::assign(
-            Expr::var(d, span),
-            Expr::new(zero, span),
-            span,
-        ));
+        let zero = match s.ty {
+            Some(Type::Real(8) | Type::Complex(8)) => "0.D0",
+            _ => "0.0",
+        };
+        let zero = Expr::real(zero, span);
+        unit.body.push(Stmt::assign(Expr::var(d, span), zero, span));
     }
     Ok(unit)
 }

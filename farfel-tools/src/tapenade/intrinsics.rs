@@ -167,7 +167,7 @@ fn replace_one(unit: &mut Unit, e: &mut Expr, helpers: &mut BTreeMap<String, Hel
     {
         let args = args.clone();
         if let Some(sym) = intrinsic(unit, name, span) {
-            e.kind = ExprKind::Call(sym, args);
+            *e = Expr::call(sym, args, e.span);
         }
     }
 }
@@ -211,7 +211,7 @@ fn convert(unit: &mut Unit, e: Expr, ty: Type) -> Expr {
         return e;
     }
     match intrinsic(unit, name, span) {
-        Some(sym) => Expr::new(ExprKind::Call(sym, vec![e]), span),
+        Some(sym) => Expr::call(sym, vec![e], span),
         None => e,
     }
 }
@@ -243,7 +243,7 @@ impl StandIn {
     ) {
         let name = format!("{PREFIX}{}", self.name);
         if let Some(sym) = function(unit, &name, self.result, e.span) {
-            e.kind = ExprKind::Call(sym, args);
+            *e = Expr::call(sym, args, e.span);
             helpers
                 .entry(name.clone())
                 .or_insert_with(|| self.written(&name));

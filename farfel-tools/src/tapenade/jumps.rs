@@ -49,7 +49,7 @@ fn in_block(block: &mut Block, assigned: &Labels) {
             }
             StmtKind::AssignLabel(label, var) if assigned.contains_key(var) => {
                 let number = Expr::int(i64::from(*label), s.span);
-                s.kind = StmtKind::Assign(Expr::var(*var, s.span), number);
+                s.kind = Stmt::assign(Expr::var(*var, s.span), number, s.span).kind;
                 block.push(s);
                 continue;
             }
@@ -79,12 +79,11 @@ fn tests(labels: impl Iterator<Item = (i64, Label)>, number: &Expr) -> Vec<Stmt>
     let mut out: Vec<Stmt> = labels
         .map(|(i, label)| {
             let is = Expr::binary(BinOp::Eq, number.clone(), Expr::int(i, span));
-            let jump = Stmt::new(StmtKind::Goto(label), span);
-            Stmt::new(StmtKind::LogicalIf(is, Box::new(jump)), span)
+            Stmt::logical_if(is, Stmt::goto(label, span), span)
         })
         .collect();
     if out.is_empty() {
-        out.push(Stmt::new(StmtKind::Continue, span));
+        out.push(Stmt::continues(span));
     }
     out
 }

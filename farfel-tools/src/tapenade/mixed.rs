@@ -7,8 +7,7 @@
 //! arguments, the copy that it gets says `T = F(X)` and `Y = T`.
 
 use farfel_lang::ir::{
-    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Label, Stmt, StmtKind, Symbol, Type, Unit,
-    walk_block_mut,
+    Block, Class, DoEnd, Expr, ExprKind, Label, Stmt, StmtKind, Symbol, Type, Unit, walk_block_mut,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -43,11 +42,8 @@ fn in_block(unit: &mut Unit, block: &mut Block, ends: &HashSet<Label>) {
         if let StmtKind::LogicalIf(c, inner) = &s.kind
             && converts(unit, inner).is_some()
         {
-            s.kind = StmtKind::If(IfBlock {
-                arms: vec![(c.clone(), vec![(**inner).clone()])],
-                otherwise: None,
-                ..IfBlock::default()
-            });
+            let arms = vec![(c.clone(), vec![(**inner).clone()])];
+            s.kind = Stmt::branches(arms, None, s.span).kind;
         }
         for b in s.blocks_mut() {
             in_block(unit, b, ends);
@@ -113,7 +109,7 @@ pub(super) fn keep_precision(unit: &mut Unit) {
                     && args.len() == 1
                     && let Some(inner) = args.pop()
                 {
-                    e.kind = ExprKind::Paren(Box::new(inner));
+                    *e = Expr::parens(inner, e.span);
                 }
             });
         }

@@ -5,7 +5,7 @@
 //! which is put back in the output.
 
 use farfel_lang::ir::{
-    Block, Class, Expr, ExprKind, IfBlock, Name, Place, Stmt, StmtKind, Symbol, Unit, walk_block,
+    Block, Class, Expr, ExprKind, Name, Place, Stmt, StmtKind, Symbol, Unit, walk_block,
     walk_block_mut,
 };
 
@@ -58,11 +58,8 @@ fn hide_in(unit: &mut Unit, block: &mut Block, placeholders: &mut Vec<Placeholde
         if let StmtKind::LogicalIf(c, inner) = &s.kind
             && matches!(inner.kind, StmtKind::Stop(Some(_)))
         {
-            s.kind = StmtKind::If(IfBlock {
-                arms: vec![(c.clone(), vec![(**inner).clone()])],
-                otherwise: None,
-                ..IfBlock::default()
-            });
+            let arms = vec![(c.clone(), vec![(**inner).clone()])];
+            s.kind = Stmt::branches(arms, None, s.span).kind;
         }
         for b in s.blocks_mut() {
             hide_in(unit, b, placeholders);
@@ -79,8 +76,10 @@ fn hide_in(unit: &mut Unit, block: &mut Block, placeholders: &mut Vec<Placeholde
                 place: Place::Global,
                 ..Symbol::new(name.clone(), s.span)
             });
-            let call = StmtKind::Call(sym, Vec::new());
-            block.push(Stmt::labelled(s.label.take(), call, s.span));
+            block.push(Stmt {
+                label: s.label.take(),
+                ..Stmt::call(sym, Vec::new(), s.span)
+            });
             placeholders.push(Placeholder { name, code });
         }
         block.push(s);
@@ -98,7 +97,7 @@ pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
         {
             let mut code = p.code.clone();
             farfel_ad::spans::place_expr(&mut code, s.span);
-            s.kind = StmtKind::Stop(Some(code));
+            s.kind = Stmt::stop(code, s.span).kind;
         }
     });
     drop_second_stops(&mut body);

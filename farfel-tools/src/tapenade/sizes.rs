@@ -7,6 +7,7 @@
 //! and the calls say how many there are.
 
 use super::vector::declare_first;
+use farfel_lang::ir::build::paren;
 use farfel_lang::ir::{
     Arg, BinOp, Class, Dim, Expr, ExprKind, Name, Place, StmtKind, SymId, Symbol, Type, Unit,
     rewrite_exprs, walk_block, walk_block_mut,
@@ -307,12 +308,5 @@ fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {
             return Expr::int(v, a.span);
         }
     }
-    let operand = |e: Expr| match e.kind {
-        ExprKind::Binary(..) | ExprKind::Unary(..) => {
-            let span = e.span;
-            Expr::new(ExprKind::Paren(Box::new(e)), span)
-        }
-        _ => e,
-    };
-    Expr::binary(op, operand(a), operand(b))
+    Expr::binary(op, paren(a), paren(b))
 }

@@ -315,8 +315,9 @@ impl<'u> Writer<'u> {
                     match first.first_mut() {
                         Some(stmt) => stmt.label = s.label,
                         None => first.push(Stmt {
-                            kind: StmtKind::Continue,
-                            ..s
+                            id: s.id,
+                            label: s.label,
+                            ..Stmt::continues(s.span)
                         }),
                     }
                     out.append(&mut first);
