@@ -5,8 +5,8 @@
 //! through an INTEGER, a condition or a subscript does not depend on where it came from.
 
 use crate::calls::CallSite;
+use crate::custom_rules::rules::{Rule, Rules};
 use crate::flow::Flow;
-use crate::given::rules::{Rule, Rules};
 use crate::locations::{Commons, Set, Space, differentiable};
 use crate::matrix::Matrix;
 pub use crate::matrix::{Move, Moves};

@@ -18,7 +18,7 @@
 //! | [`reverse`] | reverse mode |
 //! | [`passes`] | the list of all passes, and what runs them |
 //! | `legal` | passes that bring programs into the forms that modes want |
-//! | [`given`] | derivatives that do not come from the text of a procedure |
+//! | [`custom_rules`] | derivatives that users provide, and those that come along: of BLAS and LAPACK, of some intrinsic functions |
 //! | [`refuse`] | what cannot be differentiated whatever is active |
 //! | [`path`] | by which calls a block reaches it |
 //! | [`layout`] | how derivatives are named and laid out |
@@ -42,8 +42,8 @@ pub mod activity;
 mod affine;
 pub mod analysis;
 pub mod calls;
+pub mod custom_rules;
 pub mod depend;
-pub mod given;
 pub mod layout;
 mod legal;
 pub mod locations;

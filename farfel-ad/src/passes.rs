@@ -36,7 +36,7 @@
 //! order of `LEGALISE`, as far as the program has something for them to do. After each, the verifier
 //! looks at what it has changed, where passes are verified.
 
-use crate::given::functions::{call_functions, has_reductions};
+use crate::custom_rules::functions::{call_functions, has_reductions};
 use crate::legal::entry_bounds::{has_bounds, with_entry_bounds};
 use crate::legal::loop_control::{
     Which, has_fixed_points, has_loops, with_conditions, written_as_statements,

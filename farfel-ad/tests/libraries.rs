@@ -3,7 +3,7 @@
 
 mod support;
 
-use farfel_ad::given::shipped;
+use farfel_ad::custom_rules::shipped;
 use farfel_lang::ir::{Given, Program};
 use farfel_lang::print::{Options, print_program};
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! What statements and units assign, of any type: what the backward sweep may have to put
 //! back.
 
-use crate::given::rules::{Rules, stand_in};
+use crate::custom_rules::rules::{Rules, stand_in};
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::access::{self, Access, Call, Outside};
 use farfel_lang::callgraph::Below;

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::units::Known;
 use super::{Part, World, prepare, state};
 use crate::activity::Context;
-use crate::given::rules::Rules;
+use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
 use crate::locations::{Set, common_members};
 use crate::tangent::{self, Head, Provide, Tangent};

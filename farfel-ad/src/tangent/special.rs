@@ -290,9 +290,9 @@ impl Gen<'_> {
     /// The symbol of a function that comes along with the derivative; `None` where the user
     /// has to find all that is called.
     fn shipped(&mut self, name: &str, ty: Type) -> Option<SymId> {
-        let known = crate::given::shipped::unit(name).is_some();
+        let known = crate::custom_rules::shipped::unit(name).is_some();
         (known && self.engine.layout.shipped).then(|| {
-            crate::given::functions::symbol(&mut self.unit, name, Class::Function, Some(ty))
+            crate::custom_rules::functions::symbol(&mut self.unit, name, Class::Function, Some(ty))
         })
     }
 

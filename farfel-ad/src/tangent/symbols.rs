@@ -3,7 +3,7 @@
 use super::allocate::is_allocated_here;
 use super::stmt::Gen;
 use crate::activity::{Context, dummy_key};
-use crate::given::rules::stand_in;
+use crate::custom_rules::rules::stand_in;
 use crate::layout::SIZES_FILE;
 use crate::locations::{common_members, differentiable};
 use farfel_lang::Span;

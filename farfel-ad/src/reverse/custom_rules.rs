@@ -1,4 +1,4 @@
-//! Calls of procedures whose adjoints are given.
+//! Calls of procedures with custom rules: their adjoints are given.
 //!
 //! The forward sweep calls the procedure itself. Its adjoint finds the arguments as before the
 //! call, and may leave anything in those that the procedure assigns. So of these, inputs are kept
@@ -8,8 +8,8 @@ use super::maker::zero;
 use super::sweep::{Sweeper, Sweeps};
 use super::tbr::Needs;
 use super::transpose::is_derivative;
-use crate::given::rules::Rule;
-use crate::given::shipped;
+use crate::custom_rules::rules::Rule;
+use crate::custom_rules::shipped;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};

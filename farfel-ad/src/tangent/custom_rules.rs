@@ -1,10 +1,10 @@
-//! Calls of procedures whose derivatives are given, and of those that are constant.
+//! Calls of procedures with custom rules: their derivatives are given, or they are constant.
 
 use super::stmt::Gen;
 use crate::activity::Context;
 use crate::calls::calls;
-use crate::given::rules::{carries, stand_in};
-use crate::given::shipped;
+use crate::custom_rules::rules::{carries, stand_in};
+use crate::custom_rules::shipped;
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type};
