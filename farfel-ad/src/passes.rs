@@ -43,7 +43,7 @@ use crate::legal::loop_control::{
 };
 use crate::legal::regions::{has_allocations, without_allocations};
 use crate::legal::scalarize::{by_elements, has_arrays};
-pub use crate::legal::structure::kept_by_called_entries;
+pub use crate::legal::structure::kept_by_divided_units;
 use crate::legal::structure::{
     calls_entries, has_alternate_returns, has_entries, has_jumps, has_open_saves, name_all_saved,
     split_entries, without_alternate_returns, without_jumps,

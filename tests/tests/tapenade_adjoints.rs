@@ -1020,6 +1020,52 @@ fn forward_sweeps_know_no_cotangents() {
     close(&found, &wanted, 1e-12);
 }
 
+/// A head with ENTRY points that nobody calls, and with SAVE.
+#[test]
+fn adjoints_of_heads_with_entries_and_save() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X, Y)
+      DOUBLE PRECISION X, Y, S
+      SAVE S
+      DATA S /2D0/
+      Y = S*X*X
+      S = S + 1
+      RETURN
+      ENTRY RESET
+      S = 2
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "g(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XD, XB, Y, YD, YB
+      X = 0.5D0
+      DO I = 0, 2
+        XB = 0
+        YB = 1
+        CALL G_B(X, XB, Y, YB)
+        XD = 1
+        CALL G_D(X, XD, Y, YD)
+        PRINT *, XB, 2.0 + I, YD, 2.0 + I
+      END DO
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_b.f", "out_d.f"];
+    let (found, wanted) = pairs(&numbers(dir, &files, ""));
+    close(&found, &wanted, 1e-12);
+    assert_eq!(found.len(), 6);
+}
+
 /// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
 #[test]
 fn a_makefile_for_adjoints_works_unchanged() {

@@ -4,7 +4,7 @@ use super::options::names;
 use farfel_ad::activity::Context;
 use farfel_ad::depend::{Dependence, Summary};
 use farfel_ad::locations::{Set, Space, differentiable};
-use farfel_ad::passes::{Form, Forms, Goal, Legal, kept_by_called_entries, legalise};
+use farfel_ad::passes::{Form, Forms, Goal, Legal, kept_by_divided_units, legalise};
 use farfel_ad::tangent::Head;
 use farfel_lang::callgraph::{Below, references};
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -122,8 +122,8 @@ pub(super) fn legal<'p>(
 
 /// The units with ENTRY points that these heads call, where they keep something from call to call:
 /// there will be a subprogram for each point.
-pub(super) fn kept_by_entries(program: &Program, specs: &[Spec]) -> HashSet<Name> {
-    kept_by_called_entries(program, &names_of(program, specs))
+pub(super) fn kept_by_entries(program: &Program, specs: &[Spec], adjoint: bool) -> HashSet<Name> {
+    kept_by_divided_units(program, &names_of(program, specs), adjoint)
 }
 
 /// The names of heads.

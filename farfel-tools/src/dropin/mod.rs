@@ -196,7 +196,7 @@ fn units(
         _ => &[false],
     };
     for adjoint in kinds {
-        let entries = heads::kept_by_entries(program, &options.heads);
+        let entries = heads::kept_by_entries(program, &options.heads, *adjoint);
         let run = Run::of(options, program, *adjoint).with_own_state(&entries);
         let mut derived = run.derivatives(&mut messages, warnings);
         let mut run = match &derived {

@@ -105,10 +105,10 @@ pub(crate) fn are_called(program: &Program, heads: &[&str]) -> bool {
     reached.into_iter().any(called)
 }
 
-/// The units with ENTRY points that some heads reach, where these are called and the units keep
-/// variables from call to call.
-pub fn kept_by_called(program: &Program, heads: &[&str]) -> HashSet<Name> {
-    if !are_called(program, heads) {
+/// The units with ENTRY points that some heads reach and that keep variables from call to call, where
+/// there will be a subprogram for each point: for adjoints, and where such points are called.
+pub fn kept_by_divided(program: &Program, heads: &[&str], adjoint: bool) -> HashSet<Name> {
+    if !adjoint && !are_called(program, heads) {
         return HashSet::new();
     }
     let graph = CallGraph::of(program);
