@@ -1066,6 +1066,34 @@ fn adjoints_of_heads_with_entries_and_save() {
     assert_eq!(found.len(), 6);
 }
 
+/// In a condition nothing can be assigned to an array before.
+#[test]
+fn array_values_in_conditions_are_refused() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      DOUBLE PRECISION FUNCTION G(B)
+      DOUBLE PRECISION B(3), E(3)
+      COMMON /K/ E
+      E = B
+      G = 1
+      END
+      SUBROUTINE H(X)
+      DOUBLE PRECISION X(3), G
+      IF (G((X)) .GT. 0.5D0) X(1) = 2*X(1)
+      END
+",
+    );
+    let ran = tapenade(dir, &["-b", "-head", "g h", "-fixinterface", "all.f"]).failure();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(
+        said.contains("F0305") && said.contains("assign it to an array first"),
+        "{said}"
+    );
+}
+
 /// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
 #[test]
 fn a_makefile_for_adjoints_works_unchanged() {

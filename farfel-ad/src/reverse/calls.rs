@@ -7,9 +7,10 @@ use super::tbr::{Elements, Needs};
 use super::transpose::is_derivative;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::increment;
 use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, Type};
-use farfel_lang::types::type_of;
+use farfel_lang::types::{rank, type_of};
 
 impl Sweeper<'_> {
     pub(super) fn tangent_call(
@@ -173,6 +174,15 @@ impl Sweeper<'_> {
                 continue;
             }
             if !is_derivative(&self.make.derivatives, a) {
+                let mut carries = rank(&self.make.unit, a) > 0;
+                a.for_each_symbol(&mut |s| carries |= self.make.derivatives.contains(&s));
+                if carries && self.trial == 0 {
+                    let message = "the adjoint of an array expression as an argument is not known";
+                    self.errors.push(
+                        Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+                            .help("assign it to an array first"),
+                    );
+                }
                 // A constant zero: nobody wants this cotangent.
                 let ty = type_of(&self.make.unit, a).unwrap_or(Type::REAL);
                 let t = Expr::var(self.make.derivative_temporary(ty), span);
