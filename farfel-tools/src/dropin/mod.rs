@@ -276,9 +276,10 @@ impl<'a> Run<'a> {
     /// linked together.
     fn tag(&self) -> &'static str {
         match (self.adjoint, self.options.vector) {
-            (true, _) => "B",
             (false, false) => "D",
             (false, true) => "DV",
+            (true, false) => "B",
+            (true, true) => "BV",
         }
     }
 
