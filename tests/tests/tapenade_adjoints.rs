@@ -778,6 +778,13 @@ fn what_derivatives_call_has_one_state() {
         ];
         tapenade(dir, &line).success();
     }
+    let told = read(dir, "out_d.msg");
+    assert!(
+        told.contains(
+            "(AD14) derivatives have copies of their own of what g keeps from call to call: sv"
+        ),
+        "{told}"
+    );
     write(
         dir,
         "main.f",
@@ -1082,16 +1089,64 @@ fn array_values_in_conditions_are_refused() {
       END
       SUBROUTINE H(X)
       DOUBLE PRECISION X(3), G
-      IF (G((X)) .GT. 0.5D0) X(1) = 2*X(1)
+      IF (G(SIN(X)) .GT. 0.5D0) X(1) = 2*X(1)
       END
 ",
     );
-    let ran = tapenade(dir, &["-b", "-head", "g h", "-fixinterface", "all.f"]).failure();
+    let ran = tapenade(dir, &["-b", "-head", "h", "-fixinterface", "all.f"]).failure();
     let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
     assert!(
         said.contains("F0305") && said.contains("assign it to an array first"),
         "{said}"
     );
+}
+
+/// The callee writes to an array that is a value, and whose derivative is zero: compilers keep arrays of
+/// constants where nobody can write.
+#[test]
+fn array_values_without_derivative_may_be_changed() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X, B, Y)
+      DOUBLE PRECISION X, B(3), Y
+      B(2) = X*B(2)
+      Y = X*B(1) + B(2)
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X(3), Y, E(3), T
+      E = 0.5D0
+      CALL G(X(1), 2*E, Y)
+      CALL G(X(2), 2*X, T)
+      Y = Y + T
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "h(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XD(3), XB(3), Y, YD, YB
+      X = (/ 0.5D0, 3D0, 2D0 /)
+      XD = (/ 1D0, 10D0, 100D0 /)
+C     Y = 2 X(1) + 2 X(1) X(2) + 2 X(2)**2
+      CALL H_D(X, XD, Y, YD)
+      PRINT *, YD, 2 + 2*X(2) + 10*(2*X(1) + 4*X(2))
+      XB = 0
+      YB = 1
+      CALL H_B(X, XB, Y, YB)
+      PRINT *, XB(1), 2 + 2*X(2), XB(2), 2*X(1) + 4*X(2), XB(3), 0.0
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_d.f", "out_b.f"];
+    let (found, wanted) = pairs(&numbers(dir, &files, ""));
+    close(&found, &wanted, 1e-12);
 }
 
 /// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.

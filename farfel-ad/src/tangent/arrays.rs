@@ -3,7 +3,8 @@
 use super::stmt::{Gen, Value};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{ArrayConstructor, Expr, ExprKind, ImpliedDo, Type};
+use farfel_lang::effects::is_constant;
+use farfel_lang::ir::{ArrayConstructor, Expr, ExprKind, ImpliedDo, Stmt, Type};
 
 impl Gen<'_> {
     /// The derivative has the derivatives of the elements as its elements.
@@ -55,13 +56,19 @@ impl Gen<'_> {
         (v.p, d)
     }
 
-    /// The derivative of an array expression, as an array of as many elements.
-    pub(super) fn array_like(&mut self, v: Value, ty: Type) -> Expr {
-        let d = v.d.unwrap_or_else(|| self.zero(ty));
+    /// The derivative of an array expression, as an array of as many elements. One that is `changed`
+    /// is made of no constant: compilers keep an array of constants where nobody can write.
+    pub(super) fn array_like(&mut self, v: Value, ty: Type, changed: bool) -> Expr {
+        let mut d = v.d.unwrap_or_else(|| self.zero(ty));
         if self.is_array_valued(&d) {
             return d;
         }
         let span = v.p.span;
+        if changed && is_constant(&self.unit, &d) {
+            let t = Expr::var(self.temporary(ty, true), span);
+            self.pre.push(Stmt::assign(t.clone(), d, span));
+            d = t;
+        }
         let made = ArrayConstructor {
             items: vec![self.repeated(d, v.p)],
             ty: None,

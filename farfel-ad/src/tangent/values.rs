@@ -73,7 +73,7 @@ impl Gen<'_> {
         let changed = context.outputs.contains(position) || self.assigns(call.callee, position);
         let ty = self.ty(a);
         if self.is_array_valued(a) {
-            let mut d = self.array_like(v, ty);
+            let mut d = self.array_like(v, ty, changed);
             if !self.is_of_type(&d, ty) {
                 d = self.converted(d, ty);
             }
