@@ -120,7 +120,7 @@ pub(super) fn legal<'p>(
     legalise(Cow::Borrowed(program), FORMS, &goal)
 }
 
-/// The units with ENTRY points that these heads call, where they keep something from call to call:
+/// The units with ENTRY points below these heads that keep something from call to call, and of which
 /// there will be a subprogram for each point.
 pub(super) fn kept_by_entries(program: &Program, specs: &[Spec], adjoint: bool) -> HashSet<Name> {
     kept_by_divided_units(program, &names_of(program, specs), adjoint)

@@ -218,9 +218,14 @@ fn units(
             }
             _ => run,
         };
-        let divided = derived.as_ref().map(|d| run.divided(d)).unwrap_or_default();
-        if !divided.is_empty() {
+        while let Ok(units) = &derived {
+            let (divided, known) = (run.divided(units), run.state.len());
             run = run.with_own_state(&divided);
+            if run.state.len() == known {
+                let units = program.units.iter().filter(|u| divided.contains(&u.name));
+                warnings.extend(units.map(two_states));
+                break;
+            }
             derived = run.derivatives(&mut messages, warnings);
         }
         made.extend(derived?.into_iter().map(|d| (d.file, d.unit)));
@@ -300,8 +305,9 @@ impl<'a> Run<'a> {
 
     /// The units that take procedures and keep something from call to call.
     fn takers_with_state(&self) -> HashSet<Name> {
+        let assigned = Assigned::of(&self.program);
         let takes = |u: &&Unit| procedure_dummies(u).next().is_some();
-        let keeps = |u: &&Unit| !kept(&self.program, u).is_empty();
+        let keeps = |u: &&Unit| !kept(&assigned, u).is_empty();
         let units = self.program.units.iter().filter(takes).filter(keeps);
         units.map(|u| u.name.clone()).collect()
     }
@@ -313,8 +319,9 @@ impl<'a> Run<'a> {
         let calls = units.iter().flat_map(|d| d.unit.symbols.iter());
         let calls = calls.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
         let called = graph.reached(calls.filter_map(|(_, s)| graph.index(&s.name)));
+        let assigned = Assigned::of(program);
         let divided = program.units.iter().enumerate().filter(|(i, unit)| {
-            let kept = kept(program, unit);
+            let kept = kept(&assigned, unit);
             if kept.is_empty() {
                 return false;
             }
@@ -457,6 +464,17 @@ impl<'a> Run<'a> {
         }
         self.add_copies(program, &mut units);
         self.add_state(program, &mut units);
+        for unit in &self.program.units {
+            let moved = self.moved(unit);
+            if unit.kind != UnitKind::BlockData && !moved.is_empty() {
+                let message = format!(
+                    "(AD14) derivatives have copies of their own of what {} keeps from call to call: {}",
+                    unit.name.to_lowercase(),
+                    moved.join(", ")
+                );
+                say(messages, message);
+            }
+        }
         let made = units.iter_mut().map(|d| &mut d.unit);
         made.for_each(|u| call_entries(u, &legal.notes.entries));
         // In the order of the sources, as their readers expect.
@@ -494,34 +512,47 @@ impl Run<'_> {
         }
     }
 
+    /// The variables of a unit that have moved to COMMON.
+    fn moved(&self, unit: &Unit) -> Vec<String> {
+        let symbols = unit.symbols.iter().map(|(_, s)| s);
+        let moved =
+            symbols.filter(|s| matches!(&s.place, Place::Common(b) if self.state.contains(b)));
+        moved.map(|s| s.name.to_lowercase()).collect()
+    }
+
     /// Gives derivatives copies of the subprograms that share their state, and the initial
     /// values of that.
     fn add_state(&self, program: &Program, units: &mut Vec<Derived>) {
         if self.state.is_empty() {
             return;
         }
-        let shares = |u: &Unit| {
-            let mut symbols = u.symbols.iter();
-            symbols.any(|(_, s)| matches!(&s.place, Place::Common(b) if self.state.contains(b)))
-        };
+        let shares = |u: &Unit| !self.moved(u).is_empty();
         let graph = CallGraph::of(program);
-        let mut new: HashMap<Name, Name> = HashMap::new();
-        for (i, u) in program.units.iter().enumerate() {
-            if u.kind == UnitKind::BlockData && shares(u) {
-                units.push(Derived::new(u.name.clone(), None, u.clone()));
-            } else if graph
-                .reached([i])
-                .into_iter()
-                .any(|r| shares(&program.units[r]))
-            {
-                let taken =
-                    |n: &str| program.unit(n).is_some() || units.iter().any(|d| d.unit.name == *n);
-                for point in u.entry_points() {
-                    let name = unused_name(&format!("{}_C{}", point.name, self.tag()), &taken);
-                    new.insert(point.name.clone(), name);
-                }
+        let callers = graph.callers();
+        let mut concerned: Vec<usize> = Vec::new();
+        for (i, u) in program.units.iter().enumerate().filter(|(_, u)| shares(u)) {
+            match u.kind {
+                UnitKind::BlockData => units.push(Derived::new(u.name.clone(), None, u.clone())),
+                _ => concerned.push(i),
             }
         }
+        let mut all: HashSet<usize> = concerned.iter().copied().collect();
+        while let Some(unit) = concerned.pop() {
+            let new = callers[unit].iter().filter(|c| all.insert(**c));
+            concerned.extend(new);
+        }
+        let taken: HashSet<Name> = (program.units.iter().map(|u| u.name.clone()))
+            .chain(units.iter().map(|d| d.unit.name.clone()))
+            .collect();
+        let using = program.units.iter().enumerate();
+        let using = using.filter(|(i, _)| all.contains(i)).map(|(_, u)| u);
+        let new: HashMap<Name, Name> = using
+            .flat_map(Unit::entry_points)
+            .map(|p| {
+                let wanted = format!("{}_C{}", p.name, self.tag());
+                (p.name.clone(), unused_name(&wanted, &|n| taken.contains(n)))
+            })
+            .collect();
         let mut at = 0;
         while let Some(derived) = units.get_mut(at) {
             for name in call_copies(&mut derived.unit, &new) {
@@ -605,22 +636,35 @@ fn kept_for_entries<'p>(program: &'p Program, of: &Name) -> Option<(&'p Name, Ve
         let has_entries = u.entry_points().nth(1).is_some();
         has_entries && u.entry_points().any(|e| e.name == of)
     })?;
-    let kept = kept(program, unit);
+    let kept = kept(&Assigned::of(program), unit);
     let kept: Vec<String> = kept.iter().map(|n| n.to_lowercase()).collect();
     (!kept.is_empty()).then_some((&unit.name, kept))
 }
 
 /// The variables that a unit changes and keeps from call to call.
-fn kept<'p>(program: &Program, unit: &'p Unit) -> Vec<&'p Name> {
+fn kept<'p>(assigned: &Assigned, unit: &'p Unit) -> Vec<&'p Name> {
     let everything = |s: &Spec| matches!(&s.kind, SpecKind::Save(l) if l.is_empty());
     let everything = unit.specs.iter().any(everything);
-    let assigned = Assigned::of(program).in_unit(unit);
     let symbols = unit.symbols.iter();
-    let kept = symbols.filter(|(id, s)| {
-        let saved = s.is_variable() && s.place == Place::Local && (s.saved || everything);
-        saved && assigned.contains(id)
-    });
+    let saved: Vec<(SymId, &Symbol)> = symbols
+        .filter(|(_, s)| s.is_variable() && s.place == Place::Local && (s.saved || everything))
+        .collect();
+    if saved.is_empty() {
+        return Vec::new();
+    }
+    let assigned = assigned.in_unit(unit);
+    let kept = saved.into_iter().filter(|(id, _)| assigned.contains(id));
     kept.map(|(_, s)| &s.name).collect()
+}
+
+/// What a unit keeps from call to call cannot be moved to where all can use it.
+fn two_states(unit: &Unit) -> Diagnostic {
+    let message = format!(
+        "{} keeps variables from call to call, and its derivative keeps others",
+        unit.name
+    );
+    Diagnostic::warning(&rules::AD_UNSUPPORTED, unit.name_span, message)
+        .help("put what it keeps into a COMMON block")
 }
 
 /// Do statements of a unit name one of these variables?
