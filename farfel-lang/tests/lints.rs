@@ -109,6 +109,30 @@ C     farfel: constnt begin
     );
 }
 
+/// The list of directives is that of the documentation.
+#[test]
+fn directives_of_the_documentation_are_known() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap();
+    let mut pages: Vec<std::path::PathBuf> = docs.map(|f| f.unwrap().path()).collect();
+    pages.push(root.join("README.md"));
+    let mut text = "      SUBROUTINE S\n".to_owned();
+    for page in pages {
+        let page = std::fs::read_to_string(page).unwrap();
+        let directives = page.split("!farfel:").skip(1);
+        for d in directives.filter_map(|d| d.split(['\n', '`']).next()) {
+            // What there is to say of the rest is said elsewhere.
+            let word = d.trim().split(['(', '=', ' ', ',']).next().unwrap();
+            text += &format!("C     farfel: {word}\n");
+        }
+    }
+    text += "      END\n";
+    assert!(text.lines().count() > 12, "{text}");
+    let unknown = found(&text, &[]);
+    let unknown = unknown.iter().filter(|f| f.contains("unknown-directive"));
+    assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
 #[test]
 fn names_that_are_none() {
     let text =
