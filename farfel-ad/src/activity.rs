@@ -330,12 +330,15 @@ impl<'a> Problem<'a> {
                 .and_then(Expr::base)
                 .is_some_and(|s| unit.symbols[s].tape)
         };
-        for i in callee.assumed_size.ones() {
-            // Its derivative has to be stored somewhere, and only the caller knows how
-            // large that is.
-            if callee.assigned.contains(i) && !callee.depends[i].is_disjoint(&varied_in) {
-                useful.insert(i);
-            }
+        // What derivatives go through has to be stored somewhere, and of some arrays only the caller
+        // knows how large that is. What is pushed goes through its tape, used or not.
+        let varies = |o: usize| !callee.depends[o].is_disjoint(&varied_in);
+        let pushed = |i: &usize| tape(*i) && callee.assigned.contains(*i) && varies(*i);
+        useful.extend((0..callee.args).filter(pushed));
+        let wanted: Vec<usize> = useful.ones().filter(|o| varies(*o)).collect();
+        for o in wanted {
+            let through = callee.through.get(o).into_iter().flat_map(Set::ones);
+            useful.extend(through.filter(|i| varies(*i)));
         }
         let mut c = Context {
             inputs: Set::with_capacity(slots),

@@ -4,7 +4,7 @@
 //! "Depends" always means: with a derivative that may differ from zero. A value that goes
 //! through an INTEGER, a condition or a subscript does not depend on where it came from.
 
-use crate::calls::CallSite;
+use crate::calls::{CallSite, calls};
 use crate::custom_rules::rules::{Rule, Rules};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space, differentiable};
@@ -26,8 +26,9 @@ pub struct Summary {
     pub assigned: Set,
     /// The formal arguments that are arrays.
     pub arrays: Set,
-    /// The formal arguments that are arrays of assumed size.
-    pub assumed_size: Set,
+    /// For each slot, the formal arguments of assumed size through which its value may come: whoever wants its
+    /// derivative must pass theirs, as nobody else knows how large they are.
+    pub through: Vec<Set>,
     /// How many arguments it has.
     pub args: usize,
 }
@@ -80,15 +81,7 @@ impl Dependence {
                     depends: vec![Set::with_capacity(space.slots); space.slots],
                     assigned: Set::with_capacity(space.slots),
                     arrays: is(&Symbol::is_array),
-                    assumed_size: is(&|s| {
-                        s.dims.last().is_some_and(|d| {
-                            d.upper.as_ref().is_none_or(|u| {
-                                // Before FORTRAN 77 people wrote X(1) for X(*), and many
-                                // libraries still do.
-                                matches!(u.kind, ExprKind::Star | ExprKind::Int(1))
-                            })
-                        })
-                    }),
+                    through: Vec::new(),
                     args: u.args.len(),
                 },
             );
@@ -137,6 +130,17 @@ impl Dependence {
             }
             changed
         });
+        graph.fixed_point(|i| {
+            let (unit, space, flow) = &parts[i];
+            let new = d.through(unit, space, flow);
+            match d.summaries.get_mut(&unit.name) {
+                Some(old) if old.through != new => {
+                    old.through = new;
+                    true
+                }
+                _ => false,
+            }
+        });
         d
     }
 
@@ -152,7 +156,7 @@ impl Dependence {
                 depends: (0..slots).map(of).collect(),
                 assigned,
                 arrays: Set::with_capacity(slots),
-                assumed_size: Set::with_capacity(slots),
+                through: Vec::new(),
                 args: rule.args,
             };
             self.summaries.entry(name.clone()).or_insert(summary);
@@ -401,6 +405,73 @@ impl Dependence {
         slots
     }
 
+    /// For each slot of a unit, the arguments of assumed size through which its value may come: by the
+    /// statements in any order. None where there are no such arguments.
+    fn through(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Set> {
+        let Some(summary) = self.summary(&unit.name) else {
+            return Vec::new();
+        };
+        let open = |i: &usize| {
+            let symbol = unit.args.get(*i).and_then(|a| a.sym());
+            symbol.is_some_and(|s| has_open_size(&unit.symbols[s]))
+        };
+        let open: Vec<usize> = summary.assigned.ones().filter(open).collect();
+        if open.is_empty() {
+            return Vec::new();
+        }
+        // Where the value of each location goes, and what comes through each argument.
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); space.len];
+        let mut starts: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (s, masked) in flow.stmts.iter().zip(&flow.masked) {
+            let moves = self.moves(unit, space, s, *masked);
+            for m in moves.iter().flat_map(|m| &m.group) {
+                m.from.ones().for_each(|loc| next[loc].push(m.target));
+            }
+            for (call, _) in calls(unit, s) {
+                let Some(callee) = self.callee(unit, call.callee) else {
+                    continue;
+                };
+                for (slot, through) in callee.through.iter().enumerate() {
+                    let to: Vec<usize> = match slot {
+                        _ if slot > callee.args => vec![space.common(slot - callee.args - 1)],
+                        _ if slot < callee.args => {
+                            let base = call.args.get(slot).and_then(Expr::base);
+                            base.map(|s| space.loc(s)).into_iter().collect()
+                        }
+                        // The value of a function goes where the statement puts it.
+                        _ => {
+                            let own = moves.iter().filter(|m| m.own).flat_map(|m| &m.group);
+                            own.map(|m| m.target).collect()
+                        }
+                    };
+                    for q in through.ones() {
+                        if let Some(s) = call.args.get(q).and_then(Expr::base) {
+                            starts.entry(space.loc(s)).or_default().extend(&to);
+                        }
+                    }
+                }
+            }
+        }
+        let mut through = vec![Set::with_capacity(unit.args.len()); space.slots];
+        for i in open {
+            let Some(own) = space.slot(i) else { continue };
+            let mut reached = Set::with_capacity(space.len);
+            let mut open = next[own].clone();
+            open.extend(starts.get(&own).into_iter().flatten());
+            while let Some(loc) = open.pop() {
+                if !reached.put(loc) {
+                    open.extend(&next[loc]);
+                }
+            }
+            for (slot, set) in through.iter_mut().enumerate() {
+                if slot != i && space.slot(slot).is_some_and(|l| reached.contains(l)) {
+                    set.insert(i);
+                }
+            }
+        }
+        through
+    }
+
     /// For each slot of a unit, the slots that its value on exit depends on.
     fn dependence(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Set> {
         let mut depends = vec![Set::with_capacity(space.slots); space.slots];
@@ -462,4 +533,13 @@ pub fn apply_varied(varied: &mut Set, group: &[Move]) {
             varied.insert(m.target);
         }
     }
+}
+
+/// Does only the caller know how large the array is? Before FORTRAN 77 people wrote `X(1)` for `X(*)`,
+/// and many libraries still do.
+fn has_open_size(s: &Symbol) -> bool {
+    s.dims.last().is_some_and(|d| {
+        let open = |u: &Expr| matches!(u.kind, ExprKind::Star | ExprKind::Int(1));
+        d.upper.as_ref().is_none_or(open)
+    })
 }

@@ -435,6 +435,169 @@ fn drop_in_adjoints_of_what_is_kept_from_call_to_call() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Arrays of unknown size, and whether derivatives go through them: `(body, units, W has a derivative)`.
+/// W and V are arrays of the caller that nobody asks for.
+const OPEN: &[(&str, &str, bool)] = &[
+    // It only gets values.
+    (
+        "      CALL FUN#(X, F, W, 1)\n",
+        "      SUBROUTINE FUN#(X, F, W, JOB)
+      DOUBLE PRECISION X(3), F, W(1)
+      W(1) = X(1)
+      IF (JOB .EQ. 2) W(1) = W(1)*X(2)
+      F = X(1)*X(2) + X(3)
+      END
+",
+        false,
+    ),
+    // The result comes through it.
+    (
+        "      CALL FUN#(X, F, W)\n",
+        "      SUBROUTINE FUN#(X, F, W)
+      DOUBLE PRECISION X(3), F, W(*)
+      DO 10 I = 1, 3
+   10 W(I) = SIN(X(I))
+      F = W(1)*W(2) + W(3)
+      END
+",
+        true,
+    ),
+    // It does below what is called, which has other variables on the way.
+    (
+        "      CALL FUN#(X, F, W)\n",
+        "      SUBROUTINE FUN#(X, F, W)
+      DOUBLE PRECISION X(3), F, W(*)
+      CALL INNER#(X, F, W)
+      END
+      SUBROUTINE INNER#(X, Y, A)
+      DOUBLE PRECISION X(3), Y, A(*), T
+      A(2) = X(1)**2
+      T = A(2)*X(2)
+      Y = T + X(3)
+      END
+",
+        true,
+    ),
+    // It does in a function, of whose arguments one only gets values.
+    (
+        "      DOUBLE PRECISION FUN#
+      F = FUN#(X, W, V)*X(3)\n",
+        "      DOUBLE PRECISION FUNCTION FUN#(X, A, C)
+      DOUBLE PRECISION X(3), A(*), C(*), INNER#
+      C(1) = X(2)
+      FUN# = 2*INNER#(X, A)
+      END
+      DOUBLE PRECISION FUNCTION INNER#(X, A)
+      DOUBLE PRECISION X(3), A(*)
+      A(3) = EXP(X(1))
+      INNER# = A(3)*X(2)
+      END
+",
+        true,
+    ),
+    // From one to the other and to nothing else.
+    (
+        "      CALL FUN#(X, F, W, V)\n",
+        "      SUBROUTINE FUN#(X, F, W, V)
+      DOUBLE PRECISION X(3), F, W(*), V(*), T
+      W(1) = X(1)*X(2)
+      T = W(1)
+      CALL MOVE#(T, V)
+      F = X(1)*X(2)**2 + X(3)
+      END
+      SUBROUTINE MOVE#(T, V)
+      DOUBLE PRECISION T, V(*)
+      V(1) = T
+      END
+",
+        false,
+    ),
+    // From one to the other, and to COMMON that the result comes from.
+    (
+        "      CALL FUN#(X, W, V)
+      CALL LATER#(F)\n",
+        "      SUBROUTINE FUN#(X, W, V)
+      DOUBLE PRECISION X(3), W(*), V(*), Z
+      COMMON /B#/ Z
+      W(1) = X(1)*X(2)
+      CALL MOVE#(W, V)
+      END
+      SUBROUTINE MOVE#(W, V)
+      DOUBLE PRECISION W(*), V(*), Z
+      COMMON /B#/ Z
+      V(1) = W(1)
+      Z = COS(V(1))
+      END
+      SUBROUTINE LATER#(F)
+      DOUBLE PRECISION F, Z
+      COMMON /B#/ Z
+      F = Z**2
+      END
+",
+        true,
+    ),
+];
+
+#[test]
+fn arrays_of_unknown_size_have_derivatives_where_some_go_through_them() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let mut main = DIFFERENCES.to_owned();
+    let mut files = vec!["main.f".to_owned()];
+    let mut calls = String::new();
+    for (n, (body, units, through)) in OPEN.iter().enumerate() {
+        let text = format!(
+            "      SUBROUTINE Q#(N, X, F)
+      INTEGER N
+      DOUBLE PRECISION X(3), F, W(40), V(40)
+      COMMON /WORK#/ W, V
+{body}      END
+{units}"
+        );
+        let text = text.replace('#', &n.to_string());
+        let file = format!("q{n}.f");
+        write(dir, &file, &text);
+        for mode in ["-d", "-b"] {
+            let head = format!("q{n}(f)/(x)");
+            tapenade(dir, &[mode, "-head", &head, "-o", &format!("q{n}"), &file]).success();
+        }
+        for (suffix, derivative) in [("d", "WD"), ("b", "WB")] {
+            let made = std::fs::read_to_string(dir.join(format!("q{n}_{suffix}.f"))).unwrap();
+            assert_eq!(made.contains(derivative), *through, "{made}");
+        }
+        main += &format!(
+            "      SUBROUTINE T{n}
+      DOUBLE PRECISION X(3), XB(3), D(3), F, FB
+      EXTERNAL Q{n}
+      DATA X /0.4D0, 0.9D0, 0.7D0/
+      CALL DIFF(Q{n}, X, D)
+      FB = 1
+      CALL Q{n}_B(3, X, XB, F, FB)
+      DO 10 I = 1, 3
+   10 PRINT *, {n}, XB(I), D(I)
+      DO 20 I = 1, 3
+      DO 15 J = 1, 3
+   15 XB(J) = 0
+      XB(I) = 1
+      CALL Q{n}_D(3, X, XB, F, FB)
+   20 PRINT *, {n}, FB, D(I)
+      END
+"
+        );
+        calls += &format!("      CALL T{n}\n");
+        files.extend(["", "_b", "_d"].map(|s| format!("q{n}{s}.f")));
+    }
+    main += &format!("      PROGRAM MAIN\n{calls}      END\n");
+    write(dir, "main.f", &main);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let mut wrong = Vec::new();
+    for flags in FLAGS {
+        compile(dir, flags, &files);
+        wrong.extend(agree(&dir.join("program"), flags[0]));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Compiles sources to a program.
 fn compile(dir: &Path, flags: &[&str], sources: &[&str]) {
     let compiled = Command::new("gfortran")
