@@ -12,6 +12,7 @@
 use crate::calls::read_targets;
 use crate::numbers::Numbers;
 pub use crate::numbers::differentiable;
+use farfel_lang::effects::Locations;
 use farfel_lang::ir::{Name, Place, SaveItem, SpecKind, SymId, Type, Unit};
 use farfel_lang::storage::constant::extents;
 use farfel_lang::storage::{Area, Member, UnitStorage};
@@ -349,6 +350,16 @@ impl Space {
         let mut out = Set::with_capacity(self.len);
         out.extend(slots.ones().filter_map(|s| self.slot(s)));
         out
+    }
+}
+
+impl Locations for Space {
+    fn loc(&self, s: SymId) -> usize {
+        self.loc(s)
+    }
+
+    fn common(&self, number: usize) -> Option<usize> {
+        Some(self.common(number))
     }
 }
 

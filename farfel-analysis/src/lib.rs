@@ -4,8 +4,13 @@
 //! |---|---|
 //! | [`access`] | what each statement reads, changes, allocates, passes on, in order: the only table |
 //! | [`solve`] | the solver for flow problems: forward and backward, may and must |
-//! | [`assigned`] | which arguments procedures may change, without following control |
-//! | [`dataflow`] | what procedures do with arguments, COMMON and their surroundings, and variables that are read before they have a value |
+//! | [`effects`] | what procedures may do, whatever way control takes: which arguments and COMMON variables they assign and read, and what they do besides |
+//! | [`dataflow`] | what procedures do along the ways that control takes: with arguments, COMMON and their surroundings, and variables that are read before they have a value |
+//!
+//! Three layers ask the one table another question each, and each has one fixed point over the calls. [`effects`]
+//! asks what *may* happen: it is the cheapest, and what it finds holds for any part of a program. [`dataflow`] follows control:
+//! what is read *first*, what is *always* set. `farfel_ad::depend` asks *which derivatives* an assignment
+//! needs.
 //!
 //! # Terms
 //!
@@ -45,6 +50,11 @@
 //! dummy argument, it does to the variable. Of an expression the value is passed, also of `(X)` and
 //! `%VAL(X)`: it is read, and nothing that the callee does changes it.
 //!
+//! **Effect.** What a procedure may assign and read, seen from outside, by *slots*: its arguments, its result, COMMON
+//! variables by a numbering that the asker gives; and what it does besides. To *assign* is here whatever changes a
+//! variable: to write all or a part of it, to allocate, to free. A procedure without text may read and assign what it gets, and no COMMON;
+//! of what else it does, nothing is known. So with dummy procedures, unless something is known of them ([`effects::Dummies`]).
+//!
 //! **Undefined.** A variable has no value where nothing on any way from the entry can have given it one.
 //! Dummy arguments, COMMON and saved variables may always have one.
 //!
@@ -67,6 +77,6 @@
 )]
 
 pub mod access;
-pub mod assigned;
 pub mod dataflow;
+pub mod effects;
 pub mod solve;

@@ -8,7 +8,7 @@ use crate::plan::objects::{Layout, Means, Objects, Target};
 use crate::read::{Read, callable};
 use crate::staged::{self, Staged};
 use crate::{Config, Error};
-use farfel_lang::effects::Assigned;
+use farfel_lang::effects::{Assigned, Dummies};
 use farfel_lang::ir::Name;
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ impl Lowered {
         let derivatives = interfaces(&staged, adjoints_share_state);
         staged.program.units.extend(derivatives);
         let program = &staged.program;
-        let assigned = Assigned::with_closures(program);
+        let assigned = Assigned::with(program, Dummies::Closures);
         let facts = Facts::of(program, config.is_static());
         let exports = match home {
             None => bind::choose(program, &written, config, &assigned)?,

@@ -14,7 +14,7 @@ use crate::stage::ExpandStage;
 use crate::staged::{self, Staged};
 use crate::{Error, Report, verify};
 use crate::{analysis, copies, graph, intents, storage};
-use farfel_lang::effects::Assigned;
+use farfel_lang::effects::{Assigned, Dummies};
 use farfel_lang::ir::Program;
 use farfel_lang::lower::Stage;
 use farfel_lang::print::{Options, print_program};
@@ -126,7 +126,7 @@ impl Session {
         program
             .units
             .extend(interfaces(staged, adjoints_share_state));
-        let assigned = Assigned::with_closures(&program);
+        let assigned = Assigned::with(&program, Dummies::Closures);
         let exports = bind::choose(&program, written, &self.config, &assigned)?;
         Ok((program, exports))
     }

@@ -49,7 +49,7 @@ pub mod timing;
 pub mod verify;
 
 // One door: whoever uses the compiler finds the representation and its analyses here too.
-pub use farfel_analysis::{access, assigned as effects, dataflow, solve};
+pub use farfel_analysis::{access, dataflow, effects, solve};
 pub use farfel_ir::{
     callgraph, diagnostic, encoding, flow, intrinsics, ir, source, storage, targets, types,
 };

@@ -79,7 +79,7 @@ impl<'w> Sweeper<'w> {
             return Sweeps::default();
         };
         let effect = match procedure {
-            Procedure::Named(name) => self.world.effects.get(name),
+            Procedure::Named(name) => self.world.effects.get(name).cloned(),
             Procedure::Dummy(s) => {
                 let unit = &self.make.unit;
                 self.world
@@ -111,7 +111,7 @@ impl<'w> Sweeper<'w> {
                 input: !result && (rule.inputs.contains(&i) || !rule.outputs.contains(&i)),
                 assigned: result
                     || !fixed
-                        && match effect {
+                        && match &effect {
                             Some(effect) => effect.assigned.contains(i),
                             None => rule.outputs.contains(&i) || rule.sets.contains(&i),
                         },
@@ -122,7 +122,7 @@ impl<'w> Sweeper<'w> {
         let assigned = given.iter().filter(|a| a.assigned);
         let bases = assigned.filter_map(|a| a.primal.base());
         written.extend(bases.map(|s| self.space.loc(s)));
-        if let Some(effect) = effect {
+        if let Some(effect) = &effect {
             let shared = effect.assigned.ones().filter(|s| *s > effect.args);
             written.extend(shared.map(|s| self.space.common(s - effect.args - 1)));
         }

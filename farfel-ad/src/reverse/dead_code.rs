@@ -8,7 +8,7 @@
 //! transformations*, GI 1981).
 
 use super::World;
-use super::effects::{Effects, Touched};
+use super::effects::{Besides, Effects, Touched};
 use super::units::Made;
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space};
@@ -117,9 +117,9 @@ fn pure_calls(unit: &Unit, e: &Expr, effects: &Effects) -> bool {
         if let ExprKind::Call(s, _) = &x.kind {
             pure &= match &unit.symbols[*s].class {
                 Class::Intrinsic(_) => true,
-                _ => effects
-                    .get(&unit.symbols[*s].name)
-                    .is_some_and(|f| !f.other && f.assigned.ones().all(|slot| slot == f.args)),
+                _ => effects.get(&unit.symbols[*s].name).is_some_and(|f| {
+                    f.besides == Besides::Nothing && f.assigned.ones().all(|slot| slot == f.args)
+                }),
             };
         }
     });
@@ -132,12 +132,12 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
         return None;
     };
     let effect = effects.get(&unit.symbols[*callee].name)?;
-    if effect.other || !args.iter().all(|a| pure_calls(unit, a, effects)) {
+    if effect.besides != Besides::Nothing || !args.iter().all(|a| pure_calls(unit, a, effects)) {
         return None;
     }
     let mut touched = Touched::nothing(space.len);
     effects.own(unit, space, s, &mut touched);
-    (!touched.other).then_some(touched.assigned)
+    (touched.besides == Besides::Nothing).then_some(touched.assigned)
 }
 
 /// The statements whose results nobody reads.

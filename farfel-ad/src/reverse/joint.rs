@@ -11,6 +11,7 @@
 //!
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
+use super::effects::Besides;
 use super::recompute::Replay;
 use super::sweep::{Sweeper, Sweeps};
 use super::tbr::{Elements, Needs};
@@ -52,7 +53,7 @@ impl World {
     /// Can a call of a part be carried out again?
     pub(super) fn can_be_joint(&self, p: &Part) -> bool {
         let effect = self.effects.get(&p.name);
-        !p.root && !self.keeps_state && effect.is_some_and(|e| !e.other)
+        !p.root && !self.keeps_state && effect.is_some_and(|e| e.besides == Besides::Nothing)
     }
 }
 

@@ -11,7 +11,7 @@
 //! backward sweep stays: first the transposes of what is behind the call, then both sweeps
 //! of the call.
 
-use super::effects::Touched;
+use super::effects::{Besides, Touched};
 use super::retry::state;
 use super::transpose::is_derivative;
 use super::units::Known;
@@ -172,7 +172,7 @@ impl Behind<'_> {
         let unit = &self.part.make.unit;
         let touched = self.world.touched_in(unit, &self.part.space, block);
         let keeps = !touched.assigned.is_disjoint(&self.part.space.saved);
-        if touched.other || keeps || !block.iter().all(|s| self.is_plain(s)) {
+        if touched.besides != Besides::Nothing || keeps || !block.iter().all(|s| self.is_plain(s)) {
             return None;
         }
         // Values go into values.

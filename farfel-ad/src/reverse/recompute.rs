@@ -1,6 +1,7 @@
 //! What loops need whose iterations are carried out again: which values they begin with, how
 //! these go to a tape and back, and the iterations themselves without derivatives.
 
+use super::effects::Besides;
 use super::maker::Maker;
 use super::sweep::Sweeper;
 use super::tape::{Kind, Tapes};
@@ -315,7 +316,7 @@ impl Sweeper<'_> {
         for s in body {
             s.walk(&mut |x| allocates |= matches!(x.kind, StmtKind::Allocation(_)));
         }
-        if (touched.once || allocates) && self.trial == 0 {
+        if (touched.besides == Besides::Once || allocates) && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,

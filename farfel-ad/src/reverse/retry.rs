@@ -33,6 +33,7 @@
 //!
 //! Adjoints that are differentiated again have the simple form: `legal/one_try.rs` puts it back.
 
+use super::effects::Besides;
 use super::maker::Maker;
 use super::tape::{Kind, Tapes, Vars};
 use super::tape_size::Swept;
@@ -124,7 +125,7 @@ pub(super) fn open(
 pub(super) fn state(world: &World, closure: &Program, part: &Part) -> Option<State> {
     let (unit, space) = (&part.make.unit, &part.space);
     let touched = world.touched_in(unit, space, &part.body);
-    if world.keeps_state || touched.once {
+    if world.keeps_state || touched.besides == Besides::Once {
         return None;
     }
     let mut read = Set::with_capacity(space.len);

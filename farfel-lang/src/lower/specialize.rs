@@ -21,7 +21,7 @@ use super::prune::reached;
 use super::state::{keeps_values, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, any_errors};
-use crate::effects::{Assigned, procedure_dummies};
+use crate::effects::{Assigned, Dummies, procedure_dummies};
 use crate::ir::{
     Class, Expr, ExprKind, Name, Program, StmtKind, SymId, Type, Unit, UnitKind, unused_name,
 };
@@ -344,7 +344,7 @@ impl<'a> Specializer<'a> {
             return;
         };
         if self.otherwise_assigned.is_none() && passes_twice(args) {
-            let found = Assigned::with_harmless_procedures(self.program);
+            let found = Assigned::with(self.program, Dummies::Harmless);
             self.otherwise_assigned = Some(found);
         }
         self.warn_of_parts(caller, &name, args);

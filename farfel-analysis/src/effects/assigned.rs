@@ -1,0 +1,64 @@
+//! The question that is asked most often: which variables may be assigned.
+
+use super::{Dummies, Effects, Locations, Symbols, Touched};
+use farfel_ir::ir::{Program, Stmt, SymId, Unit, walk_block};
+use std::collections::HashSet;
+
+/// For every top-level unit, and for each of its ENTRY points, which of the arguments it may assign.
+///
+/// These are [`Effects`] without what is read and without COMMON, which take longer to find.
+#[derive(Debug, Default)]
+pub struct Assigned(Effects);
+
+impl Assigned {
+    /// Analyses a program whose names are resolved. What a unit gets as a procedure may assign
+    /// anything.
+    pub fn of(program: &Program) -> Self {
+        Self::with(program, Dummies::Anything)
+    }
+
+    /// The same with something else known of the procedures that units get.
+    pub fn with(program: &Program, dummies: Dummies) -> Self {
+        let units = program.units.iter();
+        let units: Vec<_> = units.map(|u| (u, &Symbols as &dyn Locations)).collect();
+        Assigned(Effects::found(&units, 0, dummies, Effects::own, false))
+    }
+
+    /// Takes in a unit that was added to the program and that no known unit calls yet.
+    pub fn add(&mut self, unit: &Unit) {
+        let touched = self.0.unit(unit, &Symbols, Effects::own);
+        for entry in unit.entry_points() {
+            let effect = self.0.of_entry(&entry, &Symbols, 0, &touched);
+            self.0.insert(entry.name.clone(), effect);
+        }
+    }
+
+    /// Is the text of the unit or ENTRY point of this name known?
+    pub fn knows(&self, unit: &str) -> bool {
+        self.0.get(unit).is_some()
+    }
+
+    /// May the unit or ENTRY point of this name assign its argument at `position`? True for
+    /// unknown units.
+    pub fn argument(&self, unit: &str, position: usize) -> bool {
+        let effect = self.0.get(unit).filter(|e| position < e.args);
+        effect.is_none_or(|e| e.assigned.contains(position))
+    }
+
+    /// The variables that the statements of a unit, or of the subprograms nested in it,
+    /// may assign.
+    pub fn in_unit(&self, unit: &Unit) -> HashSet<SymId> {
+        symbols(&self.0.unit(unit, &Symbols, Effects::own))
+    }
+
+    /// The variables that some statements of a unit may assign.
+    pub fn in_block(&self, unit: &Unit, block: &[Stmt]) -> HashSet<SymId> {
+        let mut touched = Touched::nothing(unit.symbols.len());
+        walk_block(block, &mut |s| self.0.own(unit, &Symbols, s, &mut touched));
+        symbols(&touched)
+    }
+}
+
+fn symbols(touched: &Touched) -> HashSet<SymId> {
+    touched.assigned.ones().map(|s| SymId(s as u32)).collect()
+}

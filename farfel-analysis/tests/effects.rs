@@ -1,0 +1,232 @@
+//! What procedures may do, and which arguments they assign.
+
+use farfel_analysis::effects::{
+    Assigned, Besides, Dummies, Effect, Effects, KnownDummy, Locations,
+};
+use farfel_ir::Sources;
+use farfel_ir::ir::{Name, Place, Program, SymId, Unit};
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use fixedbitset::FixedBitSet;
+use std::collections::HashMap;
+
+/// A program, and whether it has faults.
+fn resolved(text: &str) -> (Program, bool) {
+    let mut sources = Sources::new();
+    let file = sources.add("a.f", text);
+    let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+    let faults = farfel_lang::resolve::resolve(&mut program);
+    (program, farfel_ir::diagnostic::any_errors(&faults))
+}
+
+fn program(text: &str) -> Program {
+    let (program, faults) = resolved(text);
+    assert!(!faults);
+    program
+}
+
+#[test]
+fn a_function_that_a_statement_function_calls_may_assign() {
+    let text = "      SUBROUTINE S(X, Y, Z)
+      EXTERNAL G
+      F(A) = A + G(Y)
+      X = F(Z)
+      END
+      FUNCTION G(Y)
+      Y = 1
+      G = Y
+      END
+";
+    let known = Assigned::of(&program(text));
+    let found: Vec<bool> = (0..3).map(|i| known.argument("S", i)).collect();
+    assert_eq!(found, [true, true, false]);
+}
+
+#[test]
+fn values_are_not_assigned() {
+    let text = "      SUBROUTINE S(X, Y, Z)
+      CALL SET((X))
+      CALL SET(Y + 0.0)
+      CALL SET(%VAL(Z))
+      END
+      SUBROUTINE SET(A)
+      A = 1
+      END
+";
+    let known = Assigned::of(&program(text));
+    let found: Vec<bool> = (0..3).map(|i| known.argument("S", i)).collect();
+    assert_eq!(found, [false; 3]);
+}
+
+#[test]
+fn a_function_that_calls_itself_is_looked_at_again() {
+    let text = "      RECURSIVE FUNCTION F(X, Y, N)
+      IF (N .GT. 0) Z = F(Y, X, N - 1)
+      X = 1
+      F = Z
+      END
+";
+    let known = Assigned::of(&program(text));
+    let found: Vec<bool> = (0..3).map(|i| known.argument("F", i)).collect();
+    assert_eq!(found, [true, true, false]);
+}
+
+#[test]
+fn two_units_of_one_name_come_to_an_end() {
+    let text = "\
+C
+      SUBROUTINE A(X)
+      X = 1
+      CALL A(X)
+      END
+      SUBROUTINE A(X)
+      CALL A(Y)
+      END
+";
+    let (program, faults) = resolved(text);
+    assert!(faults);
+    assert!(Assigned::of(&program).argument("A", 0));
+}
+
+/// COMMON variables are numbered in the order of their symbols in each unit.
+struct Numbered<'u>(&'u Unit);
+
+impl Numbered<'_> {
+    fn in_common(&self) -> impl Iterator<Item = SymId> {
+        let symbols = self.0.symbols.iter();
+        let shared = symbols.filter(|(_, s)| matches!(s.place, Place::Common(_)));
+        shared.map(|(id, _)| id)
+    }
+}
+
+impl Locations for Numbered<'_> {
+    fn loc(&self, s: SymId) -> usize {
+        s.0 as usize
+    }
+
+    fn common(&self, number: usize) -> Option<usize> {
+        self.in_common().nth(number).map(|s| s.0 as usize)
+    }
+}
+
+fn effects(program: &Program, commons: usize, dummies: Dummies) -> Effects {
+    let numbered: Vec<Numbered> = program.units.iter().map(Numbered).collect();
+    let locations = numbered.iter().map(|n| (n.0, n as &dyn Locations));
+    let units: Vec<_> = locations.collect();
+    Effects::of(&units, commons, dummies, Effects::own)
+}
+
+/// Slots that are assigned, those that are read, and the rest.
+fn seen(effect: &Effect) -> (Vec<usize>, Vec<usize>, Besides) {
+    let slots = |set: &FixedBitSet| set.ones().collect();
+    (slots(&effect.assigned), slots(&effect.read), effect.besides)
+}
+
+#[test]
+fn effects_go_through_calls() {
+    let text = "      SUBROUTINE TOP(A, B, N)
+      COMMON /C/ P, Q
+      CALL MID(B, A)
+      IF (N .GT. 0) STOP
+      END
+      SUBROUTINE MID(X, Y)
+      COMMON /C/ P, Q
+      CALL LOW(X)
+      Y = Q
+      END
+      SUBROUTINE LOW(X)
+      COMMON /C/ P, Q
+      P = X
+      END
+";
+    let known = effects(&program(text), 2, Dummies::Anything);
+    let of = |name: &str| seen(known.get(name).unwrap());
+    // Slots: the arguments, the result, P, Q.
+    assert_eq!(of("LOW"), (vec![2], vec![0], Besides::Nothing));
+    assert_eq!(of("MID"), (vec![1, 3], vec![0, 4], Besides::Nothing));
+    assert_eq!(of("TOP"), (vec![0, 4], vec![1, 2, 5], Besides::Repeatable));
+}
+
+#[test]
+fn functions_assign_their_results() {
+    let text = "      FUNCTION F(X)
+      F = X
+      END
+      FUNCTION G(X)
+      G = F(X)
+      PRINT *, X
+      END
+";
+    let known = effects(&program(text), 0, Dummies::Anything);
+    let of = |name: &str| seen(known.get(name).unwrap());
+    assert_eq!(of("F"), (vec![1], vec![0], Besides::Nothing));
+    assert_eq!(of("G"), (vec![1], vec![0], Besides::Once));
+}
+
+#[test]
+fn procedures_without_text_may_do_anything_to_what_they_get() {
+    let text = "      SUBROUTINE S(A, B, C, D)
+      CALL OTHER(A, (B))
+      CALL KNOWN(C, D)
+      END
+      SUBROUTINE KNOWN(X)
+      END
+      SUBROUTINE LAST(I)
+      CALL EXIT(I)
+      END
+";
+    // KNOWN gets too much, and cannot know it.
+    let known = effects(&program(text), 0, Dummies::Anything);
+    let of = |name: &str| seen(known.get(name).unwrap());
+    assert_eq!(of("S"), (vec![0], vec![0, 1], Besides::Once));
+    assert_eq!(of("LAST"), (vec![0], vec![0], Besides::Repeatable));
+}
+
+const TAKES_A_PROCEDURE: &str = "      SUBROUTINE S(F, A, B)
+      EXTERNAL F
+      CALL F(A, B)
+      END
+      SUBROUTINE ONE(X, Y)
+      X = 1
+      END
+      SUBROUTINE TWO(X, Y)
+      X = Y
+      END
+";
+
+#[derive(Debug)]
+struct OneOrTwo([Name; 2]);
+
+impl KnownDummy for OneOrTwo {
+    fn targets(&self) -> &[Name] {
+        &self.0
+    }
+
+    fn effect(&self, targets: Effect) -> Option<Effect> {
+        Some(targets)
+    }
+}
+
+#[test]
+fn dummy_procedures_do_what_is_thought_of_them() {
+    let of = |dummies: Dummies| {
+        let known = effects(&program(TAKES_A_PROCEDURE), 0, dummies);
+        seen(known.get("S").unwrap())
+    };
+    let (a, b) = (1, 2);
+    assert_eq!(
+        of(Dummies::Anything),
+        (vec![a, b], vec![a, b], Besides::Once)
+    );
+    assert_eq!(of(Dummies::Harmless), (vec![], vec![a, b], Besides::Once));
+    assert_eq!(
+        of(Dummies::Closures),
+        (vec![a, b], vec![a, b], Besides::Once)
+    );
+    let targets = OneOrTwo(["ONE".into(), "TWO".into()]);
+    let known: Box<dyn KnownDummy> = Box::new(targets);
+    let all = HashMap::from([(("S".into(), "F".into()), known)]);
+    assert_eq!(
+        of(Dummies::Known(all)),
+        (vec![a], vec![b], Besides::Nothing)
+    );
+}
