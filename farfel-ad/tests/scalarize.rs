@@ -132,6 +132,37 @@ C     Whatever the step is, they are the lower and the upper bound: two elements
       G@ = X*X
       END
 ",
+    "where_with_functions_that_read_more": "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(3), B(3), C(3), D(3)
+      DOUBLE PRECISION SF1, SF2, T, G@
+      COMMON /B@/ D
+      SF1(T) = B(2)*T
+      SF2(T) = SF1(T) + 1
+      A = X
+      B = X*X(1)
+      C = X
+      D = X
+      WHERE (X .GT. 0.1D0)
+        B = 0.5D0
+        A = SF2(X(1))
+      END WHERE
+      WHERE (X .GT. 0.1D0)
+        D = D*X(2)
+        C = C*G@(X(1)) + A
+      ELSEWHERE
+        D = SF1(X(3))
+      END WHERE
+      B = SF1(X(1))*B(2) + X
+      D = D*G@(X(3))
+      Y = A + 2*B + 3*C + 4*D
+      END
+      DOUBLE PRECISION FUNCTION G@(T)
+      DOUBLE PRECISION T, D(3)
+      COMMON /B@/ D
+      G@ = D(2)*T
+      END
+",
     "sizes_known_at_run_time": "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(12), C(3)

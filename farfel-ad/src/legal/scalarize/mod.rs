@@ -470,6 +470,12 @@ impl<'u> Writer<'u> {
         type_of(self.unit, e)
     }
 
+    /// Does a variable share storage with COMMON?
+    fn is_shared(&self, s: SymId) -> bool {
+        let mut symbols = self.unit.symbols.iter();
+        symbols.any(|(id, o)| matches!(o.place, Place::Common(_)) && self.overlap(id, s))
+    }
+
     /// May two variables share storage?
     fn overlap(&self, a: SymId, b: SymId) -> bool {
         a == b || self.storage.as_ref().is_some_and(|s| s.overlap(a, b))

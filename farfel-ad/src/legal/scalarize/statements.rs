@@ -88,12 +88,17 @@ impl Writer<'_> {
                     || subscripts.iter().any(|s| self.meets(target, s, false))
             }
             ExprKind::Call(s, args) => {
-                let elemental = matches!(
-                    self.unit.symbols[*s].class,
-                    Class::Intrinsic(i) if i.shape == Shape::Elemental
-                );
-                args.iter()
-                    .any(|a| self.meets(target, a, aligned && elemental))
+                let symbol = &self.unit.symbols[*s];
+                let (reads, elemental) = match &symbol.class {
+                    Class::Intrinsic(i) => (false, i.shape == Shape::Elemental),
+                    Class::StatementFunction(_, value) => (self.meets(target, value, false), false),
+                    // It may read COMMON.
+                    _ => (self.is_shared(base), false),
+                };
+                reads
+                    || args
+                        .iter()
+                        .any(|a| self.meets(target, a, aligned && elemental))
             }
             _ => e.children().iter().any(|c| self.meets(target, c, aligned)),
         }
