@@ -5,7 +5,7 @@
 //! [`crate::reverse::differentiate_heads`]) says by the same properties what existing programs
 //! and makefiles call.
 
-use farfel_lang::ir::{Name, Request, unused_name};
+use farfel_lang::ir::{Name, Request, Symbols};
 
 /// The most letters of a name that compilers allow.
 const LONGEST: usize = 63;
@@ -71,15 +71,20 @@ pub enum Numbering {
 impl Numbering {
     /// `wanted`, or `wanted` with the first number that is not `taken`.
     pub fn unused(self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
+        self.unused_in(&Symbols::default(), wanted, taken)
+    }
+
+    /// The same of a name that no symbol has either.
+    pub fn unused_in(self, symbols: &Symbols, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
         match self {
-            Numbering::FromZero if wanted.len() > LONGEST => unused_name(wanted, taken),
-            Numbering::FromZero if !taken(wanted) => wanted.into(),
-            Numbering::FromZero => (0u32..)
-                .map(|n| format!("{wanted}{n}"))
-                .find(|n| !taken(n))
-                .unwrap_or_else(|| wanted.to_owned())
-                .into(),
-            Numbering::FromOne => unused_name(wanted, taken),
+            Numbering::FromOne => symbols.unused(wanted, taken),
+            Numbering::FromZero if wanted.len() > LONGEST => symbols.unused(wanted, taken),
+            Numbering::FromZero if symbols.find(wanted).is_none() && !taken(wanted) => {
+                wanted.into()
+            }
+            Numbering::FromZero => {
+                symbols.unused_number(&|n| format!("{wanted}{n}").into(), 0, taken)
+            }
         }
     }
 }

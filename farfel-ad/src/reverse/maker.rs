@@ -3,7 +3,7 @@
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
 pub(super) use farfel_lang::ir::build::{literal, zero};
-use farfel_lang::ir::{Class, Expr, Name, Origin, Place, SymId, Symbol, Type, Unit, unused_name};
+use farfel_lang::ir::{Class, Expr, Name, Origin, Place, SymId, Symbol, Type, Unit};
 use std::collections::HashSet;
 
 /// A unit under construction.
@@ -32,9 +32,8 @@ impl Maker {
     /// A name that nothing here has.
     pub fn unused(&self, wanted: &str) -> Name {
         let wanted = format!("{wanted}{}", self.suffix);
-        unused_name(&wanted, &|n| {
-            n == self.unit.name || self.unit.symbols.find(n).is_some()
-        })
+        let symbols = &self.unit.symbols;
+        symbols.unused(&wanted, &|n| n == self.unit.name)
     }
 
     /// A new local variable.

@@ -39,9 +39,8 @@ impl Gen<'_> {
     /// A name that nothing in this unit has, and no unit or COMMON block either.
     pub(super) fn unused(&self, wanted: &str) -> Name {
         let names = self.engine.names.borrow();
-        let own = &self.unit.symbols;
-        let taken = |n: &str| own.find(n).is_some() || names.is_taken(n);
-        self.engine.layout.numbering.unused(wanted, &taken)
+        let numbering = self.engine.layout.numbering;
+        numbering.unused_in(&self.unit.symbols, wanted, &|n| names.is_taken(n))
     }
 
     /// The name for the derivative of a variable.

@@ -4,7 +4,9 @@ use super::stmt::StmtIds;
 use super::{Block, Comment, Entry, Expr, Name, StmtId, StmtKind, Type, walk_block};
 use crate::intrinsics::Intrinsic;
 use crate::source::Span;
+use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A whole program: its top-level units in order.
 #[derive(Debug, Clone, Default)]
@@ -225,7 +227,25 @@ pub struct SymId(pub u32);
 #[derive(Debug, Clone, Default)]
 pub struct Symbols {
     list: Vec<Symbol>,
-    by_name: std::collections::HashMap<Name, SymId>,
+    by_name: HashMap<Name, SymId>,
+    used: UsedNumbers,
+}
+
+/// For what names begin with, the first number that they may not have behind that: a unit with thousands
+/// of temporaries need not look at all of them for the name of the next.
+#[derive(Debug, Default)]
+struct UsedNumbers(Mutex<HashMap<Name, u32>>);
+
+impl Clone for UsedNumbers {
+    fn clone(&self) -> Self {
+        UsedNumbers(Mutex::new(self.lock().clone()))
+    }
+}
+
+impl UsedNumbers {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Name, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl PartialEq for Symbols {
@@ -260,6 +280,7 @@ impl Symbols {
 
     /// Takes away all symbols but the first `len`.
     pub fn truncate(&mut self, len: usize) {
+        self.used.lock().clear();
         for s in self.list.drain(len.min(self.list.len())..) {
             self.by_name.remove(&s.name);
         }
@@ -267,6 +288,7 @@ impl Symbols {
 
     /// Gives a symbol another, unused name.
     pub fn rename(&mut self, id: SymId, name: Name) {
+        self.used.lock().clear();
         let old = std::mem::replace(&mut self[id].name, name.clone());
         self.by_name.remove(&old);
         self.by_name.insert(name, id);
@@ -300,7 +322,30 @@ impl Symbols {
     ///
     /// Names are kept within the 63 letters that compilers allow.
     pub fn unused(&self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
-        unused_name(wanted, &|n| self.find(n).is_some() || taken(n))
+        let any = |n: &str| self.find(n).is_some() || taken(n);
+        first_unused(wanted, &any, &|stem| {
+            self.unused_number(&|n| numbered(stem, n), 1, taken)
+        })
+    }
+
+    /// The first of some names, from a number on, that no symbol here has and `taken` does not hold.
+    pub fn unused_number(
+        &self,
+        name: &dyn Fn(u32) -> Name,
+        from: u32,
+        taken: &dyn Fn(&str) -> bool,
+    ) -> Name {
+        let first = {
+            let mut used = self.used.lock();
+            let first = used.entry(name(from)).or_insert(from);
+            while self.find(&name(*first)).is_some() {
+                *first += 1;
+            }
+            *first
+        };
+        let mut names = (first..).map(name);
+        let other = names.find(|n| self.find(n).is_none() && !taken(n));
+        other.unwrap_or_else(|| name(first))
     }
 }
 
@@ -308,28 +353,37 @@ impl Symbols {
 /// 63 letters, the most that compilers allow. A longer one ends in a hash of all of it, so
 /// that names which begin alike stay different without looking at each other.
 pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
-    const MAX: usize = 63;
+    first_unused(wanted, taken, &|stem| {
+        let mut names = (1u32..).map(|n| numbered(stem, n));
+        names.find(|n| !taken(n)).unwrap_or_else(|| stem.into())
+    })
+}
+
+/// The most letters of a name that compilers allow.
+const MAX: usize = 63;
+
+/// `wanted`, shortened where it is too long, or what `other` finds in its place.
+fn first_unused(wanted: &str, taken: &dyn Fn(&str) -> bool, other: &dyn Fn(&str) -> Name) -> Name {
     let wanted = match wanted.get(..MAX - 5) {
         Some(start) if wanted.len() > MAX => Name::from(format!("{start}_{}", short_hash(wanted))),
         _ => Name::from(wanted),
     };
-    if wanted.len() <= MAX && !taken(&wanted) {
-        return wanted;
+    match wanted.len() <= MAX && !taken(&wanted) {
+        true => wanted,
+        false => other(&wanted),
     }
-    (1u32..)
-        .map(|n| {
-            let suffix = n.to_string();
-            let keep = wanted.len().min(MAX - suffix.len() - 1);
-            // A digit at the end of a shortened or numbered name would run into the number.
-            let gap = if wanted[..keep].ends_with(|c: char| c.is_ascii_digit()) {
-                "_"
-            } else {
-                ""
-            };
-            Name::from(format!("{}{gap}{suffix}", &wanted[..keep]))
-        })
-        .find(|n| !taken(n))
-        .unwrap_or(wanted)
+}
+
+/// A name with a number behind it.
+fn numbered(name: &str, number: u32) -> Name {
+    let suffix = number.to_string();
+    let keep = name.len().min(MAX - suffix.len() - 1);
+    // A digit at the end of a shortened or numbered name would run into the number.
+    let gap = match name[..keep].ends_with(|c: char| c.is_ascii_digit()) {
+        true => "_",
+        false => "",
+    };
+    Name::from(format!("{}{gap}{suffix}", &name[..keep]))
 }
 
 /// Four letters and digits for a text, the first a letter. They are the same everywhere and
