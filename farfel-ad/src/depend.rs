@@ -14,7 +14,7 @@ use farfel_lang::access::{self, Access, Kind, Source};
 use farfel_lang::callgraph::Below;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Stmt, SymId, Symbol, Type, Unit};
-use farfel_lang::solve::{Graph, forward};
+use farfel_lang::solve::{Graph, forward_each};
 use std::collections::HashMap;
 
 /// What one unit does, seen from outside.
@@ -486,7 +486,8 @@ impl Dependence {
             }
         }
         let exit = loop {
-            let mut states = forward(
+            let mut exit = None;
+            forward_each(
                 &Graph::of(flow),
                 flow.entry,
                 entry.clone(),
@@ -494,8 +495,13 @@ impl Dependence {
                     let groups = moves.get(n).into_iter().flatten();
                     groups.for_each(|m| state.assign(&m.group));
                 },
+                &mut |n, state| {
+                    if n == flow.exit {
+                        exit = Some(state.clone());
+                    }
+                },
             );
-            let Some(exit) = states[flow.exit].take() else {
+            let Some(exit) = exit else {
                 // It never returns.
                 return depends;
             };

@@ -147,6 +147,106 @@ pub fn backward<F: Fact>(
         .collect()
 }
 
+/// Calls `visit` with what holds before each node that the entry leads to. The same as [`forward`] where facts are
+/// large and each is looked at once: they are kept for pieces without branches only.
+pub fn forward_each<F: Fact>(
+    graph: &Graph,
+    entry: usize,
+    start: F,
+    transfer: &mut dyn FnMut(usize, &mut F),
+    visit: &mut dyn FnMut(usize, &F),
+) {
+    let blocks = Blocks::of(graph, entry);
+    let pieces = Graph::new(&blocks.successors);
+    let facts = forward(&pieces, blocks.of_node[entry], start, &mut |b, fact| {
+        blocks.nodes[b].iter().for_each(|n| transfer(*n, fact));
+    });
+    for (block, fact) in blocks.nodes.iter().zip(facts) {
+        let Some(mut fact) = fact else { continue };
+        for &n in block {
+            visit(n, &fact);
+            transfer(n, &mut fact);
+        }
+    }
+}
+
+/// Calls `visit` with what holds after each node: [`backward`], as [`forward_each`] is [`forward`].
+pub fn backward_each<F: Fact>(
+    graph: &Graph,
+    exit: usize,
+    end: F,
+    nothing: &F,
+    transfer: &mut dyn FnMut(usize, &mut F),
+    visit: &mut dyn FnMut(usize, &F),
+) {
+    // The exit ends its piece: nothing comes behind it.
+    let blocks = Blocks::of(graph, graph.len());
+    let pieces = Graph::new(&blocks.successors);
+    let last = blocks.of_node[exit];
+    let facts = backward(&pieces, last, end, nothing, &mut |b, fact| {
+        blocks.nodes[b]
+            .iter()
+            .rev()
+            .for_each(|n| transfer(*n, fact));
+    });
+    for (block, mut fact) in blocks.nodes.iter().zip(facts) {
+        for &n in block.iter().rev() {
+            visit(n, &fact);
+            transfer(n, &mut fact);
+        }
+    }
+}
+
+/// Nodes that always run one after the other are one block.
+#[derive(Debug)]
+pub struct Blocks {
+    /// The nodes of each block, in their order.
+    pub nodes: Vec<Vec<usize>>,
+    /// The blocks that come behind each block.
+    pub successors: Vec<Vec<usize>>,
+    /// The block of each node.
+    pub of_node: Vec<usize>,
+}
+
+impl Blocks {
+    /// Of a graph; `entry` begins a block.
+    pub fn of(graph: &Graph, entry: usize) -> Self {
+        // It always comes behind this one other.
+        let follows = |n: usize| match graph.predecessors[n][..] {
+            [before] => n != entry && graph.successors[before].len() == 1,
+            _ => false,
+        };
+        let mut nodes: Vec<Vec<usize>> = Vec::new();
+        let mut of_node = vec![usize::MAX; graph.len()];
+        // In a circle that nothing leads to each node follows another.
+        let begins = (0..graph.len()).filter(|n| !follows(*n));
+        for first in begins.chain(0..graph.len()) {
+            let mut block = Vec::new();
+            let mut next = Some(first).filter(|n| of_node[*n] == usize::MAX);
+            while let Some(node) = next {
+                of_node[node] = nodes.len();
+                block.push(node);
+                next = match graph.successors[node][..] {
+                    [after] if follows(after) && of_node[after] == usize::MAX => Some(after),
+                    _ => None,
+                };
+            }
+            if !block.is_empty() {
+                nodes.push(block);
+            }
+        }
+        let last = |b: &Vec<usize>| b.last().map_or(&[][..], |n| &graph.successors[*n]);
+        let successors = nodes
+            .iter()
+            .map(|b| last(b).iter().map(|n| of_node[*n]).collect());
+        Blocks {
+            successors: successors.collect(),
+            nodes,
+            of_node,
+        }
+    }
+}
+
 /// The least solution for the units of a call graph, or whatever depends on each other: calls
 /// `update` on every node until it returns false on all of them; where it returns true, those that
 /// depend on it (`dependents`) are updated again. `order` says which come first.
@@ -305,6 +405,36 @@ mod tests {
             }
         });
         assert_eq!(found, [set(&[5, 6]), set(&[5]), set(&[])]);
+    }
+
+    #[test]
+    fn each_node_is_visited_with_what_holds_there() {
+        // 0 → 1 → 2 → 3 → 1, 2 → 4 → 5; 6 → 7 → 6, to which nothing leads.
+        let edges = vec![
+            vec![1],
+            vec![2],
+            vec![3, 4],
+            vec![1],
+            vec![5],
+            vec![],
+            vec![7],
+            vec![6],
+        ];
+        let graph = Graph::new(&edges);
+        let mut transfer = |node: usize, f: &mut May| f.insert(node);
+        let all = forward(&graph, 0, set(&[]), &mut transfer);
+        let mut seen = vec![None; 8];
+        forward_each(&graph, 0, set(&[]), &mut transfer, &mut |n, f: &May| {
+            seen[n] = Some(f.clone());
+        });
+        assert_eq!(seen, all);
+        let all = backward(&graph, 5, set(&[3]), &set(&[]), &mut transfer);
+        let mut seen = vec![set(&[]); 8];
+        let end = set(&[3]);
+        backward_each(&graph, 5, end, &set(&[]), &mut transfer, &mut |n, f| {
+            seen[n] = f.clone();
+        });
+        assert_eq!(seen, all);
     }
 
     #[test]

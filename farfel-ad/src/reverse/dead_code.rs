@@ -15,7 +15,7 @@ use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{
     Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtId, StmtKind, SymId, Unit,
 };
-use farfel_lang::solve::{Graph, backward};
+use farfel_lang::solve::{Graph, backward_each};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What is read after the calls of a unit, wherever it is called.
@@ -207,36 +207,28 @@ fn dead(
         live
     };
     let nothing = Set::with_capacity(space.len);
-    let live = backward(
-        &Graph::of(&flow),
-        flow.exit,
-        exit,
-        &nothing,
-        &mut |i, live: &mut Set| *live = before(i, live),
-    );
     let mut found = HashSet::new();
-    for (i, s) in flow.stmts.iter().enumerate() {
+    let mut look = |i: usize, live: &Set| {
+        let Some(s) = flow.stmts.get(i) else { return };
         if let StmtKind::Call(callee, args) = &s.kind {
             let name = &unit.symbols[*callee].name;
             let after = calls.entry(name.clone()).or_default();
-            let read = |a: &Expr| a.base().is_some_and(|s| live[i].contains(space.loc(s)));
+            let read = |a: &Expr| a.base().is_some_and(|s| live.contains(space.loc(s)));
             let args = args.iter().enumerate().filter(|(_, a)| read(a));
             after.args.extend(args.map(|(n, _)| n));
-            let commons = live[i].ones().filter_map(|l| space.common_at(l));
+            let commons = live.ones().filter_map(|l| space.common_at(l));
             after.commons.extend(commons);
         }
         let gone = match &s.kind {
             StmtKind::Assign(target, value) => {
                 // What is kept on a tape is taken back, wanted or not.
-                target
-                    .base()
-                    .is_some_and(|t| !live[i].contains(space.loc(t)))
+                target.base().is_some_and(|t| !live.contains(space.loc(t)))
                     && !crate::activity::is_pop(unit, value)
                     && pure_calls(unit, value, effects)
                     && pure_calls(unit, target, effects)
             }
             StmtKind::Call(..) => call_targets(unit, space, s, effects)
-                .is_some_and(|targets| targets.is_disjoint(&live[i])),
+                .is_some_and(|targets| targets.is_disjoint(live)),
             StmtKind::Do(d) => match &d.control {
                 DoControl::Count {
                     var,
@@ -246,7 +238,7 @@ fn dead(
                 } => {
                     d.body.iter().all(|s| matches!(s.kind, StmtKind::Comment(_)))
                         // The state after the loop is also that before its body, which is empty.
-                        && !live[i].contains(space.loc(*var))
+                        && !live.contains(space.loc(*var))
                         && [from, to]
                             .into_iter()
                             .chain(step)
@@ -270,7 +262,15 @@ fn dead(
         if gone && s.label.is_none() {
             found.insert(s.id);
         }
-    }
+    };
+    backward_each(
+        &Graph::of(&flow),
+        flow.exit,
+        exit,
+        &nothing,
+        &mut |i, live: &mut Set| *live = before(i, live),
+        &mut look,
+    );
     found
 }
 

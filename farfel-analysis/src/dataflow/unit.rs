@@ -3,7 +3,7 @@
 use super::commons::Whole;
 use super::events::{Event, Finder, Followed, Kind};
 use super::{Intents, Unset, Use};
-use crate::solve::{Graph, May, Must, forward};
+use crate::solve::{Blocks, Graph, May, Must, forward};
 use farfel_ir::flow::Flow;
 use farfel_ir::ir::{Entry, Origin, Place, Stmt, StmtKind, SymId, Unit};
 use farfel_ir::source::Span;
@@ -111,7 +111,8 @@ pub(super) fn follow_from<'p>(
     ranges.extend([finder.events.len(); 2]);
     let events = finder.events;
 
-    let blocks = Blocks::of(&flow);
+    // Facts are needed for blocks only.
+    let blocks = Blocks::of(&Graph::of(&flow), flow.entry);
     let graph = Graph::new(&blocks.successors);
     let is_dummy = |bit: usize| {
         let sym = followed.symbols.get(bit);
@@ -284,48 +285,6 @@ fn step(e: &Event, base: usize, (any, all): &mut Values) {
             all.0.insert(bit);
         }
         Kind::Part | Kind::Unknown => any.insert(bit),
-    }
-}
-
-/// Nodes that always run one after the other are one block: facts are needed for blocks only.
-struct Blocks {
-    nodes: Vec<Vec<usize>>,
-    successors: Vec<Vec<usize>>,
-    /// The block of each node; that of some nodes that nothing leads to is none of them.
-    of_node: Vec<usize>,
-}
-
-impl Blocks {
-    fn of(flow: &Flow) -> Self {
-        // It always comes behind this one other.
-        let follows = |n: usize| match flow.predecessors[n][..] {
-            [before] => n != flow.entry && flow.successors[before].len() == 1,
-            _ => false,
-        };
-        let mut nodes: Vec<Vec<usize>> = Vec::new();
-        let mut of_node = vec![usize::MAX; flow.len()];
-        for first in (0..flow.len()).filter(|n| !follows(*n)) {
-            let mut block = Vec::new();
-            let mut next = Some(first);
-            while let Some(node) = next {
-                of_node[node] = nodes.len();
-                block.push(node);
-                next = match flow.successors[node][..] {
-                    [after] if follows(after) => Some(after),
-                    _ => None,
-                };
-            }
-            nodes.push(block);
-        }
-        let last = |b: &Vec<usize>| b.last().map_or(&[][..], |n| &flow.successors[*n]);
-        let successors = nodes
-            .iter()
-            .map(|b| last(b).iter().map(|n| of_node[*n]).collect());
-        Blocks {
-            successors: successors.collect(),
-            nodes,
-            of_node,
-        }
     }
 }
 
