@@ -47,14 +47,14 @@ use crate::layout::Layout;
 use crate::locations::{Set, Space};
 use crate::passes::{self, Form, Forms, Goal};
 use farfel_lang::Span;
-use farfel_lang::callgraph::{Below, UnitIndex, references};
+use farfel_lang::callgraph::{Below, CallGraph, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Block, Name, Program, Request, SymId, Unit};
 use farfel_lang::verify::Primals;
 use names::Names;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use stmt::Generated;
 
 /// After how many contexts a unit's later calls share one copy.
@@ -387,6 +387,7 @@ fn of_heads(
                 dependence: engine.dependence,
             });
         }
+        engine.settle();
     }
 }
 
@@ -529,7 +530,47 @@ impl<'a> Engine<'a> {
             };
             if let Some(source) = self.find(&wanted.unit) {
                 made.add(&wanted, self.unit(source, &wanted, None));
+                self.names.borrow_mut().is_generated(i);
             }
+        }
+    }
+
+    /// Lets contexts grow as far as they will: generates again, callers first, what was generated before its
+    /// context or that of something it calls has grown. What grows besides is left to the next run.
+    fn settle(&self) {
+        let graph = CallGraph::of(self.program);
+        let callers = graph.callers();
+        let mut places = vec![0; graph.len()];
+        let order = graph.callees_first(0..graph.len());
+        for (place, unit) in order.into_iter().rev().enumerate() {
+            places[unit] = place;
+        }
+        // What has grown, and who calls it, if that has made them outdated; in the order of their units.
+        let outdated = |larger: Vec<usize>, open: &mut BTreeSet<(usize, usize)>| {
+            let names = self.names.borrow();
+            for i in larger {
+                let unit = names.wanted(i).and_then(|w| graph.index(&w.unit));
+                let calling = unit.into_iter().flat_map(|u| &callers[u]);
+                let calling = calling.filter_map(|c| names.of_unit(graph.name(*c)));
+                for c in calling.chain([i]).filter(|c| names.is_outdated(*c, i)) {
+                    let unit = names.wanted(c).and_then(|w| graph.index(&w.unit));
+                    open.extend(unit.map(|u| (places[u], c)));
+                }
+            }
+        };
+        let mut open = BTreeSet::new();
+        let larger = self.names.borrow_mut().take_larger();
+        outdated(larger, &mut open);
+        while let Some((_, i)) = open.pop_first() {
+            let wanted = self.names.borrow().wanted(i);
+            let found = wanted.and_then(|w| Some((self.find(&w.unit)?, w)));
+            if let Some((source, wanted)) = found {
+                // It is generated once more, and its faults are told then.
+                let _ = self.unit(source, &wanted, None);
+                self.names.borrow_mut().is_generated(i);
+            }
+            let larger = self.names.borrow_mut().take_larger();
+            outdated(larger, &mut open);
         }
     }
 

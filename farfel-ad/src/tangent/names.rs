@@ -8,6 +8,13 @@ use crate::locations::{Set, differentiable};
 use farfel_lang::ir::{Name, Place, Program, UnitKind};
 use std::collections::{HashMap, HashSet};
 
+/// When the context of a derivative has grown last, and when it was generated last.
+#[derive(Debug, Clone, Copy, Default)]
+struct Times {
+    grown: u64,
+    generated: u64,
+}
+
 /// Names and contexts of one run.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -24,8 +31,16 @@ pub(crate) struct Names {
     by_unit: HashMap<Name, usize>,
     /// For each unit the outputs that are there for the sake of their size only.
     sized: HashMap<Name, Set>,
-    /// A context has grown since the last [`Names::settled`].
+    /// Something has grown since the last [`Names::settled`].
     grown: bool,
+    /// Counts what contexts get.
+    clock: u64,
+    /// Of each derivative, when its context has grown last, and when it was generated last.
+    times: Vec<Times>,
+    /// Those whose context has grown since the last [`Names::take_larger`].
+    larger: Vec<usize>,
+    /// The same since the last [`Names::freeze`].
+    unfrozen: Vec<usize>,
     /// COMMON variables whose derivatives go from one unit to another, as of the last
     /// [`Names::freeze`].
     shared: Set,
@@ -110,6 +125,10 @@ impl Names {
             by_unit: HashMap::new(),
             sized: HashMap::new(),
             grown: false,
+            clock: 0,
+            times: Vec::new(),
+            larger: Vec::new(),
+            unfrozen: Vec::new(),
             shared: Set::with_capacity(dependence.commons.vars.len()),
             dummies: HashMap::new(),
             dummy_args: HashMap::new(),
@@ -150,7 +169,8 @@ impl Names {
             return;
         }
         self.shared.extend(self.passed.ones());
-        for w in &self.wanted {
+        for i in self.unfrozen.drain(..) {
+            let w = &self.wanted[i];
             let Context { inputs, outputs } = &w.context;
             let from = w.args + 1;
             let active = inputs.ones().chain(outputs.ones());
@@ -168,6 +188,35 @@ impl Names {
     /// generated since may be wrong.
     pub fn settled(&mut self) -> bool {
         !std::mem::take(&mut self.grown)
+    }
+
+    /// The context of the `i`th derivative has grown.
+    fn grow(&mut self, i: usize) {
+        self.clock += 1;
+        self.times[i].grown = self.clock;
+        self.larger.push(i);
+        self.unfrozen.push(i);
+    }
+
+    /// The derivatives whose contexts have grown since this was asked last.
+    pub fn take_larger(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.larger)
+    }
+
+    /// The `i`th derivative was generated in the contexts of now.
+    pub fn is_generated(&mut self, i: usize) {
+        self.times[i].generated = self.clock;
+    }
+
+    /// Has the context of a derivative, that is called by another or the same, grown since that
+    /// other was generated?
+    pub fn is_outdated(&self, caller: usize, callee: usize) -> bool {
+        self.times[callee].grown > self.times[caller].generated
+    }
+
+    /// The only derivative of a unit, where units have one only.
+    pub fn of_unit(&self, unit: &str) -> Option<usize> {
+        self.by_unit.get(unit).copied()
     }
 
     /// The context that a call gets when it asks for one.
@@ -208,15 +257,15 @@ impl Names {
             // Wanted for itself.
             sized.difference_with(&context.outputs);
         }
-        if let Some(i) = self.by_unit.get(unit) {
-            let wanted = &mut self.wanted[*i];
-            let Context { inputs, outputs } = &mut wanted.context;
+        if let Some(i) = self.by_unit.get(unit).copied() {
+            let Context { inputs, outputs } = &mut self.wanted[i].context;
             if !context.inputs.is_subset(inputs) || !context.outputs.is_subset(outputs) {
                 inputs.union_with(&context.inputs);
                 outputs.union_with(&context.outputs);
                 self.grown = true;
+                self.grow(i);
             }
-            return wanted.name.clone();
+            return self.wanted[i].name.clone();
         }
         let key = (unit.clone(), context.clone());
         if let Some(i) = self.by_context.get(&key) {
@@ -240,6 +289,8 @@ impl Names {
             context: context.clone(),
             name: name.clone(),
         });
+        self.times.push(Times::default());
+        self.grow(self.wanted.len() - 1);
         name
     }
 
@@ -271,11 +322,14 @@ impl Names {
     /// The derivative of a unit reads that of a COMMON variable which no call gives it: from now on
     /// all do.
     pub fn request_input(&mut self, unit: &str, slot: usize) {
-        if let Some(i) = self.by_unit.get(unit) {
-            let inputs = &mut self.wanted[*i].context.inputs;
-            self.grown |= !inputs.contains(slot);
-            inputs.grow(slot + 1);
-            inputs.insert(slot);
+        if let Some(i) = self.by_unit.get(unit).copied() {
+            let inputs = &mut self.wanted[i].context.inputs;
+            if !inputs.contains(slot) {
+                inputs.grow(slot + 1);
+                inputs.insert(slot);
+                self.grown = true;
+                self.grow(i);
+            }
         }
     }
 
@@ -304,12 +358,13 @@ impl Names {
     /// An argument of a unit needs a derivative as an argument, because its size is known to
     /// the caller only.
     pub fn request_argument(&mut self, unit: &str, slot: usize) {
-        if let Some(i) = self.by_unit.get(unit) {
-            let outputs = &mut self.wanted[*i].context.outputs;
+        if let Some(i) = self.by_unit.get(unit).copied() {
+            let outputs = &mut self.wanted[i].context.outputs;
             if !outputs.contains(slot) {
-                self.grown = true;
                 outputs.grow(slot + 1);
                 outputs.insert(slot);
+                self.grown = true;
+                self.grow(i);
                 let sized = self.sized.entry(unit.into()).or_default();
                 sized.grow(slot + 1);
                 sized.insert(slot);
