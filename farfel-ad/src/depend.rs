@@ -87,7 +87,9 @@ impl Dependence {
             );
         }
         d.add_unknown();
-        // What is assigned, first: it decides which old values survive a call.
+        // What is assigned, first: it decides which old values survive a call. `farfel_lang::effects` knows
+        // more than the rest here does: what a function changes that calls itself by the name of its result,
+        // and what `%REF` hands over.
         graph.fixed_point(|i| {
             let (unit, space, flow) = &parts[i];
             let new = d.assigned(unit, space, flow);
