@@ -1101,6 +1101,55 @@ fn array_values_in_conditions_are_refused() {
     );
 }
 
+/// What callers leave in the derivatives of COMMON is not set to zero, by whatever name.
+#[test]
+fn heads_keep_cotangents_of_common_with_equivalence() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, S, T, U(2), V
+      COMMON /ST/ S, T
+      EQUIVALENCE (U(1), S), (V, U(2))
+      V = X*U(1)
+      Y = S*U(2)
+      END
+",
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, S, T, XB, YB, SB, TB
+      COMMON /ST/ S, T
+      COMMON /ST_B/ SB, TB
+      X = 1.5D0
+      S = 0.75D0
+      XB = 0
+      SB = 0.5D0
+      TB = 2
+      YB = 3
+      CALL H_B(X, XB, Y, YB)
+      PRINT *, XB, 2*S + 3*S**2
+      PRINT *, SB, 0.5D0 + 2*X + 6*X*S
+      PRINT *, TB, 0D0
+      END
+",
+    );
+    tapenade(dir, &["-b", "-head", "h", "-o", "out", "all.f"]).success();
+    let (found, wanted) = pairs(&numbers(dir, &["main.f", "all.f", "out_b.f"], ""));
+    close(&found, &wanted, 1e-12);
+    assert_eq!(found.len(), 3);
+    // Which of the names comes first is the same in every run.
+    let first = read(dir, "out_b.f");
+    for _ in 0..5 {
+        tapenade(dir, &["-b", "-head", "h", "-o", "out", "all.f"]).success();
+        assert_eq!(read(dir, "out_b.f"), first);
+    }
+}
+
 /// The callee writes to an array that is a value, and whose derivative is zero: compilers keep arrays of
 /// constants where nobody can write.
 #[test]

@@ -11,7 +11,7 @@ use super::{Part, World, prepare, state};
 use crate::activity::Context;
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
-use crate::locations::{Set, common_members};
+use crate::locations::{Commons, Set, common_members};
 use crate::tangent::{self, Head, Provide, Tangent};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
@@ -175,8 +175,9 @@ fn name_backward(world: &mut World, facts: &[Facts]) {
 /// Where members of COMMON blocks stand: the block, and the position in it.
 pub(super) type Members = HashSet<(Name, usize)>;
 
-/// The COMMON derivatives that a head finds set when it is called: those of its dependents.
-pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent) -> Members {
+/// The COMMON derivatives that a head finds set when it is called: those of its dependents. Of a block that
+/// is one location, all.
+pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent, commons: &Commons) -> Members {
     let numbers: Set = (root.context.outputs.ones())
         .filter_map(|slot| slot.checked_sub(root.args + 1))
         .collect();
@@ -191,11 +192,19 @@ pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent) -> Members {
             let position = members
                 .get(block)
                 .and_then(|m| m.iter().position(|s| s == d));
-            if let (Some(k), Some(position)) = (number, position)
-                && numbers.contains(k)
-            {
-                found.insert((block.clone(), position));
+            let (Some(k), Some(position)) = (number, position) else {
+                continue;
+            };
+            if !numbers.contains(k) {
+                continue;
             }
+            let whole = commons.irregular.contains(&commons.vars[k].block);
+            let members = members.get(block).map_or(0, Vec::len);
+            let positions = match whole {
+                true => 0..members,
+                false => position..position + 1,
+            };
+            found.extend(positions.map(|p| (block.clone(), p)));
         }
     }
     found

@@ -326,7 +326,7 @@ impl World {
             }
             if root {
                 part.forward_name = Name::default();
-                part.given_in_common = heads::given_in_common(&tangents, t);
+                part.given_in_common = heads::given_in_common(&tangents, t, &world.commons);
             }
             part.is_called_from_outside = both(t).0;
             index.insert(part.name.clone(), parts.len());

@@ -317,19 +317,20 @@ impl World {
     }
 
     /// Sets the cotangents of local variables to zero. In a head, those that EQUIVALENCE ties to
-    /// COMMON are among them; below it these hold what callers have added.
-    fn zeros(&self, make: &Maker, backward: &Block, head: bool) -> Block {
-        let tied = match head {
-            true => HashSet::new(),
-            false => tied_to_common(&make.unit),
-        };
+    /// COMMON are among them, unless they are given there; below it these hold what callers have added.
+    fn zeros(&self, make: &Maker, backward: &Block, head: Option<&Part>) -> Block {
+        let mut tied = tied_to_common(&make.unit);
+        if let Some(head) = head {
+            let given = |block: &Name| head.given_in_common.iter().any(|(b, _)| b == block);
+            tied.retain(|_, block| given(block));
+        }
         let mut used = HashSet::new();
         for_each_symbol(backward, &mut |s| {
             used.insert(s);
         });
         let mut out = Vec::new();
         for (id, s) in make.unit.symbols.iter() {
-            let own = s.place == Place::Local && !tied.contains(&id);
+            let own = s.place == Place::Local && !tied.contains_key(&id);
             // Those of tapes get their values where values are taken from the tape.
             let zeroed = own && !s.tape && used.contains(&id);
             if make.derivatives.contains(&id) && zeroed {
@@ -372,7 +373,7 @@ impl World {
             body.extend(p.zero.iter().cloned());
             body.extend(self.zero_commons(&mut make, p));
         }
-        body.extend(self.zeros(&make, &made.backward, !p.last));
+        body.extend(self.zeros(&make, &made.backward, Some(p).filter(|p| !p.last)));
         body.extend(made.backward);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
@@ -437,7 +438,7 @@ impl World {
 
     fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, backward: Block) -> Unit {
         tapes.be_arguments(&mut make);
-        let mut body = self.zeros(&make, &backward, false);
+        let mut body = self.zeros(&make, &backward, None);
         body.extend(backward);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
@@ -480,8 +481,8 @@ impl World {
     }
 }
 
-/// Variables whose storage lies in COMMON by EQUIVALENCE.
-fn tied_to_common(unit: &Unit) -> HashSet<SymId> {
+/// Variables whose storage lies in COMMON by EQUIVALENCE, and the blocks.
+fn tied_to_common(unit: &Unit) -> HashMap<SymId, Name> {
     let groups = unit.specs.iter().filter_map(|s| match &s.kind {
         SpecKind::Equivalence(groups) => Some(groups),
         _ => None,
@@ -490,13 +491,16 @@ fn tied_to_common(unit: &Unit) -> HashSet<SymId> {
         .flatten()
         .map(|g| g.iter().filter_map(Expr::base).collect())
         .collect();
-    let mut tied = HashSet::new();
+    let mut tied: HashMap<SymId, Name> = HashMap::new();
     loop {
         let before = tied.len();
-        let common = |s: &SymId| matches!(unit.symbols[*s].place, Place::Common(_));
         for group in &groups {
-            if group.iter().any(|s| common(s) || tied.contains(s)) {
-                tied.extend(group);
+            let block = group.iter().find_map(|s| match &unit.symbols[*s].place {
+                Place::Common(block) => Some(block.clone()),
+                _ => tied.get(s).cloned(),
+            });
+            if let Some(block) = block {
+                tied.extend(group.iter().map(|s| (*s, block.clone())));
             }
         }
         if tied.len() == before {

@@ -285,20 +285,21 @@ impl Gen<'_> {
         calls.collect()
     }
 
-    /// The derivatives of arguments and COMMON variables, by the slots of these.
-    pub(super) fn by_slot(&self) -> HashMap<usize, SymId> {
+    /// The derivatives of arguments and COMMON variables, with the slots of these.
+    pub(super) fn by_slot(&self) -> Vec<(usize, SymId)> {
         let args = self.source.args.len();
-        let mut found: HashMap<usize, SymId> = HashMap::new();
+        let mut found: Vec<(usize, SymId)> = Vec::new();
         for (s, d) in &self.derivatives {
             if let Some(i) = self.source.arg_position(*s) {
-                found.insert(i, *d);
+                found.push((i, *d));
             } else if let Some(k) = self.space.common_at(self.space.loc(*s))
                 && matches!(self.unit.symbols[*d].place, Place::Common(_))
             {
-                found.insert(args + 1 + k, *d);
+                found.push((args + 1 + k, *d));
             }
         }
         found.extend(self.imported.iter().map(|(k, d)| (args + 1 + k, *d)));
+        found.sort_unstable();
         found
     }
 

@@ -295,8 +295,8 @@ pub struct Tangent {
     pub derivatives: HashSet<SymId>,
     /// Which variable each of them is the derivative of, where it is that of one: first the derivative.
     pub primals: Vec<(SymId, SymId)>,
-    /// Those of arguments and COMMON variables, by their slots.
-    pub by_slot: HashMap<usize, SymId>,
+    /// Those of arguments and COMMON variables, with their slots: of variables that share storage, all.
+    pub by_slot: Vec<(usize, SymId)>,
     /// Arguments that are no derivatives, and that the source has not got.
     pub added: HashSet<SymId>,
     /// What loops over directions count by, where there are such.

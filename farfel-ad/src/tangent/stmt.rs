@@ -96,7 +96,7 @@ pub(crate) struct Generated {
     /// See [`super::Tangent`].
     pub primals: Vec<(SymId, SymId)>,
     /// See [`super::Tangent`].
-    pub by_slot: HashMap<usize, SymId>,
+    pub by_slot: Vec<(usize, SymId)>,
     pub added: HashSet<SymId>,
     /// What loops over directions count by.
     pub direction: Option<SymId>,
