@@ -1,7 +1,7 @@
 //! What procedures may do to variables and to the world outside, whatever way control takes.
 //!
 //! Each unit, and each of its ENTRY points, has one [`Effect`], found by a fixed point over the call
-//! graph. [`Effects::call`] hands on what a callee does to the caller's variables, and says what
+//! graph. `Effects::call` hands on what a callee does to the caller's variables, and says what
 //! dummy procedures and those without text do. Who only asks what is assigned takes [`Assigned`].
 
 mod arguments;
