@@ -1,5 +1,6 @@
 //! How the front end grows with the program: 25,000, 50,000 and 100,000 lines. And how reverse mode
-//! grows with what one AD block reaches: subprograms in a chain, loops in each other, and statements of one loop.
+//! grows with what one AD block reaches: subprograms in a chain, loops in each other, statements of one loop, and a
+//! subprogram of 20,000 statements. And `farfel tapenade -d`, where some calls of a chain pass constants.
 //!
 //! `cargo bench -p farfel-benches --bench scale`. A made-up program with an AD request for
 //! every hundred lines is parsed, resolved, lowered and printed. Times are processor times,
@@ -23,6 +24,8 @@ use farfel_lang::ir::Program;
 use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources, print, resolve::resolve};
+use farfel_tools::dropin;
+use farfel_tools::dropin::options::{Ask, parse as parse_line};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -52,13 +55,16 @@ const DEPTH: f64 = 40.0;
 /// Statements of a loop, as in the reaction rates that tools for chemistry write, and without loop.
 const STATEMENTS: [usize; 2] = [250, 2000];
 
-/// How much longer a statement may take among the larger number.
+/// Statements of a subprogram without loops.
+const STRAIGHT: [usize; 2] = [2000, 20_000];
+
+/// How much longer a statement, or a subprogram of `farfel tapenade -d`, may take among the larger number.
 const LONG: f64 = 3.0;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// The text of a program with so many statements.
-type Text = fn(usize) -> String;
+/// Makes the derivatives of a program with so many statements or subprograms, and tells how long that takes.
+type Run = fn(usize) -> Result<Duration, Failure>;
 
 fn main() -> ExitCode {
     let outcome = if std::env::args().any(|a| a == "--bench") {
@@ -71,6 +77,8 @@ fn main() -> ExitCode {
                     differentiated(&nest(3))?,
                     differentiated(&rates(10))?,
                     differentiated(&straight(10))?,
+                    differentiated(&assignments(10))?,
+                    tapenade(&mixed(10))?,
                 ])
             })
             .map(|_| Vec::new())
@@ -119,21 +127,23 @@ fn bench() -> Result<Vec<String>, Failure> {
             ));
         }
     }
+    faults.extend(derivatives()?);
     let memory = peak_memory()?;
+    println!("\nAt most {:.0} MB were in use.", memory as f64 / 1e6);
     if memory > MEMORY {
         faults.push(format!("{memory} bytes were in use, more than {MEMORY}"));
     }
-    faults.extend(derivatives()?);
     Ok(faults)
 }
 
 /// Derivatives.
 fn derivatives() -> Result<Vec<String>, Failure> {
-    let best = |text: &str| -> Result<f64, Failure> {
-        let times = (0..3).map(|_| differentiated(text).map(|t| t.as_secs_f64()));
+    let least = |run: &dyn Fn() -> Result<Duration, Failure>| -> Result<f64, Failure> {
+        let times = (0..3).map(|_| run().map(|t| t.as_secs_f64()));
         let times: Vec<f64> = times.collect::<Result<_, _>>()?;
         Ok(times.into_iter().fold(f64::INFINITY, f64::min))
     };
+    let best = |text: &str| least(&|| differentiated(text));
     let mut faults = Vec::new();
     println!("\nMilliseconds for the adjoint of a subprogram in a chain of calls\n");
     let mut each = Vec::new();
@@ -162,21 +172,33 @@ fn derivatives() -> Result<Vec<String>, Failure> {
             "eight loops in each other take {growth:.0} times as long as one"
         ));
     }
-    let texts: [(&str, Text); 2] = [
+    let many: [(&str, [usize; 2], Run); 4] = [
         (
             "the adjoint of a statement, by how many there are in a loop",
-            rates,
+            STATEMENTS,
+            |n| differentiated(&rates(n)),
         ),
         (
             "the tangent of a statement, by how many there are",
-            straight,
+            STATEMENTS,
+            |n| differentiated(&straight(n)),
+        ),
+        (
+            "the adjoint of a statement, by how many there are",
+            STRAIGHT,
+            |n| differentiated(&assignments(n)),
+        ),
+        (
+            "the tangent of a subprogram, some called with constants, by `farfel tapenade`",
+            CHAINS,
+            |n| tapenade(&mixed(n)),
         ),
     ];
-    for (what, text) in texts {
+    for (what, sizes, run) in many {
         println!("\nMilliseconds for {what}\n");
         let mut each = Vec::new();
-        for n in STATEMENTS {
-            let time = best(&text(n))? * 1e3 / n as f64;
+        for n in sizes {
+            let time = least(&|| run(n))? * 1e3 / n as f64;
             println!("{n:>8}{time:>10.3}");
             each.push(time);
         }
@@ -184,7 +206,7 @@ fn derivatives() -> Result<Vec<String>, Failure> {
         if growth > LONG {
             faults.push(format!(
                 "{what}: {growth:.1} times as long with {}",
-                STATEMENTS[1]
+                sizes[1]
             ));
         }
     }
@@ -298,6 +320,68 @@ fn straight(n: usize) -> String {
         };
     }
     text + &format!("      Y = A{}\n      END\n", n - 1)
+}
+
+/// So many statements one behind the other, with a few variables.
+fn assignments(n: usize) -> String {
+    let mut text = GRADIENT.to_owned();
+    text += "      SUBROUTINE U1(X, Y)
+      DOUBLE PRECISION X(10), Y, A, B, C
+      A = X(1)
+      B = X(2)
+      C = X(3)
+";
+    for i in 0..n {
+        text += match i % 4 {
+            0 => "      A = A*B + C\n",
+            1 => "      B = SIN(A) + C*B\n",
+            2 => "      C = C + A/B\n",
+            _ => "      A = A - 0.5D0*EXP(-C)\n",
+        };
+    }
+    text + "      Y = A + B + C\n      END\n"
+}
+
+/// A chain of so many subprograms, some of which are called with a constant, too.
+fn mixed(n: usize) -> String {
+    let mut text = String::new();
+    for i in 0..n {
+        text += &format!(
+            "      SUBROUTINE S{i}(X)
+      DOUBLE PRECISION X, A(10), B(10)
+      COMMON /K{}/ A, B
+      A(1) = SIN(A(1)*X) + B(1)
+      A(2) = SIN(A(2)*X) + B(2)*A(1)
+",
+            i % 8
+        );
+        if i + 1 < n {
+            text += &format!("      CALL S{}(X)\n", i + 1);
+        }
+        if i % 7 == 0 && i + 3 < n {
+            text += &format!("      CALL S{}(2D0)\n", i + 3);
+        }
+        text += "      X = X*A(2)\n      END\n";
+    }
+    text
+}
+
+/// The time that `farfel tapenade -d` takes for S0 and what that calls.
+fn tapenade(text: &str) -> Result<Duration, Failure> {
+    let line = ["-d", "-head", "s0", "-o", "p", "p.f"].map(str::to_owned);
+    let Ask::Differentiate(options) = parse_line(&line)? else {
+        return Err("nothing to differentiate".into());
+    };
+    let files = [("p.f".to_owned(), text.into())];
+    let mut clock = Clock::new()?;
+    let made = dropin::run(&options, &files, &mut NoIncludes);
+    let time = clock.lap()?;
+    let errors: Vec<Diagnostic> = made
+        .diagnostics
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .collect();
+    none(&errors).map(|()| time)
 }
 
 /// Runs all steps and gives the time that each took.
