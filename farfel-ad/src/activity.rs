@@ -245,6 +245,8 @@ impl<'a> Problem<'a> {
                     } else {
                         from.intersect_with(varied);
                         out.union_with(&from);
+                        // So are those of the functions in it.
+                        wanted |= !from.is_clear();
                     }
                 } else if x > args {
                     out.insert(self.space.common(x - args - 1));

@@ -1150,6 +1150,62 @@ fn heads_keep_cotangents_of_common_with_equivalence() {
     }
 }
 
+/// A function in an argument of a call: what it gets has a derivative, zero if need be.
+#[test]
+fn functions_in_arguments_get_derivatives_that_are_set() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, T, U, Z, R
+      COMMON /B/ R
+      R = X
+      T = 0.5D0
+      CALL G((U(T)), Y)
+      Z = U(X)
+      Y = Y*Z
+      END
+      DOUBLE PRECISION FUNCTION U(A)
+      DOUBLE PRECISION A, R
+      COMMON /B/ R
+      U = A**2*R
+      END
+      SUBROUTINE G(A, Y)
+      DOUBLE PRECISION A, Y
+      Y = A*3
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "h(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, XD, YD
+      X = 1.5D0
+      XD = 1
+      CALL H_D(X, XD, Y, YD)
+      PRINT *, YD, 3*X**3
+      XD = 0
+      YD = 1
+      CALL H_B(X, XD, Y, YD)
+      PRINT *, XD, 3*X**3
+      END
+",
+    );
+    let (found, wanted) = pairs(&numbers(
+        dir,
+        &["main.f", "all.f", "out_d.f", "out_b.f"],
+        "",
+    ));
+    close(&found, &wanted, 1e-12);
+    assert_eq!(found.len(), 2);
+}
+
 /// The callee writes to an array that is a value, and whose derivative is zero: compilers keep arrays of
 /// constants where nobody can write.
 #[test]
