@@ -440,10 +440,11 @@ impl Dependence {
                             let base = call.args.get(slot).and_then(Expr::base);
                             base.map(|s| space.loc(s)).into_iter().collect()
                         }
-                        // The value of a function goes where the statement puts it.
+                        // The value of a function goes where the statement puts it, or to what the statement
+                        // passes it to.
                         _ => {
-                            let own = moves.iter().filter(|m| m.own).flat_map(|m| &m.group);
-                            own.map(|m| m.target).collect()
+                            let all = moves.iter().flat_map(|m| &m.group);
+                            all.map(|m| m.target).collect()
                         }
                     };
                     for q in through.ones() {

@@ -243,22 +243,21 @@ const DIFFERENCES: &str = "      SUBROUTINE DIFF(Q, X, D)
       END
 ";
 
-#[test]
-fn drop_in_derivatives_know_where_variables_live() {
-    let dir = sandbox();
-    let dir = dir.path();
-    let table = table();
-    let sources: String = table.iter().map(|(n, s, u)| units(*n, s, u)).collect();
-    write(dir, "all.f", &sources);
-    sizes(dir, &[("NBDIRSMAX", 3)]);
-    let heads: String = table
-        .iter()
-        .map(|(n, ..)| format!("q{n}(f)/(x) "))
-        .collect();
-    let mut main = String::new();
-    for (n, ..) in &table {
-        main += &format!(
-            "      SUBROUTINE T{n}
+/// T`n` prints what adjoint and tangents of Q`n` give, and the adjoint of three cotangents where there is one, beside
+/// differences.
+fn driver(n: usize, several: bool) -> String {
+    let three = format!(
+        "      DO 30 I = 1, 3
+   30 FV(I) = I
+      CALL Q{n}_BV(3, X, XV, F, FV, 3)
+      DO 40 I = 1, 3
+      DO 40 J = 1, 3
+   40 PRINT *, {n}, XV(J, I), J*D(I)
+"
+    );
+    let three = if several { three.as_str() } else { "" };
+    format!(
+        "      SUBROUTINE T{n}
       DOUBLE PRECISION X(3), XB(3), D(3), F, FB, XV(3, 3), FV(3)
       EXTERNAL Q{n}
       DATA X /0.4D0, 0.9D0, 0.7D0/
@@ -273,16 +272,24 @@ fn drop_in_derivatives_know_where_variables_live() {
       XB(I) = 1
       CALL Q{n}_D(3, X, XB, F, FB)
    20 PRINT *, {n}, FB, D(I)
-      DO 30 I = 1, 3
-   30 FV(I) = I
-      CALL Q{n}_BV(3, X, XV, F, FV, 3)
-      DO 40 I = 1, 3
-      DO 40 J = 1, 3
-   40 PRINT *, {n}, XV(J, I), J*D(I)
-      END
+{three}      END
 "
-        );
-    }
+    )
+}
+
+#[test]
+fn drop_in_derivatives_know_where_variables_live() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let table = table();
+    let sources: String = table.iter().map(|(n, s, u)| units(*n, s, u)).collect();
+    write(dir, "all.f", &sources);
+    sizes(dir, &[("NBDIRSMAX", 3)]);
+    let heads: String = table
+        .iter()
+        .map(|(n, ..)| format!("q{n}(f)/(x) "))
+        .collect();
+    let mut main: String = table.iter().map(|(n, ..)| driver(*n, true)).collect();
     main += "      PROGRAM MAIN\n";
     for (n, ..) in &table {
         main += &format!("      CALL T{n}\n");
@@ -495,6 +502,26 @@ const OPEN: &[(&str, &str, bool)] = &[
 ",
         true,
     ),
+    // It does in a function whose value goes to another procedure.
+    (
+        "      CALL FUN#(X, F, W)\n",
+        "      SUBROUTINE FUN#(X, F, W)
+      DOUBLE PRECISION X(3), F, W(*), INNER#
+      CALL MOVE#((INNER#(X, W)), F)
+      F = F*X(3)
+      END
+      DOUBLE PRECISION FUNCTION INNER#(X, A)
+      DOUBLE PRECISION X(3), A(1)
+      A = SIN(X(1))
+      INNER# = A(1)*X(2)
+      END
+      SUBROUTINE MOVE#(T, F)
+      DOUBLE PRECISION T, F
+      F = T**2
+      END
+",
+        true,
+    ),
     // From one to the other and to nothing else.
     (
         "      CALL FUN#(X, F, W, V)\n",
@@ -545,6 +572,7 @@ fn arrays_of_unknown_size_have_derivatives_where_some_go_through_them() {
     let mut main = DIFFERENCES.to_owned();
     let mut files = vec!["main.f".to_owned()];
     let mut calls = String::new();
+    let mut made = Vec::new();
     for (n, (body, units, through)) in OPEN.iter().enumerate() {
         let text = format!(
             "      SUBROUTINE Q#(N, X, F)
@@ -565,28 +593,13 @@ fn arrays_of_unknown_size_have_derivatives_where_some_go_through_them() {
             let made = std::fs::read_to_string(dir.join(format!("q{n}_{suffix}.f"))).unwrap();
             assert_eq!(made.contains(derivative), *through, "{made}");
         }
-        main += &format!(
-            "      SUBROUTINE T{n}
-      DOUBLE PRECISION X(3), XB(3), D(3), F, FB
-      EXTERNAL Q{n}
-      DATA X /0.4D0, 0.9D0, 0.7D0/
-      CALL DIFF(Q{n}, X, D)
-      FB = 1
-      CALL Q{n}_B(3, X, XB, F, FB)
-      DO 10 I = 1, 3
-   10 PRINT *, {n}, XB(I), D(I)
-      DO 20 I = 1, 3
-      DO 15 J = 1, 3
-   15 XB(J) = 0
-      XB(I) = 1
-      CALL Q{n}_D(3, X, XB, F, FB)
-   20 PRINT *, {n}, FB, D(I)
-      END
-"
-        );
+        main += &driver(n, false);
         calls += &format!("      CALL T{n}\n");
         files.extend(["", "_b", "_d"].map(|s| format!("q{n}{s}.f")));
+        made.push((n, text));
     }
+    // Without such derivatives blocks are refused, while the drop-in would see later that it needs them.
+    blocks_agree(&made);
     main += &format!("      PROGRAM MAIN\n{calls}      END\n");
     write(dir, "main.f", &main);
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
