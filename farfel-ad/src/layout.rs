@@ -5,10 +5,7 @@
 //! [`crate::reverse::differentiate_heads`]) says by the same properties what existing programs
 //! and makefiles call.
 
-use farfel_lang::ir::{Name, Request, Symbols};
-
-/// The most letters of a name that compilers allow.
-const LONGEST: usize = 63;
+use farfel_lang::ir::{LONGEST_NAME, Name, Request, Symbols};
 
 /// The file in which users define the sizes that their programs do not tell.
 pub const SIZES_FILE: &str = "DIFFSIZES.inc";
@@ -78,7 +75,7 @@ impl Numbering {
     pub fn unused_in(self, symbols: &Symbols, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
         match self {
             Numbering::FromOne => symbols.unused(wanted, taken),
-            Numbering::FromZero if wanted.len() > LONGEST => symbols.unused(wanted, taken),
+            Numbering::FromZero if wanted.len() > LONGEST_NAME => symbols.unused(wanted, taken),
             Numbering::FromZero if symbols.find(wanted).is_none() && !taken(wanted) => {
                 wanted.into()
             }

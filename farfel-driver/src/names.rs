@@ -1,9 +1,6 @@
 //! The names that a library has in the object file.
 
-use farfel_lang::ir::Name;
-
-/// The most letters that a Fortran name has.
-const MAX: usize = 63;
+use farfel_lang::ir::{LONGEST_NAME, Name};
 
 /// The names of one library, different from those of any other package or version, so that
 /// several can be linked into one program.
@@ -31,10 +28,10 @@ impl Names {
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
         // Half of the letters stay for what follows the prefix.
         Names {
-            module: if lossless && plain.len() <= MAX / 2 {
+            module: if lossless && plain.len() <= LONGEST_NAME / 2 {
                 plain.into()
             } else {
-                shorten(&plain, package, MAX / 2)
+                shorten(&plain, package, LONGEST_NAME / 2)
             },
         }
     }
@@ -42,20 +39,20 @@ impl Names {
     /// The global name of what the program calls `name`.
     pub(crate) fn global(&self, name: &str) -> Name {
         let full = format!("{}_{name}", self.module);
-        if full.len() <= MAX {
+        if full.len() <= LONGEST_NAME {
             full.into()
         } else {
-            shorten(&full, name, MAX)
+            shorten(&full, name, LONGEST_NAME)
         }
     }
 
     /// The Fortran name of the subroutine through which Rust calls a subprogram.
     pub(crate) fn wrapper(&self, unit: &str) -> Name {
         let full = format!("FARFEL_EXPORT_{unit}");
-        if full.len() <= MAX {
+        if full.len() <= LONGEST_NAME {
             full.into()
         } else {
-            shorten(&full, unit, MAX)
+            shorten(&full, unit, LONGEST_NAME)
         }
     }
 

@@ -10,7 +10,7 @@ use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::build::choice;
 use farfel_lang::ir::{
     BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Label, LoopMarkKind, Name, Place,
-    Program, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name, walk_block, walk_block_mut,
+    Program, Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use std::collections::HashSet;
 
@@ -187,9 +187,8 @@ pub(super) struct Writer<'u> {
 impl Writer<'_> {
     /// A new variable.
     pub fn variable(&mut self, wanted: &str, ty: Type) -> Expr {
-        let name = unused_name(wanted, &|n| {
-            self.taken.contains(n) || n == self.unit.name || self.unit.symbols.find(n).is_some()
-        });
+        let taken = |n: &str| self.taken.contains(n) || n == self.unit.name;
+        let name = self.unit.symbols.unused(wanted, &taken);
         let mut symbol = Symbol::variable(name, ty, Span::NONE);
         symbol.typed = true;
         let s = self.unit.symbols.add(symbol);

@@ -307,7 +307,7 @@ impl Pass<'_> {
 }
 
 fn variable(unit: &mut Unit, wanted: &str, ty: Type) -> SymId {
-    let name = unused_name(wanted, &|n| unit.symbols.find(n).is_some());
+    let name = unit.symbols.unused(wanted, &|_| false);
     let s = unit.symbols.add(Symbol {
         typed: true,
         ..Symbol::variable(name, ty, Span::NONE)

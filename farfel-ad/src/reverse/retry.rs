@@ -395,7 +395,7 @@ fn var(s: SymId) -> Expr {
 fn mark(make: &mut Maker, name: &str, ty: Type, saved: bool) -> SymId {
     let name = match name == "AGAIN" {
         true => make.unused(name),
-        false => farfel_lang::ir::unused_name(name, &|n| make.unit.symbols.find(n).is_some()),
+        false => make.unit.symbols.unused(name, &|_| false),
     };
     make.declare(Symbol {
         tape: true,

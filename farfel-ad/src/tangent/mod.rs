@@ -530,7 +530,7 @@ impl<'a> Engine<'a> {
             };
             if let Some(source) = self.find(&wanted.unit) {
                 made.add(&wanted, self.unit(source, &wanted, None));
-                self.names.borrow_mut().is_generated(i);
+                self.names.borrow_mut().set_generated(i);
             }
         }
     }
@@ -567,7 +567,7 @@ impl<'a> Engine<'a> {
             if let Some((source, wanted)) = found {
                 // It is generated once more, and its faults are told then.
                 let _ = self.unit(source, &wanted, None);
-                self.names.borrow_mut().is_generated(i);
+                self.names.borrow_mut().set_generated(i);
             }
             let larger = self.names.borrow_mut().take_larger();
             outdated(larger, &mut open);

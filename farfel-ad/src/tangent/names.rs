@@ -192,6 +192,7 @@ impl Names {
 
     /// The context of the `i`th derivative has grown.
     fn grow(&mut self, i: usize) {
+        self.grown |= self.layout.has_one_context();
         self.clock += 1;
         self.times[i].grown = self.clock;
         self.larger.push(i);
@@ -203,8 +204,8 @@ impl Names {
         std::mem::take(&mut self.larger)
     }
 
-    /// The `i`th derivative was generated in the contexts of now.
-    pub fn is_generated(&mut self, i: usize) {
+    /// Says that the `i`th derivative has been generated, in the contexts of now.
+    pub fn set_generated(&mut self, i: usize) {
         self.times[i].generated = self.clock;
     }
 
@@ -257,12 +258,11 @@ impl Names {
             // Wanted for itself.
             sized.difference_with(&context.outputs);
         }
-        if let Some(i) = self.by_unit.get(unit).copied() {
+        if let Some(i) = self.of_unit(unit) {
             let Context { inputs, outputs } = &mut self.wanted[i].context;
             if !context.inputs.is_subset(inputs) || !context.outputs.is_subset(outputs) {
                 inputs.union_with(&context.inputs);
                 outputs.union_with(&context.outputs);
-                self.grown = true;
                 self.grow(i);
             }
             return self.wanted[i].name.clone();
@@ -279,7 +279,6 @@ impl Names {
         }
         if self.layout.has_one_context() {
             self.by_unit.insert(unit.clone(), self.wanted.len());
-            self.grown = true;
         } else {
             self.by_context.insert(key, self.wanted.len());
         }
@@ -322,14 +321,10 @@ impl Names {
     /// The derivative of a unit reads that of a COMMON variable which no call gives it: from now on
     /// all do.
     pub fn request_input(&mut self, unit: &str, slot: usize) {
-        if let Some(i) = self.by_unit.get(unit).copied() {
-            let inputs = &mut self.wanted[i].context.inputs;
-            if !inputs.contains(slot) {
-                inputs.grow(slot + 1);
-                inputs.insert(slot);
-                self.grown = true;
-                self.grow(i);
-            }
+        if let Some(i) = self.of_unit(unit)
+            && add(&mut self.wanted[i].context.inputs, slot)
+        {
+            self.grow(i);
         }
     }
 
@@ -343,10 +338,8 @@ impl Names {
     /// The derivative of the COMMON variable of a number is passed on: it must be where
     /// others may find it.
     pub fn share(&mut self, k: usize) {
-        if self.layout.members == Members::Passed && !self.passed.contains(k) {
-            self.passed.grow(k + 1);
-            self.passed.insert(k);
-            self.grown = true;
+        if self.layout.members == Members::Passed {
+            self.grown |= add(&mut self.passed, k);
         }
     }
 
@@ -358,17 +351,11 @@ impl Names {
     /// An argument of a unit needs a derivative as an argument, because its size is known to
     /// the caller only.
     pub fn request_argument(&mut self, unit: &str, slot: usize) {
-        if let Some(i) = self.by_unit.get(unit).copied() {
-            let outputs = &mut self.wanted[i].context.outputs;
-            if !outputs.contains(slot) {
-                outputs.grow(slot + 1);
-                outputs.insert(slot);
-                self.grown = true;
-                self.grow(i);
-                let sized = self.sized.entry(unit.into()).or_default();
-                sized.grow(slot + 1);
-                sized.insert(slot);
-            }
+        if let Some(i) = self.of_unit(unit)
+            && add(&mut self.wanted[i].context.outputs, slot)
+        {
+            self.grow(i);
+            add(self.sized.entry(unit.into()).or_default(), slot);
         }
     }
 
@@ -465,4 +452,11 @@ impl Names {
         self.blocks.insert(key, name.clone());
         name
     }
+}
+
+/// Adds a slot, and says whether it is new.
+fn add(set: &mut Set, slot: usize) -> bool {
+    let new = !set.contains(slot);
+    set.grow_and_insert(slot);
+    new
 }

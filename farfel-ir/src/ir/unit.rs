@@ -360,15 +360,17 @@ pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
 }
 
 /// The most letters of a name that compilers allow.
-const MAX: usize = 63;
+pub const LONGEST_NAME: usize = 63;
 
 /// `wanted`, shortened where it is too long, or what `other` finds in its place.
 fn first_unused(wanted: &str, taken: &dyn Fn(&str) -> bool, other: &dyn Fn(&str) -> Name) -> Name {
-    let wanted = match wanted.get(..MAX - 5) {
-        Some(start) if wanted.len() > MAX => Name::from(format!("{start}_{}", short_hash(wanted))),
+    let wanted = match wanted.get(..LONGEST_NAME - 5) {
+        Some(start) if wanted.len() > LONGEST_NAME => {
+            Name::from(format!("{start}_{}", short_hash(wanted)))
+        }
         _ => Name::from(wanted),
     };
-    match wanted.len() <= MAX && !taken(&wanted) {
+    match wanted.len() <= LONGEST_NAME && !taken(&wanted) {
         true => wanted,
         false => other(&wanted),
     }
@@ -377,7 +379,7 @@ fn first_unused(wanted: &str, taken: &dyn Fn(&str) -> bool, other: &dyn Fn(&str)
 /// A name with a number behind it.
 fn numbered(name: &str, number: u32) -> Name {
     let suffix = number.to_string();
-    let keep = name.len().min(MAX - suffix.len() - 1);
+    let keep = name.len().min(LONGEST_NAME - suffix.len() - 1);
     // A digit at the end of a shortened or numbered name would run into the number.
     let gap = match name[..keep].ends_with(|c: char| c.is_ascii_digit()) {
         true => "_",

@@ -29,7 +29,7 @@ use farfel_lang::effects::Assigned;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{
     Allocation, Attribute, Block, Class, Dim, DoEnd, Expr, ExprKind, Name, Place, Program, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, unused_name, walk_block,
+    StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::{rank, type_of};
@@ -340,9 +340,8 @@ impl<'u> Writer<'u> {
     }
 
     fn name(&self, wanted: &str) -> Name {
-        unused_name(wanted, &|n| {
-            self.taken.contains(n) || n == self.unit.name || self.unit.symbols.find(n).is_some()
-        })
+        let taken = |n: &str| self.taken.contains(n) || n == self.unit.name;
+        self.unit.symbols.unused(wanted, &taken)
     }
 
     fn variable(&mut self, wanted: &str, ty: Type, dims: Vec<Dim>) -> SymId {
