@@ -91,6 +91,21 @@ pub fn headers(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Headers without the keyword, but for the sweeps of subprograms below the heads.
+pub fn whole(text: &str) -> Vec<String> {
+    let strip = |h: String| {
+        let at = h.find("SUBROUTINE").map(|i| i + 10);
+        let at = at.or_else(|| h.find("FUNCTION").map(|i| i + 8));
+        h[at.unwrap_or(0)..].to_owned()
+    };
+    let sweep = |h: &String| h.contains("_FWD(") || h.contains("_BWD(");
+    headers(text)
+        .into_iter()
+        .map(strip)
+        .filter(|h| !sweep(h))
+        .collect()
+}
+
 /// Statements in upper case without blanks.
 pub fn statements(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -146,6 +161,20 @@ pub fn close(found: &[f64], wanted: &[f64], tolerance: f64) {
     for (f, w) in found.iter().zip(wanted) {
         assert!((f - w).abs() <= tolerance * w.abs().max(1.0), "{f} {w}");
     }
+}
+
+/// Numbers that a program prints, and what they must be: one after the other.
+pub fn pairs(found: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    found.chunks(2).map(|p| (p[0], p[1])).unzip()
+}
+
+/// Compiles everything, and holds the numbers that the program prints against those that it prints
+/// beside them: so many pairs. Gives the former.
+pub fn agree(dir: &Path, sources: &[&str], count: usize, tolerance: f64) -> Vec<f64> {
+    let (found, wanted) = pairs(&numbers(dir, sources, ""));
+    assert_eq!(found.len(), count);
+    close(&found, &wanted, tolerance);
+    found
 }
 
 /// The real tool, where the machine has it.

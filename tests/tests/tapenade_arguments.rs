@@ -1,0 +1,547 @@
+//! What derivatives of `farfel tapenade` do with arguments: procedures, functions and arrays that are values, and one
+//! array twice.
+
+use farfel_tests::tapenade::{
+    CALLBACKS, agree, close, numbers, pairs, read, sizes, tapenade, whole,
+};
+use farfel_tests::{sandbox, write};
+
+/// Procedures that are passed come with their adjoints, and what is below a head gets no rubbish
+/// from arrays that only lend their size.
+#[test]
+fn procedures_as_arguments_come_with_their_adjoints() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", CALLBACKS);
+    let heads = "sum2(y)/(x) cube(cube)/(x) wave(wave)/(x)";
+    tapenade(dir, &["-b", "-head", heads, "all.f"]).success();
+    let text = read(dir, "all_b.f");
+    let found = whole(&text);
+    // What is passed changes none of its arguments, so that nothing needs a tape.
+    let wanted = [
+        "SUM2_B(X,XB,N,W,WB,Y,YB)",
+        "APPLY_B(FUN,FUN_B,X,XB,N,W,WB,Y,YB)",
+        "FILL_B(G,G_B,X,XB,W,WB,N)",
+        "CUBE_B(X,XB,K,CUBEB)",
+        "WAVE_B(X,XB,K,WAVEB)",
+    ];
+    assert_eq!(found, wanted);
+    write(
+        dir,
+        "main.f",
+        "      DOUBLE PRECISION X, XB, W(3), WB(3), Y, YB, YP, YM
+      X = 0.7D0
+      XB = 99
+      DO 10 I = 1, 3
+   10 WB(I) = 99
+      YB = 2
+      CALL SUM2_B(X, XB, 3, W, WB, Y, YB)
+      CALL SUM2(X + 1D-6, 3, W, YP)
+      CALL SUM2(X - 1D-6, 3, W, YM)
+      PRINT *, XB, (YP - YM)/1D-6
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "all.f", "all_b.f"], "");
+    close(&found[..1], &found[1..], 1e-8);
+    assert!(found[0].abs() > 1.0);
+    // Without these heads the list of messages says what is missing.
+    tapenade(dir, &["-b", "-head", "sum2(y)/(x)", "all.f"]).success();
+    assert!(read(dir, "all_b.msg").contains("provide cube_b"));
+}
+
+/// A call that passes parts of one array twice, of which each is only read: the adjoint that gets the
+/// cotangent of the whole array once stands beside that with Tapenade's arguments. One cotangent
+/// and several.
+#[test]
+fn one_array_twice_as_argument_gets_both_contributions() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE NORM(N, A, LDA, Y)
+      INTEGER N, LDA, J
+      DOUBLE PRECISION A(LDA,N), Y, S
+      Y = 0
+      DO 10 J = 1, N
+        CALL PROD(N, A(J,1), LDA, A(J,1), LDA, S)
+        Y = Y + J*S
+        CALL PROD(2, A(1,1), 1, A(2,1), 1, S)
+   10   Y = Y + S*S
+      END
+      SUBROUTINE PROD(N, X, INCX, Z, INCZ, S)
+      INTEGER N, INCX, INCZ, I
+      DOUBLE PRECISION X(*), Z(*), S
+      S = 0
+      DO 10 I = 1, N
+   10 S = S + X(1+(I-1)*INCX)*Z(1+(I-1)*INCZ)**2
+      END
+",
+    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    tapenade(dir, &["-b", "-head", "norm(y)/(a)", "-o", "one", "all.f"]).success();
+    let many = [
+        "-b",
+        "-multi",
+        "-head",
+        "norm(y)/(a)",
+        "-o",
+        "many",
+        "all.f",
+    ];
+    tapenade(dir, &many).success();
+    let text = read(dir, "one_b.f");
+    assert!(text.contains("WHOLEB(PLACE + "), "{text}");
+    write(
+        dir,
+        "main.f",
+        "      INTEGER I, J
+      DOUBLE PRECISION A(3,3), AB(3,3), AV(2,3,3), YV(2), Y, YB, P, M
+      DO 10 J = 1, 3
+      DO 10 I = 1, 3
+   10 A(I,J) = COS(I + 0.7D0*J)
+      AB = 0
+      YB = 1
+      CALL NORM_B(3, A, AB, 3, Y, YB)
+      YV(1) = 1
+      YV(2) = -3
+      CALL NORM_BV(3, A, AV, 3, Y, YV, 2)
+      DO 20 J = 1, 3
+      DO 20 I = 1, 3
+      A(I,J) = A(I,J) + 1D-5
+      CALL NORM(3, A, 3, P)
+      A(I,J) = A(I,J) - 2D-5
+      CALL NORM(3, A, 3, M)
+      A(I,J) = A(I,J) + 1D-5
+      PRINT *, AB(I,J), (P - M)/2D-5
+      PRINT *, AV(1,I,J), AB(I,J)
+   20 PRINT *, AV(2,I,J), -3*AB(I,J)
+      END
+",
+    );
+    let sources = ["main.f", "all.f", "one_b.f", "many_bv.f"];
+    let found = agree(dir, &sources, 27, 1e-8);
+    assert!(found.iter().all(|x| *x != 0.0));
+}
+
+/// A function that is an argument and whose value only decides: its derivative is a subroutine,
+/// wherever it is called or passed on.
+#[test]
+fn passed_functions_whose_value_only_decides() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE U(F, Y)
+      DOUBLE PRECISION F, Y
+      EXTERNAL F
+      IF (F(Y) .GT. 0.6D0) RETURN
+      Y = 2*Y
+      END
+      SUBROUTINE P(F, X, Y)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F
+      Y = X
+      CALL U(F, Y)
+      CALL U(F, Y)
+      END
+      SUBROUTINE E(X, Y)
+      DOUBLE PRECISION Q, X, Y
+      Y = X
+      IF (Q(Y) .LT. 0.6D0) Y = 3*Y
+      END
+",
+    );
+    let heads = "p(y)/(x) e(y)/(x)";
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", heads, "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XD, XB, Y, YD, YB, Q
+      EXTERNAL Q, Q_D, Q_B
+      X = 0.2D0
+      XD = 1
+      CALL P_D(Q, Q_D, X, XD, Y, YD)
+      PRINT *, YD, 8.0
+      XB = 0
+      YB = 1
+      CALL P_B(Q, Q_B, X, XB, Y, YB)
+      PRINT *, XB, 8.0
+      CALL E_D(X, XD, Y, YD)
+      PRINT *, YD, 6.0
+      XB = 0
+      YB = 1
+      CALL E_B(X, XB, Y, YB)
+      PRINT *, XB, 6.0
+      END
+      DOUBLE PRECISION FUNCTION Q(X)
+      DOUBLE PRECISION X
+      Q = X
+      X = X*2
+      END
+      SUBROUTINE Q_D(X, XD, Q)
+      DOUBLE PRECISION X, XD, Q
+      Q = X
+      XD = XD*2
+      X = X*2
+      END
+      SUBROUTINE Q_B(X, XB)
+      DOUBLE PRECISION X, XB
+      XB = XB*2
+      END
+",
+    );
+    let text = read(dir, "out_d.f");
+    assert!(text.contains("CALL F_D(Y, YD, "), "{text}");
+    assert!(!text.contains("DOUBLE PRECISION F_D"), "{text}");
+    let (found, wanted) = pairs(&numbers(
+        dir,
+        &["main.f", "all.f", "out_d.f", "out_b.f"],
+        "",
+    ));
+    close(&found, &wanted, 1e-12);
+}
+
+/// A size that a passed procedure gets, and does not change; COMMON that one uses; REAL and DOUBLE
+/// PRECISION as one type.
+const PASSED: &str = "      SUBROUTINE EVAL(X, F)
+      DOUBLE PRECISION X(2), F
+      EXTERNAL SQ
+      CALL APPLY(2, X, F, SQ)
+      END
+      SUBROUTINE APPLY(N, X, F, G)
+      INTEGER N
+      DOUBLE PRECISION X(N), F
+      EXTERNAL G
+      CALL G(N, X, F)
+      END
+      SUBROUTINE SQ(N, X, F)
+      INTEGER N
+      DOUBLE PRECISION X(N), F
+      F = X(1)*X(N)
+      END
+      SUBROUTINE CEVAL(X, F)
+      DOUBLE PRECISION X(2), F, P
+      EXTERNAL CSQ
+      COMMON /C/ P
+      P = X(2)
+      CALL APPLY(2, X, F, CSQ)
+      END
+      SUBROUTINE CSQ(N, X, F)
+      INTEGER N
+      DOUBLE PRECISION X(N), F, P
+      COMMON /C/ P
+      F = P*X(1)
+      END
+      SUBROUTINE REVAL(X, F)
+      DOUBLE PRECISION X, F
+      CALL RSUB(X, F)
+      END
+      SUBROUTINE RSUB(X, F)
+      REAL X, F
+      F = X*X
+      END
+";
+
+#[test]
+fn a_passed_procedure_changes_what_its_text_says() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", PASSED);
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XB(2), F, FB
+      X(1) = 3
+      X(2) = 5
+      FB = 1
+      CALL EVAL_B(X, XB, F, FB)
+      PRINT *, XB
+      END
+",
+    );
+    let heads = "eval(f)/(x) sq(f)/(x)";
+    tapenade(dir, &["-b", "-head", heads, "-o", "out", "all.f"]).success();
+    close(
+        &numbers(dir, &["main.f", "all.f", "out_b.f"], ""),
+        &[5.0, 3.0],
+        0.0,
+    );
+}
+
+/// Derivatives go through COMMON that a passed procedure reads or sets, whoever calls it.
+#[test]
+fn derivatives_go_through_common_of_passed_procedures() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        format!(
+            "{PASSED}      SUBROUTINE EVAL2(X, F)
+      DOUBLE PRECISION X, F, P, Q, TOTAL, AREA, LINE, SLOPE
+      EXTERNAL LINE, SLOPE, PUT
+      COMMON /C2/ P, Q
+      P = X*X
+      Q = 1
+      TOTAL = AREA(LINE, 0D0, X)
+      P = SIN(X)
+      CALL TWICE(PUT, X)
+      F = TOTAL + Q + AREA(SLOPE, X, 2*X) + AREA(LINE, X, 1D0)
+      END
+      DOUBLE PRECISION FUNCTION AREA(G, A, B)
+      DOUBLE PRECISION G, A, B, RULE
+      EXTERNAL G
+      AREA = RULE(G, A, (A + B)/2) + RULE(G, (A + B)/2, B)
+      END
+      DOUBLE PRECISION FUNCTION RULE(G, A, B)
+      DOUBLE PRECISION G, A, B
+      EXTERNAL G
+      RULE = (B - A)*(G(A) + G(B))/2
+      END
+      DOUBLE PRECISION FUNCTION LINE(X)
+      DOUBLE PRECISION X, P, Q
+      COMMON /C2/ P, Q
+      LINE = P*X + Q
+      END
+      DOUBLE PRECISION FUNCTION SLOPE(X)
+      DOUBLE PRECISION X
+      SLOPE = X**3
+      END
+      SUBROUTINE TWICE(S, X)
+      DOUBLE PRECISION X
+      EXTERNAL S
+      CALL S(X)
+      CALL S(2*X)
+      END
+      SUBROUTINE PUT(X)
+      DOUBLE PRECISION X, P, Q
+      COMMON /C2/ P, Q
+      Q = Q + P*X**2
+      END
+"
+        ),
+    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    let heads = "ceval(f)/(x) csq(f)/(x) eval2(f)/(x)";
+    for mode in ["-d", "-b", "-multi"] {
+        tapenade(
+            dir,
+            &[mode, "-head", heads, "-fixinterface", "-o", "out", "all.f"],
+        )
+        .success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XD(2), XB(2), XV(2, 2), F, FB, FD, FV(2)
+      DOUBLE PRECISION Y, YD, YB, YV(2), FP, FM, E
+      PARAMETER (E = 1D-5)
+      X(1) = 3
+      X(2) = 5
+      XB(1) = 0
+      XB(2) = 0
+      FB = 1
+      CALL CEVAL_B(X, XB, F, FB)
+      PRINT *, XB
+      XD(1) = 1
+      XD(2) = 10
+      CALL CEVAL_D(X, XD, F, FD)
+      PRINT *, FD
+      XV(1, 1) = 1
+      XV(2, 1) = 0
+      XV(1, 2) = 0
+      XV(2, 2) = 1
+      CALL CEVAL_DV(X, XV, F, FV, 2)
+      PRINT *, FV
+      Y = 0.7D0
+      YB = 0
+      FB = 1
+      CALL EVAL2_B(Y, YB, F, FB)
+      YD = 1
+      CALL EVAL2_D(Y, YD, F, FD)
+      YV(1) = 1
+      YV(2) = -1
+      CALL EVAL2_DV(Y, YV, F, FV, 2)
+      CALL EVAL2(Y + E, FP)
+      CALL EVAL2(Y - E, FM)
+      PRINT *, YB, FD, FV(1), -FV(2), (FP - FM)/(2*E)
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_b.f", "out_d.f", "out_dv.f"];
+    let found = numbers(dir, &files, "");
+    close(&found[..5], &[5.0, 3.0, 35.0, 5.0, 3.0], 0.0);
+    close(&found[5..9], &[found[9]; 4], 1e-8);
+    // What is kept from call to call is there once, whatever is passed.
+    let kept = PASSED.replacen("      EXTERNAL G\n", "      EXTERNAL G\n      SAVE L\n", 1);
+    let kept = kept.replacen("      CALL G(", "      L = L + 1\n      CALL G(", 1);
+    write(dir, "all.f", kept);
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "ceval(f)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XD(2), XB(2), F, FB, FD
+      X(1) = 3
+      X(2) = 5
+      XB(1) = 0
+      XB(2) = 0
+      FB = 1
+      CALL CEVAL_B(X, XB, F, FB)
+      XD(1) = 1
+      XD(2) = 10
+      CALL CEVAL_D(X, XD, F, FD)
+      PRINT *, XB, FD
+      END
+",
+    );
+    let found = numbers(dir, &["main.f", "all.f", "out_b.f", "out_d.f"], "");
+    close(&found, &[5.0, 3.0, 35.0], 0.0);
+}
+
+#[test]
+fn real_and_double_precision_are_one_type_with_r8() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", PASSED);
+    let line = ["-head", "reval(f)/(x)", "-o", "out", "all.f"];
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[&[mode, "-r8"], &line[..]].concat()).success();
+        tapenade(dir, &[&[mode], &line[..]].concat()).failure();
+    }
+}
+
+/// A function in an argument of a call: what it gets has a derivative, zero if need be.
+#[test]
+fn functions_in_arguments_get_derivatives_that_are_set() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, T, U, Z, R
+      COMMON /B/ R
+      R = X
+      T = 0.5D0
+      CALL G((U(T)), Y)
+      Z = U(X)
+      Y = Y*Z
+      END
+      DOUBLE PRECISION FUNCTION U(A)
+      DOUBLE PRECISION A, R
+      COMMON /B/ R
+      U = A**2*R
+      END
+      SUBROUTINE G(A, Y)
+      DOUBLE PRECISION A, Y
+      Y = A*3
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "h(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, XD, YD
+      X = 1.5D0
+      XD = 1
+      CALL H_D(X, XD, Y, YD)
+      PRINT *, YD, 3*X**3
+      XD = 0
+      YD = 1
+      CALL H_B(X, XD, Y, YD)
+      PRINT *, XD, 3*X**3
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 2, 1e-12);
+}
+
+/// In a condition nothing can be assigned to an array before.
+#[test]
+fn array_values_in_conditions_are_refused() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      DOUBLE PRECISION FUNCTION G(B)
+      DOUBLE PRECISION B(3), E(3)
+      COMMON /K/ E
+      E = B
+      G = 1
+      END
+      SUBROUTINE H(X)
+      DOUBLE PRECISION X(3), G
+      IF (G(SIN(X)) .GT. 0.5D0) X(1) = 2*X(1)
+      END
+",
+    );
+    let ran = tapenade(dir, &["-b", "-head", "h", "-fixinterface", "all.f"]).failure();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(
+        said.contains("F0305") && said.contains("assign it to an array first"),
+        "{said}"
+    );
+}
+
+/// The callee writes to an array that is a value, and whose derivative is zero: compilers keep arrays of
+/// constants where nobody can write.
+#[test]
+fn array_values_without_derivative_may_be_changed() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X, B, Y)
+      DOUBLE PRECISION X, B(3), Y
+      B(2) = X*B(2)
+      Y = X*B(1) + B(2)
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X(3), Y, E(3), T
+      E = 0.5D0
+      CALL G(X(1), 2*E, Y)
+      CALL G(X(2), 2*X, T)
+      Y = Y + T
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "h(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XD(3), XB(3), Y, YD, YB
+      X = (/ 0.5D0, 3D0, 2D0 /)
+      XD = (/ 1D0, 10D0, 100D0 /)
+C     Y = 2 X(1) + 2 X(1) X(2) + 2 X(2)**2
+      CALL H_D(X, XD, Y, YD)
+      PRINT *, YD, 2 + 2*X(2) + 10*(2*X(1) + 4*X(2))
+      XB = 0
+      YB = 1
+      CALL H_B(X, XB, Y, YB)
+      PRINT *, XB(1), 2 + 2*X(2), XB(2), 2*X(1) + 4*X(2), XB(3), 0.0
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_d.f", "out_b.f"];
+    agree(dir, &files, 4, 1e-12);
+}

@@ -1,0 +1,365 @@
+//! What derivatives of `farfel tapenade` find and leave in COMMON and SAVE, from head to head and from call to call.
+
+use farfel_tests::tapenade::{DIVIDED, agree, read, sizes, tapenade};
+use farfel_tests::{sandbox, write};
+
+/// Adjoints through COMMON blocks that units divide differently: by differences, and for several
+/// cotangents at once.
+#[test]
+fn blocks_that_units_divide_differently() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "all.f", DIVIDED);
+    sizes(dir, &[("NBDIRSMAX", 5)]);
+    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    tapenade(dir, &["-b", "-multi", "-head", "head(y)/(x)", "all.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      INCLUDE 'DIFFSIZES.inc'
+      DOUBLE PRECISION X(3), XB(3), XV(NBDIRSMAX,3), Y, YB, YP, YM, H
+      DOUBLE PRECISION YV(NBDIRSMAX), P(3), M(3)
+      H = 1D-6
+      DO 10 I = 1, 3
+      X(I) = I + 0.3D0
+   10 YV(I) = I - 1.5D0
+      CALL HEAD_BV(X, XV, Y, YV, 3)
+      YB = 1
+      CALL HEAD_B(X, XB, Y, YB)
+      DO 30 I = 1, 3
+      DO 20 J = 1, 3
+      P(J) = X(J)
+      M(J) = X(J)
+   20 PRINT *, XV(J, I), XB(I)*(J - 1.5D0)
+      P(I) = P(I) + H
+      M(I) = M(I) - H
+      CALL HEAD(P, YP)
+      CALL HEAD(M, YM)
+   30 PRINT *, XB(I), (YP - YM)/(2*H)
+      END
+",
+    );
+    let sources = ["main.f", "all.f", "all_b.f", "all_bv.f"];
+    agree(dir, &sources, 12, 1e-8);
+}
+
+/// What one call of a subprogram leaves to the next in COMMON, its adjoint leaves there too: tables
+/// with a flag that says that they are filled, a counter, and a value that the derivative does not need.
+#[test]
+fn adjoints_leave_what_the_next_call_finds() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X, Y)
+      DOUBLE PRECISION X, Y, A, LAST
+      LOGICAL FIRST
+      COMMON /S/ A, FIRST, K, LAST
+      IF (FIRST) THEN
+        A = 2
+        FIRST = .FALSE.
+      END IF
+      K = K + 1
+      Y = A*K*X*X
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, A, LAST
+      LOGICAL FIRST
+      COMMON /S/ A, FIRST, K, LAST
+      CALL G(X, Y)
+      CALL G(Y, Y)
+      Y = Y*LAST
+      LAST = LAST + 1
+      END
+      BLOCK DATA
+      DOUBLE PRECISION A, LAST
+      LOGICAL FIRST
+      COMMON /S/ A, FIRST, K, LAST
+      DATA A, FIRST, K, LAST /-1D0, .TRUE., 0, 1D0/
+      END
+",
+    );
+    tapenade(dir, &["-b", "-head", "h(y)/(x)", "all.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, Y, YB, A, LAST
+      LOGICAL FIRST
+      COMMON /S/ A, FIRST, K, LAST
+      X = 0.5D0
+      DO I = 1, 3
+        XB = 0
+        YB = 1
+        CALL H_B(X, XB, Y, YB)
+C       Y = 8 (2I - 1)**2 2I I X**4
+        PRINT *, XB, 4*8*(2*I - 1)**2*(2*I)*I*X**3
+        PRINT *, A, 2.0, 1.0*K, 2.0*I, LAST, 1.0 + I
+      END DO
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "all_b.f"], 12, 1e-12);
+}
+
+/// A subprogram that keeps something is called with derivatives and without, also through an ENTRY:
+/// all that derivatives call has one state, which is none of the sources'.
+#[test]
+fn what_derivatives_call_has_one_state() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X)
+      DOUBLE PRECISION X, SV
+      SAVE SV
+      DATA SV /2D0/
+      X = SV*X
+      SV = SV + 1
+      RETURN
+      ENTRY ADD(X)
+      SV = SV + X
+      END
+      SUBROUTINE P(*)
+      DOUBLE PRECISION T, Q
+      T = 0
+      CALL G(T)
+      IF (T .EQ. 0D0) RETURN 1
+      ENTRY PE
+      T = 0
+      CALL G(T)
+      END
+      DOUBLE PRECISION FUNCTION F(X)
+      DOUBLE PRECISION X, CALLS
+      SAVE CALLS
+      DATA CALLS /0D0/
+      CALLS = CALLS + 1
+      F = CALLS*X
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, F
+      Y = X*F(1D0)
+      CALL G(Y)
+      CALL ADD(5D0)
+      CALL P(*10)
+   10 CALL G(Y)
+      CALL PE
+      Y = F(Y*Y)
+      END
+",
+    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    for mode in ["-d", "-b", "-multi"] {
+        let line = [
+            mode,
+            "-head",
+            "h(y)/(x)",
+            "-fixinterface",
+            "-o",
+            "out",
+            "all.f",
+        ];
+        tapenade(dir, &line).success();
+    }
+    let told = read(dir, "out_d.msg");
+    assert!(
+        told.contains(
+            "(AD14) derivatives have copies of their own of what g keeps from call to call: sv"
+        ),
+        "{told}"
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, XD, XV(2), Y, YB, YD, YV(2), SV, C, D
+      X = 0.5D0
+      SV = 2
+      DO I = 1, 3
+        XB = 0
+        YB = 1
+        CALL H_B(X, XB, Y, YB)
+        XD = 1
+        CALL H_D(X, XD, Y, YD)
+        XV(1) = 1
+        XV(2) = -1
+        CALL H_DV(X, XV, Y, YV, 2)
+C       Y = 2I ((2I - 1) SV (SV + 7) X)**2
+        C = 2*I*((2*I - 1)*SV*(SV + 7))**2
+        D = 2*C*X
+        PRINT *, XB, D, Y, C*X**2, YD, D, YV(1), D, -YV(2), D
+        SV = SV + 9
+      END DO
+C     Nobody has called the subprograms of the sources.
+      CALL H(X, Y)
+      PRINT *, Y, 2*(2*9*X)**2
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_b.f", "out_d.f", "out_dv.f"];
+    agree(dir, &files, 16, 1e-12);
+}
+
+/// Several heads: one derivative of G serves its own head, which has all of COMMON as independents, and
+/// calls in which nobody cares for that. These must leave the derivatives in COMMON alone.
+#[test]
+fn heads_share_what_they_call() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X, Y, Z)
+      DOUBLE PRECISION X, Y, Z, C, D
+      COMMON /S/ C, D
+      Y = X*X
+      Z = D*X
+      END
+      SUBROUTINE M(X, T, U)
+      DOUBLE PRECISION X(3), T, U, S
+      CALL G(X(1), S, U)
+      CALL G(S, T, U)
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X(3), Y, C, D, T, U
+      COMMON /S/ C, D
+      C = X(3)**2
+      D = X(2)
+      CALL M(X, T, U)
+      Y = T*C*D
+      END
+      SUBROUTINE P(X, Y)
+      DOUBLE PRECISION X(3), Y, T
+      CALL M(X, T, Y)
+      END
+",
+    );
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    let heads = "h(y)/(x) p(y)/(x) g";
+    for mode in ["-d", "-b", "-multi"] {
+        let line = [mode, "-head", heads, "-fixinterface", "-o", "out", "all.f"];
+        tapenade(dir, &line).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XD(3), XB(3), XV(2,3), Y, YD, YB, YV(2)
+      DOUBLE PRECISION W(3)
+      DO I = 1, 3
+        X(I) = 1 + 0.3D0*I
+        XD(I) = I
+        XB(I) = 0
+        XV(1,I) = I
+        XV(2,I) = -I
+      END DO
+      W(1) = 4*X(1)**3*X(3)**2*X(2)
+      W(2) = X(1)**4*X(3)**2
+      W(3) = 2*X(1)**4*X(3)*X(2)
+      YB = 1
+      CALL H_B(X, XB, Y, YB)
+      PRINT *, (XB(I), W(I), I = 1, 3)
+      CALL H_D(X, XD, Y, YD)
+      PRINT *, YD, W(1) + 2*W(2) + 3*W(3)
+      CALL H_DV(X, XV, Y, YV, 2)
+      PRINT *, YV(1), YD, -YV(2), YD
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_b.f", "out_d.f", "out_dv.f"];
+    agree(dir, &files, 6, 1e-12);
+}
+
+/// A head with ENTRY points that nobody calls, and with SAVE.
+#[test]
+fn adjoints_of_heads_with_entries_and_save() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE G(X, Y)
+      DOUBLE PRECISION X, Y, S
+      SAVE S
+      DATA S /2D0/
+      Y = S*X*X
+      S = S + 1
+      RETURN
+      ENTRY RESET
+      S = 2
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "g(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XD, XB, Y, YD, YB
+      X = 0.5D0
+      DO I = 0, 2
+        XB = 0
+        YB = 1
+        CALL G_B(X, XB, Y, YB)
+        XD = 1
+        CALL G_D(X, XD, Y, YD)
+        PRINT *, XB, 2.0 + I, YD, 2.0 + I
+      END DO
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_b.f", "out_d.f"];
+    agree(dir, &files, 6, 1e-12);
+}
+
+/// What callers leave in the derivatives of COMMON is not set to zero, by whatever name.
+#[test]
+fn heads_keep_cotangents_of_common_with_equivalence() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, S, T, U(2), V
+      COMMON /ST/ S, T
+      EQUIVALENCE (U(1), S), (V, U(2))
+      V = X*U(1)
+      Y = S*U(2)
+      END
+",
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, S, T, XB, YB, SB, TB
+      COMMON /ST/ S, T
+      COMMON /ST_B/ SB, TB
+      X = 1.5D0
+      S = 0.75D0
+      XB = 0
+      SB = 0.5D0
+      TB = 2
+      YB = 3
+      CALL H_B(X, XB, Y, YB)
+      PRINT *, XB, 2*S + 3*S**2
+      PRINT *, SB, 0.5D0 + 2*X + 6*X*S
+      PRINT *, TB, 0D0
+      END
+",
+    );
+    tapenade(dir, &["-b", "-head", "h", "-o", "out", "all.f"]).success();
+    agree(dir, &["main.f", "all.f", "out_b.f"], 3, 1e-12);
+    // Which of the names comes first is the same in every run.
+    let first = read(dir, "out_b.f");
+    for _ in 0..5 {
+        tapenade(dir, &["-b", "-head", "h", "-o", "out", "all.f"]).success();
+        assert_eq!(read(dir, "out_b.f"), first);
+    }
+}
