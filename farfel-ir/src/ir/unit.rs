@@ -322,10 +322,15 @@ impl Symbols {
     ///
     /// Names are kept within the 63 letters that compilers allow.
     pub fn unused(&self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
-        let any = |n: &str| self.find(n).is_some() || taken(n);
-        first_unused(wanted, &any, &|stem| {
-            self.unused_number(&|n| numbered(stem, n), 1, taken)
-        })
+        let fits = wanted.len() <= LONGEST_NAME;
+        let wanted = match wanted.get(..LONGEST_NAME - 5) {
+            Some(start) if !fits => format!("{start}_{}", short_hash(wanted)).into(),
+            _ => Name::from(wanted),
+        };
+        if wanted.len() <= LONGEST_NAME && self.find(&wanted).is_none() && !taken(&wanted) {
+            return wanted;
+        }
+        self.unused_number(&|n| numbered(&wanted, n), 1, taken)
     }
 
     /// The first of some names, from a number on, that no symbol here has and `taken` does not hold.
@@ -353,28 +358,11 @@ impl Symbols {
 /// 63 letters, the most that compilers allow. A longer one ends in a hash of all of it, so
 /// that names which begin alike stay different without looking at each other.
 pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
-    first_unused(wanted, taken, &|stem| {
-        let mut names = (1u32..).map(|n| numbered(stem, n));
-        names.find(|n| !taken(n)).unwrap_or_else(|| stem.into())
-    })
+    Symbols::default().unused(wanted, taken)
 }
 
 /// The most letters of a name that compilers allow.
 pub const LONGEST_NAME: usize = 63;
-
-/// `wanted`, shortened where it is too long, or what `other` finds in its place.
-fn first_unused(wanted: &str, taken: &dyn Fn(&str) -> bool, other: &dyn Fn(&str) -> Name) -> Name {
-    let wanted = match wanted.get(..LONGEST_NAME - 5) {
-        Some(start) if wanted.len() > LONGEST_NAME => {
-            Name::from(format!("{start}_{}", short_hash(wanted)))
-        }
-        _ => Name::from(wanted),
-    };
-    match wanted.len() <= LONGEST_NAME && !taken(&wanted) {
-        true => wanted,
-        false => other(&wanted),
-    }
-}
 
 /// A name with a number behind it.
 fn numbered(name: &str, number: u32) -> Name {
