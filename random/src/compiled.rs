@@ -2,7 +2,7 @@
 //! compiled program prints.
 
 use crate::interpreter::{Outcome, Printed};
-use farfel_ad::{Builtin, differentiate_all};
+use farfel_ad::{Bounded, differentiate_all};
 use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::Program;
 use farfel_lang::lower::{Stage, lower};
@@ -81,7 +81,9 @@ pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 fn expand_here(read: Read) -> Result<String, String> {
     let lowered = lower(read.program, Stage::Stage);
     errors(&lowered.diagnostics, &read.sources)?;
-    match differentiate_all(&Builtin, lowered.program, &lowered.requests) {
+    // Steps are bounded, and so is what tapes hold; adjoints of adjoints may set a whole tape to zero.
+    let tool = Bounded { tape: 4 << 20 };
+    match differentiate_all(&tool, lowered.program, &lowered.requests) {
         Ok(p) => Ok(print_program(&p, &Options::default())),
         Err(d) => Err(errors(&d, &read.sources).err().unwrap_or_default()),
     }
