@@ -2,7 +2,7 @@
 
 use super::stretch::{Counted, give_places};
 use super::sweep::{Sweeper, Sweeps};
-use super::tape::{Kind, Vars};
+use super::tape::Kind;
 use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};
 use farfel_lang::Span;
@@ -49,7 +49,7 @@ impl Sweeper<'_> {
     fn try_block(&mut self, body: &[Stmt], needs: &mut Needs) {
         let saved = (
             self.make.clone(),
-            self.tapes.clone(),
+            self.tapes.state(),
             self.branch,
             self.errors.len(),
         );
@@ -59,7 +59,7 @@ impl Sweeper<'_> {
         // Which tapes are used is a fact; their symbols are not there any more.
         self.errors.truncate(saved.3);
         self.make = saved.0;
-        self.tapes = saved.1;
+        self.tapes.put_back(saved.1);
         self.branch = saved.2;
     }
 
@@ -115,11 +115,12 @@ impl Sweeper<'_> {
                 to,
                 step,
             };
-            let tapes: Vec<Vars> = self.tapes.used.values().copied().collect();
-            for tape in tapes {
+            let kinds: Vec<Kind> = self.tapes.used.keys().copied().collect();
+            for kind in kinds {
                 let blocks = [&mut made.forward, &mut made.backward];
-                if let Some((before, after)) = give_places(&mut self.make, &tape, &l, blocks, span)
-                {
+                let placed =
+                    give_places(&mut self.make, &mut self.tapes, kind, &l, blocks, span);
+                if let Some((before, after)) = placed {
                     forward.extend(before);
                     moved.extend(after);
                 }

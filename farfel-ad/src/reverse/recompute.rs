@@ -556,16 +556,16 @@ impl Storage {
     /// Adds to `change` by how much the members differ from what is kept of them, and keeps them
     /// as they are.
     pub fn compare(&self, make: &mut Maker, tapes: &mut Tapes, change: SymId, span: Span) -> Block {
-        let mut copied = self.copy(make, tapes, Expr::int(1, span), false, &|_| true, span);
-        farfel_lang::ir::walk_block_mut(&mut copied, &mut |s| {
-            let blocks = match &mut s.kind {
-                StmtKind::Do(d) => &mut d.body,
-                _ => return,
-            };
-            add_changes(make, blocks, change, span);
-        });
-        add_changes(make, &mut copied, change, span);
-        copied
+        let one = |make: &mut Maker, value: Expr, place: Expr| {
+            let by = binary(BinOp::Sub, value.clone(), place.clone());
+            let by = make.call("ABS", vec![by], span);
+            let sum = binary(BinOp::Add, Expr::var(change, span), by);
+            vec![
+                Stmt::assign(Expr::var(change, span), sum, span),
+                Stmt::assign(place, value, span),
+            ]
+        };
+        self.each(make, tapes, Expr::int(1, span), &|_| true, &one, span)
     }
 
     /// Copies the members that `which` chooses to the state of a number, or back.
@@ -576,6 +576,27 @@ impl Storage {
         slot: Expr,
         back: bool,
         which: &dyn Fn(SymId) -> bool,
+        span: Span,
+    ) -> Block {
+        let one = |_: &mut Maker, value: Expr, place: Expr| {
+            let (to, from) = match back {
+                true => (value, place),
+                false => (place, value),
+            };
+            vec![Stmt::assign(to, from, span)]
+        };
+        self.each(make, tapes, slot, which, &one, span)
+    }
+
+    /// Does something with each value of the members that `which` chooses and its place in the state
+    /// of a number.
+    fn each(
+        &self,
+        make: &mut Maker,
+        tapes: &mut Tapes,
+        slot: Expr,
+        which: &dyn Fn(SymId) -> bool,
+        one: &dyn Fn(&mut Maker, Expr, Expr) -> Block,
         span: Span,
     ) -> Block {
         let mut out = Vec::new();
@@ -606,14 +627,8 @@ impl Storage {
                 };
                 let next = binary(BinOp::Add, Expr::var(at, span), Expr::int(1, span));
                 let place = Expr::element(values, vec![Expr::var(at, span)], span);
-                let (to, from) = match back {
-                    true => (element, place),
-                    false => (place, element),
-                };
-                let mut copied = vec![
-                    Stmt::assign(Expr::var(at, span), next, span),
-                    Stmt::assign(to, from, span),
-                ];
+                let mut copied = vec![Stmt::assign(Expr::var(at, span), next, span)];
+                copied.append(&mut one(make, element, place));
                 make.free_counters(m.bounds.len());
                 for (c, (low, high)) in counters.iter().zip(&m.bounds) {
                     copied = count(*c, low.clone(), high.clone(), None, copied, span)
@@ -624,23 +639,6 @@ impl Storage {
             }
         }
         out
-    }
-}
-
-/// Before each assignment to a tape, adds what it changes.
-fn add_changes(make: &mut Maker, block: &mut Block, change: SymId, span: Span) {
-    let mut at = 0;
-    while let Some(s) = block.get(at) {
-        if let StmtKind::Assign(place, value) = &s.kind
-            && place.base().is_some_and(|p| make.unit.symbols[p].tape)
-        {
-            let by = binary(BinOp::Sub, value.clone(), place.clone());
-            let by = make.call("ABS", vec![by], span);
-            let sum = binary(BinOp::Add, Expr::var(change, span), by);
-            block.insert(at, Stmt::assign(Expr::var(change, span), sum, span));
-            at += 1;
-        }
-        at += 1;
     }
 }
 

@@ -35,7 +35,7 @@
 
 use super::effects::Besides;
 use super::maker::Maker;
-use super::tape::{Kind, Tapes, Vars};
+use super::tape::{Kind, Op, Tapes, Vars};
 use super::tape_size::Swept;
 use super::units::{Rooms, import};
 use super::{Part, World};
@@ -214,41 +214,30 @@ fn sweeps_forward(world: &World, unit: &Unit, block: &[Stmt]) -> bool {
 }
 
 /// Lets pushes on some tapes count without keeping where these are full.
-pub(super) fn count_on(block: &mut Block, tapes: &[Vars]) {
-    let is = |e: &Expr, s: SymId| matches!(e.kind, ExprKind::Var(x) if x == s);
-    let mut out = Vec::with_capacity(block.len());
-    for mut s in std::mem::take(block) {
-        for b in s.blocks_mut() {
-            count_on(b, tapes);
-        }
-        let check = match &s.kind {
-            StmtKind::If(b) => b.arms.first().is_some_and(|(c, _)| match &c.kind {
-                ExprKind::Binary(BinOp::Ge, a, b) => {
-                    tapes.iter().any(|t| is(a, t.top()) && is(b, t.most()))
-                }
-                // Of all that a loop keeps.
-                ExprKind::Binary(BinOp::Gt, _, b) => tapes.iter().any(|t| is(b, t.most())),
-                _ => false,
-            }),
-            _ => false,
-        };
-        if check {
-            continue;
-        }
-        let tape = match &s.kind {
-            StmtKind::Assign(target, _) => tapes.iter().find(|t| target.base() == Some(t.values())),
-            _ => None,
-        };
-        out.push(match tape {
-            Some(t) => {
-                let span = s.span;
-                let fits = binary(BinOp::Le, var(t.top()), var(t.most()));
-                Stmt::branches(vec![(fits, vec![s])], None, span)
+pub(super) fn count_on(block: &mut Block, tapes: &Tapes, open: &[Kind]) {
+    let looks = |s: &Stmt| match tapes.op(s) {
+        Some(Op::Push(kind) | Op::Room(kind)) => open.contains(&kind),
+        _ => false,
+    };
+    let vars = open.iter().filter_map(|k| tapes.used.get(k));
+    let kept = std::mem::take(block).into_iter().filter(|s| !looks(s));
+    *block = kept
+        .map(|mut s| {
+            for b in s.blocks_mut() {
+                count_on(b, tapes, open);
             }
-            None => s,
-        });
-    }
-    *block = out;
+            let tape = match &s.kind {
+                StmtKind::Assign(target, _) => {
+                    vars.clone().find(|t| target.base() == Some(t.values()))
+                }
+                _ => None,
+            };
+            let Some(t) = tape else { return s };
+            let fits = binary(BinOp::Le, var(t.top()), var(t.most()));
+            let span = s.span;
+            Stmt::branches(vec![(fits, vec![s])], None, span)
+        })
+        .collect();
 }
 
 /// The tapes of a head.

@@ -21,12 +21,11 @@
 //! number of iterations is not known, pushes one by one.
 
 use super::maker::Maker;
-use super::tape::Vars;
+use super::tape::{Kind, Op, Tapes, Vars};
 use crate::affine::is_simple;
-use crate::legal::one_try::full_tape;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, difference, paren, product, sum};
-use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use farfel_lang::types::type_of;
 
 /// What counts a loop: its variable, from, to, step if that is a constant.
@@ -42,23 +41,20 @@ pub(super) struct Counted<'a> {
 /// where that cannot be done.
 pub(super) fn give_places(
     make: &mut Maker,
-    tape: &Vars,
+    tapes: &mut Tapes,
+    kind: Kind,
     l: &Counted,
     [forward, backward]: [&mut Block; 2],
     span: Span,
 ) -> Option<(Block, Block)> {
-    let pushes: Vec<usize> = (0..forward.len())
-        .filter(|i| is_push(&forward[*i..], tape))
-        .collect();
-    let pops: Vec<usize> = (0..backward.len())
-        .filter(|i| is_pop(&backward[*i..], tape))
-        .collect();
-    // Six names of the tape in a push, four in a value that is taken back: there are no others.
+    let tape = &tapes.vars(make, kind);
+    let pushes = places(tapes, forward, Op::Push(kind));
+    let pops = places(tapes, backward, Op::Pop(kind));
     let number = pushes.len();
     let all = number > 0
         && number == pops.len()
-        && mentions(forward, tape) == 6 * number
-        && mentions(backward, tape) == 4 * number;
+        && !names_it_besides(forward, &pushes, 3, tape)
+        && !names_it_besides(backward, &pops, 2, tape);
     let unit = &make.unit;
     let whole = |e: &Expr| matches!(type_of(unit, e), Some(Type::Integer(_)));
     let simple = [l.from, l.to]
@@ -127,20 +123,12 @@ pub(super) fn give_places(
         None
     };
     let full = binary(BinOp::Gt, top(), Expr::var(tape.most(), span));
-    let check = |full: Expr| {
-        let stop = full_tape(span);
-        let block = IfBlock {
-            arms: vec![(full, vec![stop])],
-            ..IfBlock::default()
-        };
-        Stmt::block_if(block, span)
-    };
     if place(1).is_none() {
         // One behind the other: there is only no need to look.
         let need = binary(BinOp::Add, top(), paren(values));
         let full = binary(BinOp::Gt, need, Expr::var(tape.most(), span));
         remove(forward, &pushes, 1);
-        return Some((vec![check(full)], Vec::new()));
+        return Some((vec![tapes.look(make, kind, full, span)], Vec::new()));
     }
     for (j, i) in pushes.iter().enumerate() {
         set_place(forward.get_mut(*i + 2)?, &place(j as i64 + 1)?, true);
@@ -154,7 +142,10 @@ pub(super) fn give_places(
     remove(backward, &downs, 1);
     let move_top = |op| Stmt::assign(top(), binary(op, top(), paren(values.clone())), span);
     Some((
-        vec![move_top(BinOp::Add), check(full)],
+        vec![
+            move_top(BinOp::Add),
+            tapes.look(make, kind, full, span),
+        ],
         vec![move_top(BinOp::Sub)],
     ))
 }
@@ -187,67 +178,24 @@ fn set_place(s: &mut Stmt, place: &Expr, push: bool) {
     }
 }
 
-fn is_var(e: &Expr, s: SymId) -> bool {
-    matches!(e.kind, ExprKind::Var(x) if x == s)
+/// Where statements do something with a tape.
+fn places(tapes: &Tapes, block: &[Stmt], op: Op) -> Vec<usize> {
+    let here = |i: &usize| block.get(*i).and_then(|s| tapes.op(s)) == Some(op);
+    (0..block.len()).filter(here).collect()
 }
 
-/// Is it the last value of a tape?
-fn is_last(e: &Expr, tape: &Vars) -> bool {
-    match &e.kind {
-        ExprKind::Element(s, subscripts) if *s == tape.values() => match subscripts.as_slice() {
-            [one] => is_var(one, tape.top()),
-            _ => false,
-        },
-        _ => false,
+/// Do statements name a tape other than the `count` at each of some places, which are in order?
+fn names_it_besides(block: &[Stmt], places: &[usize], count: usize, tape: &Vars) -> bool {
+    let of_tape = [tape.values(), tape.top(), tape.most()];
+    let known = |i: usize| {
+        let before = places.partition_point(|p| *p <= i);
+        before > 0 && i < places[before - 1] + count
+    };
+    let mut found = false;
+    for (_, s) in block.iter().enumerate().filter(|(i, _)| !known(*i)) {
+        let one = std::slice::from_ref(s);
+        farfel_lang::ir::for_each_symbol(one, &mut |s| found |= of_tape.contains(&s));
     }
-}
-
-/// Do statements begin with those that keep a value?
-fn is_push(block: &[Stmt], tape: &Vars) -> bool {
-    let [check, up, store, ..] = block else {
-        return false;
-    };
-    let full = match &check.kind {
-        StmtKind::If(b) => match (b.arms.as_slice(), &b.otherwise) {
-            ([(c, stop)], None) => {
-                matches!(stop.as_slice(), [s] if matches!(s.kind, StmtKind::Stop(_)))
-                    && matches!(&c.kind, ExprKind::Binary(BinOp::Ge, a, b)
-                        if is_var(a, tape.top()) && is_var(b, tape.most()))
-            }
-            _ => false,
-        },
-        _ => false,
-    };
-    let stores = matches!(&store.kind, StmtKind::Assign(to, _) if is_last(to, tape));
-    full && moves(up, BinOp::Add, tape) && stores
-}
-
-/// Do statements begin with those that take a value back?
-fn is_pop(block: &[Stmt], tape: &Vars) -> bool {
-    let [take, down, ..] = block else {
-        return false;
-    };
-    matches!(&take.kind, StmtKind::Assign(_, from) if is_last(from, tape))
-        && moves(down, BinOp::Sub, tape)
-}
-
-/// `TOP = TOP + 1`
-fn moves(s: &Stmt, way: BinOp, tape: &Vars) -> bool {
-    match &s.kind {
-        StmtKind::Assign(to, by) if is_var(to, tape.top()) => {
-            matches!(&by.kind, ExprKind::Binary(op, a, one)
-                if *op == way && is_var(a, tape.top()) && one.kind == ExprKind::Int(1))
-        }
-        _ => false,
-    }
-}
-
-/// How often a block names a tape.
-fn mentions(block: &[Stmt], tape: &Vars) -> usize {
-    let mut found = 0;
-    farfel_lang::ir::for_each_symbol(block, &mut |s| {
-        found += usize::from([tape.values(), tape.top(), tape.most()].contains(&s));
-    });
     found
 }
 

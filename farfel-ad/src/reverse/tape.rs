@@ -4,6 +4,9 @@
 //! For each type there is an array and the number of values in it, ordinary Fortran
 //! variables: local to the head, arguments below it. So an adjoint is a plain program that
 //! can be differentiated again, and each call of it has a tape of its own.
+//!
+//! Which statements keep a value and which take one back is known by their ids ([`Tapes::op`]),
+//! so that [`stretch`](super::stretch) and [`retry`](super::retry) can change them.
 
 use super::maker::Maker;
 use super::stretch::{Counted, give_places};
@@ -14,7 +17,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, count};
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Dim, Expr, ExprKind, Place, Stmt, SymId, Symbol, Type,
+    Arg, Attribute, BinOp, Block, Dim, Expr, ExprKind, Place, Stmt, StmtId, SymId, Symbol, Type,
 };
 use std::collections::BTreeMap;
 
@@ -82,10 +85,30 @@ pub(super) struct Vars {
     most: SymId,
 }
 
+/// What a statement does with a tape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    /// It looks whether there is room for one value. The next one counts, the one after it keeps the
+    /// value.
+    Push(Kind),
+    /// It takes a value back. The next one counts.
+    Pop(Kind),
+    /// It looks whether there is room for several values.
+    Room(Kind),
+}
+
 /// The tapes of a unit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tapes {
     pub used: BTreeMap<Kind, Vars>,
+    /// What statements do, by ids, which only get greater.
+    ops: Vec<(StmtId, Op)>,
+}
+
+/// The tapes of a unit as they were.
+pub(super) struct State {
+    used: BTreeMap<Kind, Vars>,
+    ops: usize,
 }
 
 /// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
@@ -110,6 +133,39 @@ impl Vars {
 }
 
 impl Tapes {
+    /// What a statement does with a tape, if anything.
+    pub fn op(&self, s: &Stmt) -> Option<Op> {
+        let at = self.ops.binary_search_by_key(&s.id, |(id, _)| *id).ok()?;
+        self.ops.get(at).map(|(_, op)| *op)
+    }
+
+    /// Says what a statement does.
+    fn is(&mut self, make: &mut Maker, s: &mut Stmt, op: Op) {
+        s.id = make.unit.stmt_ids.another();
+        self.ops.push((s.id, op));
+    }
+
+    /// Looks whether there is room, in a condition that tells that there is none.
+    pub fn look(&mut self, make: &mut Maker, kind: Kind, full: Expr, span: Span) -> Stmt {
+        let mut look = Stmt::branches(vec![(full, vec![full_tape(span)])], None, span);
+        self.is(make, &mut look, Op::Room(kind));
+        look
+    }
+
+    /// The tapes as they are, to go back to, and no further on.
+    pub fn state(&self) -> State {
+        State {
+            used: self.used.clone(),
+            ops: self.ops.len(),
+        }
+    }
+
+    /// Takes back what was done since.
+    pub fn put_back(&mut self, state: State) {
+        self.used = state.used;
+        self.ops.truncate(state.ops);
+    }
+
     /// The variables of a tape.
     pub fn vars(&mut self, make: &mut Maker, kind: Kind) -> Vars {
         *self.used.entry(kind).or_insert_with(|| {
@@ -225,14 +281,14 @@ impl Tapes {
         span: Span,
     ) -> Block {
         let v = self.vars(make, kind);
-        let quoted = Reserve {
-            base,
-            top: v.top,
-            most: v.most,
-            more: binary(BinOp::Add, Expr::var(v.top, span), need),
-            full: vec![full_tape(span)],
-        };
-        quoted.block(&make.unit.symbols, span)
+        let top = || Expr::var(v.top, span);
+        let more = binary(BinOp::Add, top(), need);
+        let full = binary(BinOp::Gt, top(), Expr::var(v.most, span));
+        vec![
+            Stmt::assign(Expr::var(base, span), top(), span),
+            Stmt::assign(top(), more, span),
+            self.look(make, kind, full, span),
+        ]
     }
 
     /// Keeps a value.
@@ -245,7 +301,11 @@ impl Tapes {
             full: vec![full_tape(span)],
             value,
         };
-        quoted.block(&make.unit.symbols, span)
+        let mut block = quoted.block(&make.unit.symbols, span);
+        if let Some(look) = block.first_mut() {
+            self.is(make, look, Op::Push(kind));
+        }
+        block
     }
 
     /// Takes the last value back.
@@ -256,20 +316,12 @@ impl Tapes {
             top: v.top,
             to,
         };
-        quoted.block(&make.unit.symbols, span)
+        let mut block = quoted.block(&make.unit.symbols, span);
+        if let Some(take) = block.first_mut() {
+            self.is(make, take, Op::Pop(kind));
+        }
+        block
     }
-}
-
-farfel_lang::quote! {
-    /// See [`Tapes::reserve`].
-    struct Reserve { base: SymId, top: SymId, most: SymId, more: Expr, full: Block }
-    "
-    base = top
-    top = more
-    if (top > most) then
-      call full
-    end if
-    "
 }
 
 farfel_lang::quote! {
@@ -365,14 +417,13 @@ pub(super) fn keep(
     for (i, (c, (low, high))) in counters.iter().zip(bounds).enumerate() {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         if i == 0 {
-            let v = tapes.vars(make, kind);
             let l = Counted {
                 var: *c,
                 from: &low,
                 to: &high,
                 step: 1,
             };
-            let placed = give_places(make, &v, &l, [&mut push, &mut pop], span);
+            let placed = give_places(make, tapes, kind, &l, [&mut push, &mut pop], span);
             (before, after) = placed.unwrap_or_default();
         }
         let down = Expr::int(-1, span);

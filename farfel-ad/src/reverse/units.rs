@@ -4,7 +4,7 @@ use super::effects::Effects;
 use super::facts::Facts;
 use super::maker::{Maker, zero};
 use super::sweep::Sweeps;
-use super::tape::{Kind, Tapes, Vars};
+use super::tape::{Kind, Tapes};
 use super::tape_size::{self, Swept};
 use super::{Part, World, aliased_arguments, dead_code, heads, retry, state};
 use crate::locations::{Set, Space, common_members};
@@ -148,12 +148,7 @@ impl World {
                 tapes.vars(&mut make, *kind);
             }
             if !states.is_empty() {
-                let vars: Vec<Vars> = open
-                    .iter()
-                    .filter_map(|k| tapes.used.get(k))
-                    .copied()
-                    .collect();
-                retry::count_on(&mut made.forward, &vars);
+                retry::count_on(&mut made.forward, &tapes, &open);
             }
             let derivatives = make.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());

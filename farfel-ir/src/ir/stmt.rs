@@ -50,6 +50,12 @@ impl PartialEq for StmtIds {
 }
 
 impl StmtIds {
+    /// An id that no statement has yet.
+    pub fn another(&mut self) -> StmtId {
+        self.last += 1;
+        StmtId(self.last)
+    }
+
     /// Gives ids to the statements of a block that have none, or one that is there already.
     pub fn number(&mut self, block: &mut Block) {
         let mut seen = vec![false; self.last as usize + 1];
@@ -58,8 +64,7 @@ impl StmtIds {
             // Beyond the last: the statement comes from another unit.
             let known = seen.get_mut(s.id.index());
             if known.is_none_or(|seen| std::mem::replace(seen, true)) {
-                self.last += 1;
-                s.id = StmtId(self.last);
+                s.id = self.another();
             }
         });
     }
