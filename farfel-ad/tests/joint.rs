@@ -140,3 +140,60 @@ fn what_joint_calls_keep_below_is_put_back() {
     let other = expand(&text.replace("!farfel", "!")).unwrap();
     assert_eq!(run(&expand(&text).unwrap(), CHECKED), run(&other, CHECKED));
 }
+
+#[test]
+fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
+    // A result and two variables, which have no value before the calls; and T, which has one.
+    let text = "
+      PROGRAM P
+      DOUBLE PRECISION X(3), G(3), Y, T
+      COMMON /C/ T
+      DO I = 1, 3
+        X(I) = 0.3D0*I + 0.2D0
+      END DO
+      T = 1.5D0
+      ADR(Y)
+      CALL ALL(X, Y)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 3))
+      PRINT *, Y, G
+      END
+      SUBROUTINE ALL(X, Y)
+      DOUBLE PRECISION X(3), Y, PROD, S, T
+      INTEGER M
+      COMMON /C/ T
+      Y = PROD(X)*T
+      CALL PART(X, M, S)
+      Y = Y + S*M
+      END
+      FUNCTION PROD(A)
+      DOUBLE PRECISION A(3), PROD
+      PROD = 1
+      DO I = 1, 3
+        PROD = PROD*A(I)
+      END DO
+      END
+      SUBROUTINE PART(A, M, S)
+      DOUBLE PRECISION A(3), S, T
+      COMMON /C/ T
+      M = 0
+      S = 1
+      DO I = 1, 3
+        M = M + 1
+        S = S*SIN(A(I)*T) + M
+      END DO
+      T = T*S
+      END
+";
+    let split = run(&expand(text).unwrap(), CHECKED);
+    let joint = expand(&marked(text, &["PROD", "PART"])).unwrap();
+    assert_eq!(run(&joint, CHECKED), split, "{joint}");
+    let model = joint.split("SUBROUTINE ALL_G1(").nth(1).unwrap();
+    let model = model.split("\n      END\n").next().unwrap();
+    let kept: Vec<&str> = (model.lines())
+        .filter_map(|l| l.trim().split_once(") = "))
+        .filter(|(tape, _)| tape.starts_with("TAPE_"))
+        .map(|(_, value)| value)
+        .collect();
+    // For what is before the call, and for the call itself.
+    assert_eq!(kept, ["T", "T"], "{joint}");
+}

@@ -140,6 +140,21 @@ impl Sweeper<'_> {
         Sweeps { forward, backward }
     }
 
+    /// The locations of a part whose values from before it reads: what else it reads, it has set. Its
+    /// result has no value before.
+    fn read_before(&mut self, part: usize) -> Set {
+        if let Some(known) = self.read_before.get(&part) {
+            return known.clone();
+        }
+        let callee = &self.world.parts[part];
+        let mut found = Sweeper::new(self.world, self.facts, part).exposed(&callee.body);
+        if let Some(result) = callee.value {
+            found.set(callee.space.loc(result), false);
+        }
+        self.read_before.insert(part, found.clone());
+        found
+    }
+
     /// The variables that a call reads or assigns, by the slots of the callee.
     fn places_of(&mut self, part: usize, args: &[Expr], needs: &Needs, span: Span) -> Vec<Place> {
         let callee = &self.world.parts[part];
@@ -147,6 +162,11 @@ impl Sweeper<'_> {
         let mut places = Vec::new();
         let Some(effect) = self.world.effects.get(&callee.name) else {
             return places;
+        };
+        let before = self.read_before(part);
+        let is_read = |slot: usize| {
+            let within = callee.space.slot(slot);
+            effect.read.contains(slot) && within.is_none_or(|l| before.contains(l))
         };
         for (i, a) in args.iter().enumerate().take(n) {
             let derivative = callee.derivative_args.get(i).copied().unwrap_or(false);
@@ -167,12 +187,12 @@ impl Sweeper<'_> {
                 loc,
                 element,
                 assigned: effect.assigned.contains(i),
-                read: effect.read.contains(i),
+                read: is_read(i),
             });
         }
         for k in 0..self.world.commons.vars.len() {
             let slot = n + 1 + k;
-            let (assigned, read) = (effect.assigned.contains(slot), effect.read.contains(slot));
+            let (assigned, read) = (effect.assigned.contains(slot), is_read(slot));
             if !assigned && !read || self.world.derivative_commons.contains(k) {
                 continue;
             }

@@ -77,6 +77,8 @@ pub(super) struct Sweeper<'w> {
     pub later: Vec<Set>,
     /// Variables that the backward sweep would compute again here.
     pub cheap: Vec<SymId>,
+    /// Of parts whose calls are joint, the locations whose values from before they read.
+    pub read_before: HashMap<usize, Set>,
 }
 
 /// A variable that the backward sweep computes again instead of keeping it.
@@ -116,6 +118,7 @@ impl<'w> Sweeper<'w> {
             replays: HashMap::new(),
             later: Vec::new(),
             cheap: Vec::new(),
+            read_before: HashMap::new(),
         }
     }
 
