@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// So many programs become one executable file.
 const TOGETHER: usize = 25;
 
+/// So long a program that disagrees is made smaller.
+const LONGEST: Duration = Duration::from_secs(120);
+
 /// Forward mode alone, in double precision.
 pub const DOUBLE: Kind = Kind {
     real: false,
@@ -443,9 +446,10 @@ impl<'s> Bundle<'s> {
             fault.is_some_and(|f| sort(&f) == wanted)
         };
         let smaller_by = |carried, wanted: &str, mut attempts: u64| {
+            let begin = Instant::now();
             smaller(case, &mut |attempt| {
                 attempts = attempts.saturating_sub(1);
-                attempts > 0 && fails(attempt, carried, wanted)
+                attempts > 0 && begin.elapsed() < LONGEST && fails(attempt, carried, wanted)
             })
         };
         // Where interpreted Fortran fails, too, in whatever way, nothing need be compiled.

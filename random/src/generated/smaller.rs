@@ -2,7 +2,7 @@
 //!
 //! Parts are taken away as long as it fails without them: subprograms and constructs, then what is
 //! around constructs, statements, arguments with all that calls pass for them, and pieces of
-//! statements. What is tried depends on the case alone, so that the result does, too.
+//! statements. What is tried depends on the case alone.
 
 use super::{Case, Item, plain_statement};
 
