@@ -143,7 +143,8 @@ fn what_joint_calls_keep_below_is_put_back() {
 
 #[test]
 fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
-    // A result and two variables, which have no value before the calls; and T, which has one.
+    // A result and three variables, which have no value before the calls; and T, which has one. Of W
+    // no subscript tells that PART reads only what it has set.
     let text = "
       PROGRAM P
       DOUBLE PRECISION X(3), G(3), Y, T
@@ -158,11 +159,11 @@ fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
       PRINT *, Y, G
       END
       SUBROUTINE ALL(X, Y)
-      DOUBLE PRECISION X(3), Y, PROD, S, T
+      DOUBLE PRECISION X(3), Y, PROD, S, T, W(2)
       INTEGER M
       COMMON /C/ T
       Y = PROD(X)*T
-      CALL PART(X, M, S)
+      CALL PART(X, M, S, W)
       Y = Y + S*M
       END
       FUNCTION PROD(A)
@@ -172,14 +173,16 @@ fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
         PROD = PROD*A(I)
       END DO
       END
-      SUBROUTINE PART(A, M, S)
-      DOUBLE PRECISION A(3), S, T
+      SUBROUTINE PART(A, M, S, W)
+      DOUBLE PRECISION A(3), S, T, W(2)
       COMMON /C/ T
       M = 0
       S = 1
+      W(1) = A(2)
+      W(2) = A(1)*T
       DO I = 1, 3
         M = M + 1
-        S = S*SIN(A(I)*T) + M
+        S = S*SIN(A(I)*T) + M*W(1 + MOD(I, 2))
       END DO
       T = T*S
       END

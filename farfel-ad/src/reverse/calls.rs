@@ -9,19 +9,20 @@ use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::increment;
-use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, Type};
+use farfel_lang::ir::{Block, Class, Expr, ExprKind, Stmt, StmtId, Type};
 use farfel_lang::types::{rank, type_of};
 
 impl Sweeper<'_> {
     pub(super) fn tangent_call(
         &mut self,
+        id: StmtId,
         part: usize,
         args: &[Expr],
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
         if self.world.joint.contains(&part) {
-            return self.joint_call(part, args, span, needs);
+            return self.joint_call(id, part, args, span, needs);
         }
         let callee = &self.world.parts[part];
         let facts = &self.facts[part];

@@ -11,14 +11,17 @@
 //!
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
-use super::effects::Besides;
+use super::effects::{Besides, Touched};
 use super::recompute::Replay;
 use super::sweep::{Sweeper, Sweeps};
 use super::tbr::{Elements, Needs};
 use super::{Part, World};
-use crate::locations::Set;
+use crate::flow::Flow;
+use crate::locations::{Set, Space};
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, Stmt, Type};
+use farfel_lang::ir::{Block, Expr, Place as Storage, Stmt, StmtId, Type, Unit};
+use farfel_lang::solve::{Graph, forward};
+use std::collections::HashMap;
 
 /// A variable that a call gets or changes.
 struct Place {
@@ -60,13 +63,21 @@ impl World {
 impl Sweeper<'_> {
     pub(super) fn joint_call(
         &mut self,
+        id: StmtId,
         part: usize,
         args: &[Expr],
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
         let callee = &self.world.parts[part];
-        let places = self.places_of(part, args, needs, span);
+        let set = self.set_before(id);
+        let mut places = self.places_of(part, args, needs, span);
+        // What has no value need not be kept, whatever the call would do with it.
+        if let Some(set) = set {
+            places
+                .iter_mut()
+                .for_each(|p| p.read &= set.contains(p.loc));
+        }
         // What is needed of before, whatever the call does; and what it has to begin with.
         let (mut needed, mut state, mut both) = (Kept::default(), Kept::default(), Kept::default());
         let mut assigned = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
@@ -155,6 +166,15 @@ impl Sweeper<'_> {
         found
     }
 
+    /// The locations that may have a value when a statement begins; none where it is not known.
+    fn set_before(&mut self, id: StmtId) -> Option<Set> {
+        let all = self.set_before.take();
+        let all = all.unwrap_or_else(|| set_before(self.world, self.part));
+        let set = all.get(&id).cloned();
+        self.set_before = Some(all);
+        set
+    }
+
     /// The variables that a call reads or assigns, by the slots of the callee.
     fn places_of(&mut self, part: usize, args: &[Expr], needs: &Needs, span: Span) -> Vec<Place> {
         let callee = &self.world.parts[part];
@@ -228,4 +248,37 @@ impl Sweeper<'_> {
         }
         places
     }
+}
+
+/// The locations of a part that may have a value when each of its statements begins.
+fn set_before(world: &World, part: usize) -> HashMap<StmtId, Set> {
+    let p = &world.parts[part];
+    let unit = Unit {
+        body: p.body.clone(),
+        ..p.make.unit.clone()
+    };
+    let space = Space::of(&unit, &world.commons);
+    let flow = Flow::of(&unit);
+    // Of variables that share a location, one may have a value before.
+    let mut entry = Set::with_capacity(space.len);
+    for (id, s) in unit.symbols.iter().filter(|(_, s)| s.is_variable()) {
+        if s.place != Storage::Local || space.saved.contains(space.loc(id)) {
+            entry.insert(space.loc(id));
+        }
+    }
+    entry.extend((0..world.commons.vars.len()).map(|k| space.common(k)));
+    let found = forward(
+        &Graph::of(&flow),
+        flow.entry,
+        entry,
+        &mut |n, set: &mut Set| {
+            if let Some(s) = flow.stmts.get(n) {
+                let mut touched = Touched::nothing(space.len);
+                world.effects.own(&unit, &space, s, &mut touched);
+                set.union_with(&touched.assigned);
+            }
+        },
+    );
+    let stmts = flow.stmts.iter().zip(found);
+    stmts.filter_map(|(s, set)| Some((s.id, set?))).collect()
 }

@@ -118,8 +118,7 @@ impl Sweeper<'_> {
             let kinds: Vec<Kind> = self.tapes.used.keys().copied().collect();
             for kind in kinds {
                 let blocks = [&mut made.forward, &mut made.backward];
-                let placed =
-                    give_places(&mut self.make, &mut self.tapes, kind, &l, blocks, span);
+                let placed = give_places(&mut self.make, &mut self.tapes, kind, &l, blocks, span);
                 if let Some((before, after)) = placed {
                     forward.extend(before);
                     moved.extend(after);

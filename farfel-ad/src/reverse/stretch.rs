@@ -142,10 +142,7 @@ pub(super) fn give_places(
     remove(backward, &downs, 1);
     let move_top = |op| Stmt::assign(top(), binary(op, top(), paren(values.clone())), span);
     Some((
-        vec![
-            move_top(BinOp::Add),
-            tapes.look(make, kind, full, span),
-        ],
+        vec![move_top(BinOp::Add), tapes.look(make, kind, full, span)],
         vec![move_top(BinOp::Sub)],
     ))
 }

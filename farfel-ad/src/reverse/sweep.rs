@@ -79,6 +79,8 @@ pub(super) struct Sweeper<'w> {
     pub cheap: Vec<SymId>,
     /// Of parts whose calls are joint, the locations whose values from before they read.
     pub read_before: HashMap<usize, Set>,
+    /// The locations that may have values when statements begin, where that was asked.
+    pub set_before: Option<HashMap<StmtId, Set>>,
 }
 
 /// A variable that the backward sweep computes again instead of keeping it.
@@ -119,6 +121,7 @@ impl<'w> Sweeper<'w> {
             later: Vec::new(),
             cheap: Vec::new(),
             read_before: HashMap::new(),
+            set_before: None,
         }
     }
 
@@ -539,7 +542,7 @@ impl<'w> Sweeper<'w> {
             },
             StmtKind::Call(callee, args) => {
                 match self.world.part_of(&self.make.unit.symbols[*callee].name) {
-                    Some(part) => self.tangent_call(part, args, span, needs),
+                    Some(part) => self.tangent_call(s.id, part, args, span, needs),
                     None if self.is_given(*callee) => self.given_call(*callee, args, span, needs),
                     None => self.passive(s, needs),
                 }
