@@ -12,6 +12,7 @@ use crate::matrix::Matrix;
 pub use crate::matrix::{Move, Moves};
 use farfel_lang::access::{self, Access, Kind, Source};
 use farfel_lang::callgraph::Below;
+use farfel_lang::effects::{Effect, Effects, Locations, Question};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Stmt, SymId, Symbol, Type, Unit};
 use farfel_lang::solve::{Graph, forward_each};
@@ -41,6 +42,19 @@ pub struct Dependence {
     /// The derivatives that are given.
     pub rules: Rules,
     summaries: HashMap<Name, Summary>,
+}
+
+/// Those variables of a unit that can have a derivative.
+struct Differentiable<'u>(&'u Unit, &'u Space);
+
+impl Locations for Differentiable<'_> {
+    fn loc(&self, s: SymId) -> Option<usize> {
+        differentiable(&self.0.symbols[s]).then(|| self.1.loc(s))
+    }
+
+    fn common(&self, number: usize) -> Option<usize> {
+        Some(self.1.common(number))
+    }
 }
 
 impl Dependence {
@@ -87,20 +101,15 @@ impl Dependence {
             );
         }
         d.add_unknown();
-        // What is assigned, first: it decides which old values survive a call. `farfel_lang::effects` knows
-        // more than the rest here does: what a function changes that calls itself by the name of its result,
-        // and what `%REF` hands over.
-        graph.fixed_point(|i| {
-            let (unit, space, flow) = &parts[i];
-            let new = d.assigned(unit, space, flow);
-            match d.summaries.get_mut(&unit.name) {
-                Some(old) if !new.is_subset(&old.assigned) => {
-                    old.assigned.union_with(&new);
-                    true
-                }
-                _ => false,
+        // What is assigned, first: it decides which old values survive a call.
+        let effects = d.effects(&parts);
+        for (u, ..) in &parts {
+            if let (Some(summary), Some(effect)) =
+                (d.summaries.get_mut(&u.name), effects.get(&u.name))
+            {
+                summary.assigned.union_with(&effect.assigned);
             }
-        });
+        }
         // Then dependence, from below: what is assigned depends on nothing until shown
         // otherwise, and the sets only grow.
         for summary in d.summaries.values_mut() {
@@ -163,6 +172,28 @@ impl Dependence {
             };
             self.summaries.entry(name.clone()).or_insert(summary);
         }
+    }
+
+    /// Which variables that can have a derivative the units assign; those without text by their rules.
+    fn effects(&self, parts: &[(&Unit, Space, Flow)]) -> Effects {
+        let commons = self.commons.vars.len();
+        let without_text = self.rules.iter().map(|(name, rule)| {
+            let mut effect = Effect::nothing(rule.args, commons);
+            if !rule.constant {
+                effect.assigned.extend(rule.outputs.iter().copied());
+            }
+            (name.clone(), effect)
+        });
+        // Callees last.
+        let parts = parts.iter().rev();
+        let followed: Vec<_> = parts.map(|(u, s, _)| Differentiable(u, s)).collect();
+        let units = followed.iter().map(|f| (f.0, f as &dyn Locations));
+        let question = Question {
+            commons,
+            without_text: without_text.collect(),
+            ..Question::default()
+        };
+        Effects::of(&units.collect::<Vec<_>>(), question)
     }
 
     /// The rule for a procedure that a unit calls.
@@ -391,20 +422,6 @@ impl Dependence {
         let stmts = flow.stmts.iter().zip(&flow.masked);
         let moves = stmts.map(|(s, masked)| self.moves(unit, space, s, *masked));
         moves.collect()
-    }
-
-    /// The slots of a unit that its statements assign.
-    fn assigned(&self, unit: &Unit, space: &Space, flow: &Flow) -> Set {
-        let mut targets = Set::with_capacity(space.len);
-        for (s, masked) in flow.stmts.iter().zip(&flow.masked) {
-            let moves = self.moves(unit, space, s, *masked);
-            targets.extend(moves.iter().flat_map(|m| &m.group).map(|m| m.target));
-        }
-        let mut slots = Set::with_capacity(space.slots);
-        slots.extend(
-            (0..space.slots).filter(|s| space.slot(*s).is_some_and(|l| targets.contains(l))),
-        );
-        slots
     }
 
     /// For each slot of a unit, the arguments of assumed size through which its value may come: by the

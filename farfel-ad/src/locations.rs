@@ -354,8 +354,8 @@ impl Space {
 }
 
 impl Locations for Space {
-    fn loc(&self, s: SymId) -> usize {
-        self.loc(s)
+    fn loc(&self, s: SymId) -> Option<usize> {
+        Some(self.loc(s))
     }
 
     fn common(&self, number: usize) -> Option<usize> {

@@ -1,7 +1,7 @@
 //! What procedures may do, and which arguments they assign.
 
 use farfel_analysis::effects::{
-    Assigned, Besides, Dummies, Effect, Effects, KnownDummy, Locations,
+    Assigned, Besides, Dummies, Effect, Effects, KnownDummy, Locations, Question,
 };
 use farfel_ir::Sources;
 use farfel_ir::ir::{Name, Place, Program, SymId, Unit};
@@ -99,8 +99,8 @@ impl Numbered<'_> {
 }
 
 impl Locations for Numbered<'_> {
-    fn loc(&self, s: SymId) -> usize {
-        s.0 as usize
+    fn loc(&self, s: SymId) -> Option<usize> {
+        Some(s.0 as usize)
     }
 
     fn common(&self, number: usize) -> Option<usize> {
@@ -112,7 +112,13 @@ fn effects(program: &Program, commons: usize, dummies: Dummies) -> Effects {
     let numbered: Vec<Numbered> = program.units.iter().map(Numbered).collect();
     let locations = numbered.iter().map(|n| (n.0, n as &dyn Locations));
     let units: Vec<_> = locations.collect();
-    Effects::of(&units, commons, dummies, Effects::own)
+    let question = Question {
+        commons,
+        reads: true,
+        dummies,
+        ..Question::default()
+    };
+    Effects::of(&units, question)
 }
 
 /// Slots that are assigned, those that are read, and the rest.

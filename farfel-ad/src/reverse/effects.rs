@@ -5,7 +5,7 @@ use crate::custom_rules::rules::{Rules, stand_in};
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::access::{self, Access};
 use farfel_lang::callgraph::Below;
-use farfel_lang::effects::{self, Dummies, Locations};
+use farfel_lang::effects::{self, Dummies, Locations, Question};
 pub(super) use farfel_lang::effects::{Besides, Effect, Touched};
 use farfel_lang::ir::{Expr, Name, Stmt, Unit};
 
@@ -96,13 +96,14 @@ impl Effects {
         let spaces: Vec<Space> = units.iter().map(|u| Space::of(u, commons)).collect();
         let spaces = spaces.iter().map(|s| s as &dyn Locations);
         let units: Vec<(&Unit, &dyn Locations)> = units.into_iter().zip(spaces).collect();
-        let dummies = Dummies::Known(known.collect());
-        Effects(effects::Effects::of(
-            &units,
-            commons.vars.len(),
-            dummies,
+        let question = Question {
+            commons: commons.vars.len(),
+            reads: true,
+            dummies: Dummies::Known(known.collect()),
             own,
-        ))
+            ..Question::default()
+        };
+        Effects(effects::Effects::of(&units, question))
     }
 
     /// Adds what calls of given derivatives stand for: of the procedure, and on derivatives.
@@ -164,7 +165,7 @@ fn own(
     access::own(unit, s, false, &mut |a| {
         if let Access::Call(call) = &a {
             let passed = (0..call.args.len()).filter_map(|i| call.passed(i));
-            touched.read.extend(passed.map(|p| at.loc(p.sym)));
+            touched.read.extend(passed.filter_map(|p| at.loc(p.sym)));
         }
         effects.access(unit, at, a, touched);
     });

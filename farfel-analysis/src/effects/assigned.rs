@@ -1,6 +1,6 @@
 //! The question that is asked most often: which variables may be assigned.
 
-use super::{Dummies, Effects, Locations, Symbols, Touched};
+use super::{Dummies, Effects, Locations, Question, Symbols, Touched};
 use farfel_ir::ir::{Program, Stmt, SymId, Unit, walk_block};
 use std::collections::HashSet;
 
@@ -21,7 +21,11 @@ impl Assigned {
     pub fn with(program: &Program, dummies: Dummies) -> Self {
         let units = program.units.iter();
         let units: Vec<_> = units.map(|u| (u, &Symbols as &dyn Locations)).collect();
-        Assigned(Effects::found(&units, 0, dummies, Effects::own, false))
+        let question = Question {
+            dummies,
+            ..Question::default()
+        };
+        Assigned(Effects::of(&units, question))
     }
 
     /// Takes in a unit that was added to the program and that no known unit calls yet.

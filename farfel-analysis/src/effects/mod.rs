@@ -97,7 +97,8 @@ impl Touched {
         }
     }
 
-    fn add(&mut self, loc: usize, assigned: bool, read: bool) {
+    fn add(&mut self, loc: Option<usize>, assigned: bool, read: bool) {
+        let Some(loc) = loc else { return };
         if assigned {
             self.assigned.grow_and_insert(loc);
         }
@@ -109,8 +110,9 @@ impl Touched {
 
 /// Which variables of a unit are one, and which are COMMON variables that other units have, too.
 pub trait Locations {
-    /// The location of a variable. Variables that share storage may have the same.
-    fn loc(&self, s: SymId) -> usize;
+    /// The location of a variable. Variables that share storage may have the same. None where it is not
+    /// followed.
+    fn loc(&self, s: SymId) -> Option<usize>;
 
     /// The location of a COMMON variable, by its number in the program. None where COMMON is not
     /// followed.
@@ -121,8 +123,8 @@ pub trait Locations {
 struct Symbols;
 
 impl Locations for Symbols {
-    fn loc(&self, s: SymId) -> usize {
-        s.0 as usize
+    fn loc(&self, s: SymId) -> Option<usize> {
+        Some(s.0 as usize)
     }
 
     fn common(&self, _: usize) -> Option<usize> {
@@ -158,6 +160,32 @@ pub trait KnownDummy: fmt::Debug {
 /// Adds what a statement of a unit itself does.
 pub type Own = fn(&Effects, &Unit, &dyn Locations, &Stmt, &mut Touched);
 
+/// What shall be found.
+pub struct Question {
+    /// How many COMMON variables the program has.
+    pub commons: usize,
+    /// What is read, too.
+    pub reads: bool,
+    /// What is thought of dummy procedures.
+    pub dummies: Dummies,
+    /// Procedures whose effect is known without their text. If there is a text, that goes before.
+    pub without_text: HashMap<Name, Effect>,
+    /// What statements do: [`Effects::own`], or more.
+    pub own: Own,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Question {
+            commons: 0,
+            reads: false,
+            dummies: Dummies::default(),
+            without_text: HashMap::new(),
+            own: Effects::own,
+        }
+    }
+}
+
 /// What is known of what a symbol calls.
 enum Callee<'e> {
     /// This.
@@ -180,28 +208,22 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Analyses top-level units, in a program with so many COMMON variables. It is fastest if callees
-    /// come last. `own` says what statements do; [`Effects::own`], or more.
-    pub fn of(
-        units: &[(&Unit, &dyn Locations)],
-        commons: usize,
-        dummies: Dummies,
-        own: Own,
-    ) -> Self {
-        Self::found(units, commons, dummies, own, true)
-    }
-
-    fn found(
-        units: &[(&Unit, &dyn Locations)],
-        commons: usize,
-        dummies: Dummies,
-        own: Own,
-        reads: bool,
-    ) -> Self {
+    /// Analyses top-level units. It is fastest if callees come last.
+    pub fn of(units: &[(&Unit, &dyn Locations)], question: Question) -> Self {
+        let Question {
+            commons,
+            reads,
+            dummies,
+            without_text,
+            own,
+        } = question;
         let entries = units.iter().flat_map(|(u, _)| u.entry_points());
         let nothing = |e: EntryPoint| (e.name.clone(), Effect::nothing(e.args.len(), commons));
         let mut all = Effects {
-            by_name: entries.map(nothing).collect(),
+            by_name: without_text
+                .into_iter()
+                .chain(entries.map(nothing))
+                .collect(),
             dummies,
             reads,
         };
@@ -239,7 +261,8 @@ impl Effects {
         touched: &Touched,
     ) -> Effect {
         let mut effect = Effect::nothing(entry.args.len(), commons);
-        let mut slot = |slot: usize, loc: usize| {
+        let mut slot = |slot: usize, loc: Option<usize>| {
+            let Some(loc) = loc else { return };
             effect.assigned.set(slot, touched.assigned.contains(loc));
             let read = self.reads && touched.read.contains(loc);
             effect.read.set(slot, read);
@@ -255,9 +278,7 @@ impl Effects {
             slot(entry.args.len(), locations.loc(s));
         }
         for k in 0..commons {
-            if let Some(loc) = locations.common(k) {
-                slot(entry.args.len() + 1 + k, loc);
-            }
+            slot(entry.args.len() + 1 + k, locations.common(k));
         }
         effect.besides = touched.besides;
         effect
@@ -401,11 +422,11 @@ impl Effects {
         let besides = match &callee {
             Callee::Effect(effect) => {
                 let common = |slot: usize| at.common(slot.checked_sub(effect.args + 1)?);
-                for loc in effect.assigned.ones().filter_map(common) {
-                    touched.add(loc, true, false);
+                for slot in effect.assigned.ones() {
+                    touched.add(common(slot), true, false);
                 }
-                for loc in effect.read.ones().filter_map(common) {
-                    touched.add(loc, false, true);
+                for slot in effect.read.ones() {
+                    touched.add(common(slot), false, true);
                 }
                 effect.besides
             }
