@@ -14,9 +14,9 @@
 //!
 //! No size is needed for that, so it works for arrays of assumed size, too.
 
+use super::made::Made;
 use super::maker::zero;
 use super::transpose::is_derivative;
-use super::units::Made;
 use super::{Part, World};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};

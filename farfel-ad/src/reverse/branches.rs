@@ -1,7 +1,8 @@
 //! IF and SELECT CASE: the backward sweep takes the arm that the forward sweep took.
 
+use super::known::Sweeps;
 use super::normal::has_calls;
-use super::sweep::{Sweeper, Sweeps};
+use super::sweep::Sweeper;
 use super::tape::Kind;
 use super::tbr::Needs;
 use crate::locations::Set;

@@ -1,8 +1,9 @@
 //! Calls of what is differentiated as well: of its forward sweep, and of its adjoint.
 
 use super::aliased_arguments::{Passed, has_offset, twice};
+use super::known::Sweeps;
 use super::maker::zero;
-use super::sweep::{Sweeper, Sweeps};
+use super::sweep::Sweeper;
 use super::tbr::{Elements, Needs};
 use super::transpose::is_derivative;
 use crate::locations::{Set, Space};

@@ -8,8 +8,9 @@
 //!
 //! Source: A. Griewank and A. Walther, *Algorithm 799: revolve*, ACM TOMS 26(1), 2000.
 
-use super::recompute::{Control, Replay, Storage, when};
-use super::sweep::{Sweeper, Sweeps};
+use super::known::{Replay, Sweeps};
+use super::recompute::{Control, Storage, when};
+use super::sweep::Sweeper;
 use super::tape::Kind;
 use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};

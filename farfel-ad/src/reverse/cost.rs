@@ -12,9 +12,9 @@
 //! never the result.
 
 use super::World;
-use super::facts::Facts;
+use super::known::Facts;
+use super::made::Known;
 use super::tape_size::{self, Swept};
-use super::units::Known;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};

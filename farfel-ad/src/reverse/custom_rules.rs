@@ -4,8 +4,9 @@
 //! call, and may leave anything in those that the procedure assigns. So of these, inputs are kept
 //! for it, and what is needed before is kept besides.
 
+use super::known::Sweeps;
 use super::maker::zero;
-use super::sweep::{Sweeper, Sweeps};
+use super::sweep::Sweeper;
 use super::tbr::Needs;
 use super::transpose::is_derivative;
 use crate::custom_rules::rules::Rule;

@@ -9,7 +9,7 @@
 
 use super::World;
 use super::effects::{Besides, Effects, Touched};
-use super::units::Made;
+use super::made::Made;
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{

@@ -1,8 +1,8 @@
 //! What units must keep for each other: from the head down what callers need, from below up
 //! what is needed after a call.
 
-use super::sweep::{Sweeper, Sweeps, is_tape, twice_reversed};
-use super::tape::Kind;
+use super::known::{Facts, Sweeps};
+use super::sweep::{Sweeper, is_tape, twice_reversed};
 use super::tbr::Needs;
 use super::{Part, World};
 use crate::legal::entry_bounds::bound_variables;
@@ -10,19 +10,6 @@ use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Expr, Place, StmtKind, SymId};
 use std::collections::BTreeSet;
-
-/// What the units of one request find out about each other.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Facts {
-    /// Slots that are needed after the forward sweep.
-    pub(super) exit: Set,
-    /// Slots that some caller needs as they are before the call.
-    pub(super) entry: Set,
-    /// Tapes that the unit and what it calls use.
-    pub(super) tapes: BTreeSet<Kind>,
-    /// There is a forward sweep that keeps something.
-    pub(super) forward: bool,
-}
 
 impl World {
     /// Finds out what units must keep for each other: from the head down what callers need,

@@ -9,8 +9,9 @@
 //! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
 //! Methods and Software 3(4), 1994.
 
-use super::recompute::{Control, Member, Replay, Storage, when};
-use super::sweep::{Sweeper, Sweeps};
+use super::known::{Member, Replay, Sweeps};
+use super::recompute::{Control, Storage, when};
+use super::sweep::Sweeper;
 use super::tape::Kind;
 use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};

@@ -5,8 +5,8 @@
 //! as more arguments. Where the forward sweep keeps nothing, the program's own subprogram is
 //! called, and the backward sweep is FOO_B. A head that others call is both.
 
-use super::facts::Facts;
-use super::units::Known;
+use super::known::Facts;
+use super::made::Known;
 use super::{Part, World, prepare, state};
 use crate::activity::Context;
 use crate::custom_rules::rules::Rules;

@@ -4,9 +4,10 @@
 //! with a tape that ends with it, and goes back at once. That no value goes from one iteration
 //! to another is proven here; sums that nothing else in the loop reads do not count.
 
+use super::known::{Replay, Sweeps};
 use super::loops::backwards;
-use super::recompute::{Control, Replay};
-use super::sweep::{Sweeper, Sweeps};
+use super::recompute::Control;
+use super::sweep::Sweeper;
 use super::tbr::Needs;
 use super::transpose::is_derivative;
 use crate::affine::{Affine, Span as LoopSpan};

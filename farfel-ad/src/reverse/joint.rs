@@ -12,8 +12,8 @@
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
 use super::effects::{Besides, Touched};
-use super::recompute::Replay;
-use super::sweep::{Sweeper, Sweeps};
+use super::known::{Replay, Sweeps};
+use super::sweep::Sweeper;
 use super::tbr::{Elements, Needs};
 use super::{Part, World};
 use crate::flow::Flow;

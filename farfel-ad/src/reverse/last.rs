@@ -12,9 +12,9 @@
 //! of the call.
 
 use super::effects::{Besides, Touched};
+use super::made::Known;
 use super::retry::state;
 use super::transpose::is_derivative;
-use super::units::Known;
 use super::{Part, World};
 use crate::locations::Set;
 use farfel_lang::ir::{

@@ -1,7 +1,8 @@
 //! DO and DO WHILE: the backward sweep carries out the iterations last first.
 
+use super::known::Sweeps;
 use super::stretch::{Counted, give_places};
-use super::sweep::{Sweeper, Sweeps};
+use super::sweep::Sweeper;
 use super::tape::Kind;
 use super::tbr::Needs;
 use crate::affine::{Affine, Span as LoopSpan};

@@ -3,7 +3,9 @@
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
 pub(super) use farfel_lang::ir::build::{literal, zero};
-use farfel_lang::ir::{Class, Expr, Name, Origin, Place, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{
+    Class, Dim, Entity, Expr, ExprKind, Name, Origin, Place, SpecKind, SymId, Symbol, Type, Unit,
+};
 use std::collections::HashSet;
 
 /// A unit under construction.
@@ -127,5 +129,54 @@ impl Maker {
             true => self.declare(symbol),
             false => self.unit.symbols.add(symbol),
         }
+    }
+
+    /// Declares a COMMON block of another unit; returns its members.
+    pub fn import(&mut self, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
+        let span = Span::NONE;
+        let mut entities = Vec::new();
+        for m in members {
+            let of = &from.symbols[*m];
+            let constant = |e: &Option<Expr>| {
+                let e = e.as_ref()?;
+                if let Some(n) = farfel_lang::storage::constant::integer(from, e) {
+                    return Some(Expr::int(n, span));
+                }
+                // The most directions, which the user defines where it is included.
+                let ExprKind::Var(s) = e.kind else {
+                    return None;
+                };
+                let own = self.unit.symbols.find(&from.symbols[s].name)?;
+                Some(Expr::var(own, span))
+            };
+            let dims = of
+                .dims
+                .iter()
+                .map(|d| Dim {
+                    lower: constant(&d.lower),
+                    upper: constant(&d.upper),
+                })
+                .collect();
+            let name = self.unused(&of.name);
+            let s = self.declare(Symbol {
+                ty: of.ty,
+                length: constant(&of.length),
+                dims,
+                class: Class::Variable,
+                place: Place::Common(block.clone()),
+                ..Symbol::new(name, span)
+            });
+            entities.push(s);
+        }
+        let list = entities
+            .iter()
+            .map(|s| Entity {
+                sym: *s,
+                dims: false,
+            })
+            .collect();
+        self.unit
+            .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
+        entities
     }
 }

@@ -1,9 +1,9 @@
 //! How much memory the tapes of an adjoint take, in words for people.
 
 use super::World;
+use super::made::Known;
 use super::tape::Kind;
 use super::tape_size::{self, Bound, Term};
-use super::units::Known;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Symbols, Type};
 use std::collections::BTreeMap;

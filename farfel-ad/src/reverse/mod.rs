@@ -41,8 +41,11 @@ mod gather;
 mod heads;
 mod independent;
 mod joint;
+mod keep;
+mod known;
 mod last;
 mod loops;
+mod made;
 mod maker;
 pub mod memory;
 mod normal;
@@ -76,11 +79,11 @@ use farfel_lang::targets::Targets;
 use farfel_lang::verify::Primals;
 pub use heads::{Adjoint, Adjoints, differentiate_heads};
 use heads::{Members, Order};
+use made::Known;
 use maker::Maker;
 use normal::Normalizer;
 pub(crate) use recorded::{Recorded, recorded};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use units::Known;
 
 /// The adjoint of a request's head and of what is active below it. A tape has at most
 /// `most_tape` bytes, where somebody has said so.

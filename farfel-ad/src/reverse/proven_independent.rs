@@ -6,11 +6,12 @@
 //! that costs. An iteration that is carried out alone must need no tape: so adjoints can be
 //! differentiated in reverse mode again, for which tapes are written only once.
 
+use super::known::{Replay, Sweeps};
 use super::maker::Maker;
 use super::normal::has_calls;
-use super::recompute::{Control, Replay};
+use super::recompute::Control;
 use super::retry::pushes;
-use super::sweep::{Sweeper, Sweeps};
+use super::sweep::Sweeper;
 use super::tape::Tapes;
 use super::tbr::Needs;
 use super::transpose::is_derivative;

@@ -2,6 +2,7 @@
 //! these go to a tape and back, and the iterations themselves without derivatives.
 
 use super::effects::Besides;
+use super::known::Member;
 use super::maker::Maker;
 use super::sweep::Sweeper;
 use super::tape::{Kind, Tapes};
@@ -18,14 +19,6 @@ use std::collections::BTreeMap;
 /// The variable of a counted loop, and its values: from, to, by.
 pub(super) type Control<'a> = (SymId, &'a Expr, &'a Expr, Option<&'a Expr>);
 
-/// A variable of a state, with the bounds of an array.
-#[derive(Debug, Clone)]
-pub(super) struct Member {
-    pub var: SymId,
-    pub kind: Kind,
-    pub bounds: Vec<(Expr, Expr)>,
-}
-
 /// What has got a new value.
 #[derive(Clone)]
 struct Done {
@@ -39,19 +32,6 @@ impl Done {
             self.elements.push(element.clone());
         }
     }
-}
-
-/// What a forward sweep keeps for a loop besides what its text says: needed to know how large
-/// tapes must be.
-#[derive(Debug, Clone)]
-pub(super) struct Replay {
-    /// How many states are kept at most.
-    pub slots: u32,
-    /// The number of iterations.
-    pub steps: [Expr; 3],
-    pub state: Vec<Member>,
-    /// The iteration that the backward sweep carries out with a tape.
-    pub body: Block,
 }
 
 /// The storage of states on the tapes.

@@ -34,10 +34,10 @@
 //! Adjoints that are differentiated again have the simple form: `legal/one_try.rs` puts it back.
 
 use super::effects::Besides;
+use super::made::Rooms;
 use super::maker::Maker;
 use super::tape::{Kind, Op, Tapes, Vars};
 use super::tape_size::Swept;
-use super::units::{Rooms, import};
 use super::{Part, World};
 use crate::legal::one_try::full_tape;
 use crate::locations::{Set, Space, common_members};
@@ -71,7 +71,7 @@ impl State {
             };
             let members = blocks.entry(&v.block).or_insert_with(|| {
                 let all = common_members(from).remove(&v.block).unwrap_or_default();
-                import(make, from, &v.block, &all)
+                make.import(from, &v.block, &all)
             });
             found.extend(members.get(v.position));
         }

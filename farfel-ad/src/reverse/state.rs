@@ -18,9 +18,9 @@
 
 use super::World;
 use super::effects::{Effects, Touched};
+use super::made::Made;
 use super::maker::Maker;
 use super::retry::{Copied, can_be_kept};
-use super::units::{Made, import};
 use crate::locations::{Commons, Set, Space, common_members};
 use farfel_lang::dataflow::procedures;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -133,7 +133,7 @@ fn shared(world: &World, closure: &Program, make: &mut Maker, k: usize) -> Vec<S
         return at(own);
     }
     match declaration(world, closure, &v.block) {
-        Some((from, members)) => at(import(make, from, &v.block, &members)),
+        Some((from, members)) => at(make.import(from, &v.block, &members)),
         None => Vec::new(),
     }
 }

@@ -6,11 +6,11 @@
 //! needed variable has the value that it had there.
 
 use super::World;
-use super::facts::Facts;
+use super::keep::keep;
+use super::known::{Facts, Replay, Sweeps};
 use super::maker::Maker;
 use super::normal::has_calls;
-use super::recompute::Replay;
-use super::tape::{Tapes, keep};
+use super::tape::Tapes;
 use super::tbr::{Elements, Needs};
 use super::transpose::{is_derivative, transpose};
 use crate::affine::Span as LoopSpan;
@@ -26,13 +26,6 @@ use farfel_lang::ir::{
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::{BTreeSet, HashMap};
-
-/// The two sweeps of some statements.
-#[derive(Debug, Default)]
-pub(super) struct Sweeps {
-    pub forward: Block,
-    pub backward: Block,
-}
 
 pub(super) struct Sweeper<'w> {
     pub world: &'w World,

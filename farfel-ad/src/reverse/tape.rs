@@ -9,16 +9,10 @@
 //! so that [`stretch`](super::stretch) and [`retry`](super::retry) can change them.
 
 use super::maker::Maker;
-use super::stretch::{Counted, give_places};
-use super::tape_size::{self, Term};
-use crate::affine::Affine;
 use crate::legal::one_try::full_tape;
 use farfel_lang::Span;
-use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::build::{binary, count};
-use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Dim, Expr, ExprKind, Place, Stmt, StmtId, SymId, Symbol, Type,
-};
+use farfel_lang::ir::build::binary;
+use farfel_lang::ir::{Arg, BinOp, Block, Dim, Expr, Place, Stmt, StmtId, SymId, Symbol, Type};
 use std::collections::BTreeMap;
 
 /// For which type a tape is.
@@ -110,10 +104,6 @@ pub(super) struct State {
     used: BTreeMap<Kind, Vars>,
     ops: usize,
 }
-
-/// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
-/// longer than a small subprogram.
-const SMALL_BYTES: i64 = 4096;
 
 impl Vars {
     /// The array of the values.
@@ -214,63 +204,6 @@ impl Tapes {
         }
     }
 
-    /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
-    /// many values each gets, where that is known; none has more than `most` bytes. `open` says
-    /// who sees to those of which it is not known; where nobody does, they get that size.
-    pub fn be_local(
-        &self,
-        make: &mut Maker,
-        rooms: Vec<Option<Vec<Term>>>,
-        most: u64,
-        mut open: Option<&mut Vec<(Kind, Vars)>>,
-    ) -> Block {
-        let span = Span::NONE;
-        let mut out = Vec::new();
-        for ((kind, v), terms) in self.used.iter().zip(rooms) {
-            let limit = kind.limit(most);
-            let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            let fixed = match &terms {
-                Some(terms) => tape_size::number(terms).map(|n| n.clamp(1, limit)),
-                None => Some(limit),
-            };
-            let small = fixed.filter(|n| n.saturating_mul(kind.bytes()) <= SMALL_BYTES);
-            let symbol = &mut make.unit.symbols[v.values];
-            symbol.dims = vec![Dim {
-                lower: None,
-                upper: small.map(|n| Expr::int(n, span)),
-            }];
-            if small.is_none() {
-                symbol.attributes.insert(Attribute::Allocatable);
-            }
-            make.unit.declare(v.values);
-            if let (None, Some(open)) = (&terms, &mut open) {
-                open.push((*kind, *v));
-                continue;
-            }
-            out.push(set(v.top, 0));
-            let size = match (fixed, terms) {
-                (None, Some(terms)) => {
-                    let total = tape_size::total(make, &terms, limit);
-                    out.push(Stmt::assign(Expr::var(v.most, span), total.clone(), span));
-                    total
-                }
-                (n, _) => {
-                    let n = n.unwrap_or(limit);
-                    out.push(set(v.most, n));
-                    Expr::int(n, span)
-                }
-            };
-            if small.is_some() {
-                continue;
-            }
-            out.push(Stmt::allocate(
-                vec![Expr::element(v.values, vec![size], span)],
-                span,
-            ));
-        }
-        out
-    }
-
     /// Takes room for as many values as `need` says; `base` tells where it begins.
     pub fn reserve(
         &mut self,
@@ -343,109 +276,4 @@ farfel_lang::quote! {
     to = values(top)
     top = top - 1
     "
-}
-
-/// What keeps a variable, and what takes it back; of an array a section, where one is told.
-pub(super) fn keep(
-    make: &mut Maker,
-    tapes: &mut Tapes,
-    e: &Expr,
-    section: Option<&[(Affine, Affine)]>,
-    span: Span,
-) -> Result<(Block, Block), Diagnostic> {
-    let Some(s) = e.base() else {
-        return Ok((Vec::new(), Vec::new()));
-    };
-    let symbol = make.unit.symbols[s].clone();
-    let Some(kind) = symbol.ty.and_then(Kind::of) else {
-        return Err(cannot(
-            &symbol,
-            span,
-            "which is CHARACTER",
-            "assign it before the AD block, or use another variable",
-        ));
-    };
-    let whole = match &e.kind {
-        ExprKind::Var(_) => symbol.is_array(),
-        _ => farfel_lang::types::rank(&make.unit, e) > 0,
-    };
-    if !whole {
-        let push = tapes.push(make, kind, e.clone(), span);
-        let pop = tapes.pop(make, kind, e.clone(), span);
-        return Ok((push, pop));
-    }
-    let mut bounds = Vec::new();
-    for d in &symbol.dims {
-        match &d.upper {
-            Some(u) if u.kind != ExprKind::Star => bounds.push((
-                d.lower.clone().unwrap_or_else(|| Expr::int(1, span)),
-                u.clone(),
-            )),
-            _ => {
-                return Err(cannot(
-                    &symbol,
-                    span,
-                    &format!("which has {}", symbol.openness()),
-                    &format!("declare the bounds of {}", symbol.name),
-                ));
-            }
-        }
-    }
-    // Nothing beyond the array, whatever a loop that is not carried out would do.
-    for (bound, (low, high)) in bounds.iter_mut().zip(section.unwrap_or(&[])) {
-        let within = |make: &mut Maker, name: &str, of: &Expr, wanted: &Affine| {
-            let wanted = wanted.to_expr(span);
-            match (of.kind == wanted.kind, &of.kind, &wanted.kind) {
-                (true, ..) => wanted,
-                (_, ExprKind::Int(a), ExprKind::Int(b)) => match name {
-                    "MAX" => Expr::int(*a.max(b), span),
-                    _ => Expr::int(*a.min(b), span),
-                },
-                _ => make.call(name, vec![of.clone(), wanted], span),
-            }
-        };
-        let low = within(make, "MAX", &bound.0, low);
-        let high = within(make, "MIN", &bound.1, high);
-        *bound = (low, high);
-    }
-    let counters = make.take_counters(bounds.len());
-    let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
-    let element = Expr::element(s, subscripts, span);
-    let mut push = tapes.push(make, kind, element.clone(), span);
-    let mut pop = tapes.pop(make, kind, element, span);
-    make.free_counters(bounds.len());
-    for (i, (c, (low, high))) in counters.iter().zip(bounds).enumerate() {
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        if i == 0 {
-            let l = Counted {
-                var: *c,
-                from: &low,
-                to: &high,
-                step: 1,
-            };
-            let placed = give_places(make, tapes, kind, &l, [&mut push, &mut pop], span);
-            (before, after) = placed.unwrap_or_default();
-        }
-        let down = Expr::int(-1, span);
-        before.extend(count(*c, low.clone(), high.clone(), None, push, span));
-        push = before;
-        pop = count(*c, high, low, Some(down), pop, span)
-            .into_iter()
-            .chain(after)
-            .collect();
-    }
-    Ok((push, pop))
-}
-
-fn cannot(symbol: &Symbol, span: Span, which: &str, help: &str) -> Diagnostic {
-    Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
-        span,
-        format!(
-            "the backward sweep needs a value of {} that is overwritten here, and cannot keep it, {which}",
-            symbol.name
-        ),
-    )
-    .related(symbol.span, "declared here")
-    .help(help)
 }

@@ -5,19 +5,23 @@
 //! subprogram takes altogether.
 
 use super::World;
+use super::known::{Replay, Sweeps};
 use super::maker::Maker;
-use super::recompute::Replay;
-use super::sweep::Sweeps;
-use super::tape::{Kind, Tapes};
+use super::tape::{Kind, Tapes, Vars};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build;
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
+    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId,
+    Type, UnOp, Unit,
 };
 use farfel_lang::storage::constant;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+
+/// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
+/// longer than a small subprogram.
+const SMALL_BYTES: i64 = 4096;
 
 /// How deep calls are followed.
 const MOST_CALLS: usize = 12;
@@ -762,5 +766,64 @@ fn expr(make: &mut Maker, b: &Bound) -> Expr {
                 _ => make.call(name, args, span),
             }
         }
+    }
+}
+
+impl Tapes {
+    /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
+    /// many values each gets, where that is known; none has more than `most` bytes. `open` says
+    /// who sees to those of which it is not known; where nobody does, they get that size.
+    pub fn be_local(
+        &self,
+        make: &mut Maker,
+        rooms: Vec<Option<Vec<Term>>>,
+        most: u64,
+        mut open: Option<&mut Vec<(Kind, Vars)>>,
+    ) -> Block {
+        let span = Span::NONE;
+        let mut out = Vec::new();
+        for ((kind, v), terms) in self.used.iter().zip(rooms) {
+            let limit = kind.limit(most);
+            let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
+            let fixed = match &terms {
+                Some(terms) => number(terms).map(|n| n.clamp(1, limit)),
+                None => Some(limit),
+            };
+            let small = fixed.filter(|n| n.saturating_mul(kind.bytes()) <= SMALL_BYTES);
+            let symbol = &mut make.unit.symbols[v.values()];
+            symbol.dims = vec![Dim {
+                lower: None,
+                upper: small.map(|n| Expr::int(n, span)),
+            }];
+            if small.is_none() {
+                symbol.attributes.insert(Attribute::Allocatable);
+            }
+            make.unit.declare(v.values());
+            if let (None, Some(open)) = (&terms, &mut open) {
+                open.push((*kind, *v));
+                continue;
+            }
+            out.push(set(v.top(), 0));
+            let size = match (fixed, terms) {
+                (None, Some(terms)) => {
+                    let total = total(make, &terms, limit);
+                    out.push(Stmt::assign(Expr::var(v.most(), span), total.clone(), span));
+                    total
+                }
+                (n, _) => {
+                    let n = n.unwrap_or(limit);
+                    out.push(set(v.most(), n));
+                    Expr::int(n, span)
+                }
+            };
+            if small.is_some() {
+                continue;
+            }
+            out.push(Stmt::allocate(
+                vec![Expr::element(v.values(), vec![size], span)],
+                span,
+            ));
+        }
+        out
     }
 }

@@ -1,9 +1,9 @@
 //! The generated subprograms: what the sweeps become.
 
 use super::effects::Effects;
-use super::facts::Facts;
+use super::known::{Facts, Sweeps};
+use super::made::{Known, Made};
 use super::maker::{Maker, zero};
-use super::sweep::Sweeps;
 use super::tape::{Kind, Tapes};
 use super::tape_size::{self, Swept};
 use super::{Part, World, aliased_arguments, dead_code, heads, retry, state};
@@ -13,93 +13,12 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit,
+    Arg, Block, Class, Expr, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit,
     for_each_symbol,
 };
 use farfel_lang::verify::{Primals, is_on};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-
-/// The tapes of heads, and how large they have to be.
-pub(super) type Rooms = BTreeMap<usize, (BTreeSet<Kind>, Vec<Option<Vec<tape_size::Term>>>)>;
-
-/// What the units of a request keep for each other, and their sweeps.
-pub(super) struct Known {
-    pub facts: Vec<Facts>,
-    pub swept: Vec<Swept>,
-    pub errors: Vec<Diagnostic>,
-}
-
-/// A generated unit, and what is read after it.
-#[derive(Clone)]
-pub(super) struct Made {
-    /// What it is the derivative of.
-    pub(super) of: Name,
-    pub(super) unit: Unit,
-    /// Symbols that hold cotangents.
-    pub(super) derivatives: HashSet<SymId>,
-    /// Which of them is the cotangent of which variable.
-    pub(super) primals: Vec<(SymId, SymId)>,
-    /// Arguments and COMMON variables that it declares.
-    pub(super) wanted: HashSet<SymId>,
-    /// COMMON variables, by number.
-    pub(super) commons: Set,
-    /// It is a forward sweep below the head.
-    pub(super) forward: bool,
-    /// Of a head: where its backward sweep begins, as a position in its body.
-    pub(super) turn: Option<usize>,
-    /// The variables of its tapes.
-    pub(super) tapes: HashSet<SymId>,
-}
-
-/// Declares a COMMON block of another unit; returns its members.
-pub(super) fn import(make: &mut Maker, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
-    let span = Span::NONE;
-    let mut entities = Vec::new();
-    for m in members {
-        let of = &from.symbols[*m];
-        let constant = |e: &Option<Expr>| {
-            let e = e.as_ref()?;
-            if let Some(n) = farfel_lang::storage::constant::integer(from, e) {
-                return Some(Expr::int(n, span));
-            }
-            // The most directions, which the user defines where it is included.
-            let ExprKind::Var(s) = e.kind else {
-                return None;
-            };
-            let own = make.unit.symbols.find(&from.symbols[s].name)?;
-            Some(Expr::var(own, span))
-        };
-        let dims = of
-            .dims
-            .iter()
-            .map(|d| farfel_lang::ir::Dim {
-                lower: constant(&d.lower),
-                upper: constant(&d.upper),
-            })
-            .collect();
-        let name = make.unused(&of.name);
-        let s = make.declare(farfel_lang::ir::Symbol {
-            ty: of.ty,
-            length: constant(&of.length),
-            dims,
-            class: Class::Variable,
-            place: Place::Common(block.clone()),
-            ..farfel_lang::ir::Symbol::new(name, span)
-        });
-        entities.push(s);
-    }
-    let list = entities
-        .iter()
-        .map(|s| farfel_lang::ir::Entity {
-            sym: *s,
-            dims: false,
-        })
-        .collect();
-    make.unit
-        .add_spec(SpecKind::Common(vec![(block.clone(), list)]), span);
-    entities
-}
 
 /// Numbers and verifies what has been made so far.
 fn verified(pass: &str, closure: &Program, made: &mut [Made]) -> Result<(), Vec<Diagnostic>> {
@@ -301,7 +220,7 @@ impl World {
                     .collect();
                 let (from, block) = (from.clone(), v.block.clone());
                 let part = &mut self.parts[i];
-                let made = import(&mut part.make, &from, &block, &members);
+                let made = part.make.import(&from, &block, &members);
                 let found = made.into_iter().zip(derivatives).filter(|(_, d)| *d);
                 part.make.derivatives.extend(found.map(|(s, _)| s));
                 part.space = Space::of(&part.make.unit, &self.commons);
@@ -458,7 +377,7 @@ impl World {
                 let own = crate::locations::common_members(&make.unit)
                     .remove(&block)
                     .unwrap_or_else(|| {
-                        let own = import(make, &p.make.unit, &block, &members);
+                        let own = make.import(&p.make.unit, &block, &members);
                         make.derivatives.extend(own.iter().copied());
                         own
                     });
