@@ -200,3 +200,31 @@ fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
     // For what is before the call, and for the call itself.
     assert_eq!(kept, ["T", "T"], "{joint}");
 }
+
+/// What only a declaration reads, and the subprogram then changes, is kept all the same.
+#[test]
+fn joint_calls_keep_the_bounds_of_arrays() {
+    let text = "
+      PROGRAM P
+      DOUBLE PRECISION X(4), G(4), Y
+      DO I = 1, 4
+        X(I) = 0.3D0*I + 0.2D0
+      END DO
+      ADR(Y)
+      N = 4
+      CALL PART(X, N, Y)
+      CALL PART(X, N, Y)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 4))
+      PRINT *, Y, G
+      END
+      SUBROUTINE PART(A, N, S)
+      DOUBLE PRECISION A(N), S
+      S = A(1)*A(N)
+      N = 2
+      S = S*SUM(A)
+      END
+";
+    let split = run(&expand(text).unwrap(), CHECKED);
+    let joint = expand(&marked(text, &["PART"])).unwrap();
+    assert_eq!(run(&joint, CHECKED), split, "{joint}");
+}

@@ -460,5 +460,5 @@ fn independent_iterations_have_a_tape_for_one() {
     INTEGER 2 of 2000
     DOUBLE PRECISION 2013 of 1000
     ");
-    assert_snapshot!(tapes(&plain(APART)), @"DOUBLE PRECISION 4491 of 1000");
+    assert_snapshot!(tapes(&plain(APART)), @"DOUBLE PRECISION 4490 of 1000");
 }

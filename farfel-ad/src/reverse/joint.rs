@@ -17,6 +17,7 @@ use super::sweep::Sweeper;
 use super::tbr::{Elements, Needs};
 use super::{Part, World};
 use crate::flow::Flow;
+use crate::legal::entry_bounds::bound_variables;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Expr, Place as Storage, Stmt, StmtId, Type, Unit};
@@ -162,6 +163,14 @@ impl Sweeper<'_> {
         if let Some(result) = callee.value {
             found.set(callee.space.loc(result), false);
         }
+        // Declarations read before all statements.
+        let symbols = &callee.make.unit.symbols;
+        let mut bounds = bound_variables(&callee.make.unit);
+        for length in symbols.iter().filter_map(|(_, s)| s.length.as_ref()) {
+            length.for_each_symbol(&mut |s| _ = bounds.insert(s));
+        }
+        bounds.retain(|s| symbols[*s].is_variable());
+        found.extend(bounds.into_iter().map(|s| callee.space.loc(s)));
         self.read_before.insert(part, found.clone());
         found
     }
