@@ -112,7 +112,7 @@ pub enum Command {
     Intents(Intents),
     /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
     Tapenade(Tapenade),
-    /// Look after the results of earlier builds that are kept
+    /// Inspect and clean the build cache
     Cache(Cache),
     /// Say which tools are there and which are missing
     Doctor(Doctor),

@@ -337,7 +337,7 @@ fn connect(url: &str, timeout: Duration) -> Result<Arc<dyn Backend>, String> {
 
 #[cfg(not(feature = "remote-cache"))]
 fn connect(_url: &str, _timeout: Duration) -> Result<Arc<dyn Backend>, String> {
-    Err("turn on the feature `remote-cache` of farfel-build for it".into())
+    Err("Farfel was compiled without the feature `remote-cache`".into())
 }
 
 #[cfg(test)]

@@ -296,8 +296,8 @@ fn without_the_feature_a_notice_names_it() {
     assert_eq!(
         notices.all(),
         [
-            "the remote cache redis://localhost is not used: turn on the feature \
-          `remote-cache` of farfel-build for it"
+            "the remote cache redis://localhost is not used: Farfel was compiled \
+          without the feature `remote-cache`"
         ]
     );
 }
