@@ -481,3 +481,51 @@ fn copies_have_one_state() {
         1e-15,
     );
 }
+
+/// The backward sweep takes the value that a call has put on its tape, and, as nobody needs it, not
+/// its tangent: the cotangent of that begins with zero all the same. With COMPLEX, the tape has no
+/// other values.
+#[test]
+fn cotangents_of_what_calls_put_on_tapes_begin_with_zero() {
+    for (ty, sine) in [
+        ("DOUBLE PRECISION", "SIN(Y)"),
+        ("COMPLEX*16", "SIN(DBLE(Y))"),
+    ] {
+        let text = format!(
+            "
+      PROGRAM MAIN
+      DOUBLE PRECISION P, Q(3), D, G(3)
+      COMMON /C/ P, Q
+      P = 0.25D0
+      DO I = 1, 3
+        Q(I) = 0.5D0 + 0.1D0*I
+      END DO
+      ADR(D)
+      CALL INNER((Q))
+      D = Q(1) + P
+      END ADR((G(I) = COTANGENT(Q(I)), I = 1, 3))
+      PRINT *, 'first', G(1), COS(0.6D0)
+      PRINT *, 'second', G(2), 0D0
+      PRINT *, 'third', G(3), 0.4D0*COS(0.32D0)*COS(SIN(0.32D0))
+      END
+      SUBROUTINE INNER(B)
+      DOUBLE PRECISION B(0:2), R(4), T, E, Z
+      {ty} Y
+      COMMON /C/ R
+      T = 0.4D0
+      ADF(T)
+      ADR(R)
+      ADR()
+      Y = B(2)*T
+      Y = {sine}
+      END ADR
+      R(1) = Y
+      R = SIN(R)
+      END ADR(Z = COTANGENT(R(2)), B(1) = COTANGENT(T))
+      END ADF(E = TANGENT(Z))
+      END
+"
+        );
+        check(&text, 1e-12);
+    }
+}

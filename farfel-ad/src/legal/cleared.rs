@@ -71,9 +71,11 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         found
     };
     let uses: Vec<Use> = unit.body.iter().map(use_of).collect();
-    // What is taken here in this unit has a cotangent in any case.
+    // What is put and taken in this unit alone has a cotangent in any case.
     let call = uses.iter().rev().find_map(|u| u.by_call);
+    // Where nothing is taken, all that is there has been put.
     let first = uses.iter().position(|u| u.takes);
+    let first = first.or_else(|| Some(uses.iter().rposition(|u| u.puts)? + 1));
     let (Some(first), Some([top, most])) = (first, call) else {
         return;
     };
@@ -114,7 +116,8 @@ fn is_counter(s: &Symbol) -> bool {
 struct Use {
     takes: bool,
     puts: bool,
-    /// How many values there are and can be, where a call takes some.
+    /// How many values there are and can be, where a call puts or takes some. What it puts, a call that
+    /// has no derivative may take.
     by_call: Option<[SymId; 2]>,
 }
 
@@ -146,7 +149,7 @@ impl Use {
                         ExprKind::Var(s) => is_counter(&unit.symbols[s]).then_some(s),
                         _ => None,
                     });
-                    if inner.takes
+                    if (inner.takes || inner.puts)
                         && let (Some(top), Some(most)) = (counters.next(), counters.next())
                     {
                         self.by_call = Some([top, most]);
