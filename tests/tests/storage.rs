@@ -685,8 +685,6 @@ fn nested(n: usize, u: &Use) -> String {
 }
 
 fn blocks_agree(units: &[(usize, String)]) {
-    let dir = sandbox();
-    let dir = dir.path();
     let mut text = String::from("      PROGRAM MAIN\n");
     for (n, _) in units {
         text += &format!("      CALL T{n}\n");
@@ -697,7 +695,14 @@ fn blocks_agree(units: &[(usize, String)]) {
         text += unit;
         text += &blocks(*n, &format!("      CALL Q{n}(3, X, F)\n"));
     }
-    let source = write(dir, "main.ff", &text);
+    pairs_agree(&text);
+}
+
+/// Compiles a program and holds the two numbers of each line that it prints against each other.
+fn pairs_agree(text: &str) {
+    let dir = sandbox();
+    let dir = dir.path();
+    let source = write(dir, "main.ff", text);
     let mut wrong = Vec::new();
     for flags in FLAGS {
         let mut config = Config {
@@ -729,4 +734,49 @@ fn blocks_know_what_nested_subprograms_change() {
     let made = USES.iter().enumerate();
     let made: Vec<(usize, String)> = made.map(|(n, u)| (n, nested(n, u))).collect();
     blocks_agree(&made);
+}
+
+/// A nested subprogram uses a variable itself that it gets as an argument, too. EQUIVALENCE gives it
+/// other names, also the COMMON block that it lies in.
+#[test]
+fn captured_variables_are_passed_by_other_names() {
+    let mut text = String::from("      PROGRAM MAIN\n");
+    let mut units = String::new();
+    let mut n = 0;
+    for common in ["", "      COMMON /C/ A\n", "      COMMON /C/ B\n"] {
+        for passed in ["A", "B"] {
+            for assigned in ["A", "B"] {
+                n += 1;
+                text += &format!("      CALL P{n}\n");
+                units += &format!(
+                    "      SUBROUTINE P{n}
+      DOUBLE PRECISION A, B
+{common}      EQUIVALENCE (A, B)
+        SUBROUTINE CHANGE
+        {assigned} = {assigned} + 1
+        END
+        SUBROUTINE NEAR(X)
+        DOUBLE PRECISION X, Z
+        Z = X
+        {assigned} = {assigned} + 1
+        Z = Z + 10*X
+        PRINT *, {n}, Z, 21D0
+        END
+        SUBROUTINE FAR(X)
+        DOUBLE PRECISION X, Z
+        Z = X
+        CALL CHANGE
+        Z = Z + 10*X
+        PRINT *, {n}, Z, 32D0
+        END
+      A = 1
+      CALL NEAR({passed})
+      CALL FAR({passed})
+      END
+"
+                );
+            }
+        }
+    }
+    pairs_agree(&(text + "      END\n" + &units));
 }

@@ -158,8 +158,12 @@ impl UnitStorage {
     /// Does a variable lie in COMMON, if only by EQUIVALENCE? It keeps its value there, and no SAVE
     /// may name it.
     pub fn is_in_common(&self, sym: SymId) -> bool {
-        self.spot(sym)
-            .is_some_and(|spot| self.areas[spot.area].block.is_some())
+        self.common_block(sym).is_some()
+    }
+
+    /// The COMMON block that a variable lies in, if only by EQUIVALENCE.
+    pub fn common_block(&self, sym: SymId) -> Option<&Name> {
+        self.areas[self.spot(sym)?.area].block.as_ref()
     }
 
     /// Do two different variables share storage?

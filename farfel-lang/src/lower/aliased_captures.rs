@@ -18,7 +18,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit};
 use crate::source::Span;
-use crate::storage::{Constants, UnitStorage, common_blocks, members};
+use crate::storage::{Constants, UnitStorage, common_blocks};
 use std::collections::{HashMap, HashSet};
 
 /// Which arguments of a call go, and what of the called unit is the same variable.
@@ -50,8 +50,14 @@ impl Reached {
             if blocks.is_empty() {
                 return HashMap::new();
             }
+            // A block that differentiates by a variable sets it.
             let changed = assigned.in_unit(u);
-            let any = |b: &Name| members(u, b).iter().any(|m| changed.contains(m));
+            let changes = |s: SymId| changed.contains(&s) || is_independent(u, s);
+            let storage = UnitStorage::of(u);
+            let any = |b: &Name| {
+                let area = storage.block(b);
+                area.is_some_and(|a| a.members.iter().any(|m| changes(m.sym)))
+            };
             blocks.into_iter().map(|b| (b.clone(), any(&b))).collect()
         };
         Reached {
@@ -233,8 +239,13 @@ fn passes_twice(unit: &Unit, families: &Families) -> bool {
         let Some(name) = global(&unit.symbols, callee).filter(|n| families.is_member(n)) else {
             return;
         };
+        // Where there is EQUIVALENCE, names do not tell.
+        let ties = || super::equivalenced::groups(unit).next().is_some();
         let common = |a: &Expr| match a.kind {
-            ExprKind::Var(s) => matches!(unit.symbols[s].place, Place::Common(_)),
+            ExprKind::Var(s) => {
+                let plain = matches!(unit.symbols[s].place, Place::Common(_));
+                plain || ties() && UnitStorage::of(unit).is_in_common(s)
+            }
             _ => false,
         };
         found |= args.iter().any(common);
@@ -246,8 +257,6 @@ fn passes_twice(unit: &Unit, families: &Families) -> bool {
         found = args[first..].iter().enumerate().any(|(k, c)| {
             let Some(c) = c.base() else { return false };
             let others = args[..first + k].iter().filter_map(Expr::base);
-            // Where there is EQUIVALENCE, names do not tell.
-            let ties = || super::equivalenced::groups(unit).next().is_some();
             others.into_iter().any(|o| o == c) || first > 0 && ties()
         });
     });
@@ -289,8 +298,11 @@ fn merge(
             {
                 continue;
             }
-            let whole =
-                same && matches!(args[i].kind, ExprKind::Var(_)) && args[j].kind == args[i].kind;
+            // EQUIVALENCE gives two names to the same bytes.
+            let one =
+                same || storage.spot(given).is_some() && storage.spot(given) == storage.spot(c);
+            let variable = |e: &Expr| matches!(e.kind, ExprKind::Var(_));
+            let whole = one && variable(&args[i]) && variable(&args[j]);
             match (target.args[i].sym(), target.args[j].sym()) {
                 (Some(a), Some(b))
                     if whole && alike(target, a, b) && !independent(target, [a, b]) =>
@@ -307,13 +319,12 @@ fn merge(
             }
         }
     }
-    in_common(caller, storage, target, args, assigned, &mut found);
+    in_common(storage, target, args, assigned, &mut found);
     found
 }
 
 /// Adds the arguments that lie in COMMON blocks which the called unit sees.
 fn in_common(
-    caller: &Unit,
     storage: &UnitStorage,
     target: &Unit,
     args: &[Expr],
@@ -325,9 +336,7 @@ fn in_common(
         let ExprKind::Var(given) = a.kind else {
             continue;
         };
-        let (Place::Common(block), Some(dummy)) =
-            (&caller.symbols[given].place, target.args[i].sym())
-        else {
+        let (Some(block), Some(dummy)) = (storage.common_block(given), target.args[i].sym()) else {
             continue;
         };
         let (ours, changed, calls) = theirs.get_or_insert_with(|| {
@@ -342,7 +351,10 @@ fn in_common(
             (m.start, m.start + m.size) == (spot.start, spot.end) && alike(target, dummy, m.sym)
         });
         if let Some(m) = same
-            && (*calls || changed.contains(&m.sym) || changed.contains(&dummy))
+            && (*calls
+                || changed.contains(&dummy)
+                || changed.contains(&m.sym)
+                || ours.overlapping(m.sym).any(|s| changed.contains(&s)))
             && found.iter().all(|(gone, _)| *gone != i)
             && !independent(target, [dummy, m.sym])
         {
@@ -365,9 +377,7 @@ fn below(
         let ExprKind::Var(given) = a.kind else {
             continue;
         };
-        let (Place::Common(block), Some(dummy)) =
-            (&caller.symbols[given].place, target.args[i].sym())
-        else {
+        let (Some(block), Some(dummy)) = (storage.common_block(given), target.args[i].sym()) else {
             continue;
         };
         let Some(changed) = reached.block(&target.name, block) else {
@@ -389,6 +399,7 @@ fn below(
             && (g.ty != Some(Type::Character)
                 || ours.element_size(given) == theirs.element_size(dummy));
         if same
+            && named(storage, block, spot.start, spot.end).is_some()
             && (changed || assigned.argument(&target.name, i))
             && !common_blocks(target).contains(block)
             && found.iter().all(|(gone, _)| *gone != i)
@@ -397,6 +408,13 @@ fn below(
             found.push((i, Kept::Common(block.clone(), spot.start, spot.end)));
         }
     }
+}
+
+/// The variable that a COMMON statement names, from one byte of the block to another.
+fn named(storage: &UnitStorage, block: &Name, start: i64, end: i64) -> Option<SymId> {
+    let mut members = storage.block(block)?.members.iter();
+    let found = members.find(|m| m.named && (m.start, m.start + m.size) == (start, end));
+    found.map(|m| m.sym)
 }
 
 fn warning(
@@ -471,11 +489,8 @@ fn copy(
         .map(|(_, kept)| match kept {
             Kept::Own(s) => Some(*s),
             Kept::Common(block, start, end) => {
-                let all = &storage.block(block)?.members;
-                let theirs = all
-                    .iter()
-                    .find(|m| m.named && (m.start, m.start + m.size) == (*start, *end))?;
-                Some(import.symbol(&mut copy, theirs.sym))
+                let theirs = named(storage, block, *start, *end)?;
+                Some(import.symbol(&mut copy, theirs))
             }
         })
         .collect();
