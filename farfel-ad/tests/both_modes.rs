@@ -526,3 +526,48 @@ fn everything_saved_with_equivalence() {
         );
     }
 }
+
+/// A subprogram that only calls what gives a COMMON variable a constant value: no derivative comes
+/// from before, wherever the call stands.
+#[test]
+fn constants_that_calls_put_into_common() {
+    for declared in ["", "      DOUBLE PRECISION P, Q\n      COMMON P, Q\n"] {
+        let block = |n: usize, open: &str, close: &str| {
+            format!(
+                "      SUBROUTINE T{n}
+      DOUBLE PRECISION P, Q, X, G
+      COMMON P, Q
+      P = 2
+      Q = 3
+      {open}
+      DO I = 1, 3
+        X = P*Q
+        IF (Q .GT. 1) CALL RESET
+      END DO
+      X = X + P*P*5 + Q*Q
+      {close}
+      PRINT *, 'T{n}', G, 0D0
+      END
+"
+            )
+        };
+        let text = format!(
+            "      PROGRAM MAIN
+      CALL T1
+      CALL T2
+      END
+{}{}      SUBROUTINE RESET
+{declared}      CALL CONST
+      END
+      SUBROUTINE CONST
+      DOUBLE PRECISION P, Q
+      COMMON P, Q
+      P = 1
+      END
+",
+            block(1, "ADF(P)", "END ADF(G = TANGENT(X))"),
+            block(2, "ADR(X)", "END ADR(G = COTANGENT(P))"),
+        );
+        check(&text, 1e-12);
+    }
+}

@@ -184,6 +184,10 @@ impl Gen<'_> {
             return false;
         };
         let slot = summary.args + 1 + k;
+        // What is wanted of it here does not come from before.
+        if wanted.context.outputs.contains(slot) && !summary.depends[slot].contains(slot) {
+            return false;
+        }
         let mut outputs = wanted.context.outputs.ones();
         if self.engine.outermost.contains(name) {
             return false;
