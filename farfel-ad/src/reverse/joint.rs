@@ -18,7 +18,7 @@ use super::tbr::{Elements, Needs};
 use super::{Part, World};
 use crate::flow::Flow;
 use crate::legal::entry_bounds::bound_variables;
-use crate::locations::{Set, Space};
+use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Expr, Place as Storage, Stmt, StmtId, Type, Unit};
 use farfel_lang::solve::{Graph, forward};
@@ -266,7 +266,7 @@ fn set_before(world: &World, part: usize) -> HashMap<StmtId, Set> {
         body: p.body.clone(),
         ..p.make.unit.clone()
     };
-    let space = Space::of(&unit, &world.commons);
+    let space = &p.space;
     let flow = Flow::of(&unit);
     // Of variables that share a location, one may have a value before.
     let mut entry = Set::with_capacity(space.len);
@@ -283,7 +283,7 @@ fn set_before(world: &World, part: usize) -> HashMap<StmtId, Set> {
         &mut |n, set: &mut Set| {
             if let Some(s) = flow.stmts.get(n) {
                 let mut touched = Touched::nothing(space.len);
-                world.effects.own(&unit, &space, s, &mut touched);
+                world.effects.own(&unit, space, s, &mut touched);
                 set.union_with(&touched.assigned);
             }
         },

@@ -184,16 +184,13 @@ impl Gen<'_> {
             return false;
         };
         let slot = summary.args + 1 + k;
-        // What is wanted of it here does not come from before.
-        if wanted.context.outputs.contains(slot) && !summary.depends[slot].contains(slot) {
-            return false;
-        }
         let mut outputs = wanted.context.outputs.ones();
         if self.engine.outermost.contains(name) {
             return false;
         }
         if !outputs.any(|o| summary.depends[o].contains(slot)) {
-            return true;
+            // What is wanted of the variable itself does not come from before.
+            return !wanted.context.outputs.contains(slot);
         }
         let one = self.engine.layout.has_one_context();
         if one {

@@ -11,7 +11,7 @@ use super::calls::{for_each_call_mut, global};
 use super::compact::{Changed, renumber};
 use super::import::Import;
 use super::naming::{Families, taken_names};
-use super::outline::is_independent;
+use super::outline::{independents, is_independent};
 use super::state::{keeps_values, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, rules};
@@ -19,6 +19,7 @@ use crate::effects::Assigned;
 use crate::ir::{Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit};
 use crate::source::Span;
 use crate::storage::{Constants, UnitStorage, common_blocks};
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 /// Which arguments of a call go, and what of the called unit is the same variable.
@@ -51,12 +52,12 @@ impl Reached {
                 return HashMap::new();
             }
             // A block that differentiates by a variable sets it.
-            let changed = assigned.in_unit(u);
-            let changes = |s: SymId| changed.contains(&s) || is_independent(u, s);
+            let mut changed = assigned.in_unit(u);
+            changed.extend(independents(u));
             let storage = UnitStorage::of(u);
             let any = |b: &Name| {
                 let area = storage.block(b);
-                area.is_some_and(|a| a.members.iter().any(|m| changes(m.sym)))
+                area.is_some_and(|a| a.members.iter().any(|m| changed.contains(&m.sym)))
             };
             blocks.into_iter().map(|b| (b.clone(), any(&b))).collect()
         };
@@ -235,16 +236,21 @@ fn is_captured(target: &Unit, i: usize, families: &Families) -> bool {
 /// May a unit pass something twice to a lifted subprogram?
 fn passes_twice(unit: &Unit, families: &Families) -> bool {
     let mut found = false;
+    // Where there is EQUIVALENCE, names do not tell.
+    let ties = super::equivalenced::groups(unit).next().is_some();
+    let storage = OnceCell::new();
     super::calls::for_each_call(&unit.body, &mut |callee, args| {
         let Some(name) = global(&unit.symbols, callee).filter(|n| families.is_member(n)) else {
             return;
         };
-        // Where there is EQUIVALENCE, names do not tell.
-        let ties = || super::equivalenced::groups(unit).next().is_some();
         let common = |a: &Expr| match a.kind {
             ExprKind::Var(s) => {
                 let plain = matches!(unit.symbols[s].place, Place::Common(_));
-                plain || ties() && UnitStorage::of(unit).is_in_common(s)
+                plain
+                    || ties
+                        && storage
+                            .get_or_init(|| UnitStorage::of(unit))
+                            .is_in_common(s)
             }
             _ => false,
         };
@@ -257,7 +263,7 @@ fn passes_twice(unit: &Unit, families: &Families) -> bool {
         found = args[first..].iter().enumerate().any(|(k, c)| {
             let Some(c) = c.base() else { return false };
             let others = args[..first + k].iter().filter_map(Expr::base);
-            others.into_iter().any(|o| o == c) || first > 0 && ties()
+            others.into_iter().any(|o| o == c) || first > 0 && ties
         });
     });
     found

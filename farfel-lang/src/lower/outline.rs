@@ -360,14 +360,19 @@ pub(super) fn bases(items: &[AdItem]) -> Vec<SymId> {
 /// Does a block of a unit differentiate by a variable? What a block only computes is no variable of
 /// its own: it may be assigned by another name.
 pub(super) fn is_independent(unit: &Unit, s: SymId) -> bool {
-    let mut found = false;
+    independents(unit).contains(&s)
+}
+
+/// The variables that the blocks of a unit differentiate by.
+pub(super) fn independents(unit: &Unit) -> HashSet<SymId> {
+    let mut found = HashSet::new();
     walk_block(&unit.body, &mut |stmt| {
         if let StmtKind::Ad(block) = &stmt.kind {
             let independents = match block.mode {
                 AdMode::Forward => &block.opening,
                 AdMode::Reverse => &block.closing,
             };
-            found |= bases(independents).contains(&s);
+            found.extend(bases(independents));
         }
     });
     found
