@@ -780,3 +780,37 @@ fn captured_variables_are_passed_by_other_names() {
     }
     pairs_agree(&(text + "      END\n" + &units));
 }
+
+/// Two destinations of an END ADF that are one variable where a call makes them so: the later one
+/// keeps its value.
+#[test]
+fn destinations_that_calls_make_one_keep_the_later_value() {
+    let mut text = String::from("      PROGRAM MAIN\n");
+    let mut units = String::new();
+    let both = [
+        ("Y = TANGENT(V), T = TANGENT(W)", 5),
+        ("T = TANGENT(V), Y = TANGENT(W)", 5),
+        ("T = TANGENT(W), Y = TANGENT(V)", 3),
+    ];
+    for (n, (destinations, expected)) in both.iter().enumerate() {
+        text += &format!("      CALL P{n}\n");
+        units += &format!(
+            "      SUBROUTINE P{n}
+      DOUBLE PRECISION Y
+        SUBROUTINE S(T)
+        DOUBLE PRECISION T, U, V, W
+        U = 2
+        ADF(TANGENT(U) = 1D0)
+        V = 3*U
+        W = 5*U
+        END ADF({destinations})
+        END
+      Y = 1
+      CALL S(Y)
+      PRINT *, {n}, Y, {expected}D0
+      END
+"
+        );
+    }
+    pairs_agree(&(text + "      END\n" + &units));
+}

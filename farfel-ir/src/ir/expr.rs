@@ -180,6 +180,20 @@ impl BinOp {
 }
 
 impl Expr {
+    /// An expression that is equal to others of the same text, wherever they stand.
+    pub fn without_places(&self) -> Self {
+        let mut e = self.clone();
+        e.rewrite(&mut |e| e.span = Span::NONE);
+        e
+    }
+
+    /// Does its value take a call of a function?
+    pub fn has_calls(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |e| found |= matches!(e.kind, ExprKind::Call(..)));
+        found
+    }
+
     /// The variable or array that a variable, element or substring names.
     pub fn base(&self) -> Option<SymId> {
         match &self.kind {

@@ -538,6 +538,47 @@ impl StmtKind {
     }
 }
 
+/// The items of an opening or closing that are lost because a later one assigns the same
+/// again: for each later one that makes others lost, its position and the last of theirs.
+pub fn lost_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
+    let assigned = |a: &AdAssign| match opening {
+        true => a.var.without_places(),
+        false => a.other.without_places(),
+    };
+    let direction = |a: &AdAssign| {
+        let along = a.direction.as_ref().filter(|_| opening);
+        along.map(Expr::without_places)
+    };
+    let mut found = Vec::new();
+    for (n, later) in items.iter().enumerate() {
+        let AdItem::Assign(later) = later else {
+            continue;
+        };
+        let (target, along) = (assigned(later), direction(later));
+        if along.as_ref().is_some_and(Expr::has_calls) {
+            continue;
+        }
+        let covered = |a: &AdAssign| {
+            let earlier = assigned(a);
+            direction(a) == along
+                && match target.kind {
+                    ExprKind::Var(v) => earlier.base() == Some(v),
+                    _ => earlier == target && !target.has_calls(),
+                }
+        };
+        let lost = items[..n].iter().rposition(|item| {
+            let (mut all, mut any) = (true, false);
+            item.for_each_assign(&mut |a| {
+                all &= covered(a);
+                any = true;
+            });
+            all && any
+        });
+        found.extend(lost.map(|l| (n, l)));
+    }
+    found
+}
+
 impl AdItem {
     /// Calls `f` on every assignment in the item, through implied DO.
     pub fn for_each_assign<'a>(&'a self, f: &mut dyn FnMut(&'a AdAssign)) {

@@ -16,7 +16,10 @@ use super::state::{keeps_values, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
-use crate::ir::{Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit};
+use crate::ir::{
+    Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Type, Unit,
+    lost_items, walk_block, walk_block_mut,
+};
 use crate::source::Span;
 use crate::storage::{Constants, UnitStorage, common_blocks};
 use std::cell::OnceCell;
@@ -454,7 +457,7 @@ fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
     let (a, b) = (&target.symbols[a], &target.symbols[b]);
     let same = |x: &Option<Expr>, y: &Option<Expr>| match (x, y) {
         (None, None) => true,
-        (Some(x), Some(y)) => plain(x) == plain(y),
+        (Some(x), Some(y)) => x.without_places() == y.without_places(),
         _ => false,
     };
     let mut dims = a.dims.iter().zip(&b.dims);
@@ -466,17 +469,20 @@ fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
         && (a.ty != Some(Type::Character) || same(&a.length, &b.length))
 }
 
-/// An expression without its places.
-fn plain(e: &Expr) -> Expr {
-    let mut e = e.clone();
-    e.rewrite(&mut |e| e.span = Span::NONE);
-    e
-}
-
 /// Does a block of a unit differentiate by one of these? There a dummy argument is a variable
-/// of its own, so that they cannot be one.
+/// of its own, so that they cannot be one. Nor can they where one would get two cotangents.
 fn independent(target: &Unit, both: [SymId; 2]) -> bool {
-    both.into_iter().any(|s| is_independent(target, s))
+    let mut seeded_twice = false;
+    walk_block(&target.body, &mut |s| {
+        if let StmtKind::Ad(block) = &s.kind {
+            let mut seeded = HashSet::new();
+            for item in &block.opening {
+                item.for_each_assign(&mut |a| seeded.extend(a.var.base()));
+            }
+            seeded_twice |= both[0] != both[1] && both.iter().all(|s| seeded.contains(s));
+        }
+    });
+    seeded_twice || both.into_iter().any(|s| is_independent(target, s))
 }
 
 /// The copy in which those arguments are one. COMMON blocks come from the caller.
@@ -520,6 +526,14 @@ fn copy(
         merge.iter().all(|(i, _)| i + 1 != position)
     });
     renumber(&mut copy, &map);
+    // Two destinations that have become one: the later keeps its value.
+    walk_block_mut(&mut copy.body, &mut |s| {
+        if let StmtKind::Ad(block) = &mut s.kind {
+            while let Some((_, lost)) = lost_items(&block.closing, false).first() {
+                block.closing.remove(*lost);
+            }
+        }
+    });
     for (id, to) in copy.symbols.ids().zip(&map) {
         if id != *to {
             // Nothing names it any more.

@@ -9,7 +9,6 @@ use crate::ir::{
     Arg, Attributes, Class, Dim, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, StmtKind,
     SymId, Symbol, Type, Unit,
 };
-use crate::source::Span;
 use crate::types::type_of;
 use std::collections::{HashMap, HashSet};
 
@@ -230,7 +229,7 @@ impl OnEntry {
         let Some(of) = first_changing(unit, bound, &self.changing) else {
             return;
         };
-        let plain = without_places(bound);
+        let plain = bound.without_places();
         let kept = match self.kept.iter().find(|(e, _)| *e == plain) {
             Some((_, kept)) => *kept,
             None => {
@@ -306,11 +305,4 @@ fn asks_for_shape(class: &Class) -> bool {
         "LEN", "SIZE", "LBOUND", "UBOUND", "SHAPE", "KIND", "BIT_SIZE",
     ];
     matches!(class, Class::Intrinsic(i) if ALL.contains(&i.name))
-}
-
-/// An expression that is equal to others of the same text.
-fn without_places(e: &Expr) -> Expr {
-    let mut e = e.clone();
-    e.rewrite(&mut |e| e.span = Span::NONE);
-    e
 }

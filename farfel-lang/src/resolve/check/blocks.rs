@@ -4,7 +4,7 @@ use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Place,
-    Several, Stmt, StmtId, StmtKind, SymId, Type, Unit, walk_block,
+    Several, Stmt, StmtId, StmtKind, SymId, Type, Unit, lost_items, walk_block,
 };
 use crate::source::Span;
 use crate::storage::UnitStorage;
@@ -242,42 +242,18 @@ impl<'p> Checker<'_, 'p> {
 
     /// What is assigned and then assigned again as a whole was assigned for nothing.
     fn given_twice(&mut self, list: &List, items: &[AdItem]) {
-        let assigned = |a: &AdAssign| match list.opening {
-            true => plain(&a.var),
-            false => plain(&a.other),
-        };
-        for (n, later) in items.iter().enumerate() {
-            let AdItem::Assign(later) = later else {
+        for (later, lost) in lost_items(items, list.opening) {
+            let AdItem::Assign(later) = &items[later] else {
                 continue;
             };
-            let target = assigned(later);
-            let direction = |a: &AdAssign| a.direction.as_ref().filter(|_| list.opening).map(plain);
-            let along = direction(later);
-            let covered = |a: &AdAssign| {
-                let earlier = assigned(a);
-                if direction(a) != along || along.as_ref().is_some_and(has_calls) {
-                    return false;
-                }
-                match target.kind {
-                    ExprKind::Var(v) => earlier.base() == Some(v),
-                    _ => earlier == target && !has_calls(&target),
-                }
+            let target = if list.opening {
+                &later.var
+            } else {
+                &later.other
             };
-            let mut lost = None;
-            for item in &items[..n] {
-                let mut all = true;
-                let mut span = Span::NONE;
-                item.for_each_assign(&mut |a| {
-                    all &= covered(a);
-                    span = a.span;
-                });
-                if all && span != Span::NONE {
-                    lost = Some(span);
-                }
-            }
-            let (Some(span), Some(s)) = (lost, target.base()) else {
-                continue;
-            };
+            let Some(s) = target.base() else { continue };
+            let mut span = Span::NONE;
+            items[lost].for_each_assign(&mut |a| span = a.span);
             let name = &list.unit.symbols[s].name;
             let message = match list.opening {
                 true => format!("{name} gets its {} twice", list.word.to_lowercase()),
@@ -501,17 +477,4 @@ fn label_variables(unit: &Unit, s: &Stmt, f: &mut dyn FnMut(SymId)) {
         }
         _ => {}
     }
-}
-
-/// The expression without its places, to be compared.
-fn plain(e: &Expr) -> Expr {
-    let mut e = e.clone();
-    e.rewrite(&mut |e| e.span = Span::NONE);
-    e
-}
-
-fn has_calls(e: &Expr) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| found |= matches!(e.kind, ExprKind::Call(..)));
-    found
 }
