@@ -69,13 +69,18 @@ pub fn rank(unit: &Unit, e: &Expr) -> usize {
             Class::Intrinsic(i) => intrinsic_rank(unit, i, args),
             _ => 0,
         },
-        _ => e
-            .children()
-            .into_iter()
-            .map(|c| rank(unit, c))
-            .max()
-            .unwrap_or(0),
+        _ => greatest_rank(unit, e.children().into_iter()),
     }
+}
+
+/// A loop, as rustc 1.95 with all optimisations and overflow checks makes wrong code of
+/// `map(rank).max()`: there an element of an array has rank 1.
+fn greatest_rank<'e>(unit: &Unit, all: impl Iterator<Item = &'e Expr>) -> usize {
+    let mut greatest = 0;
+    for e in all {
+        greatest = greatest.max(rank(unit, e));
+    }
+    greatest
 }
 
 /// The number of dimensions of what an intrinsic function gives.
@@ -85,7 +90,7 @@ fn intrinsic_rank(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> usize {
     let dim = argument(args, 1, "DIM")
         .is_some_and(|e| matches!(type_of(unit, e), Some(Type::Integer(_))) && rank(unit, e) == 0);
     match (i.shape, dim) {
-        (Shape::Elemental, _) => args.iter().map(|a| rank(unit, a)).max().unwrap_or(0),
+        (Shape::Elemental, _) => greatest_rank(unit, args.iter()),
         (Shape::Scalar, _) | (Shape::Reduced, false) | (Shape::Bounds, true) => 0,
         (Shape::Reduced | Shape::Location, true) => of(0).saturating_sub(1),
         (Shape::Bounds | Shape::Location, false) | (Shape::Vector, _) => 1,

@@ -180,13 +180,6 @@ impl BinOp {
 }
 
 impl Expr {
-    /// An expression that is equal to others of the same text, wherever they stand.
-    pub fn without_places(&self) -> Self {
-        let mut e = self.clone();
-        e.rewrite(&mut |e| e.span = Span::NONE);
-        e
-    }
-
     /// Does its value take a call of a function?
     pub fn has_calls(&self) -> bool {
         let mut found = false;

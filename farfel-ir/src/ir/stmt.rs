@@ -541,29 +541,25 @@ impl StmtKind {
 /// The items of an opening or closing that are lost because a later one assigns the same
 /// again: for each later one that makes others lost, its position and the last of theirs.
 pub fn lost_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
-    let assigned = |a: &AdAssign| match opening {
-        true => a.var.without_places(),
-        false => a.other.without_places(),
-    };
-    let direction = |a: &AdAssign| {
-        let along = a.direction.as_ref().filter(|_| opening);
-        along.map(Expr::without_places)
-    };
+    fn assigned(a: &AdAssign, opening: bool) -> &Expr {
+        if opening { &a.var } else { &a.other }
+    }
     let mut found = Vec::new();
     for (n, later) in items.iter().enumerate() {
         let AdItem::Assign(later) = later else {
             continue;
         };
-        let (target, along) = (assigned(later), direction(later));
-        if along.as_ref().is_some_and(Expr::has_calls) {
-            continue;
-        }
+        let target = assigned(later, opening);
         let covered = |a: &AdAssign| {
-            let earlier = assigned(a);
-            direction(a) == along
+            let earlier = assigned(a, opening);
+            let along = match (&a.direction, &later.direction) {
+                (Some(a), Some(b)) if opening => a.reads_as(b) && !a.has_calls(),
+                (a, b) => !opening || a.is_none() && b.is_none(),
+            };
+            along
                 && match target.kind {
                     ExprKind::Var(v) => earlier.base() == Some(v),
-                    _ => earlier == target && !target.has_calls(),
+                    _ => earlier.reads_as(target) && !target.has_calls(),
                 }
         };
         let lost = items[..n].iter().rposition(|item| {

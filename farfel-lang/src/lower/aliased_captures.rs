@@ -457,7 +457,7 @@ fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
     let (a, b) = (&target.symbols[a], &target.symbols[b]);
     let same = |x: &Option<Expr>, y: &Option<Expr>| match (x, y) {
         (None, None) => true,
-        (Some(x), Some(y)) => x.without_places() == y.without_places(),
+        (Some(x), Some(y)) => x.reads_as(y),
         _ => false,
     };
     let mut dims = a.dims.iter().zip(&b.dims);

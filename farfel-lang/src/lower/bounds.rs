@@ -229,8 +229,7 @@ impl OnEntry {
         let Some(of) = first_changing(unit, bound, &self.changing) else {
             return;
         };
-        let plain = bound.without_places();
-        let kept = match self.kept.iter().find(|(e, _)| *e == plain) {
+        let kept = match self.kept.iter().find(|(e, _)| e.reads_as(bound)) {
             Some((_, kept)) => *kept,
             None => {
                 let of = &unit.symbols[of];
@@ -243,7 +242,7 @@ impl OnEntry {
                     ..kept
                 });
                 unit.declare(kept);
-                self.kept.push((plain, kept));
+                self.kept.push((bound.clone(), kept));
                 kept
             }
         };
