@@ -6,6 +6,8 @@
 //! finds a maximum by derivatives, and so on, three levels deep. `fortran/game.ff` asks
 //! for each of them where it is needed, and Farfel nests them.
 
+#![forbid(unsafe_code)]
+
 mod fortran {
     farfel_runtime::include_bindings!();
 }

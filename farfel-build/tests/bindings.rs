@@ -136,6 +136,7 @@ C     Names that mean something in Rust.
 
 const KINDS_MAIN: &str = r#"
 #![deny(warnings)]
+#![forbid(unsafe_code)]
 //! Calls everything.
 
 /// The Fortran part.

@@ -177,7 +177,9 @@ C     Only handed on, twice: with a type, without one, a subroutine.
       END
 ";
 
+// What generated bindings have of `unsafe` is not the crate's own.
 const MAIN: &str = r#"
+#![forbid(unsafe_code)]
 mod fortran {
     farfel_runtime::include_bindings!();
 }

@@ -311,7 +311,7 @@ impl Bindings<'_> {
 
         let mut t = String::new();
         self.documentation(&mut t, unit, &args, stops, locked);
-        t.push_str("#[allow(dead_code, unsafe_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
+        t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         let _ = write!(t, "pub fn {function}(");
         let declared: Vec<String> = args
             .iter()
@@ -352,7 +352,7 @@ impl Bindings<'_> {
         };
         let _ = writeln!(
             t,
-            "    unsafe extern \"{abi}\" {{\n        #[link_name = \"{}\"]\n        fn farfel_call({});\n    }}",
+            "    ::farfel_runtime::border! {{ extern \"{abi}\" {{\n        #[link_name = \"{}\"]\n        fn farfel_call({});\n    }} }}",
             self.names.symbol(&unit.name),
             c_args.join(", ")
         );
@@ -391,7 +391,10 @@ impl Bindings<'_> {
                 .filter_map(|a| a.length.as_ref())
                 .map(|l| format!("&{l}")),
         );
-        let call = format!("unsafe {{ farfel_call({}) }}", actual.join(", "));
+        let call = format!(
+            "::farfel_runtime::border! {{ farfel_call({}) }}",
+            actual.join(", ")
+        );
         t.push_str(
             "    // SAFETY: the declaration is that of the subroutine in the library; arrays have the\n    // elements that the Fortran declarations ask for.\n",
         );

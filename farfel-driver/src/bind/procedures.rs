@@ -449,9 +449,9 @@ impl Interface {
         let _ = writeln!(
             items,
             "    ::std::thread_local! {{\n        static {slot}: ::farfel_runtime::Slot = const {{ ::farfel_runtime::Slot::new() }};\n    }}\n    \
-             unsafe extern \"C-unwind\" fn farfel_enter_{plain}<F: {bound}>({}){border_result} {{\n        \
+             ::farfel_runtime::border! {{ extern \"C-unwind\" fn farfel_enter_{plain}<F: {bound}>({}){border_result} {{\n        \
              // SAFETY: the slot is filled with an F for the time of the call that got this function.\n        \
-             unsafe {{ ::farfel_runtime::Slot::with::<F, _>(&{slot}, |f| f({})) }}\n    }}\n    \
+             ::farfel_runtime::border! {{ ::farfel_runtime::Slot::with::<F, _>(&{slot}, |f| f({})) }}\n    }} }}\n    \
              fn farfel_entry_{plain}<F: {bound}>(_: &F) -> {function} {{\n        farfel_enter_{plain}::<F>\n    }}",
             declared.join(", "),
             handed.join(", "),
@@ -486,7 +486,7 @@ impl Interface {
             "    let mut farfel_{plain} = |{}|{result} {{",
             declared.join(", ")
         );
-        t.push_str("        // SAFETY: Fortran passes the addresses of variables and arrays of this size.\n        unsafe {\n");
+        t.push_str("        // SAFETY: Fortran passes the addresses of variables and arrays of this size.\n        ::farfel_runtime::border! {\n");
         let place = format!("\"{shown}\", \"{plain}\"");
         let numbered = || self.args.iter().enumerate().map(|(i, a)| (i + 1, a));
         // Scalars first: lengths may depend on them.
