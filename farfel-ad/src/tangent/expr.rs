@@ -212,7 +212,7 @@ impl Gen<'_> {
 
     /// An array expression that is written more than once: the functions in it, which may print
     /// something, are called once.
-    fn calls_once(&mut self, mut e: Expr) -> Expr {
+    pub(super) fn calls_once(&mut self, mut e: Expr) -> Expr {
         self.store_calls(&mut e);
         e
     }

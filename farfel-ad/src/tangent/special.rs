@@ -314,12 +314,13 @@ impl Gen<'_> {
         let mut so_far: Option<(Expr, Expr)> = None;
         for v in values {
             let d = v.d.unwrap_or_else(|| self.zero(ty));
+            let p = self.calls_once(v.p);
             so_far = Some(match so_far {
-                None => (v.p, d),
+                None => (p, d),
                 Some((best, best_d)) => {
-                    let condition = self.bin(better, v.p.clone(), best.clone());
+                    let condition = self.bin(better, p.clone(), best.clone());
                     let d = self.call("MERGE", vec![d, best_d, condition]);
-                    (Expr::call(*function, vec![best, v.p], e.span), d)
+                    (Expr::call(*function, vec![best, p], e.span), d)
                 }
             });
         }
