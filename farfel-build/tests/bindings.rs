@@ -306,6 +306,19 @@ C     A program that says where it stands in every call.
       NEXT = L/1000 + K
       END
 
+C     Tables that stay as they are.
+      REAL FUNCTION TABLE(I)
+      COMMON /SCALES/ SCALE
+      REAL T(3)
+      SAVE T
+      DATA T /1.0, 2.0, 4.0/
+      TABLE = SCALE*T(I)
+      END
+      BLOCK DATA TABLES
+      COMMON /SCALES/ SCALE
+      DATA SCALE /10.0/
+      END
+
       REAL FUNCTION PURE(N)
       REAL A(100)
       DO 10 I = 1, 100
@@ -348,6 +361,7 @@ fn main() {
                     (0..50)
                         .map(|_| {
                             assert_eq!(fortran::pure(t), t as f32);
+                            assert_eq!(fortran::table(3), 40.0);
                             assert!(fortran::check(-2).is_err());
                             fortran::next(0)
                         })

@@ -1,21 +1,24 @@
 //! What subprograms do that their callers in Rust must know: do they share state, can
 //! they STOP.
 
+mod state;
+
+use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Place, Program, SaveItem, SpecKind, StmtKind, SymId, Symbol, Type,
-    Unit, walk_block, walk_exprs,
+    Class, Expr, ExprKind, Name, Origin, Place, Program, SaveItem, SpecKind, StmtKind, SymId,
+    Symbol, Type, Unit, walk_block, walk_exprs,
 };
 use farfel_lang::storage::constant::integer as constant;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Local arrays larger than this many bytes are not on the stack, so they are shared by
+/// Local variables larger than this many bytes are not on the stack, so they are shared by
 /// all threads. gfortran is told the same number.
 pub(crate) const MAX_STACK_ARRAY: u64 = 65536;
 
 /// What is known of every top-level unit of a program.
 pub(crate) struct Facts {
-    /// May be run by one thread at a time: it, or what it calls, uses COMMON, saved
-    /// variables, input or output, or something unknown.
+    /// May be run by one thread at a time: it, or what it calls, uses COMMON or saved
+    /// variables that something may assign, input or output, or something unknown.
     pub shares_state: HashSet<Name>,
     /// May execute STOP, itself or in what it calls.
     pub stops: HashSet<Name>,
@@ -23,11 +26,23 @@ pub(crate) struct Facts {
     pub unwinds: HashSet<Name>,
 }
 
+/// Where variables are, apart from what the program says.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory<'a> {
+    /// Every local variable is in static memory.
+    pub all_static: bool,
+    /// The COMMON blocks that C knows, among other names.
+    pub known_to_c: &'a BTreeSet<Name>,
+}
+
 impl Facts {
-    /// Analyses a resolved, lowered program. `all_static`: every local variable is in
-    /// static memory.
-    pub(crate) fn of(program: &Program, all_static: bool) -> Facts {
+    /// Analyses a resolved, lowered program, and the stand-ins for its derivatives.
+    /// `assigned` must be that of closures for dummy procedures.
+    pub(crate) fn of(program: &Program, assigned: &Assigned, memory: Memory) -> Facts {
         let entries = entries(program);
+        let changing = state::changing(program, assigned, memory);
+        // What has shared variables, whether they are assigned or not.
+        let mut having = HashSet::new();
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
         let mut facts = Facts {
             shares_state: HashSet::new(),
@@ -35,7 +50,7 @@ impl Facts {
             unwinds: HashSet::new(),
         };
         for unit in &program.units {
-            let mut shares = all_static || has_shared_data(unit);
+            let mut shares = changing.contains(&unit.name);
             let mut known = HashSet::new();
             let mut unwinds = false;
             for (_, symbol) in procedures(unit) {
@@ -59,6 +74,9 @@ impl Facts {
                 _ => {}
             });
             callees.insert(unit.name.clone(), known);
+            if shares || state::has_any(unit, memory) {
+                having.insert(unit.name.clone());
+            }
             if shares {
                 facts.shares_state.insert(unit.name.clone());
             }
@@ -69,6 +87,12 @@ impl Facts {
                 facts.unwinds.insert(unit.name.clone());
             }
         }
+        spread(&callees, &mut having);
+        // What a derivative does with such variables is not known yet.
+        let derivatives = program.units.iter();
+        let derivatives = derivatives.filter(|u| u.origin == Origin::Derivative);
+        let careful = derivatives.map(|u| &u.name).filter(|n| having.contains(*n));
+        facts.shares_state.extend(careful.cloned());
         spread(&callees, &mut facts.shares_state);
         spread(&callees, &mut facts.stops);
         spread(&callees, &mut facts.unwinds);
@@ -109,21 +133,6 @@ pub(crate) fn procedures(unit: &Unit) -> impl Iterator<Item = (SymId, &Symbol)> 
         .filter(|(_, s)| s.class.is_procedure() && s.name != unit.name)
 }
 
-fn has_shared_data(unit: &Unit) -> bool {
-    let declared = unit.specs.iter().any(|s| {
-        matches!(
-            s.kind,
-            SpecKind::Common(_) | SpecKind::Data(_) | SpecKind::Save(_)
-        )
-    });
-    declared
-        || unit.symbols.iter().any(|(_, s)| {
-            s.saved
-                || matches!(s.place, Place::Common(_))
-                || (s.place == Place::Local && s.is_variable() && is_static(unit, s))
-        })
-}
-
 /// Does a unit keep values of its own between calls? Copies of it would each keep their own.
 pub(crate) fn keeps_state(unit: &Unit) -> bool {
     let declared = unit.specs.iter().any(|s| match &s.kind {
@@ -136,15 +145,17 @@ pub(crate) fn keeps_state(unit: &Unit) -> bool {
     declared || unit.symbols.iter().any(|(_, s)| s.saved)
 }
 
-/// A local array of fixed size that is too large for the stack.
-fn is_static(unit: &Unit, symbol: &Symbol) -> bool {
-    if !symbol.is_array() {
-        return false;
-    }
-    let size = match symbol.ty {
-        Some(Type::Integer(n) | Type::Real(n) | Type::Logical(n)) => u64::from(n),
-        Some(Type::Complex(n)) => 2 * u64::from(n),
-        // The length of a CHARACTER is rarely long, but it may be.
+/// A local variable of fixed size that is too large for the stack.
+fn is_large(unit: &Unit, symbol: &Symbol) -> bool {
+    let size = match (symbol.ty, &symbol.length) {
+        (Some(Type::Integer(n) | Type::Real(n) | Type::Logical(n)), _) => u64::from(n),
+        (Some(Type::Complex(n)), _) => 2 * u64::from(n),
+        (Some(Type::Character), None) => 1,
+        (Some(Type::Character), Some(length)) => match constant(unit, length) {
+            Some(length) => length.max(0).unsigned_abs(),
+            None => return !mentions_variable(unit, symbol),
+        },
+        // Whatever it is, it is not longer.
         _ => 1024,
     };
     let mut elements: u64 = 1;
@@ -164,14 +175,18 @@ fn is_static(unit: &Unit, symbol: &Symbol) -> bool {
             _ => return !mentions_variable(unit, symbol),
         }
     }
+    exceeds_stack(elements.saturating_mul(size))
+}
+
+fn exceeds_stack(bytes: u64) -> bool {
     // REAL may be made twice as large.
-    elements.saturating_mul(size).saturating_mul(2) > MAX_STACK_ARRAY
+    bytes.saturating_mul(2) > MAX_STACK_ARRAY
 }
 
 fn mentions_variable(unit: &Unit, symbol: &Symbol) -> bool {
     let mut found = false;
     let bounds = symbol.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
-    for bound in bounds.flatten() {
+    for bound in bounds.chain([&symbol.length]).flatten() {
         bound.for_each_symbol(&mut |s| found |= unit.symbols[s].is_variable());
     }
     found
@@ -203,12 +218,21 @@ pub(crate) fn for_each_call<'a>(unit: &'a Unit, f: &mut dyn FnMut(SymId, &'a [Ex
 mod tests {
     use super::*;
     use farfel_lang::Sources;
+    use farfel_lang::effects::Dummies;
     use farfel_lang::resolve::resolve;
     use farfel_lang::syntax::{Form, NoIncludes, parse};
 
     /// The facts of a program of subroutine A and others: does A share state, does it stop.
     fn check(lines: &[&str]) -> (bool, bool) {
-        let text: String = lines.iter().map(|l| format!("      {l}\n")).collect();
+        let facts = facts(lines, |_| {}, false);
+        (facts.shares_state.contains("A"), facts.stops.contains("A"))
+    }
+
+    /// The facts of a program with something done to it. C knows the block /FROMC/.
+    fn facts(lines: &[&str], change: impl Fn(&mut Program), all_static: bool) -> Facts {
+        let label = |l: &&str| l.len() - l.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let line = |l: &&str| format!("{:<6}{}\n", &l[..label(l)], l[label(l)..].trim_start());
+        let text: String = lines.iter().map(line).collect();
         let mut sources = Sources::new();
         let file = sources.add("a.f", text.as_str());
         let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
@@ -218,8 +242,13 @@ mod tests {
             !farfel_lang::diagnostic::any_errors(&faults),
             "{text}\n{faults:?}"
         );
-        let facts = Facts::of(&program, false);
-        (facts.shares_state.contains("A"), facts.stops.contains("A"))
+        change(&mut program);
+        let assigned = Assigned::with(&program, Dummies::Closures);
+        let memory = Memory {
+            all_static,
+            known_to_c: &BTreeSet::from(["FROMC".into()]),
+        };
+        Facts::of(&program, &assigned, memory)
     }
 
     #[test]
@@ -229,13 +258,22 @@ mod tests {
                 &["SUBROUTINE A(X)", "Y = X", "X = Y + SIN(X)", "END"][..],
                 false,
             ),
-            (&["SUBROUTINE A(X)", "COMMON /C/ Y", "X = Y", "END"], true),
-            (&["SUBROUTINE A(X)", "SAVE Y", "X = Y", "END"], true),
-            (&["SUBROUTINE A(X)", "DATA Y /1.0/", "X = Y", "END"], true),
+            (&["SUBROUTINE A(X)", "COMMON /C/ Y", "Y = X", "END"], true),
+            (&["SUBROUTINE A(X)", "SAVE Y", "Y = X", "END"], true),
+            (&["SUBROUTINE A(X)", "DATA Y /1.0/", "Y = X*Y", "END"], true),
             (&["SUBROUTINE A(X)", "WRITE (*, *) X", "END"], true),
             (&["SUBROUTINE A(X)", "EXTERNAL B", "CALL B(X)", "END"], true),
             (
                 &["SUBROUTINE A(F)", "EXTERNAL F", "CALL F(1.0)", "END"],
+                false,
+            ),
+            // A closure for a subroutine may assign what it gets, one for a function may not.
+            (
+                &["SUBROUTINE A(F)", "DATA Y /1.0/", "CALL F(Y)", "END"],
+                true,
+            ),
+            (
+                &["SUBROUTINE A(F, X)", "DATA Y /1.0/", "X = F(Y)", "END"],
                 false,
             ),
             // On the stack, in static memory, on the stack or the heap.
@@ -254,9 +292,13 @@ mod tests {
                     "SUBROUTINE A(X)",
                     "PARAMETER (N = 80)",
                     "REAL W(N*N, 0:99)",
-                    "X = W(1, 0)",
+                    "W(1, 0) = X",
                     "END",
                 ],
+                true,
+            ),
+            (
+                &["SUBROUTINE A(X)", "CHARACTER*40000 T", "T = ' '", "END"],
                 true,
             ),
             (
@@ -302,6 +344,147 @@ mod tests {
             ),
         ] {
             assert_eq!(check(lines), (shares, false), "{lines:?}");
+        }
+    }
+
+    /// Variables that keep their values are state where something may assign them.
+    #[test]
+    fn which_variables_are_state() {
+        for (lines, shares) in [
+            (&["DATA Y /1.0/", "X = Y"][..], false),
+            (&["SAVE Y", "X = Y"], false),
+            (&["SAVE", "X = 1", "DATA Y /1.0/"], false),
+            (&["SAVE", "Y = X", "X = Y"], true),
+            (&["SAVE", "DO 1 I = 1, 9", "1 X = I"], true),
+            (&["REAL :: Y = 1.0", "X = Y"], false),
+            (&["REAL :: Y = 1.0", "Y = X"], true),
+            (&["REAL T(3)", "DATA T /3*1.0/", "X = T(2)"], false),
+            (
+                &["REAL T(3)", "DATA T(1) /1.0/", "T(2) = X", "X = T(1)"],
+                true,
+            ),
+            // The variable that counts in DATA keeps nothing.
+            (
+                &[
+                    "REAL T(3)",
+                    "DATA (T(I), I = 1, 3) /3*1.0/",
+                    "DO 1 I = 1, 3",
+                    "1 X = X + T(I)",
+                ],
+                false,
+            ),
+            (&["CHARACTER*4 C", "DATA C /'ABCD'/", "C(2:3) = '  '"], true),
+            (&["DATA Y /1.0/", "READ (*, *) Y"], true),
+            (&["DATA I /1/", "DO 1 I = 1, 9", "1 X = I"], true),
+            (&["DATA I /1/", "ASSIGN 1 TO I", "1 X = 1"], true),
+            (&["DATA Y /1.0/", "CALL SETS(Y)"], true),
+            (&["DATA Y /1.0/", "CALL PASSES(Y)"], true),
+            (&["DATA Y /1.0/", "CALL READS(Y)", "X = Y"], false),
+            (&["DATA Y /1.0/", "CALL SETS((Y))", "X = Y"], false),
+            (&["DATA Y /1.0/", "CALL TAKES(X, Y)"], true),
+            (&["DATA Y /1.0/", "CALL NOBODY(Y)"], true),
+            (
+                &[
+                    "DATA Y /1.0/",
+                    "ADF(TANGENT(X) = 1)",
+                    "Z = X",
+                    "END ADF(Y = TANGENT(Z))",
+                ],
+                true,
+            ),
+            // Through EQUIVALENCE, with one that is saved and with an array too large.
+            (
+                &["EQUIVALENCE (Y, Z)", "DATA Y /1.0/", "Z = X", "X = Y"],
+                true,
+            ),
+            (
+                &["EQUIVALENCE (Y, Z)", "DATA Y /1.0/", "X = Z", "W = X"],
+                false,
+            ),
+            (
+                &[
+                    "DIMENSION V(5000), W(5000)",
+                    "EQUIVALENCE (V(5000), W)",
+                    "V(1) = X",
+                ],
+                true,
+            ),
+            // COMMON that nobody assigns, or somebody, or of whom nobody knows who does.
+            (&["COMMON /TABLE/ Y", "X = Y"], false),
+            (&["COMMON /TABLE/ Y", "CALL READS(Y)"], false),
+            (&["COMMON /TABLE/ Y", "CALL SETS(Y)"], true),
+            (&["COMMON /FROMC/ Y", "X = Y"], true),
+            (&["COMMON /COUNT/ Y, Z", "X = Y"], true),
+            (
+                &[
+                    "COMMON /TABLE/ Y",
+                    "EQUIVALENCE (Y, Z)",
+                    "Z = X",
+                    "DATA W /0.0/",
+                ],
+                true,
+            ),
+            // By other means.
+            (
+                &["DATA Y /1.0/", "POINTER (P, Z)", "P = LOC(Y)", "Z = X"],
+                true,
+            ),
+            (&["REAL, VOLATILE, SAVE :: Y", "X = Y"], true),
+        ] {
+            let callees = [
+                "SUBROUTINE SETS(Z)\nZ = 1\nEND",
+                "SUBROUTINE PASSES(Z)\nCALL SETS(Z)\nEND",
+                "SUBROUTINE READS(Z)\nW = Z\nEND",
+                "SUBROUTINE TAKES(V, W)\nENTRY TAKEN(W)\nW = 1\nEND",
+                "SUBROUTINE COUNTS\nCOMMON /COUNT/ I, J\nJ = J + 1\nEND",
+                "BLOCK DATA\nCOMMON /TABLE/ T\nDATA T /1.0/\nEND",
+            ];
+            let callees = callees.iter().flat_map(|c| c.lines());
+            let unit = ["SUBROUTINE A(X)"].into_iter().chain(lines.iter().copied());
+            let program: Vec<&str> = unit.chain(["END"]).chain(callees).collect();
+            assert_eq!(check(&program), (shares, false), "{lines:?}");
+        }
+    }
+
+    /// A derivative has state if what it is derived from has any variables for it, and with
+    /// derivatives around, so has everybody who uses COMMON.
+    #[test]
+    fn derivatives_are_not_known() {
+        let lines = [
+            "SUBROUTINE A(X)",
+            "CALL F_D(X)",
+            "END",
+            "SUBROUTINE F(X)",
+            "DATA Y /1.0/",
+            "X = Y",
+            "END",
+            "SUBROUTINE F_D(X)",
+            "CALL F(X)",
+            "END",
+            "SUBROUTINE G(X)",
+            "COMMON /C/ Y",
+            "X = Y",
+            "END",
+        ];
+        let derivative = |program: &mut Program| {
+            let unit = program.unit_mut("F_D").expect("it is there");
+            unit.origin = Origin::Derivative;
+        };
+        let shares = |facts: Facts| {
+            let mut names: Vec<String> = facts.shares_state.iter().map(|n| n.to_string()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(shares(facts(&lines, |_| {}, false)), [""; 0]);
+        let found = shares(facts(&lines, derivative, false));
+        assert_eq!(found, ["A", "F_D", "G"]);
+    }
+
+    #[test]
+    fn static_memory_is_state() {
+        for (all_static, shares) in [(true, true), (false, false)] {
+            let found = facts(&["SUBROUTINE A(X)", "X = 1", "END"], |_| {}, all_static);
+            assert_eq!(found.shares_state.contains("A"), shares, "{all_static}");
         }
     }
 

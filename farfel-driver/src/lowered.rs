@@ -1,7 +1,7 @@
 //! Libraries, or parts of them, lowered: with what Rust can call and the bindings for it.
 
 use crate::bind::{self, Bindings, Part};
-use crate::facts::Facts;
+use crate::facts::{Facts, Memory};
 use crate::names::Names;
 use crate::plan::interfaces::interfaces;
 use crate::plan::objects::{Layout, Means, Objects, Target};
@@ -68,7 +68,11 @@ impl Lowered {
         staged.program.units.extend(derivatives);
         let program = &staged.program;
         let assigned = Assigned::with(program, Dummies::Closures);
-        let facts = Facts::of(program, config.is_static());
+        let memory = Memory {
+            all_static: config.is_static(),
+            known_to_c: &staged.by_name,
+        };
+        let facts = Facts::of(program, &assigned, memory);
         let exports = match home {
             None => bind::choose(program, &written, config, &assigned)?,
             Some(_) => bind::choose_among(program, &written, config, &assigned)?,

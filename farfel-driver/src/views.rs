@@ -3,7 +3,7 @@
 
 use crate::annotate;
 use crate::bind;
-use crate::facts::Facts;
+use crate::facts::{Facts, Memory};
 use crate::plan::interfaces::interfaces;
 use crate::plan::objects::{Objects, Target};
 use crate::plan::view;
@@ -15,7 +15,7 @@ use crate::staged::{self, Staged};
 use crate::{Error, Report, verify};
 use crate::{analysis, copies, graph, intents, storage};
 use farfel_lang::effects::{Assigned, Dummies};
-use farfel_lang::ir::Program;
+use farfel_lang::ir::Name;
 use farfel_lang::lower::Stage;
 use farfel_lang::print::{Options, print_program};
 
@@ -87,9 +87,7 @@ impl Session {
         let names = self.names();
         let (exports, facts);
         let target = if is_library {
-            let (program, chosen) = self.exported(&staged, &written, ad.adjoints_share_state)?;
-            facts = Facts::of(&program, self.config.is_static());
-            exports = chosen.names;
+            (facts, exports) = self.exported(&staged, &written, ad.adjoints_share_state)?;
             Target::Library {
                 exports: &exports,
                 names: &names,
@@ -115,20 +113,25 @@ impl Session {
         Ok((texts.join("\n"), report))
     }
 
-    /// The program with stand-ins for its derivatives, and what Rust can call of it.
+    /// What is known of the program with its derivatives, and what Rust can call of it.
     fn exported(
         &self,
         staged: &Staged,
         written: &[Written],
         adjoints_share_state: bool,
-    ) -> Result<(Program, bind::Exports), Error> {
+    ) -> Result<(Facts, Vec<Name>), Error> {
         let mut program = staged.program.clone();
         program
             .units
             .extend(interfaces(staged, adjoints_share_state));
         let assigned = Assigned::with(&program, Dummies::Closures);
         let exports = bind::choose(&program, written, &self.config, &assigned)?;
-        Ok((program, exports))
+        let memory = Memory {
+            all_static: self.config.is_static(),
+            known_to_c: &staged.by_name,
+        };
+        let facts = Facts::of(&program, &assigned, memory);
+        Ok((facts, exports.names))
     }
 
     /// What the built-in engine finds out about AD blocks.
@@ -188,7 +191,7 @@ impl Session {
             true => view::graph(&staged, None),
             false => {
                 let (_, exports) = self.exported(&staged, &written, false)?;
-                view::graph(&staged, Some(&exports.names))
+                view::graph(&staged, Some(&exports))
             }
         };
         Ok((graph, staged.report))

@@ -7,7 +7,7 @@
 
 use crate::staged::Staged;
 use farfel_lang::ir::{
-    AdMode, Arg, Class, Expr, Place, Request, Stmt, Symbol, Type, Unit, UnitKind,
+    AdMode, Arg, Class, Expr, Origin, Place, Request, Stmt, Symbol, Type, Unit, UnitKind,
 };
 
 /// A stand-in for each derivative, to be added to the staged program. `adjoints_share_state`:
@@ -28,6 +28,7 @@ pub(crate) fn interfaces(staged: &Staged, adjoints_share_state: bool) -> Vec<Uni
 fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
     let span = request.span;
     let mut unit = Unit::new(UnitKind::Subroutine, request.derivative.clone(), span);
+    unit.origin = Origin::Derivative;
     let mut procedure = |name: &str| {
         let callee = Symbol {
             class: Class::Subroutine,

@@ -1,0 +1,155 @@
+//! Which units share variables with other threads.
+//!
+//! Variables that keep their values between calls are shared: saved ones, those with initial
+//! values, large arrays, COMMON. That does harm only where something may assign them: tables and
+//! constants in DATA are read by as many threads as want to.
+
+use super::{Memory, is_large};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    Attribute, Class, Expr, ExprKind, Name, Origin, Place, Program, SaveItem, SpecKind, SymId,
+    Symbol, Unit,
+};
+use farfel_lang::storage::{UnitStorage, common_blocks};
+use std::collections::HashSet;
+
+/// The names of the units that have shared variables of which some may be assigned.
+pub(super) fn changing(program: &Program, assigned: &Assigned, memory: Memory) -> HashSet<Name> {
+    let units = &program.units;
+    let named = |units: Vec<&Unit>| units.into_iter().map(|u| u.name.clone()).collect();
+    // With the options for static memory, the border and the compiler's own checks have
+    // variables there, too.
+    if memory.all_static || units.iter().any(is_opaque) {
+        return named(units.iter().filter(|u| has_any(u, memory)).collect());
+    }
+    let own: Vec<Own> = units.iter().map(|u| Own::of(u, assigned)).collect();
+    let assigned: HashSet<&Name> = own.iter().flat_map(|o| &o.assigned_blocks).collect();
+    // Derivatives of COMMON variables are in COMMON, too, and are not there yet.
+    let unknown = units.iter().any(|u| u.origin == Origin::Derivative);
+    let is_shared = |o: &Own| {
+        let changes = |b: &Name| unknown || memory.known_to_c.contains(b) || assigned.contains(b);
+        o.changes || o.blocks.iter().any(changes)
+    };
+    let shared = units.iter().zip(&own).filter(|(_, o)| is_shared(o));
+    named(shared.map(|(u, _)| u).collect())
+}
+
+/// Does a unit have shared variables, assigned or not?
+pub(super) fn has_any(unit: &Unit, memory: Memory) -> bool {
+    let declares = unit.specs.iter().any(|s| {
+        matches!(
+            s.kind,
+            SpecKind::Common(_) | SpecKind::Data(_) | SpecKind::Save(_)
+        )
+    });
+    let shares = |s: &Symbol| s.saved || matches!(s.place, Place::Common(_));
+    memory.all_static
+        || declares
+        || unit.symbols.iter().any(|(_, s)| shares(s))
+        || !kept(unit, &UnitStorage::of(unit)).is_empty()
+}
+
+/// May something happen to variables, of whatever unit, that no statement shows?
+fn is_opaque(unit: &Unit) -> bool {
+    let is_hidden = |s: &Symbol| {
+        matches!(s.place, Place::Pointee(_))
+            || s.has(Attribute::Volatile)
+            || matches!(s.class, Class::Intrinsic(i) if i.name == "LOC")
+    };
+    // Of nested subprograms, whose COMMON is their own, none is left when all is lowered.
+    !unit.nested.is_empty()
+        || unit.symbols.iter().any(|(_, s)| is_hidden(s))
+        || unit.specs.iter().any(|s| {
+            matches!(
+                s.kind,
+                SpecKind::Pointer(_) | SpecKind::Use(_) | SpecKind::Include(_)
+            )
+        })
+}
+
+/// What is known of one unit without the others.
+struct Own {
+    /// It has variables in static memory that it, or what it calls, may assign.
+    changes: bool,
+    /// The COMMON blocks that it declares.
+    blocks: HashSet<Name>,
+    /// Those of which it, or what it calls with variables of them, may assign something.
+    assigned_blocks: HashSet<Name>,
+}
+
+impl Own {
+    fn of(unit: &Unit, assigned: &Assigned) -> Own {
+        let storage = UnitStorage::of(unit);
+        let assigned = assigned.in_unit(unit);
+        let block = |s: &SymId| match &unit.symbols[*s].place {
+            Place::Common(name) => Some(name.clone()),
+            _ => storage.common_block(*s).cloned(),
+        };
+        let named = unit.symbols.ids().filter_map(|s| block(&s));
+        Own {
+            changes: !kept(unit, &storage).is_disjoint(&assigned),
+            blocks: named.chain(common_blocks(unit)).collect(),
+            assigned_blocks: assigned.iter().filter_map(block).collect(),
+        }
+    }
+}
+
+/// The variables of a unit in static memory that is its own.
+fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
+    let declared = declared(unit);
+    let everything = unit
+        .specs
+        .iter()
+        .any(|s| matches!(&s.kind, SpecKind::Save(items) if items.is_empty()));
+    let is_kept = |id: SymId, s: &Symbol| {
+        let own = match s.place {
+            Place::Local => true,
+            // No function keeps what it returns; RESULT may make it a variable like others.
+            Place::Result => s.name != unit.name,
+            _ => false,
+        };
+        let keeps = everything || s.saved || s.init.is_some() || declared.contains(&id);
+        s.is_variable() && own && (keeps || is_large(unit, s))
+    };
+    let mut kept: HashSet<SymId> = unit
+        .symbols
+        .iter()
+        .filter(|(id, s)| is_kept(*id, s))
+        .map(|(id, _)| id)
+        .collect();
+    // What EQUIVALENCE ties together is in one place.
+    for area in storage.areas().iter().filter(|a| a.block.is_none()) {
+        let large = !area.exact || super::exceeds_stack(area.size.unsigned_abs());
+        if large || area.members.iter().any(|m| kept.contains(&m.sym)) {
+            kept.extend(area.members.iter().map(|m| m.sym));
+        }
+    }
+    kept
+}
+
+/// The variables that DATA and SAVE name.
+fn declared(unit: &Unit) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Data(sets) => {
+                let targets = sets.iter().flat_map(|s| &s.targets);
+                targets.for_each(|t| initialised(t, &mut found));
+            }
+            SpecKind::Save(items) => found.extend(items.iter().filter_map(|i| match i {
+                SaveItem::Var(s) => Some(*s),
+                SaveItem::Common(_) => None,
+            })),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Adds the variables that get values where DATA names this; the one that counts gets none.
+fn initialised(target: &Expr, found: &mut HashSet<SymId>) {
+    match &target.kind {
+        ExprKind::ImpliedDo(d) => d.items.iter().for_each(|i| initialised(i, found)),
+        _ => found.extend(target.base()),
+    }
+}
