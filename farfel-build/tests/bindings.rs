@@ -86,6 +86,29 @@ C     Passes its argument on, so it may be assigned.
       LETTRS = N*INDEX(TEXT, SIDE) + LEN(TEXT)*1000
       IF (NAME .EQ. 'DGEMM ') LETTRS = -LETTRS
       END
+      SUBROUTINE LAST(TEXT, LENGTH, LETTER)
+      CHARACTER*(*) TEXT
+      INTEGER LENGTH, LETTER
+      LENGTH = LEN(TEXT)
+      LETTER = -1
+      IF (LENGTH .GT. 0) LETTER = ICHAR(TEXT(LENGTH:))
+      END
+C     Called with an array for a number, so it is no part of the module.
+      SUBROUTINE LASTX(TEXT, LENGTH, LETTER)
+      CHARACTER*(*) TEXT
+      INTEGER LENGTH, LETTER
+      CALL LAST(TEXT, LENGTH, LETTER)
+      END
+      SUBROUTINE SLOPPY(LENGTH, LETTER)
+      INTEGER LENGTH(1), LETTER
+      CALL LASTX('AB', LENGTH, LETTER)
+      END
+      INTEGER FUNCTION TELL(F, TEXT)
+      CHARACTER*(*) TEXT
+      INTEGER F
+      EXTERNAL F
+      TELL = F(LEN(TEXT))
+      END
       SUBROUTINE FILL(TEXT)
       CHARACTER*(*) TEXT
       TEXT = 'X'
@@ -185,6 +208,16 @@ fn main() {
     assert_eq!(fortran::lettrs("SOLVE", "LEFT", 10, "DGEMM"), -5030);
     assert_eq!(fortran::lettrs("Größe", "", 1, "DGEMMS"), 7000);
     assert_eq!(fortran::lettrs("", "R", 1, "DGEMV"), 0);
+    // No text is too long for the stack, also where the subprogram stands outside of the module.
+    let long = format!("{}Z", " ".repeat(20_000_000 - 1));
+    for (text, expected) in [(&*long, (20_000_000, 90)), ("Z", (1, 90)), ("", (0, -1))] {
+        let (mut length, mut last) = (0, 0);
+        fortran::last(text, &mut length, &mut last);
+        assert_eq!((length, last), expected);
+        fortran::lastx(text, &mut length, &mut last);
+        assert_eq!((length, last), expected);
+        assert_eq!(fortran::tell(|n| n + 1, text), expected.0 + 1);
+    }
 
     let (mut own, mut result) = (0, 0.0);
     assert_eq!(fortran::drop(&mut own, 1, &[5.0], &mut result), Ok(()));

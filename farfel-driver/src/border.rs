@@ -2,12 +2,13 @@
 //!
 //! Its arguments are, in this order,
 //!
-//! 1. those of the subprogram, as addresses; of a CHARACTER its first letter,
+//! 1. those of the subprogram, as addresses; of a CHARACTER that of its first letter,
 //!    of a procedure a function of C that takes addresses and returns a value;
 //! 2. the address of a function's result;
 //! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address,
 //!
-//! so that the calling sequence is the same on every machine.
+//! so that the calling sequence is the same on every machine. A text is not copied: it may be
+//! larger than the stack, and a subprogram that may assign one is not called from Rust.
 
 use crate::names::Names;
 use farfel_lang::ir::{Arg, Class, Type, Unit, UnitKind};
@@ -38,7 +39,7 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
         .and_then(|r| unit.symbols[r].ty);
     let dummy = |i: usize| format!("FARFEL_{}", i + 1);
     let length = |i: usize| format!("FARFEL_L{}", i + 1);
-    let copy = |i: usize| format!("FARFEL_T{}", i + 1);
+    let text_of = |i: usize| format!("FARFEL_T{}", i + 1);
     let count = 0..types.len();
     let characters: Vec<usize> = count.clone().filter(text_like).collect();
 
@@ -67,6 +68,13 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
                 .into(),
         );
     }
+    if !characters.is_empty() {
+        put(
+            "USE, INTRINSIC :: ISO_C_BINDING, ONLY: FARFEL_PTR => C_PTR, \
+             FARFEL_TARGET => C_F_POINTER"
+                .into(),
+        );
+    }
     put("IMPLICIT NONE".into());
     for (i, arg) in unit.args.iter().enumerate() {
         let Arg::Dummy(s) = arg else {
@@ -83,8 +91,9 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
         };
         if ty == Type::Character {
             put(format!("INTEGER*8 {}", length(i)));
-            put(format!("CHARACTER*1 {}({})", dummy(i), length(i)));
-            put(format!("CHARACTER*({}) {}", length(i), copy(i)));
+            put(format!("TYPE(FARFEL_PTR), VALUE :: {}", dummy(i)));
+            let text = text_of(i);
+            put(format!("CHARACTER(LEN={}), POINTER :: {text}", length(i)));
         } else {
             let array = unit.symbols[*s].is_array();
             let bounds = if array { "(*)" } else { "" };
@@ -100,17 +109,12 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
         }
         put(format!("EXTERNAL {}", unit.name));
     }
-    if !characters.is_empty() {
-        put("INTEGER*8 FARFEL_I".into());
-    }
     for i in &characters {
-        put(format!("DO FARFEL_I = 1, {}", length(*i)));
         put(format!(
-            "{}(FARFEL_I:FARFEL_I) = {}(FARFEL_I)",
-            copy(*i),
-            dummy(*i)
+            "CALL FARFEL_TARGET({}, {})",
+            dummy(*i),
+            text_of(*i)
         ));
-        put("END DO".into());
     }
     for i in &procedures {
         put(format!(
@@ -121,7 +125,7 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
     }
     let actual: Vec<String> = count
         .map(|i| match i {
-            i if text_like(&i) => copy(i),
+            i if text_like(&i) => text_of(i),
             i if procedures.contains(&i) => procedure(i),
             i => dummy(i),
         })
