@@ -61,13 +61,10 @@ impl Scratch {
         let base = std::path::absolute(base).map_err(Error::io(base))?;
         loop {
             let path = base.join(format!("farfel-{}", unforeseeable()));
+            // First the watch: this process may be killed as soon as the directory is there.
+            let watch = Watch::new(Some(&path));
             match private_directory(&path) {
-                Ok(()) => {
-                    return Ok(Scratch {
-                        watch: Watch::new(Some(&path)),
-                        path,
-                    });
-                }
+                Ok(()) => return Ok(Scratch { path, watch }),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(Error::io(path)(e)),
             }

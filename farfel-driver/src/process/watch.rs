@@ -81,7 +81,7 @@ impl Drop for Watch {
 
 /// Reads the number of the process group to guard, the last line counts; at the end of its
 /// input kills the group (never 0 or 1, which mean other things), kills what has the mark,
-/// and removes the directory.
+/// and removes the directory, again where what was killed has made a file meanwhile.
 #[cfg(unix)]
 const TEXT: &str = r#"
 group=0
@@ -95,7 +95,12 @@ for round in 1 2 3 4 5; do
         kill -s KILL "${file%/environ}"
     done
 done
-[ -n "$2" ] && rm -rf -- "$2"
+[ -n "$2" ] || exit 0
+for round in 1 2 3 4 5 6 7 8 9 10; do
+    rm -rf -- "$2"
+    [ -e "$2" ] || break
+    sleep 1
+done
 "#;
 
 #[cfg(unix)]
