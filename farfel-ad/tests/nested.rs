@@ -529,3 +529,57 @@ fn cotangents_of_what_calls_put_on_tapes_begin_with_zero() {
         check(&text, 1e-12);
     }
 }
+
+/// What the second adjoint takes from the places of W counts nothing for R, what it takes from
+/// those of V does: in the third adjoint the cotangent of both begins with zero.
+#[test]
+fn cotangents_of_places_on_tapes_that_do_not_count_begin_with_zero() {
+    let adjoints = "
+      ADR(R)
+      ADR(Y)
+      V(1) = C*B
+      V(2) = C
+      V(3) = B
+      ADR(X)
+      BODY
+      END ADR(Y = COTANGENT(Z))
+      END ADR(P = COTANGENT(A), R = COTANGENT(C))
+      END ADR(Q = COTANGENT(B))
+";
+    let tangents = "
+      ADF(B)
+      ADF(C)
+      V(1) = C*B
+      V(2) = C
+      V(3) = B
+      ADF(Z)
+      BODY
+      END ADF(Y = TANGENT(X))
+      END ADF(R = TANGENT(Y))
+      END ADF(Q1 = TANGENT(R))
+";
+    let body = "DO J = 3, 2, -1
+        W(J) = 0.6D0*SIN(W(J-1)*W(J)) + 0.2D0*B*TANH(Z)*A
+      END DO
+      DO J = 3, 2, -1
+        V(J) = SIN(V(J-1)*V(J)*Z)
+      END DO
+      X = SIN(Z)*V(1)*V(2)*V(3) + SIN(W(1) + 2*W(2) + W(3))";
+    let text = format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION A, B, C, Z, Y, P, Q, Q1, R, W(3), V(3), X
+      A = 0.3D0
+      B = 0.7D0
+      C = 0.2D0
+      Z = 0.4D0
+      W(1) = 0.7292D0
+      W(2) = 0.5122D0
+      W(3) = 0.2952D0
+{adjoints}{tangents}
+      PRINT *, 'as_forward_mode', Q, Q1
+      END
+"
+    );
+    check(&text.replace("BODY", body), 1e-12);
+}

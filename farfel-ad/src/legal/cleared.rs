@@ -53,15 +53,18 @@ fn own_tapes(unit: &Unit) -> impl Iterator<Item = SymId> + '_ {
         .map(|(id, _)| id)
 }
 
-/// Is the target of an assignment the used part of a tape?
-pub(crate) fn clears(unit: &Unit, target: &Expr) -> bool {
-    match &target.kind {
-        ExprKind::Element(s, subscripts) => {
-            let range = |e: &Expr| matches!(e.kind, ExprKind::Range(..));
-            unit.symbols[*s].tape && subscripts.iter().any(range)
-        }
-        _ => false,
-    }
+/// Does an assignment set places of a tape to a constant, which is zero? Its derivative is made whether it is used or
+/// not: there the cotangent of the tape begins with zero.
+///
+/// Ranges are the used part of a tape, single elements those that the adjoint of a push has used up.
+/// Where nothing that counts is made of what it took from there, nothing else sets their cotangent.
+pub(crate) fn clears(unit: &Unit, target: &Expr, value: &Expr) -> bool {
+    let ExprKind::Element(tape, _) = target.kind else {
+        return false;
+    };
+    let mut constant = true;
+    value.for_each_symbol(&mut |_| constant = false);
+    constant && unit.symbols[tape].tape
 }
 
 fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {

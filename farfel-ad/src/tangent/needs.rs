@@ -255,7 +255,7 @@ impl<'a> Look<'a> {
             differentiable(&unit.symbols[s])
                 && (self.after.contains(space.loc(s))
                     || is_pop(unit, value) && self.is_varied(value)
-                    || clears(unit, target) && self.varied.contains(space.loc(s)))
+                    || clears(unit, target, value) && self.varied.contains(space.loc(s)))
         })
     }
 

@@ -413,7 +413,8 @@ impl Gen<'_> {
             differentiable(&self.unit.symbols[*s])
                 && (self.activity.live[node].contains(self.space.loc(*s))
                     || is_pop(self.source, value) && self.is_varied(value)
-                    || clears(self.source, target) && self.varied.contains(self.space.loc(*s)))
+                    || clears(self.source, target, value)
+                        && self.varied.contains(self.space.loc(*s)))
         });
         self.warn_of_integer_functions(value);
         let Some(s) = active_target else {
