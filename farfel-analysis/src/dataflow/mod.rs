@@ -9,12 +9,13 @@
 
 mod commons;
 mod events;
+mod procedures;
 mod unit;
 
-pub use commons::{Argument, CommonUse, Procedure, procedures};
 use farfel_ir::callgraph::CallGraph;
 use farfel_ir::ir::{Name, Program, SymId, Unit};
 use farfel_ir::source::Span;
+pub use procedures::{Argument, CommonUse, Procedure, procedures};
 use std::collections::HashMap;
 pub use unit::{Doubtful, Findings};
 
@@ -94,7 +95,7 @@ pub struct Intents {
 impl Intents {
     /// Of a program whose names are resolved: a fixed point, like [`procedures`].
     pub fn of(program: &Program) -> Self {
-        commons::intents(program)
+        procedures::intents(program)
     }
 
     /// Does a unit, which need not be one of the program, read a variable before it has given it a value?

@@ -191,6 +191,13 @@ impl Stmt {
         Stmt::block_if(block, span)
     }
 
+    /// `IF (condition) THEN … ELSE …`, without ELSE where that is empty.
+    pub fn either(condition: Expr, then: Block, otherwise: Block) -> Self {
+        let span = condition.span;
+        let otherwise = (!otherwise.is_empty()).then_some(otherwise);
+        Stmt::branches(vec![(condition, then)], otherwise, span)
+    }
+
     /// A block IF with all that belongs to it.
     pub fn block_if(block: IfBlock, span: Span) -> Self {
         Stmt::new(StmtKind::If(block), span)
@@ -236,10 +243,14 @@ impl Stmt {
 
     /// `DO WHILE (condition)` … `END DO`
     pub fn do_while(condition: Expr, body: Block, span: Span) -> Self {
-        let made = repeating(DoControl::While(condition), body);
+        Stmt::do_loop(DoControl::While(condition), body, span)
+    }
+
+    /// A loop that ends with END DO, all of it at one place.
+    pub fn do_loop(control: DoControl, body: Block, span: Span) -> Self {
         let made = Do {
             end_span: span,
-            ..made
+            ..repeating(control, body)
         };
         Stmt::repeat(made, span)
     }

@@ -575,7 +575,33 @@ pub fn lost_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
     found
 }
 
+impl AdBlock {
+    /// The independents and the dependents of a block, each once, in order.
+    pub fn named(&self) -> (Vec<SymId>, Vec<SymId>) {
+        let (opening, closing) = (AdItem::bases(&self.opening), AdItem::bases(&self.closing));
+        match self.mode {
+            AdMode::Forward => (opening, closing),
+            AdMode::Reverse => (closing, opening),
+        }
+    }
+}
+
 impl AdItem {
+    /// The variables of an opening or closing, each once, in order.
+    pub fn bases(items: &[AdItem]) -> Vec<SymId> {
+        let mut found = Vec::new();
+        for item in items {
+            item.for_each_assign(&mut |a| {
+                if let Some(s) = a.var.base()
+                    && !found.contains(&s)
+                {
+                    found.push(s);
+                }
+            });
+        }
+        found
+    }
+
     /// Calls `f` on every assignment in the item, through implied DO.
     pub fn for_each_assign<'a>(&'a self, f: &mut dyn FnMut(&'a AdAssign)) {
         match self {

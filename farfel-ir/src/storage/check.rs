@@ -4,9 +4,10 @@ use super::constant::Constants;
 use super::data::{self, Initial};
 use super::layout::{Layout, UnitId};
 use super::unit::{Trouble, UnitStorage};
+use super::wording::{bytes, shown};
 use super::{expressions, shapes};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Name, Program, Unit, UnitKind};
+use crate::ir::{Program, Unit};
 
 /// Reports what is wrong with constants, with COMMON and EQUIVALENCE, and with initial
 /// values, with a default REAL of `real` bytes. `usable` says of top-level units, by position,
@@ -56,22 +57,6 @@ impl<'p> Checker<'p> {
         for n in &unit.nested {
             self.unit(&constants.nested(n), n);
         }
-    }
-}
-
-/// `COMMON /NAME/`, or `blank COMMON`.
-pub(super) fn shown(block: &Name) -> String {
-    match block.as_str() {
-        "" => "blank COMMON".to_owned(),
-        b => format!("COMMON /{b}/"),
-    }
-}
-
-/// `1 byte`, `2 bytes`
-pub(super) fn bytes(n: i64) -> String {
-    match n {
-        1 => "1 byte".to_owned(),
-        n => format!("{n} bytes"),
     }
 }
 
@@ -192,9 +177,4 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             .related(s.span, format!("{} comes from here", s.name))
         }
     }
-}
-
-/// Is it a unit that may initialise COMMON?
-pub(super) fn is_block_data(unit: &Unit) -> bool {
-    unit.kind == UnitKind::BlockData
 }

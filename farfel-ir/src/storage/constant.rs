@@ -13,7 +13,7 @@
 //! assert_eq!(constant::integer(unit, bound.unwrap()), Some(21));
 //! ```
 
-use super::value::{self, Computed, Value};
+use super::value::{self, Computed, Value, Wrong};
 use crate::encoding::by_bytes;
 use crate::intrinsics::Intrinsic;
 use crate::ir::{Attribute, Class, Dim, Expr, ExprKind, Place, SpecKind, SymId, Type, UnOp, Unit};
@@ -63,15 +63,6 @@ pub fn bounds(unit: &Unit, dims: &[Dim]) -> Option<Vec<Dim>> {
         })
     };
     dims.iter().map(plain).collect()
-}
-
-/// Why an operation on constants has no value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
-    /// The result does not fit its type.
-    Overflow(Type),
-    /// Division by zero, or zero to a negative power.
-    DivisionByZero,
 }
 
 /// So many constants may each need the next one before they are worked out in another way.

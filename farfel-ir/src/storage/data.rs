@@ -1,15 +1,16 @@
 //! Initial values: DATA and declarations (ANSI X3.9-1978, section 9).
 
-use super::check::{is_block_data, shown};
 use super::constant::Constants;
 use super::expressions::{outside, zero_step};
 use super::layout::UnitId;
 use super::unit::UnitStorage;
 use super::value::Value;
+use super::wording::shown;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::encoding;
 use crate::ir::{
     Attribute, Class, DataSet, Expr, ExprKind, ImpliedDo, Name, Place, SpecKind, SymId, Type, UnOp,
+    UnitKind,
 };
 use crate::source::Span;
 use std::collections::HashSet;
@@ -328,7 +329,7 @@ impl Checker<'_> {
 
     /// COMMON is initialised in BLOCK DATA, and the blank one not at all.
     fn common(&mut self, block: &Name, span: Span) {
-        let said = block.is_empty() || !is_block_data(self.constants.unit);
+        let said = block.is_empty() || self.constants.unit.kind != UnitKind::BlockData;
         if said && self.blocks.insert(block.clone()) {
             let message = match block.as_str() {
                 "" => "blank COMMON has an initial value, which the standard does not allow"

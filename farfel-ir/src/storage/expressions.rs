@@ -1,6 +1,7 @@
 //! What is wrong with constants and with what is used at constant places.
 
-use super::constant::{Constants, Observer, Wrong};
+use super::constant::{Constants, Observer};
+use super::value::Wrong;
 use crate::diagnostic::{Diagnostic, Severity, rules};
 use crate::ir::{
     Class, Dim, DoControl, Expr, ExprKind, ImpliedDo, Place, Spec, SpecKind, StmtKind, SymId,

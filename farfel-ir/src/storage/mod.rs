@@ -55,6 +55,7 @@ mod layout;
 mod shapes;
 mod unit;
 mod value;
+mod wording;
 
 pub use check::check;
 pub use constant::Constants;

@@ -1,7 +1,7 @@
 //! COMMON blocks that units divide in different ways.
 
-use super::check::{bytes, shown};
 use super::layout::{Block, Layout, Part, Shape};
+use super::wording::{bytes, shown};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, SpecKind, Type, Unit};
 use crate::source::Span;

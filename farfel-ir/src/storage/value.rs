@@ -1,6 +1,5 @@
 //! Values of constants, and what the operators and intrinsic functions make of them.
 
-use super::constant::Wrong;
 use crate::encoding;
 use crate::ir::{BinOp, Type, UnOp};
 use std::cmp::Ordering;
@@ -18,6 +17,15 @@ pub enum Value {
     Logical(bool),
     /// CHARACTER: a character for each byte
     Character(String),
+}
+
+/// Why an operation on constants has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// The result does not fit its type.
+    Overflow(Type),
+    /// Division by zero, or zero to a negative power.
+    DivisionByZero,
 }
 
 /// A value, or `None` where this module does not know it, or why there is none.

@@ -1,0 +1,19 @@
+//! How messages name blocks and sizes.
+
+use crate::ir::Name;
+
+/// `COMMON /NAME/`, or `blank COMMON`.
+pub(super) fn shown(block: &Name) -> String {
+    match block.as_str() {
+        "" => "blank COMMON".to_owned(),
+        b => format!("COMMON /{b}/"),
+    }
+}
+
+/// `1 byte`, `2 bytes`
+pub(super) fn bytes(n: i64) -> String {
+    match n {
+        1 => "1 byte".to_owned(),
+        n => format!("{n} bytes"),
+    }
+}
