@@ -279,9 +279,6 @@ const PARTS_IN_CYCLES: &[&str] = &[
     "farfel-ad: simplify::one_direction",
     "farfel-ad: simplify::preaccumulate",
     "farfel-ad: tangent",
-    "farfel-lang: lower",
-    "farfel-lang: lower::outline",
-    "farfel-lang: syntax",
     "farfel-tools: dropin",
     "farfel-tools: tapenade",
 ];

@@ -29,7 +29,8 @@ mod tests;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Sources, Span};
-use crate::syntax::trace::{Trace, Traced, trace};
+use crate::syntax::trace;
+use crate::syntax::trace::{Trace, Traced};
 use crate::syntax::{Form, ReadOptions, detect, is_card_number};
 use comments::Converter;
 use lines::{Line, Note, Place};

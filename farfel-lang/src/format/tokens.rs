@@ -1,7 +1,8 @@
 //! A statement as a row of tokens, spelled as the user has them.
 
 use super::Case;
-use crate::syntax::trace::{Constant, Piece, Traced};
+use crate::syntax::Piece;
+use crate::syntax::trace::{Constant, Traced};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use super::comments::is_directive;
 use crate::print::{Options, print_program};
 use crate::source::{FileId, Sources, Span};
-use crate::syntax::trace::{Trace, Traced, trace};
+use crate::syntax::trace;
+use crate::syntax::trace::{Trace, Traced};
 use crate::syntax::{Form, ReadOptions, asks_for_form, joined_directives};
 
 /// Compares statements, trees and comments of the text `old` and of `new`. The fault is the

@@ -1,7 +1,6 @@
 //! The calls of a unit, seen alike whether they are CALL statements or function
 //! references.
 
-use super::specialize::Seen;
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Intrinsic;
@@ -56,6 +55,34 @@ pub(super) fn for_each_call<'a>(block: &'a [Stmt], f: &mut dyn FnMut(SymId, &'a 
 pub(super) fn global(symbols: &Symbols, id: SymId) -> Option<&Name> {
     let s = &symbols[id];
     (s.class.is_procedure() && s.place == Place::Global).then_some(&s.name)
+}
+
+/// What callers see of a subprogram.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub class: Class,
+    pub ty: Option<Type>,
+    /// The length of its result, where that is a number: other lengths are the caller's.
+    pub length: Option<Expr>,
+}
+
+pub(super) fn seen_of(unit: &Unit) -> Seen {
+    let result = match unit.kind {
+        UnitKind::Function => unit.result.map(|r| &unit.symbols[r]),
+        _ => {
+            return Seen {
+                class: Class::Subroutine,
+                ty: None,
+                length: None,
+            };
+        }
+    };
+    let length = result.and_then(|r| r.length.clone());
+    Seen {
+        class: Class::Function,
+        ty: result.and_then(|r| r.ty),
+        length: length.filter(|e| matches!(e.kind, ExprKind::Int(_))),
+    }
 }
 
 /// A procedure that an actual argument names for good: a top-level or external procedure,

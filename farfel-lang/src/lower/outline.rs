@@ -9,7 +9,6 @@ mod copies;
 mod sharing;
 mod sweeps;
 
-use self::copies::listed;
 use self::sharing::{Named, Sharing, independents_inside};
 use super::bounds::{self, OnEntry};
 use super::calls::has_ad_blocks;
@@ -18,7 +17,7 @@ use super::import::{Import, variables_needed};
 use super::naming::{FEW, Families, Tags, taken_names};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Origin, Place, Program, Spec,
+    AdBlock, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Origin, Place, Program, Spec,
     SpecKind, Stmt, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol, for_each_symbol_mut,
     unused_name, walk_block,
 };
@@ -196,7 +195,7 @@ impl Outline<'_> {
         for_each_symbol(&block.body, &mut |s| {
             mentioned.insert(s);
         });
-        let (by, of) = listed(block);
+        let (by, of) = block.named();
         let named = Named {
             mentioned: &mentioned,
             independents: &by,
@@ -208,7 +207,7 @@ impl Outline<'_> {
             None => Vec::new(),
         };
         let copies = self.copies(unit, block, &tied, span);
-        let (independents, dependents) = listed(block);
+        let (independents, dependents) = block.named();
         let both = independents.iter().chain(&dependents).copied();
         let mut all = variables_needed(&unit.symbols, mentioned.iter().copied().chain(both));
         for t in &tied {
@@ -342,21 +341,6 @@ impl Outline<'_> {
     }
 }
 
-/// The variables of an opening or closing, each once, in order.
-pub(super) fn bases(items: &[AdItem]) -> Vec<SymId> {
-    let mut found = Vec::new();
-    for item in items {
-        item.for_each_assign(&mut |a| {
-            if let Some(s) = a.var.base()
-                && !found.contains(&s)
-            {
-                found.push(s);
-            }
-        });
-    }
-    found
-}
-
 /// Does a block of a unit differentiate by a variable? What a block only computes is no variable of
 /// its own: it may be assigned by another name.
 pub(super) fn is_independent(unit: &Unit, s: SymId) -> bool {
@@ -368,11 +352,7 @@ pub(super) fn independents(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
     walk_block(&unit.body, &mut |stmt| {
         if let StmtKind::Ad(block) = &stmt.kind {
-            let independents = match block.mode {
-                AdMode::Forward => &block.opening,
-                AdMode::Reverse => &block.closing,
-            };
-            found.extend(bases(independents));
+            found.extend(block.named().0);
         }
     });
     found

@@ -3,10 +3,11 @@
 //! After `specialize`, that is all of them that any call reaches. They stay until here so
 //! that every stage before shows the subprograms with the arguments the user gave them.
 
-use super::calls::{Constant, check_calls, check_intrinsic, for_each_call_mut, global};
+use super::calls::{
+    Constant, Seen, check_calls, check_intrinsic, for_each_call_mut, global, seen_of,
+};
 use super::compact::Changed;
 use super::passed::Passed;
-use super::specialize::{Seen, seen_of};
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;

@@ -8,11 +8,10 @@
 use super::calls::{for_each_call, for_each_call_mut, global};
 use super::compact::Changed;
 use super::naming::taken_names;
-use super::outline::bases;
 use crate::effects::Assigned;
 use crate::ir::{
-    Arg, BinOp, Class, Dim, Entity, Expr, ExprKind, Name, Place, Program, Spec, SpecKind, StmtKind,
-    SymId, Symbol, Type, Unit, walk_block,
+    AdItem, Arg, BinOp, Class, Dim, Entity, Expr, ExprKind, Name, Place, Program, Spec, SpecKind,
+    StmtKind, SymId, Symbol, Type, Unit, walk_block,
 };
 use crate::source::Span;
 use crate::storage::constant::integer;
@@ -74,8 +73,8 @@ fn named_in_blocks(program: &Program) -> Wanted {
             let StmtKind::Ad(block) = &s.kind else { return };
             let assigned = assigned.get_or_insert_with(|| Assigned::of(program));
             let mut all = assigned.in_block(unit, &block.body);
-            all.extend(bases(&block.opening));
-            all.extend(bases(&block.closing));
+            all.extend(AdItem::bases(&block.opening));
+            all.extend(AdItem::bases(&block.closing));
             let open = all.into_iter().filter(|s| is_open(unit, *s));
             found.extend(open.filter_map(|s| Some((unit.name.clone(), position(unit, s)?))));
         });

@@ -22,9 +22,7 @@ use super::state::{keeps_values, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::effects::{Assigned, Dummies, procedure_dummies};
-use crate::ir::{
-    Class, Expr, ExprKind, Name, Program, StmtKind, SymId, Type, Unit, UnitKind, unused_name,
-};
+use crate::ir::{Expr, ExprKind, Name, Program, StmtKind, SymId, Unit, unused_name};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -581,33 +579,5 @@ impl<'a> Specializer<'a> {
             });
         }
         any
-    }
-}
-
-/// What callers see of a subprogram.
-#[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub class: Class,
-    pub ty: Option<Type>,
-    /// The length of its result, where that is a number: other lengths are the caller's.
-    pub length: Option<Expr>,
-}
-
-pub(super) fn seen_of(unit: &Unit) -> Seen {
-    let result = match unit.kind {
-        UnitKind::Function => unit.result.map(|r| &unit.symbols[r]),
-        _ => {
-            return Seen {
-                class: Class::Subroutine,
-                ty: None,
-                length: None,
-            };
-        }
-    };
-    let length = result.and_then(|r| r.length.clone());
-    Seen {
-        class: Class::Function,
-        ty: result.and_then(|r| r.ty),
-        length: length.filter(|e| matches!(e.kind, ExprKind::Int(_))),
     }
 }

@@ -230,7 +230,7 @@ impl Line<'_> {
                 return *kind;
             }
         }
-        if let Some(end) = super::unit::foreign_words()
+        if let Some(end) = super::unsupported::words()
             .filter(|w| w.as_bytes()[0] == first)
             .find_map(|w| self.keyword_end(self.pos, w))
         {

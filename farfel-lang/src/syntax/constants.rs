@@ -2,8 +2,8 @@
 
 use super::expr::WORDS;
 use super::form::CHAR;
+use super::form::Piece;
 use super::line::{Line, Read};
-use super::trace::Piece;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, Name};
 use crate::source::Span;

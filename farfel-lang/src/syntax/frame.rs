@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 /// A program unit that is being read.
 #[derive(Debug)]
-pub(in crate::syntax) struct Frame {
+pub(super) struct Frame {
     pub unit: Unit,
     /// False for what stands between units.
     pub(super) open: bool,
@@ -34,21 +34,21 @@ pub(in crate::syntax) struct Frame {
     /// Assignments to `DO10I`, before there is a label 10: may be loops without comma.
     pub(super) suspects: Vec<(Label, Span)>,
     /// What ENTRY statements name by RESULT.
-    pub(in crate::syntax) entry_results: Vec<RenamedResult>,
+    pub(super) entry_results: Vec<RenamedResult>,
 }
 
 /// The result of an ENTRY that has another name than the ENTRY.
 #[derive(Debug)]
-pub(in crate::syntax) struct RenamedResult {
-    pub(in crate::syntax) result: SymId,
-    pub(in crate::syntax) entry: Name,
+pub(super) struct RenamedResult {
+    pub(super) result: SymId,
+    pub(super) entry: Name,
     /// The result's name in the ENTRY statement.
-    pub(in crate::syntax) span: Span,
+    pub(super) span: Span,
 }
 
 /// What a label is named for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::syntax) enum Purpose {
+pub(super) enum Purpose {
     /// To go on at its statement.
     Jump,
     /// As the format of input or output.

@@ -1,8 +1,8 @@
 //! Input and output statements.
 
+use super::frame::Purpose;
 use super::line::{Line, Read};
 use super::spelling::close_to;
-use super::unit::Purpose;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, ImpliedDo, Io, IoKind, StmtKind};
 

@@ -1,8 +1,7 @@
 //! A statement as a row of letters to read from.
 
-use super::form::{BAD, CHAR, HOLLERITH, Statement};
-use super::trace::Piece;
-use super::unit::{Frame, Purpose};
+use super::form::{BAD, CHAR, HOLLERITH, Piece, Statement};
+use super::frame::{Frame, Purpose};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::encoding::legible;
 use crate::ir::{Label, SymId};

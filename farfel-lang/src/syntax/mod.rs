@@ -7,7 +7,9 @@
 //! | a statement as a row of letters to read from | `line` |
 //! | what kind of statement it is | `classify` |
 //! | constants, expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, FORMAT, AD blocks | `constants`, `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `descriptors`, `ad` |
+//! | a unit that is being read, and its open blocks | `frame` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
+//! | what Fortran has and Farfel has not | `unsupported` |
 //!
 //! `trace` notes what the parser took the letters for, for [`mod@crate::format`].
 //!
@@ -26,6 +28,7 @@ mod descriptors;
 pub mod detect;
 mod expr;
 mod form;
+mod frame;
 mod io;
 mod line;
 mod modules;
@@ -34,6 +37,7 @@ mod stmt;
 pub(crate) mod trace;
 mod types;
 mod unit;
+mod unsupported;
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +50,7 @@ use std::sync::Arc;
 pub(crate) use descriptors::fault_of_format;
 pub(crate) use detect::asks_for_form;
 pub use detect::detect;
-pub(crate) use form::{is_card_number, joined_directives, sentinel, single_blanks};
+pub(crate) use form::{Piece, is_card_number, joined_directives, sentinel, single_blanks};
 
 /// How statements are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -113,6 +117,17 @@ impl Loader for NoIncludes {
     }
 }
 
+/// Files that INCLUDE names stay closed.
+struct Closed(usize);
+
+impl Loader for Closed {
+    fn load(&mut self, _from: &str, name: &str) -> Result<(String, Arc<str>), String> {
+        // No file includes itself here.
+        self.0 += 1;
+        Ok((format!("{name}#{}", self.0), "".into()))
+    }
+}
+
 /// What parsing gives: a program as far as it could be read, and all the faults.
 #[derive(Debug, Clone)]
 pub struct Parsed {
@@ -163,6 +178,11 @@ pub fn parse_with(
     loader: &mut dyn Loader,
 ) -> Parsed {
     unit::parse(sources, file, options, loader)
+}
+
+/// Reads a text with INCLUDE statements and lines for a preprocessor left as they are.
+pub(crate) fn trace(sources: &mut Sources, file: FileId, options: &ReadOptions) -> trace::Trace {
+    unit::parse_traced(sources, file, options, &mut Closed(0))
 }
 
 /// How many statements a file of `sources` has: the first step of reading alone, physical

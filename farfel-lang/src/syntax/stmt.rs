@@ -3,8 +3,8 @@
 use super::classify::Kind;
 use super::descriptors;
 use super::form::{CHAR, HOLLERITH};
+use super::frame::{Purpose, RenamedResult};
 use super::line::{Line, Read};
-use super::unit::{Purpose, RenamedResult};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
 use std::collections::HashSet;

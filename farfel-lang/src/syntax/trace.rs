@@ -3,31 +3,10 @@
 //! Blanks mean nothing in fixed form, so only the parser knows that `DO10I=1,5` is a keyword,
 //! a label, a name and so on. When asked to, it notes that while it reads.
 
-use super::form::{CHAR, HOLLERITH, Statement};
-use super::{Loader, ReadOptions};
+use super::form::{CHAR, HOLLERITH, Mark, Statement};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Label, Program};
-use crate::source::{FileId, Sources, Span};
-use std::sync::Arc;
-
-/// What a stretch of letters is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// A keyword. A bit is set for each of its letters before which a blank may stand.
-    Keyword(u32),
-    /// A name.
-    Name,
-    /// A number or label.
-    Number,
-}
-
-/// A stretch of letters, as indices into [`Traced::text`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
-    pub from: u32,
-    pub to: u32,
-    pub piece: Piece,
-}
+use crate::source::Span;
 
 /// A character or Hollerith constant.
 #[derive(Debug, Clone)]
@@ -74,22 +53,6 @@ pub(crate) struct Trace {
     pub statements: Vec<Traced>,
     pub diagnostics: Vec<Diagnostic>,
     pub program: Program,
-}
-
-/// Files that INCLUDE names stay closed.
-struct Closed(usize);
-
-impl Loader for Closed {
-    fn load(&mut self, _from: &str, name: &str) -> Result<(String, Arc<str>), String> {
-        // No file includes itself here.
-        self.0 += 1;
-        Ok((format!("{name}#{}", self.0), "".into()))
-    }
-}
-
-/// Reads a text with INCLUDE statements and lines for a preprocessor left as they are.
-pub(crate) fn trace(sources: &mut Sources, file: FileId, options: &ReadOptions) -> Trace {
-    super::unit::parse_traced(sources, file, options, &mut Closed(0))
 }
 
 impl Traced {

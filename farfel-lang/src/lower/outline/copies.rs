@@ -13,8 +13,8 @@
 //!
 //! and the subroutine begins with `X = X_V` and ends with `Y_V = Y`.
 
+use super::Outline;
 use super::sharing::Tied;
-use super::{Outline, bases};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdBlock, AdItem, AdMode, Attributes, Expr, ExprKind, Origin, Place, SpecKind, Stmt, SymId,
@@ -36,14 +36,6 @@ pub(super) struct Copies {
     pub last: Vec<Stmt>,
 }
 
-/// The independents and the dependents of a block.
-pub(super) fn listed(block: &AdBlock) -> (Vec<SymId>, Vec<SymId>) {
-    match block.mode {
-        AdMode::Forward => (bases(&block.opening), bases(&block.closing)),
-        AdMode::Reverse => (bases(&block.closing), bases(&block.opening)),
-    }
-}
-
 impl Outline<'_> {
     /// Puts local variables into the opening and closing for those that cannot be
     /// arguments.
@@ -55,7 +47,7 @@ impl Outline<'_> {
         span: Span,
     ) -> Copies {
         let mut copies = Copies::default();
-        let (independents, dependents) = listed(block);
+        let (independents, dependents) = block.named();
         let stands = |s: SymId| {
             matches!(unit.symbols[s].place, Place::Common(_))
                 || tied.iter().any(|t| t.members.contains(&s))

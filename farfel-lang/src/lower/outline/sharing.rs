@@ -1,6 +1,5 @@
 //! Variables of a block that share their storage.
 
-use super::copies::listed;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{AdBlock, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block};
@@ -41,7 +40,7 @@ pub(super) fn independents_inside(block: &AdBlock) -> BTreeSet<SymId> {
     let mut found = BTreeSet::new();
     walk_block(&block.body, &mut |s| {
         if let StmtKind::Ad(inner) = &s.kind {
-            found.extend(listed(inner).0);
+            found.extend(inner.named().0);
         }
     });
     found

@@ -1,9 +1,11 @@
 //! What stands in a copy for its dummy procedures.
 
 use super::slots::Slot;
-use super::{Key, Specializer, seen_of};
+use super::{Key, Specializer};
 use crate::ir::{Arg, Class, Expr, ExprKind, Name, Place, SymId, Symbol, Unit};
-use crate::lower::calls::{Constant, check_calls, check_intrinsic, for_each_call_mut, global};
+use crate::lower::calls::{
+    Constant, check_calls, check_intrinsic, for_each_call_mut, global, seen_of,
+};
 use crate::lower::import::Import;
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};

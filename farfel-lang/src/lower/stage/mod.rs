@@ -177,7 +177,7 @@ impl<'a> Stager<'a> {
             s.class == Class::Variable && s.ty.is_some_and(Type::is_differentiable)
         };
         let bases = |items: &[AdItem]| -> Vec<usize> {
-            super::outline::bases(items)
+            AdItem::bases(items)
                 .into_iter()
                 .filter_map(|s| symbols.iter().position(|x| *x == s))
                 .collect()

@@ -29,7 +29,8 @@ use std::sync::Arc;
 pub(crate) use directive::{joined as joined_directives, sentinel, single_blanks};
 pub(crate) use origin::Origins;
 pub(crate) use scan::is_card_number;
-pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement};
+pub(crate) use statement::Piece;
+pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Mark, Statement};
 
 /// What is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

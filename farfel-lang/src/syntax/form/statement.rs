@@ -3,8 +3,26 @@
 use crate::diagnostic::Diagnostic;
 use crate::ir::Label;
 use crate::source::{FileId, Span};
-use crate::syntax::trace::{Mark, Piece};
 use std::cell::RefCell;
+
+/// What a stretch of letters is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// A keyword. A bit is set for each of its letters before which a blank may stand.
+    Keyword(u32),
+    /// A name.
+    Name,
+    /// A number or label.
+    Number,
+}
+
+/// A stretch of letters, as indices into [`Statement::text`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    pub from: u32,
+    pub to: u32,
+    pub piece: Piece,
+}
 
 /// Stands in [`Statement::text`] for a character constant.
 pub(in crate::syntax) const CHAR: u8 = b'\'';

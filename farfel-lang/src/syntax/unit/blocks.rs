@@ -1,12 +1,12 @@
 //! Executable statements and the blocks that they make.
 
-use super::frame::{Open, OpenIf, OpenKind, ad_word};
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdMode, DoControl, Expr, Label, Mark, Name, Stmt, StmtKind};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
+use crate::syntax::frame::{Open, OpenIf, OpenKind, ad_word};
 use crate::syntax::line::is_name_letter;
 use crate::syntax::spelling::close_to;
 use crate::syntax::stmt::{If, no_condition};

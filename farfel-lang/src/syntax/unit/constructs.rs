@@ -1,12 +1,12 @@
 //! SELECT CASE and WHERE, the names of constructs, and where CYCLE and EXIT lead.
 
-use super::frame::{OpenIf, OpenKind};
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Case, Expr, IfBlock, Mark, Name, Stmt, StmtKind, Where};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
+use crate::syntax::frame::{OpenIf, OpenKind};
 use crate::syntax::line::{Line, Read};
 use crate::syntax::stmt::no_condition;
 

@@ -1,12 +1,12 @@
 //! Where program units begin and end.
 
 use super::Parser;
-use super::frame::{Frame, OpenKind, unit_word};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Place, Stmt, StmtKind, SymId, UnitKind, unused_name};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
+use crate::syntax::frame::{Frame, OpenKind, unit_word};
 use crate::syntax::line::{Line, Read};
 use std::collections::HashSet;
 

@@ -2,7 +2,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `frame` | a unit that is being read, and its open blocks |
 //! | `header` | where units begin and end |
 //! | `blocks` | executable statements and the blocks that they make |
 //! | `constructs` | SELECT CASE, WHERE, names of constructs |
@@ -12,16 +11,13 @@
 mod blocks;
 mod constructs;
 mod foreign;
-mod frame;
 mod header;
 mod include;
 mod results;
 
-pub(super) use foreign::words as foreign_words;
-pub(super) use frame::{Frame, Purpose, RenamedResult};
-
 use super::classify::Kind;
 use super::form::{CHAR, Comment, Origins, Reader, Statement, sentinel};
+use super::frame::Frame;
 use super::line::{Line, Read};
 use super::spelling::{foreign, suggestion};
 use super::trace::{Depth, Trace, Traced};

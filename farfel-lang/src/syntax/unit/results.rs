@@ -4,9 +4,9 @@
 //! an entry's name is its result. Where G is something else too, that is a fault.
 
 use super::Parser;
-use super::frame::{Frame, RenamedResult};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, Implicit, Type, Unit};
+use crate::syntax::frame::{Frame, RenamedResult};
 
 impl Parser<'_> {
     /// Gives results the names of their entries, at the end of the unit.
