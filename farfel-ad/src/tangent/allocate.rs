@@ -1,6 +1,6 @@
 //! ALLOCATE and DEALLOCATE of arrays that have a derivative: it comes and goes with them.
 
-use super::stmt::Gen;
+use super::generator::Gen;
 use farfel_lang::ir::{
     Allocation, Attribute, Block, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Symbol,
     walk_block_mut,

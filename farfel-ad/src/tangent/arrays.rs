@@ -1,6 +1,6 @@
 //! Array constructors and their derivatives.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::is_constant;

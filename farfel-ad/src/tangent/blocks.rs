@@ -1,6 +1,7 @@
 //! Statements that hold others, with their derivatives.
 
-use super::stmt::{Gen, simple_statement};
+use super::generator::Gen;
+use super::stmt::simple_statement;
 use crate::locations::differentiable;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};

@@ -11,7 +11,7 @@
 //! lies over. For variables without derivatives something of the same size stands there. This is
 //! for one direction: several would be laid out as their types want them.
 
-use super::stmt::Gen;
+use super::generator::Gen;
 use crate::locations::{common_members, differentiable};
 use crate::numbers::Numbers;
 use farfel_lang::ir::{Class, Dim, Entity, Expr, Name, Place, SpecKind, SymId, Symbol, Type, Unit};

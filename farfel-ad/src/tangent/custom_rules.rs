@@ -1,6 +1,6 @@
 //! Calls of procedures with custom rules: their derivatives are given, or they are constant.
 
-use super::stmt::Gen;
+use super::generator::Gen;
 use crate::activity::Context;
 use crate::calls::calls;
 use crate::custom_rules::rules::{carries, stand_in};

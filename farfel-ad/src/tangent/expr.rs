@@ -1,6 +1,6 @@
 //! Expressions and their derivatives.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use crate::activity::{Context, Site};
 use crate::calls::{CallSite, calls_in};
 use crate::locations::{Set, differentiable};

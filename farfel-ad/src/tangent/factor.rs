@@ -12,7 +12,7 @@
 //!
 //! What reverse mode transposes stays as the rules give it.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Type};
 use farfel_lang::types::rank;

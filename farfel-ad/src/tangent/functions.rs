@@ -1,6 +1,6 @@
 //! The derivatives of intrinsic functions of whole arrays, and of those that have none here.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::{Expr, ExprKind, Type};

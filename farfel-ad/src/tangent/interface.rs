@@ -1,7 +1,7 @@
 //! The border of a derivative unit: what it is called by, and what it finds on entry.
 
 use super::allocate::is_allocated_here;
-use super::stmt::Gen;
+use super::generator::Gen;
 use super::{DummyProcedure, Engine, Wanted};
 use crate::activity::{Context, dummy_key};
 use crate::locations::{Set, differentiable};

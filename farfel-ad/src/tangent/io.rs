@@ -1,6 +1,6 @@
 //! Input and output: without derivatives, whatever is read or written.
 
-use super::stmt::Gen;
+use super::generator::Gen;
 use crate::calls::read_targets;
 use crate::locations::differentiable;
 use farfel_lang::Span;

@@ -25,6 +25,7 @@ mod custom_rules;
 mod expr;
 mod factor;
 mod functions;
+mod generator;
 mod interface;
 mod io;
 mod names;

@@ -6,7 +6,7 @@
 //! followed; those inside of intrinsic functions count as if all were taken, and a sum of an array that
 //! all comes from one number as if it had elements.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{

@@ -2,7 +2,7 @@
 //!
 //! What they are at zero, `docs/derivatives.md` says.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use farfel_lang::ir::{BinOp, Expr, Type};
 use farfel_lang::storage::constant;
 

@@ -14,7 +14,7 @@
 //! | MOD(x, y) | jumps | that of x - AINT(x/y)*y with AINT held |
 //! | MODULO(x, y) | jumps | that of x - FLOOR(x/y)*y with FLOOR held |
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use farfel_lang::intrinsics::{Intrinsic, Op, Shape};
 use farfel_lang::ir::{BinOp, Expr, ExprKind, IfBlock, Stmt, SymId, Type};
 

@@ -1,7 +1,7 @@
 //! Functions of later standards and of compilers that have a derivative of their own:
 //! hyperbolic inverses, Bessel functions, trigonometry in degrees.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type};
 

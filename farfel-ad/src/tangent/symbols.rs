@@ -1,7 +1,7 @@
 //! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
 
 use super::allocate::is_allocated_here;
-use super::stmt::Gen;
+use super::generator::Gen;
 use crate::activity::{Context, dummy_key};
 use crate::custom_rules::rules::stand_in;
 use crate::layout::SIZES_FILE;

@@ -4,7 +4,7 @@
 //! derivative of the call does the same with the value and with its tangent: no two arguments get
 //! one variable where one of them is assigned, and none gets a constant that it assigns.
 
-use super::stmt::{Gen, Value};
+use super::generator::{Gen, Value};
 use crate::activity::Context;
 use crate::calls::CallSite;
 use farfel_lang::effects::is_constant;

@@ -8,8 +8,8 @@
 //! The added dimension is the first. What a caller passes from some element on is then the
 //! tangent of the same elements, direction by direction.
 
+use super::generator::Gen;
 use super::pattern::Patterns;
-use super::stmt::Gen;
 use crate::layout::Extent;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{

@@ -2,10 +2,10 @@
 
 use super::Writer;
 use super::shape::{argument, value_of};
-use super::value::choice;
+use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::build::{grouped, literal};
-use farfel_lang::ir::{BinOp, Block, Expr, Type};
+use farfel_lang::ir::{BinOp, Block, Expr, Stmt, Type};
 
 /// How a reduction goes on from element to element.
 #[derive(Clone, Copy, PartialEq)]
@@ -35,11 +35,12 @@ impl Kind {
 /// of the block.
 type Make<'m, 'u> = &'m mut dyn FnMut(&mut Writer<'u>, &[Expr], &mut Block) -> Option<Expr>;
 
-pub(super) fn whole_number(n: i64, ty: Type, span: farfel_lang::Span) -> Expr {
-    let part = |n: i64| literal(&format!("{n}.0"), ty, span);
+/// One of a type.
+fn one(ty: Type, span: Span) -> Expr {
+    let one = literal("1.0", ty, span);
     match ty {
-        Type::Complex(_) => Expr::complex(part(n), part(0), span),
-        _ => part(n),
+        Type::Complex(_) => Expr::complex(one, literal("0.0", ty, span), span),
+        _ => one,
     }
 }
 
@@ -130,7 +131,7 @@ impl<'u> Writer<'u> {
         let logical = |yes| Expr::logical(yes, span);
         let begin = match kind {
             Kind::Sum | Kind::Norm => self.zero(ty),
-            Kind::Product => whole_number(1, ty, span),
+            Kind::Product => one(ty, span),
             Kind::Max => {
                 let huge = self.call("HUGE", vec![t.clone()])?;
                 Expr::minus(huge, span)
@@ -190,7 +191,7 @@ impl<'u> Writer<'u> {
                 }
             }
             match condition {
-                Some(c) => body.push(choice(c, inner, Vec::new())),
+                Some(c) => body.push(Stmt::either(c, inner, Vec::new())),
                 None => body.append(&mut inner),
             }
             Some(body)

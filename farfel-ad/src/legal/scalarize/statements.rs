@@ -1,7 +1,6 @@
 //! Statements of arrays as loops.
 
 use super::shape::{argument, plus, value_of};
-use super::value::choice;
 use super::{Writer, is_simple};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
@@ -47,7 +46,7 @@ impl Writer<'_> {
             overlaps |= subscripts.iter().any(|s| self.meets(&target, s, false));
         }
         let masked = |w: &mut Self, at: &[Expr], body: Block| match mask {
-            Some(m) => vec![choice(w.at(m, at), body, Vec::new())],
+            Some(m) => vec![Stmt::either(w.at(m, at), body, Vec::new())],
             None => body,
         };
         if !overlaps {
@@ -208,7 +207,7 @@ impl Writer<'_> {
                 let mut out = Vec::new();
                 let mask = w.element(mask, at, &mut out)?;
                 let then = assigned(w, list)?;
-                out.push(choice(mask, then, rest));
+                out.push(Stmt::either(mask, then, rest));
                 rest = out;
             }
             Some(rest)
@@ -255,7 +254,7 @@ impl Writer<'_> {
                 let not = Expr::not(now.clone(), span);
                 then.push(w.assign(open.clone(), not));
                 let otherwise = vec![w.assign(now, logical(false))];
-                Some(vec![choice(open, then, otherwise)])
+                Some(vec![Stmt::either(open, then, otherwise)])
             })?;
             self.before.extend(chosen);
             for s in block {
@@ -364,7 +363,7 @@ impl Writer<'_> {
                 otherwise.push(w.assign(w.at(array, at), value));
                 let mut out = Vec::new();
                 let mask = w.element(&mask, at, &mut out)?;
-                out.push(choice(mask, then, otherwise));
+                out.push(Stmt::either(mask, then, otherwise));
                 Some(out)
             })?;
             self.before.extend(made);
@@ -390,7 +389,7 @@ impl Writer<'_> {
             then.push(w.assign(w.at(array, std::slice::from_ref(&n)), value));
             let mut out = Vec::new();
             let mask = w.element(&mask, at, &mut out)?;
-            out.push(choice(mask, then, Vec::new()));
+            out.push(Stmt::either(mask, then, Vec::new()));
             Some(out)
         })?;
         self.before.extend(made);

@@ -1,18 +1,12 @@
 //! One element of an expression; sums and other reductions in loops.
 
-use super::reductions::{Kind, whole_number};
+use super::reductions::Kind;
 use super::shape::{Along, argument, difference, plus, product, sum, value_of};
 use super::{Writer, is_simple};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
+use farfel_lang::ir::build::zero;
 use farfel_lang::ir::{ArrayConstructor, BinOp, Block, Class, Expr, ExprKind, Stmt, SymId, Type};
 use farfel_lang::storage::constant;
-
-/// `IF (condition) THEN … ELSE …`
-pub(super) fn choice(condition: Expr, then: Block, otherwise: Block) -> Stmt {
-    let span = condition.span;
-    let otherwise = (!otherwise.is_empty()).then_some(otherwise);
-    Stmt::branches(vec![(condition, then)], otherwise, span)
-}
 
 impl<'u> Writer<'u> {
     pub(super) fn assign(&self, to: Expr, value: Expr) -> Stmt {
@@ -26,7 +20,7 @@ impl<'u> Writer<'u> {
     }
 
     pub(super) fn zero(&self, ty: Type) -> Expr {
-        whole_number(0, ty, self.span)
+        zero(ty, self.span)
     }
 
     /// Loops over all elements of an array with these extents, the first subscript innermost.
@@ -405,7 +399,11 @@ impl<'u> Writer<'u> {
                 let mut then = Vec::new();
                 let value = self.element(array, &of, &mut then)?;
                 then.push(self.assign(t.clone(), value));
-                pre.push(choice(inside, then, vec![self.assign(t.clone(), outside)]));
+                pre.push(Stmt::either(
+                    inside,
+                    then,
+                    vec![self.assign(t.clone(), outside)],
+                ));
                 Some(t)
             }
             name => {
@@ -498,7 +496,7 @@ impl<'u> Writer<'u> {
         let value = self.element(pad, &[plus(k, 1)], &mut otherwise)?;
         otherwise.push(self.assign(t.clone(), value));
         let inside = self.binary(BinOp::Lt, place, below);
-        pre.push(choice(inside, then, otherwise));
+        pre.push(Stmt::either(inside, then, otherwise));
         Some(t)
     }
 }

@@ -2,7 +2,7 @@
 //! took.
 
 use super::taken_names;
-use super::tree::unsupported;
+use super::target::unsupported;
 use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;

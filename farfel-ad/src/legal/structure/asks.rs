@@ -2,7 +2,7 @@
 //! assigned label.
 
 use super::emit::Names;
-use super::tree::{Target, unsupported};
+use super::target::{Target, unsupported};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{

@@ -6,12 +6,13 @@
 
 use super::emit::{Names, calls};
 use super::shape::{Graph, Id, Term, shape};
-use super::tree::{Jumps, Kind, Node, Target, unsupported};
+use super::target::{Target, unsupported};
+use super::tree::{Jumps, Kind, Node};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtId, StmtKind, SymId,
-    Type, UnOp, Unit, walk_block,
+    BinOp, Block, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtId, StmtKind, SymId, Type,
+    UnOp, Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -225,7 +226,7 @@ impl Maker<'_, '_> {
                         other => other,
                     };
                     let body = self.body(body, &[out]);
-                    let mut made = do_loop(control, body, span);
+                    let mut made = Stmt::do_loop(control, body, span);
                     if let StmtKind::Do(d) = &mut made.kind {
                         d.mark = mark;
                     }
@@ -433,19 +434,6 @@ impl Maker<'_, '_> {
         };
         r.graph.end(at, Term::Branch(against(e, op), yes, no), span);
     }
-}
-
-/// A loop that ends with END DO.
-pub(super) fn do_loop(control: DoControl, body: Block, span: Span) -> Stmt {
-    let made = Do {
-        name: None,
-        control,
-        body,
-        end: DoEnd::EndDo(None),
-        end_span: span,
-        mark: None,
-    };
-    Stmt::repeat(made, span)
 }
 
 fn is_minus(e: &Expr) -> bool {

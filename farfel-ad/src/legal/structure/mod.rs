@@ -11,7 +11,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `tree` | statements, and where their jumps lead |
+//! | `target` | where jumps lead |
+//! | `tree` | statements, with that of each jump |
 //! | `entries` | a subprogram for each ENTRY point |
 //! | `alternate` | copies of subprograms with alternate returns |
 //! | `asks` | statements that jump by what they find out |
@@ -25,6 +26,7 @@ mod emit;
 mod entries;
 mod graph;
 mod shape;
+mod target;
 mod tree;
 
 pub(crate) use alternate::{has_alternate_returns, without_alternate_returns};
@@ -37,7 +39,8 @@ use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, SymId
 use farfel_lang::storage::UnitStorage;
 use graph::Maker;
 use std::collections::HashSet;
-use tree::{Target, Tree, unsupported};
+use target::{Target, unsupported};
+use tree::Tree;
 
 /// Is there a jump below some heads?
 pub(crate) fn has_jumps(program: &Program, heads: &[&str]) -> bool {

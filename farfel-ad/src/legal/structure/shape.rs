@@ -12,7 +12,6 @@
 //! sections 4.1 and 4.2.
 
 use super::emit::{DEEPEST, Names, truth};
-use super::graph::do_loop;
 use super::tree::is_harmless;
 use farfel_lang::Span;
 use farfel_lang::ir::{
@@ -327,7 +326,7 @@ impl Shaper<'_, '_> {
                 term = left.choice(others, Some(out), span);
             }
         }
-        before.push(do_loop(DoControl::While(condition), body, span));
+        before.push(Stmt::do_while(condition, body, span));
         let b = &mut self.graph.blocks[head];
         b.stmts = before;
         b.term = term;
@@ -405,7 +404,7 @@ impl Shaper<'_, '_> {
         let mut body = self.all(start, tail);
         let control = DoControl::While(left.goes_on(span));
         left.shorten(&mut body, self.names);
-        let stmts = vec![left.start(span), do_loop(control, body, span)];
+        let stmts = vec![left.start(span), Stmt::do_loop(control, body, span)];
         let term = match places {
             [] => Term::Open,
             [one] => Term::Jump(*one),

@@ -2,29 +2,15 @@
 
 use super::asks::{Asker, Asking};
 use super::emit::Names;
+use super::target::{Target, unsupported};
 use farfel_lang::Span;
-use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMark, Name, Select, Stmt,
     StmtId, StmtKind, SymId, walk_block,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-
-/// Where a jump leads. Statements are known by their numbers in textual order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Target {
-    /// The beginning of a statement.
-    At(usize),
-    /// Behind a construct.
-    After(usize),
-    /// The end of a loop's body: the next iteration.
-    EndBody(usize),
-    /// Out of the unit.
-    Leave,
-    /// Not looked up yet.
-    Label(Label),
-}
 
 /// A statement.
 #[derive(Debug)]
@@ -162,13 +148,6 @@ impl Jumps {
             }
         })
     }
-}
-
-/// A fault of something that cannot be done.
-pub(super) fn unsupported(span: Span, what: String) -> Diagnostic {
-    Diagnostic::error(&rules::AD_UNSUPPORTED, span, what)
-        .label("reverse mode cannot follow it")
-        .help("write it with IF (…) THEN and DO")
 }
 
 struct Grower<'a, 'u> {

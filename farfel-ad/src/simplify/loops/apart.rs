@@ -1,6 +1,6 @@
 //! Elements that iterations of a loop do not share.
 
-use super::shape::{Counted, Looker, same_place};
+use super::counted::{Counted, Looker, same_place};
 use crate::simplify::preaccumulate::named_in_specs;
 use farfel_lang::ir::{
     BinOp, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, UnOp, Unit, walk_exprs,

@@ -1,7 +1,8 @@
 //! Loops with several sums, divided into one for each.
 
 use super::Pass;
-use super::shape::{Counted, Looker, Sums, counted};
+use super::counted::{Counted, Looker, counted};
+use super::shape::Sums;
 use farfel_lang::ir::{DoEnd, Stmt, StmtKind, SymId};
 use std::collections::HashSet;
 

@@ -37,6 +37,7 @@
 //! the program itself are added in their order.
 
 mod apart;
+mod counted;
 mod divide;
 mod shape;
 mod strip;

@@ -1,9 +1,10 @@
 //! What a loop does: goes through arrays side by side, or adds up.
 
 use super::apart::{apart, independent};
+use super::counted::{Access, Counted, Looker, counted, same_place, same_text};
 use farfel_lang::ir::{
-    BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp,
-    Unit, walk_block, walk_exprs,
+    BinOp, Class, DoEnd, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, Unit, walk_block,
+    walk_exprs,
 };
 use farfel_lang::storage::{UnitStorage, constant};
 use farfel_lang::types::type_of;
@@ -53,48 +54,6 @@ impl Sums {
         };
         self.targets.iter().enumerate().all(twice)
     }
-}
-
-/// A loop that counts.
-pub(super) struct Counted<'a> {
-    pub var: SymId,
-    pub from: &'a Expr,
-    pub to: &'a Expr,
-    pub step: i64,
-    pub body: &'a [Stmt],
-}
-
-/// The loop that a statement is, if it counts by a constant and nothing jumps into or out of it.
-pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
-    let StmtKind::Do(d) = &stmt.kind else {
-        return None;
-    };
-    let Do {
-        name: None,
-        control:
-            DoControl::Count {
-                var,
-                from,
-                to,
-                step,
-            },
-        body,
-        ..
-    } = &**d
-    else {
-        return None;
-    };
-    let step = match step {
-        None => 1,
-        Some(e) => constant::integer(unit, e)?,
-    };
-    Some(Counted {
-        var: *var,
-        from,
-        to,
-        step,
-        body,
-    })
 }
 
 /// The variables that only get remainders of small numbers: `M = MOD(N, 4)` is how often the
@@ -204,22 +163,6 @@ pub(super) fn look(
     Some(Found { turned, kind })
 }
 
-/// How the iterations of a loop get at an element.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
-    /// Each at the one behind that of the iteration before, or as many behind as the loop counts.
-    Stream,
-    /// All at the same one.
-    Fixed,
-}
-
-pub(super) struct Looker<'a> {
-    pub unit: &'a Unit,
-    pub storage: &'a UnitStorage,
-    /// The variable of the loop.
-    pub var: SymId,
-}
-
 impl Looker<'_> {
     /// The sums of a loop, if it does nothing but add and go through arrays, and does so for
     /// derivatives.
@@ -255,111 +198,12 @@ impl Looker<'_> {
         (derived && operations <= MOST_OPERATIONS).then_some(sums)
     }
 
-    /// A scalar INTEGER that shares storage with nothing.
-    fn is_plain(&self, var: SymId) -> bool {
-        let s = &self.unit.symbols[var];
-        matches!(s.ty, Some(Type::Integer(_))) && !s.is_array() && self.storage.is_own(var)
-    }
-
-    /// Is it the loop's variable?
-    pub(super) fn is_var(&self, e: &Expr) -> bool {
-        matches!(e.kind, ExprKind::Var(s) if s == self.var)
-    }
-
     fn is_short(&self, l: &Counted) -> bool {
         let value = |e| constant::integer(self.unit, e);
         let (Some(from), Some(to)) = (value(l.from), value(l.to)) else {
             return false;
         };
         to.saturating_sub(from) / l.step < FEWEST
-    }
-
-    fn depends(&self, e: &Expr) -> bool {
-        let mut found = false;
-        e.for_each_symbol(&mut |s| found |= s == self.var);
-        found
-    }
-
-    /// An INTEGER expression that has the same value when it is computed again after some
-    /// iterations. REAL variables are all that the body assigns.
-    pub(super) fn is_steady(&self, e: &Expr) -> bool {
-        let mut steady = matches!(type_of(self.unit, e), Some(Type::Integer(_)));
-        e.walk(&mut |x| {
-            steady &= match &x.kind {
-                ExprKind::Int(_) | ExprKind::Unary(..) | ExprKind::Paren(_) => true,
-                ExprKind::Binary(op, ..) => op.is_arithmetic(),
-                ExprKind::Var(s) => *s != self.var && self.is_integer(*s),
-                ExprKind::Element(s, _) => self.is_integer(*s),
-                _ => false,
-            }
-        });
-        steady
-    }
-
-    /// A variable or constant that no assignment to REAL variables changes.
-    fn is_integer(&self, s: SymId) -> bool {
-        let symbol = &self.unit.symbols[s];
-        let apart = match symbol.class {
-            Class::Variable => self.storage.is_own(s) || !self.shares_with_real(s),
-            Class::Parameter(_) => true,
-            _ => false,
-        };
-        matches!(symbol.ty, Some(Type::Integer(_))) && apart
-    }
-
-    fn shares_with_real(&self, s: SymId) -> bool {
-        let mut others = self.storage.overlapping(s);
-        others.any(|o| !matches!(self.unit.symbols[o].ty, Some(Type::Integer(_))))
-    }
-
-    /// How often the loop's variable is in an expression that is linear in it.
-    pub(super) fn coefficient(&self, e: &Expr) -> Option<i64> {
-        match &e.kind {
-            ExprKind::Var(s) if *s == self.var => Some(1),
-            _ if !self.depends(e) => Some(0),
-            ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.coefficient(a),
-            ExprKind::Binary(BinOp::Add, a, b) => {
-                self.coefficient(a)?.checked_add(self.coefficient(b)?)
-            }
-            ExprKind::Binary(BinOp::Sub, a, b) => {
-                self.coefficient(a)?.checked_sub(self.coefficient(b)?)
-            }
-            _ => None,
-        }
-    }
-
-    /// A scalar, or an element at the same place in every iteration or at the next one.
-    fn access(&self, e: &Expr) -> Option<Access> {
-        match &e.kind {
-            ExprKind::Var(s) if !self.unit.symbols[*s].is_array() => Some(Access::Fixed),
-            ExprKind::Element(_, subscripts) => {
-                let (first, others) = subscripts.split_first()?;
-                let scalar = |s: &Expr| matches!(type_of(self.unit, s), Some(Type::Integer(_)));
-                if !subscripts.iter().all(|s| scalar(s) && !self.names_array(s))
-                    || others.iter().any(|s| self.depends(s))
-                {
-                    return None;
-                }
-                match self.coefficient(first)? {
-                    1 => Some(Access::Stream),
-                    0 => Some(Access::Fixed),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    fn names_array(&self, e: &Expr) -> bool {
-        let mut found = false;
-        e.walk(&mut |x| {
-            found |= match &x.kind {
-                ExprKind::Var(s) => self.unit.symbols[*s].is_array(),
-                ExprKind::Range(..) | ExprKind::Call(..) => true,
-                _ => false,
-            }
-        });
-        found
     }
 
     /// Made of arithmetic on elements that lie side by side.
@@ -440,29 +284,5 @@ fn terms(e: &Expr, plus: bool) -> Vec<(bool, &Expr)> {
             all
         }
         _ => vec![(plus, e)],
-    }
-}
-
-/// The same variable or element, written alike.
-pub(super) fn same_place(a: &Expr, b: &Expr) -> bool {
-    match (&a.kind, &b.kind) {
-        (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
-        (ExprKind::Element(x, s), ExprKind::Element(y, t)) => {
-            x == y && s.len() == t.len() && s.iter().zip(t).all(|(s, t)| same_text(s, t))
-        }
-        _ => false,
-    }
-}
-
-/// INTEGER expressions that are written alike.
-fn same_text(a: &Expr, b: &Expr) -> bool {
-    match (&a.kind, &b.kind) {
-        (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
-        (ExprKind::Paren(x), ExprKind::Paren(y)) => same_text(x, y),
-        (ExprKind::Unary(p, x), ExprKind::Unary(q, y)) => p == q && same_text(x, y),
-        (ExprKind::Binary(p, x, s), ExprKind::Binary(q, y, t)) => {
-            p == q && same_text(x, y) && same_text(s, t)
-        }
-        _ => same_place(a, b),
     }
 }

@@ -1,6 +1,7 @@
 //! Loops with sums, divided into strips.
 
-use super::shape::{Sums, counted, same_place};
+use super::counted::{counted, same_place};
+use super::shape::Sums;
 use super::{Pass, directive};
 use farfel_lang::Span;
 use farfel_lang::ir::{

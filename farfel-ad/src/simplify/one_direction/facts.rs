@@ -1,15 +1,17 @@
 //! What is known of a unit's tangents at its statements.
 
 use super::form::{Form, has_calls, is_zero};
-use super::plan::frequencies;
 use crate::flow::Flow;
 use crate::locations::Set;
 use farfel_lang::ir::{
-    Expr, ExprKind, Place, SpecKind, StmtId, StmtKind, SymId, Symbol, Type, Unit,
+    Expr, ExprKind, Place, SpecKind, Stmt, StmtId, StmtKind, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
+
+/// How much more often the statements of a loop are carried out than those around it.
+const ITERATIONS: f64 = 8.0;
 
 /// How many statements before a loop are looked at to find a tangent's value on entry.
 const MOST_BEFORE: usize = 200;
@@ -253,5 +255,27 @@ impl<'a> Facts<'a> {
     fn is_apart(&self, a: SymId, b: SymId) -> bool {
         let plain = |s: SymId| !matches!(self.unit.symbols[s].place, Place::Pointee(_));
         plain(a) && plain(b) && !self.storage.overlap(a, b)
+    }
+}
+
+/// How often the statements of a block are carried out, node by node, where the block is so
+/// `often`.
+fn frequencies(flow: &Flow, block: &[Stmt], often: f64, found: &mut Vec<f64>) {
+    for s in block {
+        found[flow.node(s.id)] = often;
+        if let StmtKind::LogicalIf(_, inner) = &s.kind {
+            found[flow.node(inner.id)] = often / 2.0;
+        }
+        let inside = match &s.kind {
+            StmtKind::Do(_) => often * ITERATIONS,
+            StmtKind::If(b) => {
+                let arms = u32::try_from(b.arms.len()).unwrap_or(u32::MAX);
+                often / f64::from(arms.saturating_add(1))
+            }
+            _ => often / 2.0,
+        };
+        s.blocks()
+            .iter()
+            .for_each(|b| frequencies(flow, b, inside, found));
     }
 }

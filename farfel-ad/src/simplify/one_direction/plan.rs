@@ -2,7 +2,6 @@
 
 use super::facts::Facts;
 use super::form::is_zero;
-use crate::flow::Flow;
 use farfel_lang::ir::{Class, Expr, ExprKind, Label, Name, Stmt, StmtId, StmtKind, SymId};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -12,9 +11,6 @@ const MOST_TANGENTS: usize = 50;
 
 /// How many tangents are tried as the one that others are multiples of.
 const MOST_TRIED: usize = 5;
-
-/// How much more often the statements of a loop are carried out than those around it.
-const ITERATIONS: f64 = 8.0;
 
 /// A tangent that is a multiple of another one.
 pub(super) struct Multiple {
@@ -441,27 +437,5 @@ impl Facts<'_> {
             changes: !same.contains(t),
         };
         (gain, multiples.iter().map(multiple).collect())
-    }
-}
-
-/// How often the statements of a block are carried out, node by node, where the block is so
-/// `often`.
-pub(super) fn frequencies(flow: &Flow, block: &[Stmt], often: f64, found: &mut Vec<f64>) {
-    for s in block {
-        found[flow.node(s.id)] = often;
-        if let StmtKind::LogicalIf(_, inner) = &s.kind {
-            found[flow.node(inner.id)] = often / 2.0;
-        }
-        let inside = match &s.kind {
-            StmtKind::Do(_) => often * ITERATIONS,
-            StmtKind::If(b) => {
-                let arms = u32::try_from(b.arms.len()).unwrap_or(u32::MAX);
-                often / f64::from(arms.saturating_add(1))
-            }
-            _ => often / 2.0,
-        };
-        s.blocks()
-            .iter()
-            .for_each(|b| frequencies(flow, b, inside, found));
     }
 }

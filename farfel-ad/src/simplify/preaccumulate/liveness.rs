@@ -1,10 +1,7 @@
 //! Which tangents are dead where.
 
-use super::assignment;
 use super::stretch;
-use farfel_lang::ir::{
-    Class, Expr, ExprKind, Place, SaveItem, SpecKind, Stmt, SymId, Unit, for_each_symbol,
-};
+use farfel_lang::ir::{Class, Expr, Place, SaveItem, SpecKind, Stmt, SymId, Unit, for_each_symbol};
 use farfel_lang::storage::UnitStorage;
 use std::collections::HashSet;
 
@@ -62,7 +59,7 @@ fn exposed_in(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
         if len > 0 {
             let mut assigned = HashSet::new();
             for stmt in &block[from..from + len] {
-                for_each_read(stmt, &mut |s| {
+                stretch::for_each_read(stmt, &mut |s| {
                     if !assigned.contains(&s) {
                         found.insert(s);
                     }
@@ -91,20 +88,6 @@ fn exposed_in(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
             }
         }
         from += 1;
-    }
-}
-
-/// Calls `f` on every variable that an assignment reads.
-pub(super) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
-    if let Some((target, value)) = assignment(stmt) {
-        value.for_each_symbol(f);
-        for subscript in target.children() {
-            subscript.for_each_symbol(f);
-        }
-        // Assigning an element or a part keeps the rest.
-        if !matches!(target.kind, ExprKind::Var(_)) {
-            target.base().into_iter().for_each(f);
-        }
     }
 }
 

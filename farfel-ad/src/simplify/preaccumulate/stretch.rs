@@ -3,7 +3,6 @@
 use super::affine::{Affine, Factor};
 use super::emit::{Writer, cost};
 use super::linear::{Linear, Reader, has_calls};
-use super::liveness::for_each_read;
 use super::{Pass, assignment};
 use farfel_lang::ir::{Expr, ExprKind, Stmt, StmtKind, SymId, Type, Unit};
 use farfel_lang::types::type_of;
@@ -44,6 +43,20 @@ pub(super) fn len(unit: &Unit, block: &[Stmt]) -> usize {
         .enumerate()
         .take_while(|(i, s)| straight(s) && (*i == 0 || s.label.is_none()))
         .count()
+}
+
+/// Calls `f` on every variable that an assignment reads.
+pub(super) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
+    if let Some((target, value)) = assignment(stmt) {
+        value.for_each_symbol(f);
+        for subscript in target.children() {
+            subscript.for_each_symbol(f);
+        }
+        // Assigning an element or a part keeps the rest.
+        if !matches!(target.kind, ExprKind::Var(_)) {
+            target.base().into_iter().for_each(f);
+        }
+    }
 }
 
 /// The scalar variable that an assignment gives a new value.
