@@ -1,6 +1,5 @@
 //! What to differentiate, as Tapenade's `-head` says it, and what of it matters.
 
-use super::options::names;
 use farfel_ad::activity::Context;
 use farfel_ad::depend::{Dependence, Summary};
 use farfel_ad::locations::{Set, Space, differentiable};
@@ -79,6 +78,14 @@ pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
         true => Err(fault("the name of a subprogram should stand here")),
         false => Ok(heads),
     }
+}
+
+/// Names with blanks or commas between them.
+pub(super) fn names(text: &str) -> Vec<String> {
+    text.split(|c: char| c.is_whitespace() || c == ',' || c == ';')
+        .filter(|n| !n.is_empty())
+        .map(str::to_ascii_uppercase)
+        .collect()
 }
 
 /// A list of names in parentheses, if one follows.

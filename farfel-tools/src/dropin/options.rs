@@ -4,7 +4,7 @@
 //! usual options fits. An option that is not known is an error here (Tapenade takes it for
 //! the name of a file and goes on without it).
 
-use super::heads::{HeadSyntaxError, Spec, parse_heads};
+use super::heads::{HeadSyntaxError, Spec, names, parse_heads};
 use farfel_ad::layout::Pattern;
 use std::path::PathBuf;
 
@@ -337,14 +337,6 @@ fn pattern(option: &str, value: String) -> Result<String, UsageError> {
             value,
         }),
     }
-}
-
-/// Names with blanks or commas between them.
-pub(super) fn names(text: &str) -> Vec<String> {
-    text.split(|c: char| c.is_whitespace() || c == ',' || c == ';')
-        .filter(|n| !n.is_empty())
-        .map(str::to_ascii_uppercase)
-        .collect()
 }
 
 impl Options {

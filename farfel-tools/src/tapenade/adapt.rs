@@ -1,16 +1,12 @@
 //! Making what the tool wrote fit what the program calls.
 
 use super::input::Prepared;
-use super::output::{Made, broken, called};
+use super::output::{Made, broken};
+use super::units::{called, own_units, rename_in, rename_self};
 use super::{fit, mixed, silence, stack, vector};
 use farfel_ad::spans;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{
-    AdMode, Name, Place, Program, Request, StmtKind, Unit, unused_name, walk_block_mut,
-};
-use farfel_lang::resolve::resolve;
-use farfel_lang::syntax::{Form, NoIncludes, parse};
-use farfel_lang::{Sources, Span};
+use farfel_lang::ir::{Name, Program, Request, Unit, unused_name};
 use std::collections::HashSet;
 
 /// The units to add to the program.
@@ -160,20 +156,6 @@ fn pair_up(unit: &mut Unit, request: &Request, plain: &mut Vec<Name>) {
     }
 }
 
-/// Units of ours, from their text.
-pub(super) fn own_units(text: &str, span: Span) -> Vec<Unit> {
-    let mut sources = Sources::new();
-    let file = sources.add("own", text);
-    let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
-    program.units.iter_mut().for_each(stack::declare_calls);
-    let faults = resolve(&mut program);
-    debug_assert!(faults.is_empty(), "{faults:?}\n{text}");
-    for u in &mut program.units {
-        spans::place_unit(u, span);
-    }
-    program.units
-}
-
 /// Adds the copies of units that the tool saw changed, under names of their own, and the
 /// helpers, as far as the derivatives call them.
 fn add_copies(program: &Program, request: &Request, p: &Prepared, units: &mut Vec<Unit>) {
@@ -238,43 +220,4 @@ fn avoid(units: &mut [Unit], root: &mut Name, taken: &HashSet<Name>) {
             *root = new;
         }
     }
-}
-
-/// Gives a unit another name.
-pub(super) fn rename_self(unit: &mut Unit, new: &Name) {
-    let old = std::mem::replace(&mut unit.name, new.clone());
-    if let Some(r) = unit.result
-        && unit.symbols[r].name == old
-    {
-        unit.symbols.rename(r, new.clone());
-    } else if let Some(s) = unit.symbols.find(&old)
-        && unit.symbols[s].place == Place::Global
-    {
-        unit.symbols.rename(s, new.clone());
-    }
-}
-
-/// Gives a top-level unit another name where another unit names it.
-pub(super) fn rename_in(unit: &mut Unit, old: &str, new: &Name) {
-    if let Some(s) = unit.symbols.find(old)
-        && unit.symbols[s].place == Place::Global
-    {
-        unit.symbols.rename(s, new.clone());
-    }
-}
-
-/// The modes in which a derivative computes the primal results too.
-pub(super) fn computes_results(request: &Request) -> bool {
-    request.mode == AdMode::Forward
-}
-
-/// Drops statements that have no effect: CONTINUE without label.
-pub(super) fn tidy(unit: &mut Unit) {
-    walk_block_mut(&mut unit.body, &mut |s| {
-        for b in s.blocks_mut() {
-            b.retain(|s| s.label.is_some() || !matches!(s.kind, StmtKind::Continue));
-        }
-    });
-    unit.body
-        .retain(|s| s.label.is_some() || !matches!(s.kind, StmtKind::Continue));
 }

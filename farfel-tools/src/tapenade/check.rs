@@ -2,8 +2,8 @@
 
 use super::Options;
 use super::input::Prepared;
-use super::output::called;
 use super::stack;
+use super::units::called;
 use farfel_ad::calls::calls;
 use farfel_ad::path::with_path;
 use farfel_ad::{AdTool, Builtin};

@@ -4,7 +4,7 @@
 //! that calls: of a COMMON block that only the called one knows it warns, and goes wrong.
 //! So in the copy that it gets every unit declares the blocks of all that it calls.
 
-use super::output::called;
+use super::units::called;
 use farfel_lang::ir::{Entity, Expr, Name, Place, SpecKind, Symbol, Unit};
 use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, HashMap};

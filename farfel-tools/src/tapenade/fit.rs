@@ -1,8 +1,8 @@
 //! The argument list that the program calls the derivative with.
 
-use super::adapt::{computes_results, rename_in, rename_self, tidy};
 use super::input::Prepared;
 use super::output::broken;
+use super::units::{rename_in, rename_self, tidy};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
@@ -329,4 +329,9 @@ fn wrapper(
         unit.body.push(Stmt::assign(Expr::var(d, span), zero, span));
     }
     Ok(unit)
+}
+
+/// The modes in which a derivative computes the primal results too.
+fn computes_results(request: &Request) -> bool {
+    request.mode == AdMode::Forward
 }

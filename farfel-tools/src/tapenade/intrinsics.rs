@@ -9,7 +9,7 @@
 //! tool reads a definition that it can differentiate, and the program gets one that calls
 //! the intrinsic function.
 
-use super::adapt::own_units;
+use super::units::own_units;
 use farfel_lang::Span;
 use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Place, Symbol, Type, Unit, rewrite_exprs};

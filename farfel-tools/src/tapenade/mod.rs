@@ -21,6 +21,7 @@
 //! | `messages` | what the tool says, as diagnostics |
 //! | `output` | the files that it writes |
 //! | `adapt`, `fit` | names, arguments, copies |
+//! | `units` | what units call, their names, units of ours |
 //! | `vector` | several directions |
 //! | `stack` | the run-time support of adjoints |
 
@@ -41,6 +42,7 @@ mod parts;
 mod silence;
 mod sizes;
 mod stack;
+mod units;
 mod vector;
 mod version;
 

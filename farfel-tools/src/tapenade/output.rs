@@ -1,12 +1,13 @@
 //! Reading what the tool wrote.
 
 use super::input::Prepared;
+use super::units::called;
 use super::{stack, vector};
 use crate::external::Ran;
 use crate::tapes;
 use farfel_lang::Sources;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Class, ExprKind, Name, Place, Request, StmtKind, Unit, walk_block};
+use farfel_lang::ir::{Name, Place, Request, Unit};
 use farfel_lang::lints::Lints;
 use farfel_lang::resolve::resolve_with;
 use farfel_lang::syntax::{Form, Loader, parse};
@@ -191,33 +192,6 @@ fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Di
         }
     }
     Ok(())
-}
-
-/// The top-level and external procedures that a unit calls.
-pub(super) fn called(unit: &Unit) -> Vec<Name> {
-    let mut found: Vec<Name> = Vec::new();
-    let mut add = |s: farfel_lang::ir::SymId| {
-        let s = &unit.symbols[s];
-        if s.place == Place::Global
-            && !matches!(s.class, Class::Intrinsic(_))
-            && !found.contains(&s.name)
-        {
-            found.push(s.name.clone());
-        }
-    };
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, _) = &s.kind {
-            add(*callee);
-        }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, _) = &e.kind {
-                    add(*callee);
-                }
-            });
-        });
-    });
-    found
 }
 
 /// The file of constants that output in vector mode includes. The number is replaced by

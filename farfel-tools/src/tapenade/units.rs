@@ -1,0 +1,85 @@
+//! Single units: what they call, their names, and units of ours from text.
+
+use super::stack;
+use farfel_ad::spans;
+use farfel_lang::ir::{
+    Class, ExprKind, Name, Place, StmtKind, SymId, Unit, walk_block, walk_block_mut,
+};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::{Sources, Span};
+
+/// Units of ours, from their text.
+pub(super) fn own_units(text: &str, span: Span) -> Vec<Unit> {
+    let mut sources = Sources::new();
+    let file = sources.add("own", text);
+    let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
+    program.units.iter_mut().for_each(stack::declare_calls);
+    let faults = resolve(&mut program);
+    debug_assert!(faults.is_empty(), "{faults:?}\n{text}");
+    for u in &mut program.units {
+        spans::place_unit(u, span);
+    }
+    program.units
+}
+
+/// The top-level and external procedures that a unit calls.
+pub(super) fn called(unit: &Unit) -> Vec<Name> {
+    let mut found: Vec<Name> = Vec::new();
+    let mut add = |s: SymId| {
+        let s = &unit.symbols[s];
+        if s.place == Place::Global
+            && !matches!(s.class, Class::Intrinsic(_))
+            && !found.contains(&s.name)
+        {
+            found.push(s.name.clone());
+        }
+    };
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(callee, _) = &s.kind {
+            add(*callee);
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(callee, _) = &e.kind {
+                    add(*callee);
+                }
+            });
+        });
+    });
+    found
+}
+
+/// Gives a unit another name.
+pub(super) fn rename_self(unit: &mut Unit, new: &Name) {
+    let old = std::mem::replace(&mut unit.name, new.clone());
+    if let Some(r) = unit.result
+        && unit.symbols[r].name == old
+    {
+        unit.symbols.rename(r, new.clone());
+    } else if let Some(s) = unit.symbols.find(&old)
+        && unit.symbols[s].place == Place::Global
+    {
+        unit.symbols.rename(s, new.clone());
+    }
+}
+
+/// Gives a top-level unit another name where another unit names it.
+pub(super) fn rename_in(unit: &mut Unit, old: &str, new: &Name) {
+    if let Some(s) = unit.symbols.find(old)
+        && unit.symbols[s].place == Place::Global
+    {
+        unit.symbols.rename(s, new.clone());
+    }
+}
+
+/// Drops statements that have no effect: CONTINUE without label.
+pub(super) fn tidy(unit: &mut Unit) {
+    walk_block_mut(&mut unit.body, &mut |s| {
+        for b in s.blocks_mut() {
+            b.retain(|s| s.label.is_some() || !matches!(s.kind, StmtKind::Continue));
+        }
+    });
+    unit.body
+        .retain(|s| s.label.is_some() || !matches!(s.kind, StmtKind::Continue));
+}
