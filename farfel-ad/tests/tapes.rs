@@ -65,6 +65,15 @@ fn tapes_grow_and_what_the_head_changed_is_put_back() {
     let text = expand(ITERATED).unwrap();
     assert!(text.contains("DO WHILE (AGAIN_"), "{text}");
     assert!(text.contains("S_COPY_"), "{text}");
+    // What is differentiated again does not try: where its tape is full the program ends.
+    let (adjoint, again) = (text.split_once("SUBROUTINE GRAD_ADR1_G1GRAD_G1HESS(")).unwrap();
+    let (counts, ends) = (".LE. MOST_R8_", ".GT. MOST_R8_");
+    assert!(
+        adjoint.contains(counts) && !adjoint.contains(ends),
+        "{text}"
+    );
+    assert!(again.contains(ends) && !again.contains(counts), "{text}");
+    assert!(!again.contains("AGAIN_"), "{text}");
 }
 
 /// The number of values is a constant.

@@ -7,7 +7,7 @@
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    BinOp, Block, DoControl, Expr, ExprKind, IfBlock, Program, Stmt, StmtKind, SymId, Symbol, Unit,
+    BinOp, Block, DoControl, Expr, ExprKind, Program, Stmt, StmtKind, SymId, Symbol, Unit,
 };
 
 /// Is there an adjoint with a tape?
@@ -77,11 +77,11 @@ fn simplify(unit: &Unit, block: &mut Block) {
             StmtKind::Do(d) if matches!(&d.control, DoControl::While(c) if marked(c)) => {
                 out.extend(d.body);
             }
-            StmtKind::If(mut b) if is_counted(unit, &b) => {
-                if let Some((fits, kept)) = b.arms.pop() {
+            StmtKind::If(b) if unit.stmt_ids.counts_on(s.id) => {
+                for (fits, kept) in b.arms {
                     let full = match fits.kind {
-                        ExprKind::Binary(_, top, most) => binary(BinOp::Gt, *top, *most),
-                        kind => Expr::new(kind, s.span),
+                        ExprKind::Binary(BinOp::Le, top, most) => binary(BinOp::Gt, *top, *most),
+                        _ => Expr::not(fits, s.span),
                     };
                     let stop = full_tape(s.span);
                     out.push(Stmt::branches(vec![(full, vec![stop])], None, s.span));
@@ -92,21 +92,6 @@ fn simplify(unit: &Unit, block: &mut Block) {
         }
     }
     *block = out;
-}
-
-/// Is it a push that counts on where the tape is full?
-fn is_counted(unit: &Unit, b: &IfBlock) -> bool {
-    let [(condition, kept)] = b.arms.as_slice() else {
-        return false;
-    };
-    let [stmt] = kept.as_slice() else {
-        return false;
-    };
-    let on_tape = match &stmt.kind {
-        StmtKind::Assign(target, _) => target.base().is_some_and(|s| unit.symbols[s].tape),
-        _ => false,
-    };
-    on_tape && b.otherwise.is_none() && matches!(condition.kind, ExprKind::Binary(BinOp::Le, ..))
 }
 
 /// What a program ends with when a tape is full.

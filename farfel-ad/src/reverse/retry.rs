@@ -44,8 +44,8 @@ use crate::locations::{Set, Space, common_members};
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId, Symbol,
-    Type, Unit, walk_block,
+    Allocation, BinOp, Block, Expr, ExprKind, Name, Place, Program, Stmt, StmtIds, StmtKind, SymId,
+    Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::storage::constant::{extents, integer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -213,8 +213,9 @@ fn sweeps_forward(world: &World, unit: &Unit, block: &[Stmt]) -> bool {
     found
 }
 
-/// Lets pushes on some tapes count without keeping where these are full.
-pub(super) fn count_on(block: &mut Block, tapes: &Tapes, open: &[Kind]) {
+/// Lets pushes on some tapes count without keeping where these are full. They are known by their ids
+/// from then on.
+pub(super) fn count_on(block: &mut Block, tapes: &Tapes, open: &[Kind], ids: &mut StmtIds) {
     let looks = |s: &Stmt| match tapes.op(s) {
         Some(Op::Push(kind) | Op::Room(kind)) => open.contains(&kind),
         _ => false,
@@ -224,7 +225,7 @@ pub(super) fn count_on(block: &mut Block, tapes: &Tapes, open: &[Kind]) {
     *block = kept
         .map(|mut s| {
             for b in s.blocks_mut() {
-                count_on(b, tapes, open);
+                count_on(b, tapes, open, ids);
             }
             let tape = match &s.kind {
                 StmtKind::Assign(target, _) => {
@@ -235,7 +236,9 @@ pub(super) fn count_on(block: &mut Block, tapes: &Tapes, open: &[Kind]) {
             let Some(t) = tape else { return s };
             let fits = binary(BinOp::Le, var(t.top()), var(t.most()));
             let span = s.span;
-            Stmt::branches(vec![(fits, vec![s])], None, span)
+            let mut push = Stmt::branches(vec![(fits, vec![s])], None, span);
+            ids.count_on(&mut push);
+            push
         })
         .collect();
 }

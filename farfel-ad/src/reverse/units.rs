@@ -67,7 +67,8 @@ impl World {
                 tapes.vars(&mut make, *kind);
             }
             if !states.is_empty() {
-                retry::count_on(&mut made.forward, &tapes, &open);
+                let ids = &mut make.unit.stmt_ids;
+                retry::count_on(&mut made.forward, &tapes, &open, ids);
             }
             let derivatives = make.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());

@@ -451,7 +451,8 @@ pub struct Symbol {
     /// ALLOCATABLE, TARGET and the like.
     pub attributes: Attributes,
     /// The array of a tape, which reverse mode makes: every element is assigned before it is
-    /// read, and read as often as it is assigned.
+    /// read, and read as often as it is assigned. Of a variable that is no array: one that only
+    /// trying out how large the tape has to be needs.
     pub tape: bool,
     /// Who made it.
     pub origin: Origin,
