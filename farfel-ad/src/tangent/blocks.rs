@@ -2,7 +2,6 @@
 
 use super::generator::Gen;
 use super::stmt::simple_statement;
-use crate::locations::differentiable;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -66,11 +65,8 @@ impl Gen<'_> {
                 to,
                 step,
             } => {
-                let loc = self.space.loc(*var);
-                if differentiable(&self.unit.symbols[*var])
-                    && self.activity.live[node].contains(loc)
-                {
-                    if self.is_varied(from) || step.as_ref().is_some_and(|s| self.is_varied(s)) {
+                if self.here().is_live_counter(&d.control) {
+                    if self.here().counts_active(&d.control) {
                         self.errors.push(
                             Diagnostic::error(
                                 &rules::AD_UNSUPPORTED,
@@ -91,9 +87,9 @@ impl Gen<'_> {
                 }
             }
             DoControl::While(c) => {
-                let before = self.pre.len();
+                let active = self.here().calls_active(c);
                 let c = self.primal(c);
-                if self.pre.len() > before {
+                if active {
                     self.errors.push(
                         Diagnostic::error(
                             &rules::AD_UNSUPPORTED,

@@ -1,15 +1,10 @@
-//! The derivatives of intrinsic functions of whole arrays, and of those that have none here.
+//! The derivatives of intrinsic functions of whole arrays, and what is said of those that have none here.
 
 use super::generator::{Gen, Value};
+use super::possible::Obstacle;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::intrinsics::{Intrinsic, Op};
+use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{Expr, ExprKind, Type};
-
-/// Keywords of arguments of linear functions that stand for something else than the array
-/// and do not vary: what they say holds for the derivative too.
-const PASSIVE: [&str; 9] = [
-    "DIM", "MASK", "SHAPE", "ORDER", "NCOPIES", "SHIFT", "I", "KIND", "BACK",
-];
 
 impl Gen<'_> {
     /// The value and the derivative of an actual argument, which may have a keyword.
@@ -25,99 +20,76 @@ impl Gen<'_> {
         }
     }
 
-    /// Functions that are linear in their arguments, or have no derivative here.
-    pub(super) fn array_intrinsic(
+    /// Functions that are linear in one of their arguments.
+    pub(super) fn linear(
         &mut self,
-        e: &Expr,
-        i: &Intrinsic,
+        of: usize,
+        values: Vec<Value>,
+        rebuild: &dyn Fn(Vec<Expr>) -> Expr,
+    ) -> Value {
+        // SUM(X, MASK=…): what stands behind the array is the same for its derivative.
+        let mut args = primals(&values);
+        let p = rebuild(args.clone());
+        let d = values.into_iter().nth(of).and_then(|v| v.d);
+        let d = d.map(|d| {
+            args[of] = d;
+            rebuild(args)
+        });
+        Value { p, d }
+    }
+
+    /// Functions that are linear in each of their arguments.
+    pub(super) fn bilinear(
+        &mut self,
+        values: Vec<Value>,
+        rebuild: &dyn Fn(Vec<Expr>) -> Expr,
+    ) -> Value {
+        let args = primals(&values);
+        let p = rebuild(args.clone());
+        let mut d = None;
+        for (k, v) in values.into_iter().enumerate() {
+            let term = v.d.map(|d| {
+                let mut args = args.clone();
+                args[k] = d;
+                rebuild(args)
+            });
+            d = self.add(d, term);
+        }
+        Value { p, d }
+    }
+
+    /// MERGE: the derivative of what is chosen.
+    pub(super) fn merge(
+        &mut self,
         values: Vec<Value>,
         ty: Type,
         rebuild: &dyn Fn(Vec<Expr>) -> Expr,
     ) -> Value {
-        let primals = |v: &[Value]| v.iter().map(|v| v.p.clone()).collect::<Vec<Expr>>();
-        // SUM(X + S) where only S varies: its derivative would be no array.
-        let spread = |v: &Value| {
-            let d = v.d.as_ref();
-            d.is_some_and(|d| !self.is_array_valued(d)) && self.is_array_valued(&v.p)
-        };
-        if i.op != Op::Merge && values.iter().any(spread) {
-            return self.not_known(
-                e,
-                i,
-                "the derivative of a scalar would be spread over an array",
-                "write a DO loop over the elements",
-            );
+        let args = primals(&values);
+        let p = rebuild(args.clone());
+        let zero = self.zero(ty);
+        let chosen = values.into_iter().take(2);
+        let mut d: Vec<Expr> = chosen
+            .map(|v| v.d.unwrap_or_else(|| zero.clone()))
+            .collect();
+        d.extend(args.into_iter().skip(2));
+        Value {
+            p,
+            d: Some(rebuild(d)),
         }
-        match i.op {
-            Op::Linear => {
-                // SUM(X, MASK=…): what stands behind the array is the same for its derivative.
-                let first = values
-                    .iter()
-                    .position(|v| match &v.p.kind {
-                        ExprKind::Keyword(name, _) => !PASSIVE.contains(&name.as_str()),
-                        _ => true,
-                    })
-                    .unwrap_or(0);
-                let fills = match i.name {
-                    "EOSHIFT" | "RESHAPE" => values.len() > 2,
-                    "PACK" => values.len() > 2,
-                    _ => false,
-                };
-                let others = values.iter().enumerate();
-                let varied = others.filter(|(k, _)| *k != first).any(|(_, v)| v.d.is_some());
-                if fills || varied {
-                    return self.not_known(
-                        e,
-                        i,
-                        "fills up with other values",
-                        "write a DO loop over the elements",
-                    );
-                }
-                let mut args = primals(&values);
-                let p = rebuild(args.clone());
-                let d = values.into_iter().nth(first).and_then(|v| v.d);
-                let d = d.map(|d| {
-                    args[first] = d;
-                    rebuild(args)
-                });
-                Value { p, d }
-            }
-            Op::Bilinear => {
-                let args = primals(&values);
-                let p = rebuild(args.clone());
-                let mut d = None;
-                for (k, v) in values.into_iter().enumerate() {
-                    let term = v.d.map(|d| {
-                        let mut args = args.clone();
-                        args[k] = d;
-                        rebuild(args)
-                    });
-                    d = self.add(d, term);
-                }
-                Value { p, d }
-            }
-            Op::Merge if !values.iter().any(|v| matches!(v.p.kind, ExprKind::Keyword(..))) => {
-                let args = primals(&values);
-                let p = rebuild(args.clone());
-                let zero = self.zero(ty);
-                let mut d: Vec<Expr> = values
-                    .into_iter()
-                    .take(2)
-                    .map(|v| v.d.unwrap_or_else(|| zero.clone()))
-                    .collect();
-                d.extend(args.into_iter().skip(2));
-                Value {
-                    p,
-                    d: Some(rebuild(d)),
-                }
-            }
-            _ => self.not_known(
-                e,
-                i,
-                "derivatives would go through this",
-                "compute the value by other functions, or in a DO loop; then it can be differentiated",
-            ),
+    }
+
+    /// Reports a function that has no tangent as it stands.
+    pub(super) fn refused(&mut self, e: &Expr, i: &Intrinsic, obstacle: Obstacle) -> Value {
+        if obstacle == Obstacle::EachElement {
+            self.array_unsupported(e);
+            return Value {
+                p: e.clone(),
+                d: None,
+            };
         }
+        let [why, help] = obstacle.message();
+        self.not_known(e, i, why, help)
     }
 
     /// Reports a function whose derivative is not known.
@@ -138,4 +110,8 @@ impl Gen<'_> {
             d: None,
         }
     }
+}
+
+fn primals(values: &[Value]) -> Vec<Expr> {
+    values.iter().map(|v| v.p.clone()).collect()
 }

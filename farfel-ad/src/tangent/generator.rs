@@ -1,6 +1,7 @@
 //! What the parts of the generator share while they make one derivative unit.
 
 use super::Engine;
+use super::possible::Here;
 use crate::activity::{Activity, Problem};
 use crate::depend::Moves;
 use crate::locations::{Set, Space};
@@ -77,4 +78,16 @@ pub(super) struct Gen<'a> {
     pub count: Option<SymId>,
     /// What loops over directions count by.
     pub direction: Option<SymId>,
+}
+
+impl Gen<'_> {
+    /// The statement at hand, and what is active there.
+    pub fn here(&self) -> Here<'_> {
+        Here {
+            problem: self.problem,
+            varied: &self.varied,
+            after: &self.activity.live[self.node],
+            live: &self.live,
+        }
+    }
 }

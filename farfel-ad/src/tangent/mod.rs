@@ -31,6 +31,7 @@ mod io;
 mod names;
 mod needs;
 mod pattern;
+mod possible;
 mod powers;
 mod rules;
 mod special;

@@ -3,23 +3,23 @@
 //! Forward mode takes programs nearly as they are: what it writes is then as close to the source, and
 //! as fast, as it can be. A few statements have no tangent as they stand: an active call of an
 //! ENTRY, a loop that counts a varying number, an array statement whose derivative differs from
-//! element to element. This finds out, by the activity of each unit, whether there are such
-//! statements, and which [`Form`]s of the program have none.
+//! element to element: [`possible`](super::possible) says which, to the generator too. This finds out, by the
+//! activity of each unit, whether there are such statements, and which [`Form`]s of the program have none.
 //!
 //! For that, one context of each unit is enough: all that some call asks for. Where nothing of the
 //! kind is in the text, nothing is analysed.
 
 use super::Engine;
-use crate::activity::{Activity, Context, Problem, Site, is_pop};
-use crate::calls::{CallSite, calls, calls_in};
+use super::possible::{Here, Operand, lacks_variable, obstacle};
+use crate::activity::{Activity, Context, Problem, Site};
+use crate::calls::{CallSite, calls};
 use crate::flow::Flow;
 use crate::layout::{Layout, Unknown};
-use crate::legal::cleared::clears;
 use crate::legal::scalarize::is_wanted;
 use crate::locations::{Set, Space, differentiable};
 use crate::passes::{Form, Forms};
 use farfel_lang::callgraph::CallGraph;
-use farfel_lang::intrinsics::{Intrinsic, Op, Shape};
+use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId,
     Type, Unit, for_each_symbol, walk_block,
@@ -154,24 +154,26 @@ impl Survey<'_> {
 
     fn statement(&mut self, look: &Look, s: &Stmt) {
         let unit = look.problem.unit;
-        if look.needs_counter(s) {
-            self.need(Form::PlainCounters);
-        }
-        if look.needs_condition(s) {
-            self.need(Form::PlainConditions);
+        if let StmtKind::Do(d) = &s.kind {
+            if look.here().counts_active(&d.control) {
+                self.need(Form::PlainCounters);
+            }
+            if matches!(&d.control, DoControl::While(c) if look.here().calls_active(c)) {
+                self.need(Form::PlainConditions);
+            }
         }
         if look.needs_elements(s) {
             self.need(Form::Elements);
         }
         // The derivatives of functions in what carries none are not used.
         let wanted = match &s.kind {
-            StmtKind::Assign(target, value) => look.is_active(target, value),
+            StmtKind::Assign(target, value) => look.here().is_active(target, value),
             StmtKind::Call(..) => true,
             _ => false,
         };
         for (call, _) in calls(unit, s) {
             let callee = &unit.symbols[call.callee].name;
-            match look.site(call, wanted) {
+            match look.here().site(call, wanted) {
                 Some(Site::Known(context)) => {
                     if look.passes_expressions(call, &context) {
                         self.need(Form::Elements);
@@ -237,60 +239,17 @@ impl<'a> Look<'a> {
         self.problem.unit
     }
 
-    fn is_varied(&self, e: &Expr) -> bool {
-        let Problem { unit, space, .. } = self.problem;
-        let mut from = Set::with_capacity(space.len);
-        self.problem.dependence.depends(unit, space, e, &mut from);
-        !from.is_disjoint(&self.varied)
-    }
-
-    fn site(&self, call: CallSite, wanted: bool) -> Option<Site> {
-        self.problem.site(call, &self.varied, &self.live, wanted)
-    }
-
-    /// Does an assignment get a tangent?
-    fn is_active(&self, target: &Expr, value: &Expr) -> bool {
-        let (unit, space) = (self.unit(), self.problem.space);
-        target.base().is_some_and(|s| {
-            differentiable(&unit.symbols[s])
-                && (self.after.contains(space.loc(s))
-                    || is_pop(unit, value) && self.is_varied(value)
-                    || clears(unit, target, value) && self.varied.contains(space.loc(s)))
-        })
-    }
-
-    /// A loop whose variable has a derivative.
-    fn needs_counter(&self, s: &Stmt) -> bool {
-        let StmtKind::Do(d) = &s.kind else {
-            return false;
-        };
-        match &d.control {
-            DoControl::Count {
-                var, from, step, ..
-            } => {
-                differentiable(&self.unit().symbols[*var])
-                    && self.after.contains(self.problem.space.loc(*var))
-                    && (self.is_varied(from) || step.as_ref().is_some_and(|s| self.is_varied(s)))
-            }
-            _ => false,
+    fn here(&self) -> Here<'_> {
+        Here {
+            problem: self.problem,
+            varied: &self.varied,
+            after: self.after,
+            live: &self.live,
         }
     }
 
-    /// A loop that asks an active function whether to go on.
-    fn needs_condition(&self, s: &Stmt) -> bool {
-        let StmtKind::Do(d) = &s.kind else {
-            return false;
-        };
-        matches!(&d.control, DoControl::While(c) if self.calls_active(c))
-    }
-
-    /// Is there a call of a procedure with derivatives, though nobody wants that of its value?
-    fn calls_active(&self, e: &Expr) -> bool {
-        let mut found = false;
-        calls_in(self.unit(), e, &mut |call| {
-            found |= matches!(self.site(call, false), Some(Site::Known(_)));
-        });
-        found
+    fn is_varied(&self, e: &Expr) -> bool {
+        self.here().is_varied(e)
     }
 
     /// A statement of arrays whose tangent is none of arrays.
@@ -300,7 +259,8 @@ impl<'a> Look<'a> {
                 let calls = || {
                     let mut found = false;
                     value.walk(&mut |e| {
-                        found |= matches!(e.kind, ExprKind::ImpliedDo(_)) && self.calls_active(e);
+                        found |=
+                            matches!(e.kind, ExprKind::ImpliedDo(_)) && self.here().calls_active(e);
                     });
                     found
                 };
@@ -308,7 +268,7 @@ impl<'a> Look<'a> {
                 value.walk(&mut |e| listed |= matches!(e.kind, ExprKind::Array(_)));
                 is_wanted(self.unit(), s)
                     && (calls()
-                        || self.is_active(target, value)
+                        || self.here().is_active(target, value)
                             && (self.pattern && listed || self.has_no_tangent(value)))
             }
             StmtKind::Where(w) => {
@@ -320,7 +280,7 @@ impl<'a> Look<'a> {
                 });
                 let mut masks = w.block.arms.iter().skip(1).map(|(mask, _)| mask);
                 let bodies = w.block.arms.iter().map(|(_, body)| body);
-                masks.any(|m| self.calls_active(m))
+                masks.any(|m| self.here().calls_active(m))
                     || bodies
                         .chain(&w.block.otherwise)
                         .any(|b| self.leaves_where(b, &assigned))
@@ -400,13 +360,15 @@ impl<'a> Look<'a> {
             let variable = matches!(a.kind, ExprKind::Var(_) | ExprKind::Element(..));
             context.active(i)
                 && !variable
-                && (rank(self.unit(), a) > 0 && (context.outputs.contains(i) || self.several)
-                    || self.has_no_tangent(a))
+                && (lacks_variable(
+                    rank(self.unit(), a) > 0,
+                    context.outputs.contains(i),
+                    self.several,
+                ) || self.has_no_tangent(a))
         })
     }
 
-    /// Has an expression no tangent that is an expression of arrays too? Mirrors what
-    /// `functions`, `special` and `arrays` refuse.
+    /// Has an expression no tangent that is an expression of arrays too?
     fn has_no_tangent(&self, e: &Expr) -> bool {
         if !self.is_varied(e) {
             return false;
@@ -438,35 +400,20 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Does the engine not know the tangent of an intrinsic function of arrays?
+    /// Has an intrinsic function of arrays no tangent as it stands?
     fn is_unknown(&self, e: &Expr, i: &Intrinsic, args: &[Expr]) -> bool {
         let unit = self.unit();
-        let array = |a: &Expr| rank(unit, a) > 0;
         if !type_of(unit, e).is_some_and(Type::is_differentiable) {
             return false;
         }
-        let keyword = |a: &Expr| matches!(a.kind, ExprKind::Keyword(..));
-        if self.pattern && args.iter().any(array) && i.shape != Shape::Elemental {
-            return rank(unit, e) > 0;
-        }
-        if !args.iter().any(array) && i.shape == Shape::Elemental {
-            return args.iter().any(keyword);
-        }
-        let spread = args
-            .iter()
-            .any(|a| array(a) && self.is_varied(a) && !self.is_array_tangent(a));
-        match i.op {
-            Op::Linear => {
-                let fills = matches!(i.name, "EOSHIFT" | "RESHAPE" | "PACK") && args.len() > 2;
-                let others = args.iter().skip(1).any(|a| self.is_varied(a));
-                spread || fills || others
-            }
-            Op::Bilinear => spread,
-            Op::Merge => args.iter().any(keyword),
-            Op::Gamma | Op::LogGamma => args.iter().any(array),
-            Op::Opaque if i.shape != Shape::Elemental => i.name != "NORM2" || args.len() != 1,
-            _ => args.iter().any(keyword),
-        }
+        let operands = args.iter().map(|a| Operand {
+            keyword: Operand::keyword_of(a),
+            array: rank(unit, a) > 0,
+            tangent: self.is_varied(a).then(|| self.is_array_tangent(a)),
+        });
+        let operands: Vec<Operand> = operands.collect();
+        obstacle(i, &operands, rank(unit, e) > 0, self.pattern)
+            .is_some_and(|o| o.goes_by_elements(i, &operands))
     }
 
     /// Is the tangent of an array expression, which varies, an array? That of `X + S`, where only

@@ -8,7 +8,6 @@
 
 use super::generator::{Gen, Value};
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
     BinOp, Class, Expr, ExprKind, Spec, SpecKind, StmtKind, SymId, Type, walk_block,
 };
@@ -81,19 +80,9 @@ impl Gen<'_> {
     /// depends on all elements.
     pub(super) fn pattern_of_arrays(
         &mut self,
-        e: &Expr,
-        i: &Intrinsic,
         values: Vec<Value>,
         rebuild: &dyn Fn(Vec<Expr>) -> Expr,
     ) -> Value {
-        if self.is_array_valued(e) {
-            return self.not_known(
-                e,
-                i,
-                "patterns do not go through functions that give arrays",
-                "write a DO loop over the elements",
-            );
-        }
         let p = values.iter().map(|v| v.p.clone()).collect();
         let mut all = None;
         for mut d in values.into_iter().filter_map(|v| v.d) {

@@ -15,6 +15,7 @@
 //! | MODULO(x, y) | jumps | that of x - FLOOR(x/y)*y with FLOOR held |
 
 use super::generator::{Gen, Value};
+use super::possible::{Obstacle, Operand, linear_in, obstacle, special};
 use farfel_lang::intrinsics::{Intrinsic, Op, Shape};
 use farfel_lang::ir::{BinOp, Expr, ExprKind, IfBlock, Stmt, SymId, Type};
 
@@ -43,24 +44,31 @@ impl Gen<'_> {
                 d: None,
             };
         }
-        let arrays = values.iter().any(|v| self.is_array_valued(&v.p));
-        if self.engine.layout.pattern && arrays && i.shape != Shape::Elemental {
-            return self.pattern_of_arrays(e, i, values, &rebuild);
+        let operands = values.iter().map(|v| Operand {
+            keyword: Operand::keyword_of(&v.p),
+            array: self.is_array_valued(&v.p),
+            tangent: v.d.as_ref().map(|d| self.is_array_valued(d)),
+        });
+        let operands: Vec<Operand> = operands.collect();
+        let pattern = self.engine.layout.pattern;
+        if let Some(obstacle) = obstacle(i, &operands, self.is_array_valued(e), pattern) {
+            return self.refused(e, i, obstacle);
         }
-        let keywords = args.iter().any(|a| matches!(a.kind, ExprKind::Keyword(..)));
-        if i.op == Op::Opaque && !keywords {
-            match self.special(i, values, &types, ty, &rebuild) {
-                Ok(value) => return value,
-                Err(back) => values = back,
-            }
-        }
-        if let Op::Linear | Op::Bilinear | Op::Merge | Op::Opaque = i.op {
-            return self.array_intrinsic(e, i, values, ty, &rebuild);
-        }
-        if keywords {
-            return self.not_known(e, i, "has keyword arguments", "write them by position");
+        let arrays = operands.iter().any(|o| o.array);
+        if pattern && arrays && i.shape != Shape::Elemental {
+            return self.pattern_of_arrays(values, &rebuild);
         }
         match i.op {
+            Op::Linear => {
+                let of = linear_in(&operands);
+                self.linear(of, values, &rebuild)
+            }
+            Op::Bilinear => self.bilinear(values, &rebuild),
+            Op::Merge => self.merge(values, ty, &rebuild),
+            Op::Opaque => match special(i, values.len()) {
+                Some(rule) => self.special(i, rule, values, &types, ty, &rebuild),
+                None => self.refused(e, i, Obstacle::NoRule),
+            },
             Op::Aint | Op::Anint | Op::Nint | Op::Other => Value {
                 p: rebuild(values.into_iter().map(|v| v.p).collect()),
                 d: None,

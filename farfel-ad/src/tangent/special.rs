@@ -11,30 +11,18 @@ const DEGREE: &str = "0.0174532925199432957692369076848861271";
 const RADIAN: &str = "57.2957795130823208767981548141051703";
 
 impl Gen<'_> {
-    /// The rule of an intrinsic function by its name; `None` where there is none, and the
-    /// values come back.
+    /// A rule by the name that [`possible::special`](super::possible::special) gives it.
     pub(super) fn special(
         &mut self,
         i: &Intrinsic,
+        rule: &str,
         mut values: Vec<Value>,
         types: &[Type],
         ty: Type,
         rebuild: &dyn Fn(Vec<Expr>) -> Expr,
-    ) -> Result<Value, Vec<Value>> {
-        // Of DASINH and ASINH the rule is the same; DBESJ0 and BESJ0 are BESSEL_J0.
-        let name = match (i.name, i.takes) {
-            (name, Some(Type::Real(8))) => name.strip_prefix('D').unwrap_or(name),
-            (name, _) => name.strip_prefix("DBES").map_or(name, |_| &name[1..]),
-        };
-        let name = match name.strip_prefix("BES") {
-            Some(kind) => kind.strip_prefix("SEL_").unwrap_or(kind),
-            None => name,
-        };
-        match (name, values.len()) {
-            ("ASINH" | "ACOSH" | "ATANH" | "COTAN" | "SIND" | "COSD" | "TAND" | "COTAND", 1)
-            | ("ASIND" | "ACOSD" | "ATAND" | "J0" | "J1" | "Y0" | "Y1" | "ERFC_SCALED", 1)
-            | ("NEAREST", 2) => {}
-            ("JN" | "YN", 2) => {
+    ) -> Value {
+        match rule {
+            "JN" | "YN" => {
                 let of = values.remove(1);
                 let order = values.remove(0);
                 let order = self.share(order.p);
@@ -44,9 +32,9 @@ impl Gen<'_> {
                     let factor = self.bessel_slope(i.name, order, x, ty);
                     self.mul(factor, d)
                 });
-                return Ok(Value { p, d });
+                return Value { p, d };
             }
-            ("HYPOT", 2) => {
+            "HYPOT" => {
                 let b = values.remove(1);
                 let a = values.remove(0);
                 let (x, y) = (self.share(a.p), self.share(b.p));
@@ -62,9 +50,9 @@ impl Gen<'_> {
                     }
                     (d, _) => d,
                 };
-                return Ok(Value { p, d });
+                return Value { p, d };
             }
-            ("ATAN2D", 2) => {
+            "ATAN2D" => {
                 let b = values.remove(1);
                 let a = values.remove(0);
                 let (x, y) = (self.share(a.p), self.share(b.p));
@@ -75,17 +63,17 @@ impl Gen<'_> {
                 let unit = self.constant_of(RADIAN, ty);
                 let scale = self.bin(BinOp::Div, unit, norm);
                 let d = self.sub(left, right).map(|d| self.mul(scale, d));
-                return Ok(Value {
+                return Value {
                     p: rebuild(vec![x, y]),
                     d,
-                });
+                };
             }
-            ("NORM2", 1) => {
+            "NORM2" => {
                 let of = values.remove(0);
                 let primal = rebuild(vec![of.p.clone()]);
                 let p = self.share_always(primal);
                 let Some(d) = of.d else {
-                    return Ok(Value { p, d: None });
+                    return Value { p, d: None };
                 };
                 let product = self.bin(BinOp::Mul, of.p, d);
                 let sum = self.call("SUM", vec![product]);
@@ -93,9 +81,9 @@ impl Gen<'_> {
                 let zero = self.zero(ty);
                 let condition = self.bin(BinOp::Ne, p.clone(), zero);
                 let d = self.guarded(condition, d, ty);
-                return Ok(Value { p, d: Some(d) });
+                return Value { p, d: Some(d) };
             }
-            ("COMPLEX", 2) => {
+            "COMPLEX" => {
                 let part = |v: Value, of: Type| match (v.d, of) {
                     (Some(d), _) => d,
                     (None, Type::Integer(_)) => self.literal("0.0", Type::REAL),
@@ -104,29 +92,29 @@ impl Gen<'_> {
                 let p = rebuild(values.iter().map(|v| v.p.clone()).collect());
                 let parts = values.into_iter().zip(types);
                 let d = rebuild(parts.map(|(v, t)| part(v, *t)).collect());
-                return Ok(Value { p, d: Some(d) });
+                return Value { p, d: Some(d) };
             }
-            _ => return Err(values),
+            _ => {}
         }
         let of = values.remove(0);
         let x = self.share(of.p);
-        if name == "NEAREST" {
+        if rule == "NEAREST" {
             let to = values.remove(0).p;
-            return Ok(Value {
+            return Value {
                 p: rebuild(vec![x, to]),
                 d: of.d,
-            });
+            };
         }
         let primal = rebuild(vec![x.clone()]);
         let Some(d) = of.d else {
-            return Ok(Value { p: primal, d: None });
+            return Value { p: primal, d: None };
         };
         let one = self.literal("1.0", ty);
         // (1-x)(1+x) keeps its digits near one, where 1-x**2 loses them.
         let less = self.bin(BinOp::Sub, one.clone(), x.clone());
         let more = self.bin(BinOp::Add, one.clone(), x.clone());
         let square = self.power(x.clone(), 2);
-        let (p, d) = match name {
+        let (p, d) = match rule {
             "ASINH" => {
                 let sum = self.bin(BinOp::Add, square, one);
                 let root = self.call("SQRT", vec![sum]);
@@ -151,27 +139,27 @@ impl Gen<'_> {
                 (p, self.mul(factor, d))
             }
             "SIND" | "COSD" => {
-                let other = if name == "SIND" { "COSD" } else { "SIND" };
+                let other = if rule == "SIND" { "COSD" } else { "SIND" };
                 let other = self.call(other, vec![x]);
                 let unit = self.constant_of(DEGREE, ty);
                 let factor = self.bin(BinOp::Mul, unit, other);
                 let d = self.mul(factor, d);
-                (primal, if name == "COSD" { self.neg(d) } else { d })
+                (primal, if rule == "COSD" { self.neg(d) } else { d })
             }
             "TAND" | "COTAN" | "COTAND" => {
                 let p = self.share_always(primal);
                 let square = self.power(p.clone(), 2);
                 let mut factor = self.bin(BinOp::Add, one, square);
-                if name != "COTAN" {
+                if rule != "COTAN" {
                     let unit = self.constant_of(DEGREE, ty);
                     factor = self.bin(BinOp::Mul, unit, factor);
                 }
                 let d = self.mul(factor, d);
-                (p, if name == "TAND" { d } else { self.neg(d) })
+                (p, if rule == "TAND" { d } else { self.neg(d) })
             }
             "ASIND" | "ACOSD" | "ATAND" => {
                 let unit = self.constant_of(RADIAN, ty);
-                let scale = if name == "ATAND" {
+                let scale = if rule == "ATAND" {
                     let norm = self.bin(BinOp::Add, one, square);
                     self.bin(BinOp::Div, unit, norm)
                 } else {
@@ -180,7 +168,7 @@ impl Gen<'_> {
                     self.bin(BinOp::Div, unit, root)
                 };
                 let d = self.mul(scale, d);
-                (primal, if name == "ACOSD" { self.neg(d) } else { d })
+                (primal, if rule == "ACOSD" { self.neg(d) } else { d })
             }
             "J0" | "Y0" => {
                 let next = i.name.replace('0', "1");
@@ -199,7 +187,7 @@ impl Gen<'_> {
                 (primal, self.mul(factor, d))
             }
         };
-        Ok(Value { p, d: Some(d) })
+        Value { p, d: Some(d) }
     }
 
     /// Half the difference of the neighbours; the one before number 0 is minus number 1.
@@ -243,13 +231,6 @@ impl Gen<'_> {
                 d: None,
             };
         };
-        if self.is_array_valued(&v.p) {
-            self.array_unsupported(e);
-            return Value {
-                p: e.clone(),
-                d: None,
-            };
-        }
         let function = match ty {
             Type::Real(4) => "FARFEL_SPSI",
             Type::Real(8) => "FARFEL_DPSI",

@@ -3,12 +3,12 @@
 use super::allocate::is_allocated_here;
 use super::generator::{Gen, Value};
 use super::interface::title;
+use super::possible::lacks_variable;
 use super::{DummyProcedure, Engine, Wanted};
-use crate::activity::{Context, Problem, Site, is_pop};
+use crate::activity::{Context, Problem, Site};
 use crate::calls::{CallSite, calls};
 use crate::flow::Flow;
 use crate::layout::Unknown;
-use crate::legal::cleared::clears;
 use crate::locations::{Set, Space, differentiable};
 use crate::passes::{Derivative, simplify_derivative, simplify_tangent};
 use farfel_lang::Span;
@@ -276,7 +276,7 @@ impl Gen<'_> {
         let span = s.span;
         let one = |kind| vec![Stmt::new(kind, span)];
         match &s.kind {
-            StmtKind::Assign(target, value) => self.assign(target, value, node),
+            StmtKind::Assign(target, value) => self.assign(target, value),
             StmtKind::If(b) => self.if_block(&b.arms, b, span),
             StmtKind::Select(b) => self.select(b, span),
             StmtKind::Where(b) => self.where_block(b, span),
@@ -338,15 +338,10 @@ impl Gen<'_> {
         }
     }
 
-    fn assign(&mut self, target: &Expr, value: &Expr, node: usize) -> Block {
+    fn assign(&mut self, target: &Expr, value: &Expr) -> Block {
         let span = self.span;
-        let active_target = target.base().filter(|s| {
-            differentiable(&self.unit.symbols[*s])
-                && (self.activity.live[node].contains(self.space.loc(*s))
-                    || is_pop(self.source, value) && self.is_varied(value)
-                    || clears(self.source, target, value)
-                        && self.varied.contains(self.space.loc(*s)))
-        });
+        let active = self.here().is_active(target, value);
+        let active_target = target.base().filter(|_| active);
         self.warn_of_integer_functions(value);
         let Some(s) = active_target else {
             self.warn_of_lost_derivative(target, value);
@@ -657,8 +652,8 @@ impl Gen<'_> {
             }
             self.refuse_constant(a, i, &name, context);
             let array = self.is_array_valued(a);
-            // With several directions, what a function makes of an array is that of another one.
-            if array && (context.outputs.contains(i) || self.engine.layout.vector) {
+            let result = context.outputs.contains(i);
+            if lacks_variable(array, result, self.engine.layout.vector) {
                 self.errors.push(
                     Diagnostic::error(
                         &rules::AD_UNSUPPORTED,
