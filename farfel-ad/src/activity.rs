@@ -16,7 +16,7 @@
 use crate::calls::{CallSite, calls};
 use crate::depend::{Dependence, Moves, apply_varied};
 use crate::flow::Flow;
-pub use crate::locations::Context;
+use crate::locations::Context;
 use crate::locations::{Set, Space, differentiable};
 use farfel_lang::ir::{Class, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit};
 use farfel_lang::solve::{Graph, backward, forward};
@@ -39,7 +39,7 @@ pub struct Activity {
 
 /// Does an assignment take a value from a tape? Its derivative comes with it, whether it is
 /// used or not.
-pub fn is_pop(unit: &Unit, value: &Expr) -> bool {
+pub(crate) fn is_pop(unit: &Unit, value: &Expr) -> bool {
     matches!(value.kind, ExprKind::Element(s, _) if unit.symbols[s].tape)
 }
 

@@ -11,10 +11,10 @@
 //! their callers, and which statements are left out, since neither sweep needs what they compute
 //! (adjoint liveness).
 
-use crate::activity::{Activity, Context, Problem};
+use crate::activity::{Activity, Problem};
 use crate::flow::Flow;
 use crate::layout::Unknown;
-use crate::locations::{Space, differentiable};
+use crate::locations::{Context, Space, differentiable};
 use crate::reverse::Recorded;
 pub use crate::reverse::memory::{Joint, Tape};
 use crate::tangent::{Engine, Tangent, look_into, look_into_linear};

@@ -9,7 +9,7 @@ use crate::custom_rules::rules::{Rule, Rules};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space, differentiable};
 use crate::matrix::Matrix;
-pub use crate::matrix::{Move, Moves};
+pub(crate) use crate::matrix::{Move, Moves};
 use farfel_lang::access::{self, Access, Kind, Source};
 use farfel_lang::callgraph::Below;
 use farfel_lang::effects::{Effect, Effects, Locations, Question};

@@ -12,7 +12,7 @@
 //! | [`locations`] | variables, COMMON and EQUIVALENCE as locations |
 //! | [`calls`] | the calls that a statement makes |
 //! | [`depend`] | what statements assign, which outputs depend on which inputs |
-//! | [`activity`] | which derivatives are needed where, for one unit in one context |
+//! | `activity` | which derivatives are needed where, for one unit in one context |
 //! | [`analysis`] | what all this finds out, to be looked at |
 //! | [`tangent`] | forward mode |
 //! | [`reverse`] | reverse mode |
@@ -38,7 +38,7 @@
 /// The version of this crate. Another version may make another program of the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub mod activity;
+mod activity;
 mod affine;
 pub mod analysis;
 pub mod calls;

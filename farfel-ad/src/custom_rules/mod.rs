@@ -3,10 +3,10 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`rules`] | which procedures have a custom rule |
+//! | `rules` | which procedures have a custom rule |
 //! | [`shipped`] | Fortran text that comes along with derivatives |
-//! | [`functions`] | intrinsic functions that are differentiated as Fortran text |
+//! | `functions` | intrinsic functions that are differentiated as Fortran text |
 
-pub mod functions;
-pub mod rules;
+pub(crate) mod functions;
+pub(crate) mod rules;
 pub mod shipped;

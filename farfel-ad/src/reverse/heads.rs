@@ -8,10 +8,9 @@
 use super::known::Facts;
 use super::made::Known;
 use super::{Part, World, prepare, state};
-use crate::activity::Context;
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
-use crate::locations::{Commons, Set, common_members};
+use crate::locations::{Commons, Context, Set, common_members};
 use crate::tangent::{self, Head, Provide, Tangent};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;

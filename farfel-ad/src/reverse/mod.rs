@@ -91,7 +91,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// # Errors
 ///
 /// What cannot be differentiated, at its place in the source.
-pub fn differentiate(
+pub(crate) fn differentiate(
     program: &Program,
     request: &Request,
     most_tape: Option<u64>,

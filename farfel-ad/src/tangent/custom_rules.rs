@@ -1,11 +1,10 @@
 //! Calls of procedures with custom rules: their derivatives are given, or they are constant.
 
 use super::generator::Gen;
-use crate::activity::Context;
 use crate::calls::calls;
 use crate::custom_rules::rules::{carries, stand_in};
 use crate::custom_rules::shipped;
-use crate::locations::differentiable;
+use crate::locations::{Context, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type};
 use farfel_lang::types::type_of;

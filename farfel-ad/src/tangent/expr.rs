@@ -1,9 +1,9 @@
 //! Expressions and their derivatives.
 
 use super::generator::{Gen, Value};
-use crate::activity::{Context, Site};
+use crate::activity::Site;
 use crate::calls::{CallSite, calls_in};
-use crate::locations::{Set, differentiable};
+use crate::locations::{Context, Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, SymId, Type, UnOp};
 use farfel_lang::types::{rank, type_of};

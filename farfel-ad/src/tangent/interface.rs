@@ -3,8 +3,8 @@
 use super::allocate::is_allocated_here;
 use super::generator::Gen;
 use super::{DummyProcedure, Engine, Wanted};
-use crate::activity::{Context, dummy_key};
-use crate::locations::{Set, differentiable};
+use crate::activity::dummy_key;
+use crate::locations::{Context, Set, differentiable};
 use farfel_lang::ir::{
     Arg, Block, Class, Expr, ExprKind, Name, Origin, Place, StmtKind, SymId, Symbol, Unit, UnitKind,
 };

@@ -40,13 +40,12 @@ mod symbols;
 mod values;
 mod vector;
 
-use crate::activity::Context;
 pub use crate::custom_rules::rules::Provide;
 use crate::custom_rules::{rules::Rules, shipped};
 use crate::depend::Dependence;
 use crate::flow::Flow;
 use crate::layout::Layout;
-use crate::locations::{Set, Space};
+use crate::locations::{Context, Set, Space};
 use crate::passes::{self, Form, Forms, Goal};
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, CallGraph, UnitIndex, references};
@@ -57,7 +56,6 @@ use names::Names;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use stmt::Generated;
 
 /// After how many contexts a unit's later calls share one copy.
 pub const MOST_CONTEXTS: usize = 8;
@@ -76,7 +74,7 @@ const AT_NEED: Forms = Forms::of(&[
 ]);
 
 /// The tangent of a request's head and of what is active below it.
-pub fn differentiate(
+pub(crate) fn differentiate(
     program: &Program,
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
@@ -200,7 +198,7 @@ fn run(
         ..Made::default()
     };
     let root = engine.root(head, request);
-    made.add(&root, engine.unit(head, &root, Some(&request.paired)));
+    made.add(engine.unit(head, &root, Some(&request.paired)));
     engine.below(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
     let mut tangents = made.tangents()?;
@@ -401,21 +399,9 @@ struct Made {
 }
 
 impl Made {
-    fn add(&mut self, wanted: &Wanted, unit: Result<Generated, Vec<Diagnostic>>) {
+    fn add(&mut self, unit: Result<Tangent, Vec<Diagnostic>>) {
         match unit {
-            Ok(made) => self.units.push(Tangent {
-                of: wanted.unit.clone(),
-                args: wanted.args,
-                context: wanted.context.clone(),
-                unit: made.unit,
-                derivatives: made.derivatives,
-                primals: made.primals,
-                by_slot: made.by_slot,
-                added: made.added,
-                direction: made.direction,
-                dummies: made.dummies,
-                zero: made.zero,
-            }),
+            Ok(made) => self.units.push(made),
             Err(e) => self.errors.extend(e),
         }
     }
@@ -531,7 +517,7 @@ impl<'a> Engine<'a> {
                 break;
             };
             if let Some(source) = self.find(&wanted.unit) {
-                made.add(&wanted, self.unit(source, &wanted, None));
+                made.add(self.unit(source, &wanted, None));
                 self.names.borrow_mut().set_generated(i);
             }
         }
@@ -583,7 +569,7 @@ impl<'a> Engine<'a> {
         source: &Unit,
         wanted: &Wanted,
         root: Option<&[usize]>,
-    ) -> Result<Generated, Vec<Diagnostic>> {
+    ) -> Result<Tangent, Vec<Diagnostic>> {
         let space = Space::of(source, &self.dependence.commons);
         let flow = Flow::of(source);
         self.names.borrow_mut().freeze();

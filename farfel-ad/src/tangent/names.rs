@@ -1,10 +1,9 @@
 //! The names of what one run generates, and which contexts it generates.
 
 use super::{MOST_CONTEXTS, Provide, Wanted};
-use crate::activity::Context;
 use crate::depend::Dependence;
 use crate::layout::{Layout, Members, Taken};
-use crate::locations::{Set, differentiable};
+use crate::locations::{Context, Set, differentiable};
 use farfel_lang::ir::{Name, Place, Program, UnitKind};
 use std::collections::{HashMap, HashSet};
 

@@ -11,12 +11,12 @@
 
 use super::Engine;
 use super::possible::{Here, Operand, lacks_variable, obstacle};
-use crate::activity::{Activity, Context, Problem, Site};
+use crate::activity::{Activity, Problem, Site};
 use crate::calls::{CallSite, calls};
 use crate::flow::Flow;
 use crate::layout::{Layout, Unknown};
 use crate::legal::scalarize::is_wanted;
-use crate::locations::{Set, Space, differentiable};
+use crate::locations::{Context, Set, Space, differentiable};
 use crate::passes::{Form, Forms};
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::intrinsics::{Intrinsic, Op};

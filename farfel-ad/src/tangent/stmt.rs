@@ -4,12 +4,12 @@ use super::allocate::is_allocated_here;
 use super::generator::{Gen, Value};
 use super::interface::title;
 use super::possible::lacks_variable;
-use super::{DummyProcedure, Engine, Wanted};
-use crate::activity::{Context, Problem, Site};
+use super::{Engine, Tangent, Wanted};
+use crate::activity::{Problem, Site};
 use crate::calls::{CallSite, calls};
 use crate::flow::Flow;
 use crate::layout::Unknown;
-use crate::locations::{Set, Space, differentiable};
+use crate::locations::{Context, Set, Space, differentiable};
 use crate::passes::{Derivative, simplify_derivative, simplify_tangent};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -20,21 +20,6 @@ use farfel_lang::ir::{
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-/// A derivative unit, and which of its variables are derivatives.
-pub(crate) struct Generated {
-    pub unit: Unit,
-    pub derivatives: HashSet<SymId>,
-    /// See [`super::Tangent`].
-    pub primals: Vec<(SymId, SymId)>,
-    /// See [`super::Tangent`].
-    pub by_slot: Vec<(usize, SymId)>,
-    pub added: HashSet<SymId>,
-    /// What loops over directions count by.
-    pub direction: Option<SymId>,
-    pub dummies: HashMap<SymId, DummyProcedure>,
-    pub zero: Block,
-}
-
 /// Generates the derivative of `source` in a context. `root`: it is the head of a request,
 /// and these of its arguments are followed by a derivative.
 pub(super) fn generate(
@@ -44,7 +29,7 @@ pub(super) fn generate(
     flow: &Flow,
     wanted: &Wanted,
     root: Option<&[usize]>,
-) -> Result<Generated, Vec<Diagnostic>> {
+) -> Result<Tangent, Vec<Diagnostic>> {
     let admit = |unit: &str, c| match engine.dependence.rules.get(unit) {
         Some(rule) => rule.context(&c),
         None => engine.names.borrow().admit(unit, c),
@@ -211,7 +196,10 @@ pub(super) fn generate(
             simplify_derivative(&mut derivative)?;
         }
         let procedures = g.procedures.values().copied();
-        Ok(Generated {
+        Ok(Tangent {
+            of: wanted.unit.clone(),
+            args: wanted.args,
+            context: wanted.context.clone(),
             by_slot: g.by_slot(),
             dummies: g.dummies(),
             added: procedures.chain(g.count).collect(),

@@ -2,10 +2,10 @@
 
 use super::allocate::is_allocated_here;
 use super::generator::Gen;
-use crate::activity::{Context, dummy_key};
+use crate::activity::dummy_key;
 use crate::custom_rules::rules::stand_in;
 use crate::layout::SIZES_FILE;
-use crate::locations::{common_members, differentiable};
+use crate::locations::{Context, common_members, differentiable};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;

@@ -5,8 +5,8 @@
 //! one variable where one of them is assigned, and none gets a constant that it assigns.
 
 use super::generator::{Gen, Value};
-use crate::activity::Context;
 use crate::calls::CallSite;
+use crate::locations::Context;
 use farfel_lang::effects::is_constant;
 use farfel_lang::ir::{Class, Expr, ExprKind, Stmt, SymId, Type};
 use farfel_lang::types::type_of;

@@ -1,8 +1,7 @@
 //! What to differentiate, as Tapenade's `-head` says it, and what of it matters.
 
-use farfel_ad::activity::Context;
 use farfel_ad::depend::{Dependence, Summary};
-use farfel_ad::locations::{Set, Space, differentiable};
+use farfel_ad::locations::{Context, Set, Space, differentiable};
 use farfel_ad::passes::{Form, Forms, Goal, Legal, kept_by_divided_units, legalise};
 use farfel_ad::tangent::Head;
 use farfel_lang::callgraph::{Below, references};

@@ -20,11 +20,10 @@ pub mod heads;
 pub mod options;
 
 use crate::tapes;
-use farfel_ad::activity::Context;
 use farfel_ad::layout::{
     Contexts, Extent, Layout, Members, Numbering, Pattern, SIZES_FILE, Taken, Unknown,
 };
-use farfel_ad::locations::{Set, Space};
+use farfel_ad::locations::{Context, Set, Space};
 use farfel_ad::reverse;
 use farfel_ad::tangent::{Tangent, differentiate_heads};
 use farfel_lang::callgraph::CallGraph;
