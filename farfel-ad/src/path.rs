@@ -3,7 +3,7 @@
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Class, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Unit, walk_block,
+    Arg, Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Unit, for_each_reference,
 };
 use std::collections::{HashMap, VecDeque};
 
@@ -144,18 +144,9 @@ fn way_in<'p>(all: &'p [Unit], dummy: &'p Symbol) -> (&'p Symbol, Vec<(Span, Str
 }
 
 fn each_call<'p>(unit: &'p Unit, f: &mut dyn FnMut(SymId, &'p [Expr], Span)) {
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind {
-            f(*callee, args, s.span);
+    for_each_reference(&unit.body, &mut |r| {
+        if !r.function || !matches!(unit.symbols[r.procedure].class, Class::Intrinsic(_)) {
+            f(r.procedure, r.args, r.span);
         }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, args) = &e.kind
-                    && !matches!(unit.symbols[*callee].class, Class::Intrinsic(_))
-                {
-                    f(*callee, args, e.span);
-                }
-            });
-        });
     });
 }

@@ -1,6 +1,6 @@
 //! Which procedures a dummy procedure can be, and who calls whom through them.
 
-use crate::ir::{Arg, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Unit, walk_block};
+use crate::ir::{Arg, Expr, ExprKind, Name, Place, Program, SymId, Unit, for_each_reference};
 use crate::source::Span;
 use std::collections::HashMap;
 
@@ -159,20 +159,11 @@ fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found
             }
         }
     };
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind {
-            call(*callee, args);
+    for_each_reference(&unit.body, &mut |r| {
+        let s = &unit.symbols[r.procedure];
+        if !r.function || s.class.is_procedure() || s.place == Place::Result {
+            call(r.procedure, r.args);
         }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, args) = &e.kind {
-                    let s = &unit.symbols[*callee];
-                    if s.class.is_procedure() || s.place == Place::Result {
-                        call(*callee, args);
-                    }
-                }
-            });
-        });
     });
     for nested in &unit.nested {
         let inner = nested

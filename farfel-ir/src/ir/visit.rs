@@ -5,6 +5,7 @@
 //! for everything that a block of statements holds.
 
 use super::{AdItem, Block, Do, DoControl, Entry, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId};
+use crate::source::Span;
 use smallvec::{SmallVec, smallvec};
 
 impl Expr {
@@ -490,6 +491,46 @@ pub fn walk_block_mut(block: &mut [Stmt], f: &mut dyn FnMut(&mut Stmt)) {
 /// Calls `f` on every expression in a block, outermost first.
 pub fn walk_exprs<'a>(block: &'a [Stmt], f: &mut dyn FnMut(&'a Expr)) {
     walk_block(block, &mut |s| s.for_each_own_expr(&mut |e| e.walk(f)));
+}
+
+/// A reference to a procedure with its actual arguments: a CALL statement, or in an expression.
+#[derive(Debug, Clone, Copy)]
+pub struct Reference<'a> {
+    /// The procedure: an intrinsic or statement function, too.
+    pub procedure: SymId,
+    /// The actual arguments.
+    pub args: &'a [Expr],
+    /// The statement or expression.
+    pub span: Span,
+    /// It is a function.
+    pub function: bool,
+}
+
+/// Calls `f` on every reference to a procedure in the statements of a block, those of a statement
+/// from the outside in.
+pub fn for_each_reference<'a>(block: &'a [Stmt], f: &mut dyn FnMut(Reference<'a>)) {
+    walk_block(block, &mut |s| {
+        if let StmtKind::Call(procedure, args) = &s.kind {
+            f(Reference {
+                procedure: *procedure,
+                args,
+                span: s.span,
+                function: false,
+            });
+        }
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let ExprKind::Call(procedure, args) = &e.kind {
+                    f(Reference {
+                        procedure: *procedure,
+                        args,
+                        span: e.span,
+                        function: true,
+                    });
+                }
+            });
+        });
+    });
 }
 
 /// Calls `f` on every expression in a block, innermost first; `f` may replace it.

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Intrinsic;
 use crate::ir::{
     Class, EntryPoint, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol,
-    Symbols, Type, Unit, UnitKind, walk_block, walk_block_mut,
+    Symbols, Type, Unit, UnitKind, for_each_reference, walk_block, walk_block_mut,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -37,18 +37,7 @@ pub(super) fn for_each_placed_call_mut(
 
 /// Calls `f` with the procedure and the actual arguments of every call.
 pub(super) fn for_each_call<'a>(block: &'a [Stmt], f: &mut dyn FnMut(SymId, &'a [Expr])) {
-    walk_block(block, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind {
-            f(*callee, args);
-        }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, args) = &e.kind {
-                    f(*callee, args);
-                }
-            });
-        });
-    });
+    for_each_reference(block, &mut |r| f(r.procedure, r.args));
 }
 
 /// The name of the top-level unit or external procedure that a symbol stands for.
@@ -289,21 +278,10 @@ pub(super) fn check_calls(
             }
         }
     };
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind
-            && *callee == dummy
-        {
-            check(args, s.span, false);
+    for_each_reference(&unit.body, &mut |r| {
+        if r.procedure == dummy {
+            check(r.args, r.span, r.function);
         }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, args) = &e.kind
-                    && *callee == dummy
-                {
-                    check(args, e.span, true);
-                }
-            });
-        });
     });
 }
 
@@ -321,10 +299,11 @@ pub(super) fn check_intrinsic(
     };
     let symbol = &unit.symbols[dummy];
     let mut found = Vec::new();
-    for_each_placed_call(&unit.body, &mut |callee, args, span, is_function| {
-        if callee != dummy {
+    for_each_reference(&unit.body, &mut |r| {
+        if r.procedure != dummy {
             return;
         }
+        let (args, span, is_function) = (r.args, r.span, r.function);
         let types: Option<Vec<Type>> = args.iter().map(|a| type_of(unit, a)).collect();
         let (least, most) = intrinsic.args;
         let other = match (intrinsic.takes, &types) {
@@ -373,23 +352,6 @@ pub(super) fn check_intrinsic(
             diagnostics.push(d);
         }
     }
-}
-
-/// Calls `f` with the procedure, the actual arguments and the place of every call, and with
-/// true for function references.
-fn for_each_placed_call<'a>(block: &'a [Stmt], f: &mut dyn FnMut(SymId, &'a [Expr], Span, bool)) {
-    walk_block(block, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind {
-            f(*callee, args, s.span, false);
-        }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, args) = &e.kind {
-                    f(*callee, args, e.span, true);
-                }
-            });
-        });
-    });
 }
 
 /// Does a block have AD blocks in it?

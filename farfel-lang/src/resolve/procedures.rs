@@ -7,7 +7,7 @@
 
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
-    Class, ExprKind, Name, Place, Program, StmtKind, SymId, Type, Unit, UnitKind, walk_block,
+    Class, ExprKind, Name, Place, Program, SymId, Type, Unit, UnitKind, for_each_reference,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -109,18 +109,7 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
             });
         }
     };
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind {
-            call(*callee, args);
-        }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, args) = &e.kind {
-                    call(*callee, args);
-                }
-            });
-        });
-    });
+    for_each_reference(&unit.body, &mut |r| call(r.procedure, r.args));
     let host = unit
         .symbols
         .iter()

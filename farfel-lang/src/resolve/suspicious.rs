@@ -6,7 +6,8 @@ use crate::dataflow::{self, Findings, Intents};
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
     AdItem, Class, DoControl, DoEnd, Expr, ExprKind, Intent, Label, Name, Place, Program, SaveItem,
-    SpecKind, Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_symbol, walk_block,
+    SpecKind, Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_reference, for_each_symbol,
+    walk_block,
 };
 use crate::lints::Lints;
 use crate::source::Span;
@@ -189,18 +190,7 @@ impl Habits<'_> {
                 }
             }
         };
-        walk_block(&unit.body, &mut |s| {
-            if let StmtKind::Call(callee, args) = &s.kind {
-                call(*callee, args);
-            }
-            s.for_each_own_expr(&mut |e| {
-                e.walk(&mut |e| {
-                    if let ExprKind::Call(callee, args) = &e.kind {
-                        call(*callee, args);
-                    }
-                });
-            });
-        });
+        for_each_reference(&unit.body, &mut |r| call(r.procedure, r.args));
     }
 
     fn unused(&mut self, unit: &Unit) {

@@ -3,7 +3,8 @@
 
 use crate::dataflow::{self, Intents, Procedure, Use};
 use crate::ir::{
-    Class, EntryPoint, Expr, ExprKind, Name, Origin, Program, StmtKind, SymId, Unit, walk_block,
+    Class, EntryPoint, Expr, ExprKind, Name, Origin, Program, StmtKind, SymId, Unit,
+    for_each_reference, walk_block,
 };
 use crate::resolve::Callable;
 use crate::source::Span;
@@ -20,8 +21,9 @@ pub(super) fn check(
     faults: &mut Vec<String>,
 ) {
     let storage = UnitStorage::of(unit);
-    for_each_call(unit, &mut |callee, args, span| {
-        let callee = &unit.symbols[callee];
+    for_each_reference(&unit.body, &mut |r| {
+        let (args, span) = (r.args, r.span);
+        let callee = &unit.symbols[r.procedure];
         if !matches!(callee.class, Class::Subroutine | Class::Function) {
             return;
         }
@@ -78,22 +80,6 @@ pub(super) fn check(
     });
 }
 
-/// Calls `f` with the procedure, the actual arguments and the place of every call.
-pub(super) fn for_each_call(unit: &Unit, f: &mut dyn FnMut(SymId, &[Expr], Span)) {
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind {
-            f(*callee, args, s.span);
-        }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, args) = &e.kind {
-                    f(*callee, args, e.span);
-                }
-            });
-        });
-    });
-}
-
 /// What procedures do with COMMON, where somebody asks.
 pub(super) struct Procedures<'p> {
     program: &'p Program,
@@ -144,8 +130,9 @@ impl<'p> Procedures<'p> {
             let mut found = Vec::new();
             for unit in self.program.units.iter().filter(written) {
                 let storage = UnitStorage::of(unit);
-                for_each_call(unit, &mut |callee, args, span| {
-                    let callee = &unit.symbols[callee].name;
+                for_each_reference(&unit.body, &mut |r| {
+                    let (args, span) = (r.args, r.span);
+                    let callee = &unit.symbols[r.procedure].name;
                     if !self
                         .minded(unit, &storage, callee, args, &|_| true)
                         .is_empty()

@@ -5,8 +5,7 @@
 //! date.
 
 use super::Primals;
-use super::aliases::for_each_call;
-use crate::ir::{Class, ExprKind, SymId, Unit, for_each_symbol};
+use crate::ir::{Class, ExprKind, SymId, Unit, for_each_reference, for_each_symbol};
 use crate::resolve::Callable;
 use crate::storage::UnitStorage;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -110,8 +109,9 @@ impl Own<'_> {
 
     /// Calls of derivatives that pass the derivative of another variable beside a variable.
     fn calls(&self, primals: &Primals, callable: &Callable, faults: &mut Vec<String>) {
-        for_each_call(self.unit, &mut |callee, args, _| {
-            let callee = &self.unit.symbols[callee];
+        for_each_reference(&self.unit.body, &mut |r| {
+            let args = r.args;
+            let callee = &self.unit.symbols[r.procedure];
             if !matches!(callee.class, Class::Subroutine | Class::Function) {
                 return;
             }

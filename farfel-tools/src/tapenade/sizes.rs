@@ -10,7 +10,7 @@ use super::vector::declare_first;
 use farfel_lang::ir::build::paren;
 use farfel_lang::ir::{
     Arg, BinOp, Class, Dim, Expr, ExprKind, Name, Place, StmtKind, SymId, Symbol, Type, Unit,
-    rewrite_exprs, walk_block, walk_block_mut,
+    for_each_reference, rewrite_exprs, walk_block, walk_block_mut,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -98,18 +98,7 @@ fn unknown(units: &[Unit], chosen: &Chosen) -> Option<Name> {
                 bad = Some(name.clone());
             }
         };
-        walk_block(&u.body, &mut |s| {
-            if let StmtKind::Call(callee, args) = &s.kind {
-                judge(*callee, args);
-            }
-            s.for_each_own_expr(&mut |e| {
-                e.walk(&mut |e| {
-                    if let ExprKind::Call(callee, args) = &e.kind {
-                        judge(*callee, args);
-                    }
-                });
-            });
-        });
+        for_each_reference(&u.body, &mut |r| judge(r.procedure, r.args));
         // Who is passed on, or called by a statement function, is called elsewhere.
         let mut passed = |s: SymId| {
             let s = &u.symbols[s];

@@ -2,9 +2,7 @@
 
 use super::stack;
 use farfel_ad::spans;
-use farfel_lang::ir::{
-    Class, ExprKind, Name, Place, StmtKind, SymId, Unit, walk_block, walk_block_mut,
-};
+use farfel_lang::ir::{Class, Name, Place, StmtKind, Unit, for_each_reference, walk_block_mut};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Sources, Span};
@@ -26,26 +24,14 @@ pub(super) fn own_units(text: &str, span: Span) -> Vec<Unit> {
 /// The top-level and external procedures that a unit calls.
 pub(super) fn called(unit: &Unit) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
-    let mut add = |s: SymId| {
-        let s = &unit.symbols[s];
+    for_each_reference(&unit.body, &mut |r| {
+        let s = &unit.symbols[r.procedure];
         if s.place == Place::Global
             && !matches!(s.class, Class::Intrinsic(_))
             && !found.contains(&s.name)
         {
             found.push(s.name.clone());
         }
-    };
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, _) = &s.kind {
-            add(*callee);
-        }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(callee, _) = &e.kind {
-                    add(*callee);
-                }
-            });
-        });
     });
     found
 }
