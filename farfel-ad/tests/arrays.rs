@@ -395,6 +395,28 @@ fn functions_in_array_expressions_are_called_once() {
     check(text, 1e-12);
 }
 
+/// What has no tangent as it stands goes element by element: NORM2 by keyword too, which has one by position.
+#[test]
+fn keywords_do_not_keep_norms_from_tangents() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(3), A(3), B(3), D(3), E(3)
+      X(1) = 1
+      X(2) = 2
+      X(3) = 2
+      ADF(X(2))
+      A = X/NORM2(X=X)
+      B = X/NORM2(X)
+      END ADF(D = TANGENT(A), E = TANGENT(B))
+      PRINT *, 'd1', D(1), -2D0/27
+      PRINT *, 'd2', D(2), 5D0/27
+      PRINT *, 'd3', D(3), -4D0/27
+      PRINT *, 'e3', E(3), -4D0/27
+      END
+";
+    check(text, 1e-12);
+}
+
 /// How many elements an array of assumed size has, where a block needs to know it: those of the
 /// section that it gets.
 #[test]
