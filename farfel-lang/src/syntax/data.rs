@@ -2,7 +2,7 @@
 
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
-use crate::ir::{Class, DataSet, Expr, ExprKind, ImpliedDo, SpecKind, SymId, UnOp};
+use crate::ir::{Class, DataSet, Expr, ExprKind, SpecKind, SymId, UnOp};
 
 impl Line<'_> {
     /// `DATA targets / values /, …`
@@ -57,19 +57,7 @@ impl Line<'_> {
                 return Err(self.expected("`,` and a loop variable"));
             }
         }
-        self.leave();
-        let (var, low, high, step) = self.loop_control()?;
-        self.expect(b')')?;
-        Ok(Expr::new(
-            ExprKind::ImpliedDo(Box::new(ImpliedDo {
-                items,
-                var,
-                from: low,
-                to: high,
-                step,
-            })),
-            self.since(from),
-        ))
+        self.implied_do(items, from)
     }
 
     /// `var = from, to, step`

@@ -101,6 +101,18 @@ pub(super) struct OpenIf {
     pub(super) condition: Option<Expr>,
 }
 
+impl Open {
+    /// A fault of a block that is not closed before what stands at a place.
+    pub(super) fn unclosed(&self, before: &str, span: Span) -> Diagnostic {
+        let word = self.kind.word();
+        let message = format!("{word} is not closed");
+        let missing = format!("{} is missing before {before}", self.kind.end_word());
+        Diagnostic::error(&rules::UNCLOSED_BLOCK, self.span, message)
+            .label("opened here")
+            .related(span, missing)
+    }
+}
+
 impl OpenKind {
     pub(super) fn word(&self) -> &'static str {
         match self {

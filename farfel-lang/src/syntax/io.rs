@@ -219,19 +219,22 @@ impl Line<'_> {
                 return Err(self.expected("`,`"));
             }
         }
+        self.implied_do(items, from)
+    }
+
+    /// What follows the items of an implied DO that begins at `from`: `var = from, to, step)`.
+    pub(super) fn implied_do(&mut self, items: Vec<Expr>, from: usize) -> Read<Expr> {
         self.leave();
         let (var, low, high, step) = self.loop_control()?;
         self.expect(b')')?;
-        Ok(Expr::new(
-            ExprKind::ImpliedDo(Box::new(ImpliedDo {
-                items,
-                var,
-                from: low,
-                to: high,
-                step,
-            })),
-            self.since(from),
-        ))
+        let made = ImpliedDo {
+            items,
+            var,
+            from: low,
+            to: high,
+            step,
+        };
+        Ok(Expr::implied_do(made, self.since(from)))
     }
 
     /// `NAME =` comes next.

@@ -201,16 +201,7 @@ impl Parser<'_> {
     fn close_above(&mut self, at: usize, span: Span) {
         while self.frame.blocks.len() > at + 1 {
             if let Some(block) = self.frame.blocks.last() {
-                let report = Diagnostic::error(
-                    &rules::UNCLOSED_BLOCK,
-                    block.span,
-                    format!("{} is not closed", block.kind.word()),
-                )
-                .label("opened here")
-                .related(
-                    span,
-                    format!("{} is missing before this", block.kind.end_word()),
-                );
+                let report = block.unclosed("this", span);
                 self.report(report);
             }
             self.frame.close(None, Vec::new(), span);

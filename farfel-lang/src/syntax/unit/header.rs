@@ -164,19 +164,7 @@ impl Parser<'_> {
     fn close_unit(&mut self, span: Span) {
         self.keep_comments();
         while let Some(block) = self.frame.blocks.last() {
-            let report = Diagnostic::error(
-                &rules::UNCLOSED_BLOCK,
-                block.span,
-                format!("{} is not closed", block.kind.word()),
-            )
-            .label("opened here")
-            .related(
-                span,
-                format!(
-                    "{} is missing before the end of the program unit",
-                    block.kind.end_word()
-                ),
-            );
+            let report = block.unclosed("the end of the program unit", span);
             // A loop whose label is missing is reported once.
             if let OpenKind::Do { label: Some(l), .. } = block.kind {
                 self.frame.references.retain(|(r, ..)| *r != l);
