@@ -57,10 +57,14 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
 pub fn rank(unit: &Unit, e: &Expr) -> usize {
     match &e.kind {
         ExprKind::Var(s) => unit.symbols[*s].dims.len(),
-        ExprKind::Element(_, subscripts) => subscripts
-            .iter()
-            .filter(|s| matches!(s.kind, ExprKind::Range(..)) || rank(unit, s) > 0)
-            .count(),
+        ExprKind::Element(_, subscripts) => {
+            let mut sections = 0;
+            for s in subscripts {
+                let section = matches!(s.kind, ExprKind::Range(..)) || rank(unit, s) > 0;
+                sections += usize::from(section);
+            }
+            sections
+        }
         ExprKind::Array(_) => 1,
         // An address is one number.
         ExprKind::Percent(Percent::Loc, _) => 0,
