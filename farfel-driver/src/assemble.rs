@@ -26,7 +26,8 @@
 //! and COMMON blocks are renamed.
 
 use crate::border::{BORDER, border, fixed_form};
-use crate::facts::{entries, for_each_call, procedures};
+use crate::calls::{entries, for_each_call, procedures};
+use crate::guard::{is_support, support_module};
 use crate::names::Names;
 use farfel_lang::Sources;
 use farfel_lang::ir::{
@@ -148,8 +149,16 @@ impl Library {
     pub(crate) fn text(&self, exports: &[Name], sources: &Sources, every_line: bool) -> String {
         let options = options(sources, every_line);
         let mut text = String::new();
+        let all = self.inside.iter().chain(&self.outside);
+        let support: BTreeSet<&str> = all.flat_map(support_of).collect();
+        if !support.is_empty() {
+            text.push_str(&support_module(&self.support(), &support));
+        }
         let mut put = |statement: &str| text.push_str(&fixed_form(statement));
         put(&format!("MODULE {}", self.module));
+        if !support.is_empty() {
+            put(&format!("USE {}", self.support()));
+        }
         put("PRIVATE");
         for name in exports {
             put(&format!("PUBLIC {}", self.names.wrapper(name)));
@@ -173,10 +182,31 @@ impl Library {
         let _ = writeln!(text, "      END MODULE");
         for unit in &self.outside {
             text.push('\n');
-            text.push_str(&print_unit(unit, &options));
+            if support_of(unit).next().is_some() {
+                let mut unit = unit.clone();
+                let kind = SpecKind::Use(self.support());
+                let span = unit.span;
+                unit.specs.insert(0, Spec { kind, span });
+                text.push_str(&print_unit(&unit, &options));
+            } else {
+                text.push_str(&print_unit(unit, &options));
+            }
         }
         text
     }
+
+    /// The module with what checks call.
+    fn support(&self) -> String {
+        self.names.global(&format!("0_{}", self.module)).to_string()
+    }
+}
+
+/// The names of the functions that a unit's checks call.
+fn support_of(unit: &Unit) -> impl Iterator<Item = &str> {
+    let called = procedures(unit).filter(|(_, s)| s.place == Place::Global);
+    called
+        .map(|(_, s)| s.name.as_str())
+        .filter(|n| is_support(n))
 }
 
 fn options(sources: &Sources, every_line: bool) -> Options<'_> {

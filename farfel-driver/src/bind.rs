@@ -304,15 +304,19 @@ impl Bindings<'_> {
             .result
             .filter(|_| unit.kind == UnitKind::Function)
             .map(|r| unit.symbols[r].ty);
-        let stops = self.facts.stops.contains(&unit.name);
+        let fails = self.facts.fails.contains(&unit.name);
+        // A failed check ends a call as STOP does.
+        let stops = fails || self.facts.stops.contains(&unit.name);
+        let exposed = self.facts.exposed.get(&unit.name);
         let takes_closures = args.iter().any(|a| a.said.is_some());
         let fallible = stops || args.iter().any(|a| a.check.is_some());
         let locked = self.locked(unit);
 
         let mut t = String::new();
-        self.documentation(&mut t, unit, &args, stops, locked);
+        self.documentation(&mut t, unit, &args, locked);
         t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
-        let _ = write!(t, "pub fn {function}(");
+        let unsafety = if exposed.is_some() { "unsafe " } else { "" };
+        let _ = write!(t, "pub {unsafety}fn {function}(");
         let declared: Vec<String> = args
             .iter()
             .map(|a| match a.said {
@@ -334,6 +338,8 @@ impl Bindings<'_> {
             .iter()
             .map(|a| format!("{}: {}", a.name, a.border))
             .collect();
+        let lengths: Vec<&str> = args.iter().filter_map(|a| a.count.as_deref()).collect();
+        c_args.extend(lengths.iter().map(|n| format!("{n}: *const i64")));
         if let Some(ty) = result {
             c_args.push(format!(
                 "farfel_result: *mut {}",
@@ -370,6 +376,9 @@ impl Bindings<'_> {
             }
         }
         for a in &args {
+            if let Some(count) = &a.count {
+                let _ = writeln!(t, "    let {count}: i64 = {}.len() as i64;", a.name);
+            }
             t.push_str(&a.before);
         }
         if let Some(ty) = result {
@@ -383,6 +392,7 @@ impl Bindings<'_> {
             t.push_str("    let farfel_guard = FARFEL_LOCK.lock();\n");
         }
         let mut actual: Vec<String> = args.iter().map(|a| a.actual.clone()).collect();
+        actual.extend(lengths.iter().map(|n| format!("&{n}")));
         if result.is_some() {
             actual.push("&mut farfel_result".into());
         }
@@ -448,7 +458,7 @@ impl Bindings<'_> {
             rust: String::new(),
             actual: String::new(),
             check: None,
-            unchecked: false,
+            count: None,
             before: String::new(),
             after: String::new(),
             length: None,
@@ -487,11 +497,11 @@ impl Bindings<'_> {
             a.rust = format!("&{}[{rust}]", if assigned { "mut " } else { "" });
             match self.extent(unit, symbol) {
                 Extent::Checked(bounds) => a.check = Some(bounds),
-                Extent::Partly(bounds) => {
-                    a.check = Some(bounds);
-                    a.unchecked = true;
-                }
-                Extent::Unknown => a.unchecked = true,
+                Extent::Partly(bounds) => a.check = Some(bounds),
+                Extent::Unknown => {}
+            }
+            if self.facts.plan.is_measured(&unit.name) {
+                a.count = Some(format!("{copy}_count"));
             }
             let method = if assigned { "as_mut_ptr" } else { "as_ptr" };
             if logical {
@@ -583,14 +593,9 @@ impl Bindings<'_> {
         value(unit, expr, depth, &variable)
     }
 
-    fn documentation(
-        &self,
-        text: &mut String,
-        unit: &Unit,
-        args: &[Argument],
-        stops: bool,
-        locked: bool,
-    ) {
+    fn documentation(&self, text: &mut String, unit: &Unit, args: &[Argument], locked: bool) {
+        let fails = self.facts.fails.contains(&unit.name);
+        let stops = self.facts.stops.contains(&unit.name);
         let mut lines = crate::rustdoc::comments(&unit.comments);
         if lines.is_empty() {
             lines.push(format!("The Fortran subprogram {}.", unit.name));
@@ -626,23 +631,24 @@ impl Bindings<'_> {
                 );
             }
         }
-        let unchecked: Vec<String> = args
-            .iter()
-            .filter(|a| a.unchecked)
-            .map(|a| format!("`{}`", a.name))
-            .collect();
-        if !unchecked.is_empty() {
-            lines.push(String::new());
-            lines.push(format!(
-                "The Fortran declaration does not say how long {} must be, so the caller must \
-                 see to it that the subprogram stays inside.",
-                unchecked.join(", ")
-            ));
+        if let Some(reason) = self.facts.exposed.get(&unit.name) {
+            lines.extend([String::new(), "# Safety".into(), String::new()]);
+            lines.push(
+                "The subprogram, and all that it calls, must stay inside the arrays and texts that it is \
+                 given and that it has."
+                    .into(),
+            );
+            lines.push(format!("That cannot be checked: {reason}."));
         }
-        if stops || args.iter().any(|a| a.check.is_some()) {
+        if stops || fails || args.iter().any(|a| a.check.is_some()) {
             lines.extend([String::new(), "# Errors".into(), String::new()]);
             if args.iter().any(|a| a.check.is_some()) {
                 lines.push("When an array is too short for its declared bounds.".into());
+            }
+            if fails {
+                lines.push(
+                    "When a subscript leads out of an array, or a substring out of a text.".into(),
+                );
             }
             if stops {
                 lines.push("When the program executes STOP.".into());
@@ -666,8 +672,8 @@ struct Argument {
     actual: String,
     /// The bounds to check, as a list of pairs.
     check: Option<String>,
-    /// Its length is not checked, or not wholly.
-    unchecked: bool,
+    /// Of an array, the variable that holds how many elements it has, if the subprogram gets that.
+    count: Option<String>,
     /// The variable that holds the length of a CHARACTER.
     length: Option<String>,
     /// Items of the function.

@@ -68,6 +68,9 @@ pub struct Config {
     pub debug_lines: bool,
     /// `exports`: the subprograms that Rust can call. Without it: all that can be.
     pub exports: Option<Vec<String>>,
+    /// `unchecked`: the subprograms whose subscripts are not checked: `true` for all, or a list of
+    /// names. Functions that reach them are `unsafe`.
+    pub unchecked: Unchecked,
     /// `max-copies`: how many copies of one subprogram there may be for the procedures that it
     /// gets as arguments. Without it [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
     pub max_copies: Option<usize>,
@@ -200,6 +203,7 @@ impl Default for Config {
             defines: Vec::new(),
             debug_lines: false,
             exports: None,
+            unchecked: Unchecked::default(),
             max_copies: None,
             max_tape: None,
             verify_passes: false,
@@ -280,6 +284,7 @@ struct Settings {
     defines: Option<Vec<String>>,
     debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
+    unchecked: Option<Unchecked>,
     max_copies: Option<usize>,
     max_tape: Option<u32>,
     flags: Option<Vec<String>>,
@@ -369,6 +374,39 @@ enum FormName {
     Free,
 }
 
+/// What `unchecked` names.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Unchecked {
+    /// Everything, or nothing.
+    All(bool),
+    /// These subprograms.
+    Some(Vec<String>),
+}
+
+impl Default for Unchecked {
+    fn default() -> Self {
+        Unchecked::All(false)
+    }
+}
+
+impl Unchecked {
+    /// The names, as programs have them; `None` for all.
+    pub(crate) fn names(&self) -> Option<std::collections::HashSet<farfel_lang::ir::Name>> {
+        let named = match self {
+            Unchecked::All(true) => return None,
+            Unchecked::All(false) => &[][..],
+            Unchecked::Some(named) => named,
+        };
+        Some(
+            named
+                .iter()
+                .map(|n| n.to_ascii_uppercase().into())
+                .collect(),
+        )
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OptLevel {
@@ -454,6 +492,7 @@ impl Config {
             defines,
             debug_lines,
             exports,
+            unchecked,
             max_copies,
             max_tape,
             flags,
@@ -480,6 +519,7 @@ impl Config {
         self.preprocess = preprocess.unwrap_or(false);
         self.defines = defines.unwrap_or_default();
         self.exports = exports;
+        self.unchecked = unchecked.unwrap_or_default();
         self.max_copies = max_copies;
         self.max_tape = max_tape;
         self.flags = flags.unwrap_or_default();

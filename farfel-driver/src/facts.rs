@@ -3,10 +3,11 @@
 
 mod state;
 
+use crate::calls::{entries, procedures, spread};
+use crate::guard::Plan;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Origin, Place, Program, SaveItem, SpecKind, StmtKind, SymId,
-    Symbol, Type, Unit, walk_block, walk_exprs,
+    Name, Origin, Place, Program, SaveItem, SpecKind, StmtKind, Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::storage::constant::integer as constant;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -22,8 +23,15 @@ pub(crate) struct Facts {
     pub shares_state: HashSet<Name>,
     /// May execute STOP, itself or in what it calls.
     pub stops: HashSet<Name>,
-    /// May be left half-way: by STOP, or by a panic of a closure that stands for a procedure.
+    /// A check of a subscript may fail, in the unit itself or in what it calls.
+    pub fails: HashSet<Name>,
+    /// May be left half-way: by STOP, by a failed check, or by a panic of a closure that stands for a
+    /// procedure.
     pub unwinds: HashSet<Name>,
+    /// May read or write anywhere, in the unit itself or in what it calls, with the reason.
+    pub exposed: HashMap<Name, String>,
+    /// How it is checked.
+    pub plan: Plan,
 }
 
 /// Where variables are, apart from what the program says.
@@ -38,7 +46,7 @@ pub(crate) struct Memory<'a> {
 impl Facts {
     /// Analyses a resolved, lowered program, and the stand-ins for its derivatives.
     /// `assigned` must be that of closures for dummy procedures.
-    pub(crate) fn of(program: &Program, assigned: &Assigned, memory: Memory) -> Facts {
+    pub(crate) fn of(program: &Program, assigned: &Assigned, memory: Memory, plan: Plan) -> Facts {
         let entries = entries(program);
         let changing = state::changing(program, assigned, memory);
         // What has shared variables, whether they are assigned or not.
@@ -47,7 +55,10 @@ impl Facts {
         let mut facts = Facts {
             shares_state: HashSet::new(),
             stops: HashSet::new(),
+            fails: HashSet::new(),
             unwinds: HashSet::new(),
+            exposed: HashMap::new(),
+            plan,
         };
         for unit in &program.units {
             let mut shares = changing.contains(&unit.name);
@@ -95,42 +106,45 @@ impl Facts {
         facts.shares_state.extend(careful.cloned());
         spread(&callees, &mut facts.shares_state);
         spread(&callees, &mut facts.stops);
+        let checked = facts.plan.look(program);
+        facts.fails = checked.fails;
+        spread(&callees, &mut facts.fails);
+        facts.unwinds.extend(facts.fails.iter().cloned());
         spread(&callees, &mut facts.unwinds);
+        facts.exposed = checked.exposed;
+        spread_reasons(&callees, &mut facts.exposed);
         facts
     }
 }
 
-/// Adds whoever calls something in the set, directly or not.
-fn spread(callees: &HashMap<Name, HashSet<Name>>, set: &mut HashSet<Name>) {
-    loop {
-        let before = set.len();
-        for (unit, called) in callees {
-            if !called.is_disjoint(set) {
-                set.insert(unit.clone());
+/// Gives the callers of a unit with a reason that reason, with the unit that it is from.
+fn spread_reasons(callees: &HashMap<Name, HashSet<Name>>, reasons: &mut HashMap<Name, String>) {
+    let mut callers: HashMap<&Name, Vec<&Name>> = HashMap::new();
+    for (unit, called) in callees {
+        called
+            .iter()
+            .for_each(|c| callers.entry(c).or_default().push(unit));
+    }
+    let mut open: Vec<Name> = reasons.keys().cloned().collect();
+    open.sort();
+    let mut open = std::collections::VecDeque::from(open);
+    while let Some(name) = open.pop_front() {
+        let Some(reason) = reasons.get(&name).cloned() else {
+            continue;
+        };
+        let reason = match reason.contains(" (in ") {
+            true => reason,
+            false => format!("{reason} (in {name})"),
+        };
+        let mut next = callers.remove(&name).unwrap_or_default();
+        next.sort();
+        for caller in next {
+            if !reasons.contains_key(caller) {
+                reasons.insert(caller.clone(), reason.clone());
+                open.push_back(caller.clone());
             }
         }
-        if set.len() == before {
-            return;
-        }
     }
-}
-
-/// Every name under which the program's units can be called, ENTRY names too, and the unit
-/// it belongs to.
-pub(crate) fn entries(program: &Program) -> HashMap<Name, Name> {
-    let mut entries = HashMap::new();
-    for unit in &program.units {
-        let points = unit.entry_points();
-        entries.extend(points.map(|e| (e.name.clone(), unit.name.clone())));
-    }
-    entries
-}
-
-/// The procedures that a unit calls or passes on, not intrinsic ones.
-pub(crate) fn procedures(unit: &Unit) -> impl Iterator<Item = (SymId, &Symbol)> {
-    unit.symbols
-        .iter()
-        .filter(|(_, s)| s.class.is_procedure() && s.name != unit.name)
 }
 
 /// Does a unit keep values of its own between calls? Copies of it would each keep their own.
@@ -192,28 +206,6 @@ fn mentions_variable(unit: &Unit, symbol: &Symbol) -> bool {
     found
 }
 
-/// Calls `f` with every call of a unit: the procedure and its actual arguments.
-pub(crate) fn for_each_call<'a>(unit: &'a Unit, f: &mut dyn FnMut(SymId, &'a [Expr])) {
-    walk_block(&unit.body, &mut |s| {
-        if let StmtKind::Call(callee, args) = &s.kind {
-            f(*callee, args);
-        }
-    });
-    let mut function = |e: &'a Expr| {
-        if let ExprKind::Call(callee, args) = &e.kind
-            && unit.symbols[*callee].class.is_procedure()
-        {
-            f(*callee, args);
-        }
-    };
-    walk_exprs(&unit.body, &mut function);
-    for (_, symbol) in unit.symbols.iter() {
-        if let Class::StatementFunction(_, value) = &symbol.class {
-            value.walk(&mut function);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,7 +240,8 @@ mod tests {
             all_static,
             known_to_c: &BTreeSet::from(["FROMC".into()]),
         };
-        Facts::of(&program, &assigned, memory)
+        let plan = Plan::of(&program, memory.known_to_c, Some(HashSet::new()), 4);
+        Facts::of(&program, &assigned, memory, plan)
     }
 
     #[test]

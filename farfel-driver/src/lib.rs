@@ -20,12 +20,13 @@
 //! | derivatives | `ad` | settings → the AD tool, with its runs remembered |
 //! | | [`tools`] | settings → an AD tool that is a program of its own |
 //! | objects | `plan` | staged program → object files, each made only when what it reads has changed |
+//! | | `guard` | program → the same, which does not leave its arrays |
 //! | | `assemble` | program → the Fortran that is compiled |
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | | `c_sources` | C → object files, and what they call |
 //! | | `archive` | object files → static library |
-//! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `names` and `rustdoc` say what must be in it |
+//! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `calls`, `names` and `rustdoc` say what must be in it |
 //! | all of it | `session`, `build` | the stages in order; a program, a library |
 //!
 //! Besides:
@@ -60,6 +61,7 @@ mod border;
 mod build;
 mod c_sources;
 pub mod cache;
+mod calls;
 mod checks;
 mod codec;
 mod config;
@@ -70,6 +72,7 @@ mod files;
 pub mod format;
 mod gfortran;
 pub mod graph;
+mod guard;
 mod identity;
 pub mod intents;
 mod legible;

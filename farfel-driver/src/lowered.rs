@@ -2,6 +2,7 @@
 
 use crate::bind::{self, Bindings, Part};
 use crate::facts::{Facts, Memory};
+use crate::guard::Plan;
 use crate::names::Names;
 use crate::plan::interfaces::interfaces;
 use crate::plan::objects::{Layout, Means, Objects, Target};
@@ -72,7 +73,13 @@ impl Lowered {
             all_static: config.is_static(),
             known_to_c: &staged.by_name,
         };
-        let facts = Facts::of(program, &assigned, memory);
+        let plan = Plan::of(
+            program,
+            &staged.by_name,
+            config.unchecked.names(),
+            config.real_bytes(),
+        );
+        let facts = Facts::of(program, &assigned, memory, plan);
         let exports = match home {
             None => bind::choose(program, &written, config, &assigned)?,
             Some(_) => bind::choose_among(program, &written, config, &assigned)?,

@@ -4,6 +4,7 @@
 use crate::annotate;
 use crate::bind;
 use crate::facts::{Facts, Memory};
+use crate::guard::Plan;
 use crate::plan::interfaces::interfaces;
 use crate::plan::objects::{Objects, Target};
 use crate::plan::view;
@@ -130,7 +131,13 @@ impl Session {
             all_static: self.config.is_static(),
             known_to_c: &staged.by_name,
         };
-        let facts = Facts::of(&program, &assigned, memory);
+        let plan = Plan::of(
+            &program,
+            &staged.by_name,
+            self.config.unchecked.names(),
+            self.config.real_bytes(),
+        );
+        let facts = Facts::of(&program, &assigned, memory, plan);
         Ok((facts, exports.names))
     }
 

@@ -38,6 +38,8 @@ fn check(source: &str) -> String {
 
 /// The part between CONTAINS and the border.
 fn inside(text: &str) -> &str {
+    // A module with what checks call may stand before.
+    let text = text.split_once("      PRIVATE\n").unwrap().1;
     let text = text.split_once("      CONTAINS\n").unwrap().1;
     text.split_once("      SUBROUTINE FARFEL_EXPORT").unwrap().0
 }
@@ -65,50 +67,80 @@ C     Norm.
       DATA XMAX /1E6/
       END
 "), @r"
-      MODULE FARFEL_DEMO_1_0_0
-      PRIVATE
-      PUBLIC FARFEL_EXPORT_NORM
-      PUBLIC FARFEL_EXPORT_DOT
-      CONTAINS
+          MODULE FARFEL_DEMO_1_0_0_0_FARFEL_DEMO_1_0_0
+          CONTAINS
+          INTEGER*8 FUNCTION FARFEL_AT1(I1, L, N, WHAT)
+          INTEGER*8, VALUE :: I1, L, N
+          CHARACTER(LEN=*) :: WHAT
+          IF (I1 - L .LT. 0 .OR. I1 - L .GE. N) CALL FARFEL_BOUNDS_V1(1, 1,
+         +[I1], I1 - L + 1, N, WHAT)
+          FARFEL_AT1 = I1
+          END FUNCTION
+          END MODULE
 
-C     Norm.
-      DOUBLE PRECISION FUNCTION NORM(N, X)
-      DOUBLE PRECISION X(N)
-      COMMON /FARFEL_DEMO_1_0_0_LIMITS/ XMAX
-      SAVE /FARFEL_DEMO_1_0_0_LIMITS/
-      NORM = SQRT(DOT(N, X, X))
-      IF (NORM .GT. XMAX) CALL FARFEL_STOP_V1(0, 'TOO LARGE')
-      END
+          MODULE FARFEL_DEMO_1_0_0
+          USE FARFEL_DEMO_1_0_0_0_FARFEL_DEMO_1_0_0
+          PRIVATE
+          PUBLIC FARFEL_EXPORT_NORM
+          PUBLIC FARFEL_EXPORT_DOT
+          CONTAINS
 
-      DOUBLE PRECISION FUNCTION DOT(N, X, Y)
-      DOUBLE PRECISION X(N), Y(N)
-      DOT = 0
-      DO 10 I = 1, N
-   10   DOT = DOT + X(I)*Y(I)
-      END
-      SUBROUTINE FARFEL_EXPORT_NORM(FARFEL_1, FARFEL_2,
-     +FARFEL_RESULT) BIND(C, NAME='farfel_demo_1_0_0__norm')
-      IMPLICIT NONE
-      INTEGER FARFEL_1
-      DOUBLE PRECISION FARFEL_2(*)
-      DOUBLE PRECISION FARFEL_RESULT
-      FARFEL_RESULT = NORM(FARFEL_1, FARFEL_2)
-      END SUBROUTINE
-      SUBROUTINE FARFEL_EXPORT_DOT(FARFEL_1, FARFEL_2, FARFEL_3,
-     +FARFEL_RESULT) BIND(C, NAME='farfel_demo_1_0_0__dot')
-      IMPLICIT NONE
-      INTEGER FARFEL_1
-      DOUBLE PRECISION FARFEL_2(*)
-      DOUBLE PRECISION FARFEL_3(*)
-      DOUBLE PRECISION FARFEL_RESULT
-      FARFEL_RESULT = DOT(FARFEL_1, FARFEL_2, FARFEL_3)
-      END SUBROUTINE
-      END MODULE
+    C     Norm.
+          DOUBLE PRECISION FUNCTION NORM(N, X, X_N)
+          DOUBLE PRECISION X(N)
+          COMMON /FARFEL_DEMO_1_0_0_LIMITS/ XMAX
+          SAVE /FARFEL_DEMO_1_0_0_LIMITS/
+          INTEGER*8 X_N
+          NORM = SQRT(DOT(N, X, X, X_N, X_N))
+          IF (NORM .GT. XMAX) CALL FARFEL_STOP_V1(0, 'TOO LARGE')
+          END
 
-      BLOCK DATA FARFEL_DEMO_1_0_0_
-      COMMON /FARFEL_DEMO_1_0_0_LIMITS/ XMAX
-      DATA XMAX /1E6/
-      END
+          DOUBLE PRECISION FUNCTION DOT(N, X, Y, X_N, Y_N)
+          DOUBLE PRECISION X(N), Y(N)
+          INTEGER*8 X_N, Y_N, FARFEL_V, I_W
+          DOT = 0
+          FARFEL_V = 0_8 + N
+          IF (X_N - FARFEL_V .GE. 0_8 .AND. Y_N - FARFEL_V .GE. 0_8) THEN
+            DO I_W = 1_8, FARFEL_V
+              I = I_W
+       10     DOT = DOT + X(I_W)*Y(I_W)
+            END DO
+            I = I_W
+          ELSE
+            DO I = 1, N
+       11     DOT = DOT + X(FARFEL_AT1(0_8 + I, 1_8, X_N, 'X(I) at a.f:14'))
+         +        *Y(FARFEL_AT1(0_8 + I, 1_8, Y_N, 'Y(I) at a.f:14'))
+            END DO
+          END IF
+          END
+          SUBROUTINE FARFEL_EXPORT_NORM(FARFEL_1, FARFEL_2, FARFEL_3,
+         +FARFEL_RESULT) BIND(C, NAME='farfel_demo_1_0_0__norm')
+          IMPLICIT NONE
+          INTEGER FARFEL_1
+          DOUBLE PRECISION FARFEL_2(*)
+          INTEGER*8 FARFEL_3
+          DOUBLE PRECISION FARFEL_RESULT
+          FARFEL_RESULT = NORM(FARFEL_1, FARFEL_2, FARFEL_3)
+          END SUBROUTINE
+          SUBROUTINE FARFEL_EXPORT_DOT(FARFEL_1, FARFEL_2, FARFEL_3,
+         +FARFEL_4, FARFEL_5, FARFEL_RESULT) BIND(C,
+         +NAME='farfel_demo_1_0_0__dot')
+          IMPLICIT NONE
+          INTEGER FARFEL_1
+          DOUBLE PRECISION FARFEL_2(*)
+          DOUBLE PRECISION FARFEL_3(*)
+          INTEGER*8 FARFEL_4
+          INTEGER*8 FARFEL_5
+          DOUBLE PRECISION FARFEL_RESULT
+          FARFEL_RESULT = DOT(FARFEL_1, FARFEL_2, FARFEL_3, FARFEL_4,
+         +FARFEL_5)
+          END SUBROUTINE
+          END MODULE
+
+          BLOCK DATA FARFEL_DEMO_1_0_0_
+          COMMON /FARFEL_DEMO_1_0_0_LIMITS/ XMAX
+          DATA XMAX /1E6/
+          END
 ");
 }
 
@@ -214,8 +246,12 @@ C
       END
 ",
     );
-    let (module, after) = text.split_once("      END MODULE\n").unwrap();
-    for unit in ["SUBROUTINE A(X)", "SUBROUTINE GOOD(X)", "SUBROUTINE LAST"] {
+    let (module, after) = text.rsplit_once("      END MODULE\n").unwrap();
+    for unit in [
+        "SUBROUTINE A(X, X_N)",
+        "SUBROUTINE GOOD(X, X_N)",
+        "SUBROUTINE LAST",
+    ] {
         assert!(module.contains(unit), "{text}");
     }
     for unit in [

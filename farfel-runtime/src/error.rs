@@ -18,6 +18,21 @@ pub enum Error {
         /// How many elements there are.
         got: usize,
     },
+    /// The program left an array or a text: it used an element that is not there. What the
+    /// subprogram had assigned until then stands.
+    Bounds {
+        /// What the program says, in Fortran: `X(IDX(I))`.
+        reference: String,
+        /// The values of the subscripts; of a section the numbers of its first and last element, of a
+        /// substring its first and last place, of a whole array how many elements it should have.
+        subscripts: Vec<i64>,
+        /// How many elements there are. An array that starts inside another has those that are left.
+        elements: i64,
+        /// The file, as the build names it.
+        file: String,
+        /// The line in it; 0 where it is not known.
+        line: u32,
+    },
     /// The program executed STOP. What the subprogram had assigned until then stands.
     Stop {
         /// `3` for `STOP 3`; 0 for a STOP with text or without anything.
@@ -39,6 +54,29 @@ impl fmt::Display for Error {
                 f,
                 "{function}: argument `{argument}` has {got} elements, at least {needed} are needed"
             ),
+            Error::Bounds {
+                reference,
+                subscripts,
+                elements,
+                file,
+                line,
+            } => {
+                let values: Vec<String> = subscripts.iter().map(i64::to_string).collect();
+                let values = values.join(", ");
+                let is = match subscripts.len() {
+                    1 if reference.contains('(') => "with subscript",
+                    1 => "of size",
+                    _ => "with",
+                };
+                write!(
+                    f,
+                    "{reference} {is} {values} is outside: there are {elements} elements ({file}"
+                )?;
+                match line {
+                    0 => f.write_str(")"),
+                    line => write!(f, ":{line})"),
+                }
+            }
             Error::Stop {
                 code,
                 message: Some(text),
@@ -68,6 +106,28 @@ mod tests {
             }
             .to_string()
         };
+        let outside = |reference: &str, subscripts: &[i64], line| {
+            Error::Bounds {
+                reference: reference.into(),
+                subscripts: subscripts.to_vec(),
+                elements: 10,
+                file: "src/a.f".into(),
+                line,
+            }
+            .to_string()
+        };
+        assert_eq!(
+            outside("X(IDX(I))", &[11], 7),
+            "X(IDX(I)) with subscript 11 is outside: there are 10 elements (src/a.f:7)"
+        );
+        assert_eq!(
+            outside("A(I, J)", &[1, -3], 0),
+            "A(I, J) with 1, -3 is outside: there are 10 elements (src/a.f)"
+        );
+        assert_eq!(
+            outside("W", &[12], 7),
+            "W of size 12 is outside: there are 10 elements (src/a.f:7)"
+        );
         assert_eq!(stop(0, None), "Fortran program stopped");
         assert_eq!(stop(3, None), "Fortran program stopped with code 3");
         assert_eq!(stop(0, Some("NO ROOT")), "Fortran program stopped: NO ROOT");

@@ -18,14 +18,16 @@
 //! # What a call does
 //!
 //! - Arrays are checked against their declared bounds, which are evaluated with the values
-//!   of the other arguments. Of an assumed-size array, `X(*)`, the declaration does not say
-//!   how long it must be: there the caller must see to it, and the function's documentation
-//!   says so.
+//!   of the other arguments.
+//! - A subprogram gets the length of each array, and hands it on with the array. A subscript, section
+//!   or substring that leads outside, in it or in what it calls, becomes [`Error::Bounds`]; what cannot
+//!   lead there is not checked. A function is `unsafe` where that cannot be done, as its documentation
+//!   says: it calls code whose text is not there, or has Cray pointers or ENTRY points.
 //! - Subprograms that use COMMON, saved variables, or input and output are run by one
 //!   thread at a time; all others by as many as there are.
 //! - STOP becomes [`Error::Stop`]. What Fortran's run-time library finds wrong (a READ
-//!   without IOSTAT that fails, a bound that `-fcheck=bounds` checks) still ends the
-//!   process, as does STOP in a program that is built with `panic = "abort"`.
+//!   without IOSTAT that fails) still ends the
+//!   process, as do STOP and a failed check in a program that is built with `panic = "abort"`.
 //!
 //! # Closures
 //!

@@ -12,6 +12,9 @@ struct Stopped {
     message: Option<String>,
 }
 
+/// What a check throws that fails.
+struct Outside(Error);
+
 /// `CALL FARFEL_STOP_V1(CODE, TEXT)`: what STOP becomes. The number in the name is that of
 /// this calling sequence, so that two versions of this crate can be linked into one
 /// program.
@@ -49,11 +52,62 @@ pub unsafe extern "C-unwind" fn farfel_stop_v1_(
     resume_unwind(Box::new(Stopped { code, message }))
 }
 
-/// Calls Fortran code and turns its STOP into an error. For generated code.
+/// `CALL FARFEL_BOUNDS_V1(KIND, COUNT, SUBSCRIPTS, ELEMENT, ELEMENTS, WHAT)`: what a check calls that
+/// fails. `WHAT` is `X(I) at src/a.f:12`.
+///
+/// In a program built with `panic = "abort"` it ends the process with the message.
+///
+/// # Safety
+///
+/// `subscripts` must point to `count` INTEGER*8, `what` to `length` characters, and the others to
+/// INTEGERs, of which `elements` has eight bytes.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C-unwind" fn farfel_bounds_v1_(
+    _kind: *const i32,
+    count: *const i32,
+    subscripts: *const i64,
+    _element: *const i64,
+    elements: *const i64,
+    what: *const u8,
+    length: usize,
+) -> ! {
+    // SAFETY: the caller is Fortran code that Farfel generated; it passes these.
+    let (subscripts, elements, what) = unsafe {
+        (
+            std::slice::from_raw_parts(subscripts, usize::try_from(*count).unwrap_or(0)),
+            *elements,
+            std::slice::from_raw_parts(what, length),
+        )
+    };
+    let what = String::from_utf8_lossy(what);
+    let (reference, place) = what.rsplit_once(" at ").unwrap_or((&what, ""));
+    let (file, line) = match place.rsplit_once(':') {
+        Some((file, line)) => (file, line.trim_end().parse().unwrap_or(0)),
+        None => (place.trim_end(), 0),
+    };
+    let error = Error::Bounds {
+        reference: reference.to_owned(),
+        subscripts: subscripts.to_vec(),
+        elements,
+        file: file.to_owned(),
+        line,
+    };
+    if cfg!(panic = "abort") {
+        use std::io::Write as _;
+        // Nothing can be done where standard error is closed.
+        let _ = writeln!(std::io::stderr(), "{error}");
+        std::process::exit(2);
+    }
+    // Not `panic!`: the program's panic hook has nothing to report.
+    resume_unwind(Box::new(Outside(error)))
+}
+
+/// Calls Fortran code and turns its STOP, or a check that fails, into an error. For generated code.
 ///
 /// # Errors
 ///
-/// [`Error::Stop`] when the code executes STOP.
+/// [`Error::Stop`] when the code executes STOP, [`Error::Bounds`] when it leaves an array.
 pub fn catch_stop<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
     // What the call changes is what Fortran code changes before STOP: it stays.
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| match payload.downcast::<Stopped>() {
@@ -61,7 +115,10 @@ pub fn catch_stop<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
             code: stopped.code,
             message: stopped.message,
         },
-        Err(other) => resume_unwind(other),
+        Err(other) => match other.downcast::<Outside>() {
+            Ok(outside) => outside.0,
+            Err(other) => resume_unwind(other),
+        },
     })
 }
 

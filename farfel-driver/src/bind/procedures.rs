@@ -8,7 +8,7 @@
 
 use super::{border_type, identifier, rust_type, value};
 use crate::Config;
-use crate::facts::for_each_call;
+use crate::calls::for_each_call;
 use farfel_lang::effects::{Assigned, closure_may_assign};
 use farfel_lang::ir::{Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, SymId, Type, Unit};
 use farfel_lang::print::print_expr;

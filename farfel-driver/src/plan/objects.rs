@@ -8,8 +8,9 @@ use super::recorder::Recorder;
 use super::shelf::{About, Shelf};
 use crate::assemble::{self, Library, Links};
 use crate::cache::{Cache, Entry, Key, Origin};
+use crate::calls::entries;
 use crate::checks::Plan;
-use crate::facts::{Facts, entries};
+use crate::facts::Facts;
 use crate::gfortran::{self, Fault};
 use crate::names::Names;
 use crate::staged::{References, Staged};
@@ -189,8 +190,10 @@ impl<'a> Objects<'a> {
             .field("farfel", crate::identity::identity())
             .field("compiler", means.compiler_identity)
             .field("flags", flags.join("\n"));
-        if let Target::Library { names, .. } = &self.target {
-            key = key.field("package", &*names.module);
+        if let Target::Library { names, facts, .. } = &self.target {
+            key = key
+                .field("package", &*names.module)
+                .field("checks", facts.plan.recipe());
         }
         key = key
             .field("object", if group.alone { "" } else { &group.name })
@@ -247,10 +250,11 @@ impl<'a> Objects<'a> {
             );
         }
         // Numbers of lines are in the object only where it can name them.
-        let names_lines = group
-            .reads
-            .iter()
-            .any(|i| self.layout.digests[*i].names_lines)
+        let names_lines = self.fails(group)
+            || group
+                .reads
+                .iter()
+                .any(|i| self.layout.digests[*i].names_lines)
             || flags
                 .iter()
                 .any(|f| NAMING_LINES.iter().any(|p| f.starts_with(p)));
@@ -268,16 +272,42 @@ impl<'a> Objects<'a> {
         hasher.finalize()
     }
 
+    /// May a check in an object fail?
+    fn fails(&self, group: &Group) -> bool {
+        let Target::Library { facts, .. } = &self.target else {
+            return false;
+        };
+        let units = group.reads.iter();
+        let units = units.map(|i| &self.staged.program.units[*i].name);
+        let derivatives = group.requests.iter();
+        let derivatives = derivatives.map(|r| &self.staged.requests[*r].derivative);
+        units.chain(derivatives).any(|n| facts.fails.contains(n))
+    }
+
     fn flags(&self, group: &Group, means: &Means) -> Vec<String> {
         let mut flags = means.flags.to_vec();
-        if let Target::Library { facts, .. } = &self.target
-            && group
-                .reads
-                .iter()
-                .any(|i| facts.unwinds.contains(&self.staged.program.units[*i].name))
-        {
+        let unwinds = match &self.target {
+            Target::Library { facts, .. } => {
+                let units = group.reads.iter();
+                let mut units = units.map(|i| &self.staged.program.units[*i].name);
+                units.any(|n| facts.unwinds.contains(n))
+            }
+            Target::Program => false,
+        };
+        if unwinds || self.fails(group) {
             // STOP, and a closure's panic, finds its way back through the Fortran frames.
             flags.push("-fexceptions".into());
+        }
+        if self.fails(group) {
+            // What is compared is what is used, whatever the program computes: no number is known to
+            // be of one sign because it would be too large otherwise, no array to end where its
+            // declaration says, and the second operand of `.AND.` is not looked at in vain.
+            let safe = [
+                "-fwrapv",
+                "-fno-aggressive-loop-optimizations",
+                "-ffrontend-optimize",
+            ];
+            flags.extend(safe.map(str::to_owned));
         }
         // Extensions that gfortran must be asked for.
         let units = &self.staged.program.units;
@@ -418,7 +448,7 @@ impl<'a> Objects<'a> {
         }
         let text = match &self.target {
             Target::Program => assemble::program_text(&program, sources, every_line),
-            Target::Library { names, .. } => {
+            Target::Library { names, facts, .. } => {
                 let unit_name = |i: &usize| self.staged.program.units[*i].name.clone();
                 let links = Links {
                     // A digit where no Fortran name has one.
@@ -435,10 +465,13 @@ impl<'a> Objects<'a> {
                     block_data: self.layout.block_data.clone(),
                     by_name: self.staged.by_name.clone(),
                 };
-                let program = match group.alone {
+                let mut program = match group.alone {
                     true => program,
                     false => pruned(program, group, &links),
                 };
+                facts
+                    .plan
+                    .protect(&mut program, &self.staged.program, sources);
                 Library::new(program, (*names).clone(), &links).text(
                     &group.exports,
                     sources,

@@ -1,0 +1,61 @@
+//! Who calls whom, and with what.
+
+use farfel_lang::ir::{
+    Class, Expr, ExprKind, Name, Program, StmtKind, SymId, Symbol, Unit, walk_block, walk_exprs,
+};
+use std::collections::{HashMap, HashSet};
+
+/// Adds whoever calls something in the set, directly or not.
+pub(crate) fn spread(callees: &HashMap<Name, HashSet<Name>>, set: &mut HashSet<Name>) {
+    loop {
+        let before = set.len();
+        for (unit, called) in callees {
+            if !called.is_disjoint(set) {
+                set.insert(unit.clone());
+            }
+        }
+        if set.len() == before {
+            return;
+        }
+    }
+}
+
+/// Every name under which the program's units can be called, ENTRY names too, and the unit
+/// it belongs to.
+pub(crate) fn entries(program: &Program) -> HashMap<Name, Name> {
+    let mut entries = HashMap::new();
+    for unit in &program.units {
+        let points = unit.entry_points();
+        entries.extend(points.map(|e| (e.name.clone(), unit.name.clone())));
+    }
+    entries
+}
+
+/// The procedures that a unit calls or passes on, not intrinsic ones.
+pub(crate) fn procedures(unit: &Unit) -> impl Iterator<Item = (SymId, &Symbol)> {
+    unit.symbols
+        .iter()
+        .filter(|(_, s)| s.class.is_procedure() && s.name != unit.name)
+}
+
+/// Calls `f` with every call of a unit: the procedure and its actual arguments.
+pub(crate) fn for_each_call<'a>(unit: &'a Unit, f: &mut dyn FnMut(SymId, &'a [Expr])) {
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(callee, args) = &s.kind {
+            f(*callee, args);
+        }
+    });
+    let mut function = |e: &'a Expr| {
+        if let ExprKind::Call(callee, args) = &e.kind
+            && unit.symbols[*callee].class.is_procedure()
+        {
+            f(*callee, args);
+        }
+    };
+    walk_exprs(&unit.body, &mut function);
+    for (_, symbol) in unit.symbols.iter() {
+        if let Class::StatementFunction(_, value) = &symbol.class {
+            value.walk(&mut function);
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! How many elements the arrays of a unit have, and where they lie: as polynomials in variables that
+//! the unit gets from its callers or sets when it is entered.
+
+use super::poly::Poly;
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    Attribute, BinOp, Class, Expr, ExprKind, Origin, Place, Stmt, SymId, Symbol, Type, Unit,
+};
+use farfel_lang::storage::{Constants, UnitStorage};
+use std::collections::HashMap;
+
+/// An array.
+#[derive(Debug, Clone)]
+pub(super) struct Array {
+    /// The lower bound of each dimension.
+    pub lowers: Vec<Poly>,
+    /// How many elements lie from one subscript to the next, in each dimension.
+    pub strides: Vec<Poly>,
+    /// The elements that its declaration asks for, where it says: see [`Arrays::total`].
+    total: Total,
+    /// Those that there are.
+    pub length: Length,
+}
+
+#[derive(Debug, Clone)]
+enum Total {
+    Open,
+    Known(Poly),
+    /// This, with nothing set for it so far.
+    Later(Expr),
+}
+
+/// How many elements there are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Length {
+    Known(Poly),
+    /// The array was made by differentiation, which gives it its bounds and its subscripts.
+    Trusted,
+    /// Nobody knows, for this reason.
+    Unknown(String),
+}
+
+/// The arrays of a unit.
+#[derive(Default)]
+pub(super) struct Arrays {
+    known: HashMap<SymId, Array>,
+    /// Statements for the beginning of the unit.
+    pub entry: Vec<Stmt>,
+    /// Automatic arrays, with the variables that say how large they are.
+    pub automatic: Vec<(SymId, Poly)>,
+    /// Variables for strides, which are not negative.
+    pub strides: Vec<SymId>,
+    /// Variables for whole arrays, likewise.
+    pub totals: Vec<SymId>,
+}
+
+/// What must be known besides the unit.
+pub(super) struct Setting<'a> {
+    pub storage: &'a UnitStorage,
+    /// The lengths that callers hand over.
+    pub given: &'a HashMap<SymId, SymId>,
+    /// Why callers hand over none.
+    pub no_lengths: Option<&'a str>,
+    /// A default REAL has this many bytes.
+    pub real: u8,
+}
+
+/// Adds an INTEGER*8 variable.
+pub(super) fn variable(unit: &mut Unit, name: &str) -> SymId {
+    let name = unit.symbols.unused(name, &|_| false);
+    let id = unit
+        .symbols
+        .add(Symbol::variable(name, Type::Integer(8), Span::NONE));
+    unit.declare(id);
+    id
+}
+
+/// An INTEGER expression in 64 bits.
+pub(super) fn long(e: Expr) -> Expr {
+    if let ExprKind::Int(n) = e.kind {
+        return Expr::long(n, e.span);
+    }
+    let span = e.span;
+    let e = match e.kind {
+        ExprKind::Binary(BinOp::Mul | BinOp::Div | BinOp::Pow, ..)
+        | ExprKind::Var(_)
+        | ExprKind::Element(..)
+        | ExprKind::Call(..)
+        | ExprKind::Paren(_) => e,
+        _ => Expr::parens(e, span),
+    };
+    Expr::binary(BinOp::Add, Expr::long(0, span), e)
+}
+
+impl Arrays {
+    pub(super) fn get(&mut self, unit: &mut Unit, sym: SymId, setting: &Setting) -> Array {
+        if let Some(found) = self.known.get(&sym) {
+            return found.clone();
+        }
+        let made = self.of(unit, sym, setting);
+        self.known.insert(sym, made.clone());
+        made
+    }
+
+    fn of(&mut self, unit: &mut Unit, sym: SymId, setting: &Setting) -> Array {
+        let symbol = unit.symbols[sym].clone();
+        let unknown = |why: String| Array {
+            lowers: Vec::new(),
+            strides: Vec::new(),
+            total: Total::Open,
+            length: Length::Unknown(why),
+        };
+        let open = symbol.dims.iter().any(|d| d.upper.is_none());
+        if symbol.tape
+            || (symbol.origin != Origin::Written && (open || symbol.has(Attribute::Allocatable)))
+        {
+            return Array {
+                length: Length::Trusted,
+                ..unknown(String::new())
+            };
+        }
+        if open || symbol.has(Attribute::Allocatable) {
+            return unknown(format!(
+                "the array {} has {}",
+                symbol.name,
+                symbol.openness()
+            ));
+        }
+        if let Place::Pointee(_) = symbol.place {
+            return unknown(format!("{} is where a pointer points", symbol.name));
+        }
+        let mut lowers = Vec::new();
+        let mut strides = vec![Poly::constant(1)];
+        let mut total = Total::Open;
+        for (k, dim) in symbol.dims.iter().enumerate() {
+            let (low, high) = Constants::of(unit).bounds(sym, k);
+            let assumed = matches!(&dim.upper, Some(e) if e.kind == ExprKind::Star);
+            let bounds = [&dim.lower, &dim.upper].into_iter().flatten();
+            if !bounds.clone().all(|e| is_plain(unit, e)) {
+                let name = &symbol.name;
+                return unknown(format!("functions are called in the bounds of {name}"));
+            }
+            let lower = match (low, &dim.lower) {
+                (Some(low), _) => Poly::constant(low.into()),
+                (None, Some(e)) => {
+                    let v = self.set(
+                        unit,
+                        &format!("{}_L{}", symbol.name, k + 1),
+                        long(e.clone()),
+                    );
+                    Poly::variable(v)
+                }
+                (None, None) => Poly::constant(1),
+            };
+            lowers.push(lower.clone());
+            let last = k + 1 == symbol.dims.len();
+            if assumed {
+                continue;
+            }
+            let Some(before) = strides.last().cloned() else {
+                continue;
+            };
+            // Only where the whole array is asked for, or where another dimension follows.
+            let next = match (high, &dim.upper) {
+                (Some(high), _) if low.is_some() => {
+                    let extent = i128::from(high) - i128::from(low.unwrap_or(1)) + 1;
+                    before
+                        .value()
+                        .map(|v| Poly::constant(v.saturating_mul(extent.max(0))))
+                }
+                _ => None,
+            };
+            let next = match (next, &dim.upper) {
+                (Some(next), _) => next,
+                (None, Some(e)) => {
+                    let span = Span::NONE;
+                    let extent = Expr::binary(BinOp::Sub, long(e.clone()), lower.expr(span));
+                    let extent = match lower.value() {
+                        Some(1) => long(e.clone()),
+                        _ => Expr::binary(BinOp::Add, extent, Expr::long(1, span)),
+                    };
+                    let value = match before.value() {
+                        Some(1) => extent,
+                        _ => {
+                            Expr::binary(BinOp::Mul, before.expr(span), Expr::parens(extent, span))
+                        }
+                    };
+                    if last && symbol.place == Place::Dummy {
+                        total = Total::Later(value);
+                        continue;
+                    }
+                    let v = self.size(unit, &format!("{}_S{}", symbol.name, k + 1), value);
+                    match last {
+                        true => self.totals.push(v),
+                        false => self.strides.push(v),
+                    }
+                    Poly::variable(v)
+                }
+                (None, None) => continue,
+            };
+            match last {
+                true => total = Total::Known(next),
+                false => strides.push(next),
+            }
+        }
+        let length = self.length(unit, sym, &symbol, &total, setting);
+        Array {
+            lowers,
+            strides,
+            total,
+            length,
+        }
+    }
+
+    fn length(
+        &mut self,
+        unit: &Unit,
+        sym: SymId,
+        symbol: &Symbol,
+        total: &Total,
+        setting: &Setting,
+    ) -> Length {
+        let total = match total {
+            Total::Known(total) => Some(total),
+            _ => None,
+        };
+        let count = total.and_then(Poly::value);
+        match symbol.place {
+            Place::Dummy => match (setting.given.get(&sym), setting.no_lengths) {
+                (Some(length), _) => Length::Known(Poly::variable(*length)),
+                (None, why) => Length::Unknown(match why {
+                    Some(why) => why.into(),
+                    None => format!("nothing is known of its argument {}", symbol.name),
+                }),
+            },
+            _ if setting.storage.spot(sym).is_some() => {
+                let Some(count) = count else {
+                    return Length::Unknown(format!("the size of {} is not known", symbol.name));
+                };
+                Length::Known(Poly::constant(self.rest(unit, sym, count, setting)))
+            }
+            Place::Local | Place::Result | Place::Common(_) => match (total, count) {
+                (Some(total), Some(_)) => Length::Known(total.clone()),
+                (Some(total), None) => {
+                    self.automatic.push((sym, total.clone()));
+                    Length::Known(total.clone())
+                }
+                (None, _) => Length::Unknown(format!("the size of {} is not known", symbol.name)),
+            },
+            _ => Length::Unknown(format!("where {} lies is not known", symbol.name)),
+        }
+    }
+
+    /// The elements from the first one of a variable of `count` to the end of its COMMON block or
+    /// EQUIVALENCE class, which old programs use, too.
+    pub(super) fn rest(&self, unit: &Unit, sym: SymId, count: i128, setting: &Setting) -> i128 {
+        let area = setting.storage.spot(sym);
+        let area = area.map(|spot| (spot, &setting.storage.areas()[spot.area]));
+        // Offsets are those of a REAL with four bytes.
+        match (area, Constants::of(unit).element_size(sym)) {
+            (Some((spot, area)), Some(size)) if area.exact && setting.real == 4 && size > 0 => {
+                count.max(i128::from((area.size - spot.start) / size))
+            }
+            _ => count,
+        }
+    }
+
+    /// The elements that the declaration of an array asks for; `None` where it does not say.
+    pub(super) fn total(&mut self, unit: &mut Unit, sym: SymId, setting: &Setting) -> Option<Poly> {
+        match self.get(unit, sym, setting).total {
+            Total::Open => None,
+            Total::Known(total) => Some(total),
+            Total::Later(value) => {
+                let name = format!("{}_S", unit.symbols[sym].name);
+                let v = self.size(unit, &name, value);
+                self.totals.push(v);
+                let total = Poly::variable(v);
+                if let Some(array) = self.known.get_mut(&sym) {
+                    array.total = Total::Known(total.clone());
+                }
+                Some(total)
+            }
+        }
+    }
+
+    /// A variable that is set when the unit is entered, to 0 where the value is negative: as
+    /// compilers do it where an upper bound is the smaller one.
+    fn size(&mut self, unit: &mut Unit, name: &str, value: Expr) -> SymId {
+        let v = self.set(unit, name, value);
+        let span = Span::NONE;
+        let negative = Expr::binary(BinOp::Lt, Expr::var(v, span), Expr::long(0, span));
+        let zero = Stmt::assign(Expr::var(v, span), Expr::long(0, span), span);
+        self.entry.push(Stmt::logical_if(negative, zero, span));
+        v
+    }
+
+    /// A variable that is set when the unit is entered.
+    fn set(&mut self, unit: &mut Unit, name: &str, value: Expr) -> SymId {
+        let v = variable(unit, name);
+        let span = Span::NONE;
+        self.entry
+            .push(Stmt::assign(Expr::var(v, span), value, span));
+        v
+    }
+}
+
+/// Can it be evaluated once more, with no other effect than its value?
+pub(super) fn is_plain(unit: &Unit, e: &Expr) -> bool {
+    let mut plain = true;
+    e.walk(&mut |e| {
+        plain &= match &e.kind {
+            ExprKind::Call(s, _) => match &unit.symbols[*s].class {
+                // What gives another value each time.
+                Class::Intrinsic(i) => !matches!(i.name, "RAND" | "IRAND" | "RAN" | "SECNDS"),
+                Class::StatementFunction(_, value) => is_plain(unit, value),
+                _ => false,
+            },
+            _ => true,
+        }
+    });
+    plain
+}

@@ -1,0 +1,395 @@
+//! Checks, so that no function that safe Rust calls leaves an array.
+//!
+//! A pass over the final program of a library, before it is printed:
+//!
+//! 1. Every subprogram gets, behind its other arguments, an INTEGER*8 for each array argument: how many
+//!    elements there are from the first one on. Calls hand on what is left of what they pass. In COMMON
+//!    and EQUIVALENCE that is all to the end of the storage.
+//! 2. Every subscript, section, substring and whole array is compared with that, by the place in storage
+//!    and not by each bound: old programs count through a matrix with one subscript. What is proven is
+//!    left alone: constants (`rewrite`), and what loops can say before they begin (`frames`, `prove`), which
+//!    then have two versions.
+//! 3. A check that fails calls `farfel-runtime`, which unwinds to the Rust function as STOP does.
+//!
+//! The comparisons hold whatever the program computes: objects with checks are compiled so that
+//! integer arithmetic wraps, and a subscript is evaluated where it is compared and used.
+//!
+//! What the pass does not cover is a reason ([`Checked::exposed`]) for the functions that reach it to be
+//! `unsafe`. Subprograms keep their arguments that C calls by name, or that are passed on as arguments.
+
+mod arrays;
+mod frames;
+mod poly;
+mod prove;
+mod rewrite;
+mod support;
+
+use crate::calls::{entries, for_each_call, procedures, spread};
+use farfel_lang::Sources;
+use farfel_lang::ir::{
+    Arg, Attribute, Block, Class, Expr, ExprKind, Name, Origin, Place, Program, SpecKind, StmtKind,
+    Symbol, Type, Unit, UnitKind, walk_block_mut,
+};
+use farfel_lang::storage::Constants;
+use rewrite::Work;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+pub(crate) use support::module as support_module;
+
+/// Is it the name of a function that checks call?
+pub(crate) fn is_support(name: &str) -> bool {
+    support::Support::is_name(name)
+}
+
+/// What is settled for a whole library before any of its objects is made.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// The units that get no lengths, with the reasons.
+    unmeasured: HashMap<Name, String>,
+    /// The units in which nothing is checked, by the settings; `None` for all.
+    unchecked: Option<HashSet<Name>>,
+    /// A default REAL has this many bytes.
+    real: u8,
+}
+
+/// What is known of the units of a program with checks.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    /// Units in which a check may fail.
+    pub fails: HashSet<Name>,
+    /// Units with something that is not covered, with the first reason.
+    pub exposed: HashMap<Name, String>,
+}
+
+/// What calls of a subprogram must know.
+struct Interface {
+    args: Vec<Dummy>,
+    measured: bool,
+}
+
+enum Dummy {
+    /// `size`: bytes of an element, `any`: it takes texts of any length.
+    Scalar {
+        size: Option<i64>,
+        any: bool,
+    },
+    Array {
+        size: Option<i64>,
+        any: bool,
+    },
+    /// A procedure or an alternate return.
+    Other,
+}
+
+/// The pass.
+struct Guard<'a> {
+    plan: &'a Plan,
+    interfaces: HashMap<Name, Interface>,
+    sources: Option<&'a Sources>,
+    real: u8,
+}
+
+impl Plan {
+    /// For a staged program, with stand-ins for its derivatives. `by_name`: what C calls.
+    /// `unchecked`: the units that the settings leave alone, `None` for all.
+    pub(crate) fn of(
+        program: &Program,
+        by_name: &BTreeSet<Name>,
+        unchecked: Option<HashSet<Name>>,
+        real: u8,
+    ) -> Plan {
+        let mut unmeasured: HashMap<Name, String> = HashMap::new();
+        let own = entries(program);
+        let mut leave = |name: &Name, why: &str| {
+            if let Some(owner) = own.get(name) {
+                let why = || why.to_owned();
+                unmeasured.entry(owner.clone()).or_insert_with(why);
+            }
+        };
+        for unit in &program.units {
+            if by_name.contains(&unit.name) {
+                leave(&unit.name, "C calls it, and says nothing of lengths");
+            }
+            if unit.entry_points().count() > 1 {
+                leave(&unit.name, "it has ENTRY points");
+            }
+            for_each_call(unit, &mut |callee, args| {
+                let symbol = &unit.symbols[callee];
+                let name = match symbol.place {
+                    Place::Result => &unit.name,
+                    Place::Global => &symbol.name,
+                    _ => return,
+                };
+                let target = own.get(name).and_then(|owner| program.unit(owner));
+                let Some(target) = target else {
+                    return;
+                };
+                let wanted = match symbol.class {
+                    Class::Subroutine => target.kind == UnitKind::Subroutine,
+                    _ => target.kind == UnitKind::Function,
+                };
+                if target.args.len() != args.len() || !wanted {
+                    leave(name, "it is called with other arguments than it has");
+                }
+            });
+            for_each_passed(unit, &mut |name| {
+                leave(name, "it is passed on as an argument, without lengths");
+            });
+        }
+        Plan {
+            unmeasured,
+            unchecked,
+            real,
+        }
+    }
+
+    /// Does a unit get the lengths of its array arguments?
+    pub(crate) fn is_measured(&self, unit: &str) -> bool {
+        !self.unmeasured.contains_key(unit)
+    }
+
+    /// Are the subscripts of a unit checked?
+    pub(crate) fn is_checked(&self, unit: &str) -> bool {
+        self.unchecked.as_ref().is_some_and(|u| !u.contains(unit))
+    }
+
+    /// What it decides of calls, as a text: another one makes other objects.
+    pub(crate) fn recipe(&self) -> String {
+        let mut names: Vec<&Name> = self.unmeasured.keys().collect();
+        names.sort();
+        let mut unchecked: Option<Vec<&Name>> = self.unchecked.as_ref().map(|u| u.iter().collect());
+        unchecked.iter_mut().for_each(|u| u.sort());
+        format!("without {names:?} unchecked {unchecked:?}")
+    }
+
+    /// What checks in a program are, without changing it.
+    pub(crate) fn look(&self, program: &Program) -> Checked {
+        let guard = Guard::new(self, &[program], None);
+        let mut checked = Checked::default();
+        for unit in &program.units {
+            let name = unit.name.clone();
+            if unit.origin == Origin::Derivative {
+                // It is not there yet. Its arrays are those of what it is derived from.
+                continue;
+            }
+            let (_, fails, reasons) = guard.unit(unit.clone());
+            if fails {
+                checked.fails.insert(name.clone());
+            }
+            if let Some(reason) = reasons.into_iter().next() {
+                checked.exposed.insert(name, reason);
+            }
+        }
+        // A derivative has the arrays of all that what it is derived from calls.
+        let callees = callees(program);
+        let mut arrays: HashSet<Name> = program
+            .units
+            .iter()
+            .filter(|u| has_arrays(u))
+            .map(|u| u.name.clone())
+            .collect();
+        spread(&callees, &mut arrays);
+        let derivatives = program
+            .units
+            .iter()
+            .filter(|u| u.origin == Origin::Derivative);
+        let careful = derivatives.map(|u| &u.name).filter(|n| arrays.contains(*n));
+        checked.fails.extend(careful.cloned());
+        checked
+    }
+
+    /// Puts checks into a program. `library`: where interfaces of units stand that are elsewhere.
+    pub(crate) fn protect(&self, program: &mut Program, library: &Program, sources: &Sources) {
+        let guard = Guard::new(self, &[library, program], Some(sources));
+        let units = std::mem::take(&mut program.units);
+        program.units = units.into_iter().map(|u| guard.unit(u).0).collect();
+    }
+}
+
+/// Who calls whom, of the units of a program.
+pub(crate) fn callees(program: &Program) -> HashMap<Name, HashSet<Name>> {
+    let own = entries(program);
+    let of = |unit: &Unit| {
+        procedures(unit)
+            .filter(|(_, s)| s.place == Place::Global)
+            .filter_map(|(_, s)| own.get(&s.name).cloned())
+            .collect()
+    };
+    program
+        .units
+        .iter()
+        .map(|u| (u.name.clone(), of(u)))
+        .collect()
+}
+
+fn has_arrays(unit: &Unit) -> bool {
+    let text = |s: &Symbol| s.ty == Some(Type::Character);
+    unit.symbols
+        .iter()
+        .any(|(_, s)| s.is_variable() && (s.is_array() || text(s)))
+}
+
+/// Bytes of a number or truth value, where a default REAL has `real`.
+fn bytes(ty: Type, real: u8) -> Option<i64> {
+    Some(match ty.with_real(real) {
+        Type::Integer(n) | Type::Real(n) | Type::Logical(n) => i64::from(n),
+        Type::Complex(n) => 2 * i64::from(n),
+        Type::Character => return None,
+    })
+}
+
+/// Procedures of gfortran that are called like those of the program, and touch only what they get.
+fn is_harmless(symbol: &Symbol) -> bool {
+    const HARMLESS: [&str; 12] = [
+        "CPU_TIME",
+        "DATE_AND_TIME",
+        "DTIME",
+        "ETIME",
+        "EXIT",
+        "FLUSH",
+        "GETENV",
+        "IDATE",
+        "ITIME",
+        "RANDOM_NUMBER",
+        "SECOND",
+        "SYSTEM_CLOCK",
+    ];
+    !symbol.external && HARMLESS.contains(&symbol.name.as_str())
+}
+
+/// Calls `f` with the names of procedures that are passed on as arguments.
+fn for_each_passed(unit: &Unit, f: &mut dyn FnMut(&Name)) {
+    for_each_call(unit, &mut |_, args| {
+        for a in args {
+            if let ExprKind::Var(s) = a.kind {
+                let symbol = &unit.symbols[s];
+                if symbol.class.is_procedure() && symbol.place == Place::Global {
+                    f(&symbol.name);
+                }
+            }
+        }
+    });
+}
+
+impl<'a> Guard<'a> {
+    fn new(plan: &'a Plan, programs: &[&Program], sources: Option<&'a Sources>) -> Guard<'a> {
+        let mut interfaces = HashMap::new();
+        for unit in programs.iter().flat_map(|p| &p.units) {
+            for point in unit.entry_points() {
+                let args = point.args.iter().map(|a| dummy(unit, *a, plan.real));
+                let interface = Interface {
+                    args: args.collect(),
+                    measured: plan.is_measured(&unit.name),
+                };
+                interfaces.insert(point.name.clone(), interface);
+            }
+        }
+        Guard {
+            plan,
+            interfaces,
+            sources,
+            real: plan.real,
+        }
+    }
+
+    /// One unit with its checks, whether one may fail, and what they do not cover.
+    fn unit(&self, mut unit: Unit) -> (Unit, bool, BTreeSet<String>) {
+        if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
+            return (unit, false, BTreeSet::new());
+        }
+        let body = std::mem::take(&mut unit.body);
+        let mut work = Work::new(self, unit);
+        work.checks = self.plan.is_checked(&work.unit.name);
+        match self.plan.unmeasured.get(&work.unit.name) {
+            Some(why) => work.no_lengths = Some(why.clone()),
+            None => add_lengths(&mut work),
+        }
+        if !work.checks {
+            work.reasons
+                .insert("the settings leave out its checks".into());
+        }
+        bars(&mut work, &body);
+        work.run(body)
+    }
+}
+
+/// The arguments with the lengths of arrays.
+fn add_lengths(work: &mut Work) {
+    for i in 0..work.unit.args.len() {
+        let Some(array) = work.unit.args[i].sym() else {
+            continue;
+        };
+        if !takes_length(&work.unit.symbols[array]) {
+            continue;
+        }
+        let name = format!("{}_N", work.unit.symbols[array].name);
+        let length = arrays::variable(&mut work.unit, &name);
+        work.unit.symbols[length].place = Place::Dummy;
+        work.unit.args.push(Arg::Dummy(length));
+        work.given.insert(array, length);
+    }
+}
+
+/// Does a dummy argument have a length behind it?
+fn takes_length(symbol: &Symbol) -> bool {
+    symbol.is_variable() && symbol.is_array()
+}
+
+/// What stands in a unit that no check covers.
+fn bars(work: &mut Work, body: &Block) {
+    let unit = &work.unit;
+    let mut found: Vec<String> = Vec::new();
+    for spec in &unit.specs {
+        match &spec.kind {
+            SpecKind::Pointer(_) => found.push("it has Cray pointers".into()),
+            SpecKind::Use(_) | SpecKind::Include(_) => {
+                found.push("it uses what is not in the program".into());
+            }
+            _ => {}
+        }
+    }
+    for (_, s) in unit.symbols.iter() {
+        if s.has(Attribute::Optional) {
+            found.push(format!("its argument {} is OPTIONAL", s.name));
+        }
+    }
+    if unit.entry_points().count() > 1 || body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_)))
+    {
+        found.push("it has ENTRY points".into());
+    }
+    let mut jumps: HashMap<u32, usize> = HashMap::new();
+    let mut copy = body.clone();
+    walk_block_mut(&mut copy, &mut |s| {
+        rewrite::for_each_jump(s, &mut |label| *jumps.entry(*label).or_default() += 1);
+    });
+    work.jumps = jumps;
+    found.into_iter().for_each(|why| work.reason(why));
+}
+
+fn dummy(unit: &Unit, arg: Arg, real: u8) -> Dummy {
+    let Some(id) = arg.sym() else {
+        return Dummy::Other;
+    };
+    let symbol = &unit.symbols[id];
+    if !symbol.is_variable() {
+        return Dummy::Other;
+    }
+    let size = symbol.ty.and_then(|ty| match ty {
+        Type::Character => text_length(unit, symbol),
+        ty => bytes(ty, real),
+    });
+    let any = matches!(&symbol.length, Some(e) if e.kind == ExprKind::Star);
+    match symbol.is_array() {
+        true => Dummy::Array { size, any },
+        false => Dummy::Scalar { size, any },
+    }
+}
+
+/// The length that a CHARACTER is declared with; `None` for `*(*)` and what is not constant.
+fn text_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
+    let constant = |e: &Expr| Constants::of(unit).integer(e);
+    match &symbol.length {
+        None => Some(1),
+        Some(e) => constant(e),
+    }
+}

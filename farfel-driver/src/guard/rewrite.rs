@@ -1,0 +1,1194 @@
+//! The statements of one unit, with checks.
+
+use super::Guard;
+use super::arrays::{Array, Arrays, Length, Setting, is_plain, long};
+use super::frames::Frame;
+use super::poly::Poly;
+use super::support::{MOST_DIMENSIONS, Support};
+use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::{
+    Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Place, Stmt, StmtKind,
+    SymId, Symbol, Type, Unit, walk_block_mut,
+};
+use farfel_lang::print::print_expr;
+use farfel_lang::storage::{Constants, UnitStorage};
+use farfel_lang::types::{rank, type_of};
+use farfel_lang::{Sources, Span};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// A unit that is being worked on. Its body has been taken out.
+pub(super) struct Work<'a> {
+    pub guard: &'a Guard<'a>,
+    pub unit: Unit,
+    pub storage: UnitStorage,
+    pub arrays: Arrays,
+    /// The lengths that callers hand over.
+    pub given: HashMap<SymId, SymId>,
+    pub no_lengths: Option<String>,
+    /// Subscripts are checked.
+    pub checks: bool,
+    /// Loops around that were entered with more known than the unit tells, the outermost first.
+    pub frames: Vec<Frame>,
+    /// Loops may have a second version.
+    pub versions: bool,
+    support: HashMap<Support, SymId>,
+    /// Statements for before the one that is being looked at.
+    before: Block,
+    /// Some checks are left to run time.
+    pub fails: bool,
+    /// What is not covered.
+    pub reasons: BTreeSet<String>,
+    /// Labels that are used, up to this one.
+    pub last_label: u32,
+    /// The names of constructs.
+    names: HashSet<Name>,
+    /// How many jumps go to each label.
+    pub jumps: HashMap<u32, usize>,
+}
+
+/// How a value is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// By its value, or to be set.
+    Value,
+    /// Only what stands in its subscripts matters.
+    Inside,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(guard: &'a Guard<'a>, unit: Unit) -> Work<'a> {
+        Work {
+            guard,
+            storage: UnitStorage::of(&unit),
+            unit,
+            arrays: Arrays::default(),
+            given: HashMap::new(),
+            no_lengths: None,
+            checks: true,
+            frames: Vec::new(),
+            versions: true,
+            support: HashMap::new(),
+            before: Vec::new(),
+            fails: false,
+            reasons: BTreeSet::new(),
+            last_label: 0,
+            names: HashSet::new(),
+            jumps: HashMap::new(),
+        }
+    }
+
+    /// The whole unit.
+    pub(super) fn run(mut self, mut body: Block) -> (Unit, bool, BTreeSet<String>) {
+        unlabel_loops(&mut body);
+        self.last_label = last_label(&self.unit, &body);
+        walk_block_mut(&mut body, &mut |s| {
+            self.names.extend(construct(s).cloned());
+            self.versions &= !is_parallel(s);
+        });
+        self.statement_functions();
+        let body = self.block(body);
+        let mut all = std::mem::take(&mut self.arrays.entry);
+        for (sym, total) in std::mem::take(&mut self.arrays.automatic) {
+            all.extend(self.not_too_large(sym, &total));
+        }
+        all.extend(body);
+        self.unit.body = all;
+        (self.unit, self.fails, self.reasons)
+    }
+
+    /// An automatic array must not be so large that its size in bytes is another number than it seems.
+    fn not_too_large(&mut self, sym: SymId, total: &Poly) -> Option<Stmt> {
+        if !self.checks {
+            return None;
+        }
+        let most = Expr::long(1 << 40, Span::NONE);
+        let shown = self.unit.symbols[sym].name.to_string();
+        Some(self.whole_check(total.expr(Span::NONE), most, &shown, Span::NONE))
+    }
+
+    fn statement_functions(&mut self) {
+        for id in self.unit.symbols.ids() {
+            let Class::StatementFunction(args, value) = self.unit.symbols[id].class.clone() else {
+                continue;
+            };
+            let mut value = *value;
+            self.expr(&mut value, Use::Value);
+            // What stands before a statement cannot stand here.
+            if !self.before.is_empty() {
+                self.before.clear();
+                self.reason("a statement function uses a whole array");
+            }
+            self.unit.symbols[id].class = Class::StatementFunction(args, Box::new(value));
+        }
+    }
+
+    pub(super) fn reason(&mut self, why: impl Into<String>) {
+        if self.checks {
+            self.reasons.insert(why.into());
+        }
+    }
+
+    pub(super) fn array(&mut self, sym: SymId) -> Array {
+        let setting = Setting {
+            storage: &self.storage,
+            given: &self.given,
+            no_lengths: self.no_lengths.as_deref(),
+            real: self.guard.real,
+        };
+        self.arrays.get(&mut self.unit, sym, &setting)
+    }
+
+    fn total(&mut self, sym: SymId) -> Option<Poly> {
+        let setting = Setting {
+            storage: &self.storage,
+            given: &self.given,
+            no_lengths: self.no_lengths.as_deref(),
+            real: self.guard.real,
+        };
+        self.arrays.total(&mut self.unit, sym, &setting)
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting {
+            storage: &self.storage,
+            given: &self.given,
+            no_lengths: self.no_lengths.as_deref(),
+            real: self.guard.real,
+        }
+    }
+
+    pub(super) fn is_stride(&self, sym: SymId) -> bool {
+        self.arrays.strides.contains(&sym)
+    }
+
+    // Statements.
+
+    pub(super) fn block(&mut self, block: Block) -> Block {
+        let mut made = Vec::with_capacity(block.len());
+        for s in block {
+            self.statement(s, &mut made);
+        }
+        made
+    }
+
+    fn statement(&mut self, mut s: Stmt, made: &mut Block) {
+        let outer = std::mem::take(&mut self.before);
+        if matches!(s.kind, StmtKind::Do(_)) {
+            let label = s.label.take();
+            let span = s.span;
+            // What a comment tells the compiler of a loop stays right before it.
+            let told = made.iter().rev().take_while(|s| is_told(s)).count();
+            let told = made.split_off(made.len() - told);
+            let mut loops = Vec::new();
+            self.do_loop(s, told, &mut loops);
+            if let Some(label) = label {
+                made.push(Stmt::labelled(Some(label), StmtKind::Continue, span));
+            }
+            made.append(&mut self.before);
+            made.append(&mut loops);
+            self.before = outer;
+            return;
+        }
+        self.inside(&mut s);
+        if !self.before.is_empty()
+            && let Some(label) = s.label.take()
+        {
+            made.push(Stmt::labelled(Some(label), StmtKind::Continue, s.span));
+        }
+        made.append(&mut self.before);
+        made.push(s);
+        self.before = outer;
+    }
+
+    /// A statement that is no loop, with all in it.
+    fn inside(&mut self, s: &mut Stmt) {
+        match &mut s.kind {
+            StmtKind::Assign(target, value) => {
+                self.expr(value, Use::Value);
+                self.expr(target, Use::Value);
+            }
+            StmtKind::If(block) => self.if_block(block),
+            StmtKind::Where(w) => {
+                // Its statements are one with it.
+                for (mask, body) in &mut w.block.arms {
+                    self.expr(mask, Use::Value);
+                    body.iter_mut().for_each(|s| self.inside(s));
+                }
+                let otherwise = w.block.otherwise.iter_mut().flatten();
+                otherwise.for_each(|s| self.inside(s));
+            }
+            StmtKind::Select(select) => {
+                self.expr(&mut select.selector, Use::Value);
+                for case in &mut select.cases {
+                    let body = std::mem::take(&mut case.body);
+                    case.body = self.nested(body);
+                }
+            }
+            StmtKind::LogicalIf(condition, inner) => {
+                self.expr(condition, Use::Value);
+                let span = inner.span;
+                let inner = std::mem::replace(&mut **inner, Stmt::continues(span));
+                let mut arm = self.nested(vec![inner]);
+                let condition = std::mem::replace(condition, Expr::logical(true, span));
+                s.kind = match (arm.len(), arm.pop()) {
+                    (1, Some(one)) if !matches!(one.kind, StmtKind::If(_)) => {
+                        StmtKind::LogicalIf(condition, Box::new(one))
+                    }
+                    (_, last) => {
+                        arm.extend(last);
+                        Stmt::branches(vec![(condition, arm)], None, span).kind
+                    }
+                };
+            }
+            StmtKind::Call(callee, args) => {
+                let callee = *callee;
+                let mut args = std::mem::take(args);
+                self.call(callee, &mut args, s.span);
+                s.kind = StmtKind::Call(callee, args);
+            }
+            StmtKind::Io(io) => {
+                for c in io.control.iter_mut().chain(&mut io.items) {
+                    self.expr(c, Use::Value);
+                }
+            }
+            StmtKind::ArithmeticIf(e, _)
+            | StmtKind::ComputedGoto(_, e)
+            | StmtKind::Return(Some(e))
+            | StmtKind::Stop(Some(e))
+            | StmtKind::Pause(Some(e)) => self.expr(e, Use::Value),
+            StmtKind::Allocation(a) => {
+                // Those of the program have a reason of their own where they are used.
+                for e in &mut a.objects {
+                    if let ExprKind::Element(_, bounds) = &mut e.kind {
+                        bounds.iter_mut().for_each(|b| self.expr(b, Use::Value));
+                    }
+                }
+                a.control.iter_mut().for_each(|c| self.expr(c, Use::Value));
+            }
+            StmtKind::AssignedGoto(..) => self.reason("an assigned GOTO jumps where it is told"),
+            StmtKind::Entry(_) => self.reason("it has ENTRY points"),
+            StmtKind::Ad(_) => self.reason("it is not lowered"),
+            StmtKind::Comment(_)
+            | StmtKind::Do(_)
+            | StmtKind::Continue
+            | StmtKind::Goto(_)
+            | StmtKind::AssignLabel(..)
+            | StmtKind::Return(None)
+            | StmtKind::Stop(None)
+            | StmtKind::Pause(None)
+            | StmtKind::Format(_)
+            | StmtKind::Cycle(_)
+            | StmtKind::Exit(_) => {}
+        }
+    }
+
+    fn nested(&mut self, block: Block) -> Block {
+        let outer = std::mem::take(&mut self.before);
+        let made = self.block(block);
+        self.before = outer;
+        made
+    }
+
+    fn if_block(&mut self, block: &mut IfBlock) {
+        for (condition, body) in &mut block.arms {
+            self.expr(condition, Use::Value);
+            *body = self.nested(std::mem::take(body));
+        }
+        if let Some(body) = &mut block.otherwise {
+            *body = self.nested(std::mem::take(body));
+        }
+    }
+
+    // Loops.
+
+    fn do_loop(&mut self, s: Stmt, told: Block, made: &mut Block) {
+        let candidate = self.checks && self.versions;
+        let Some(frame) = candidate.then(|| self.frame(&s)).flatten() else {
+            return self.plain_loop(s, told, made);
+        };
+        let span = s.span;
+        let Some(original) = self.relabelled(s.clone()) else {
+            return self.plain_loop(s, told, made);
+        };
+        self.frames.push(frame);
+        let mut fast = Vec::new();
+        self.plain_loop(s, told, &mut fast);
+        let Some(frame) = self.frames.pop() else {
+            return;
+        };
+        self.before.extend(frame.snapshots(span));
+        match frame.condition(span) {
+            None => made.append(&mut fast),
+            Some(condition) => {
+                let mut slow = Vec::new();
+                self.versions = false;
+                self.plain_loop(original, Vec::new(), &mut slow);
+                self.versions = true;
+                let arms = vec![(condition, fast)];
+                made.push(Stmt::branches(arms, Some(slow), span));
+            }
+        }
+    }
+
+    /// A loop with its checks. Where a loop around it knows its bounds it counts in 64 bits, so that
+    /// subscripts are what was compared before.
+    fn plain_loop(&mut self, mut s: Stmt, told: Block, made: &mut Block) {
+        let span = s.span;
+        let StmtKind::Do(d) = &mut s.kind else {
+            return;
+        };
+        let mut wide = None;
+        match &mut d.control {
+            DoControl::While(condition) => self.expr(condition, Use::Value),
+            DoControl::Forever => {}
+            DoControl::Count {
+                var,
+                from,
+                to,
+                step,
+            } => {
+                let (plain_from, plain_to) = (from.clone(), to.clone());
+                for e in [&mut *from, &mut *to].into_iter().chain(step.as_mut()) {
+                    self.expr(e, Use::Value);
+                }
+                wide = self.enter(
+                    *var,
+                    [&plain_from, &plain_to],
+                    [from, to],
+                    step.as_ref(),
+                    &d.body,
+                );
+            }
+        }
+        let body = std::mem::take(&mut d.body);
+        let mut inner = self.nested(body);
+        if let Some(counted) = wide {
+            for frame in &mut self.frames {
+                frame.leave(counted.wide);
+            }
+            if let DoControl::Count { var, from, to, .. } = &mut d.control {
+                let narrow = std::mem::replace(var, counted.wide);
+                [*from, *to] = counted.bounds.map(|p| p.expr(span));
+                let set =
+                    Stmt::assign(Expr::var(narrow, span), Expr::var(counted.wide, span), span);
+                inner.insert(0, set.clone());
+                d.body = inner;
+                made.extend(told);
+                made.push(s);
+                made.push(set);
+                return;
+            }
+        }
+        d.body = inner;
+        made.extend(told);
+        made.push(s);
+    }
+
+    /// The statement with other labels, for a copy of it.
+    fn relabelled(&mut self, mut s: Stmt) -> Option<Stmt> {
+        let mut labels: HashMap<u32, u32> = HashMap::new();
+        let mut last = self.last_label;
+        for_each_defined(&mut s, &mut |label| {
+            last += 1;
+            labels.insert(*label, last);
+        });
+        if last > 99_999 {
+            return None;
+        }
+        self.last_label = last;
+        let rename = |label: &mut u32| {
+            if let Some(new) = labels.get(label) {
+                *label = *new;
+            }
+        };
+        for_each_defined(&mut s, &mut |label| rename(label));
+        s.walk_mut(&mut |s| for_each_jump(s, &mut |label| rename(label)));
+        // Constructs have names of their own, too.
+        let mut names: HashMap<Name, Name> = HashMap::new();
+        s.walk_mut(&mut |s| {
+            if let Some(name) = construct(s) {
+                let taken = |n: &str| self.names.contains(n);
+                let new = self.unit.symbols.unused(name, &taken);
+                self.names.insert(new.clone());
+                names.insert(std::mem::replace(name, new.clone()), new);
+            }
+        });
+        s.walk_mut(&mut |s| {
+            if let StmtKind::Cycle(Some(name)) | StmtKind::Exit(Some(name)) = &mut s.kind
+                && let Some(new) = names.get(name)
+            {
+                *name = new.clone();
+            }
+        });
+        Some(s)
+    }
+
+    // Expressions.
+
+    fn expr(&mut self, e: &mut Expr, how: Use) {
+        match &mut e.kind {
+            ExprKind::Element(..) => {
+                let shown = print_expr(&self.unit, e);
+                if let ExprKind::Element(_, subscripts) = &mut e.kind {
+                    let plain = subscripts.clone();
+                    subscripts.iter_mut().for_each(|s| self.expr(s, Use::Value));
+                    if how == Use::Value {
+                        self.element(e, &plain, &shown);
+                    }
+                }
+            }
+            ExprKind::Var(s) => {
+                let s = *s;
+                if let Class::Namelist(members) = &self.unit.symbols[s].class {
+                    let dummy = |m: &SymId| {
+                        let m = &self.unit.symbols[*m];
+                        m.is_array() && m.place == Place::Dummy
+                    };
+                    if members.iter().any(dummy) {
+                        self.reason("an argument is in a NAMELIST");
+                    }
+                } else if how == Use::Value && self.unit.symbols[s].is_array() {
+                    self.whole(s, e.span);
+                }
+            }
+            ExprKind::Call(callee, args) => {
+                let callee = *callee;
+                match &self.unit.symbols[callee].class {
+                    Class::Intrinsic(i) => {
+                        let asks = matches!(
+                            i.name,
+                            "SIZE"
+                                | "LBOUND"
+                                | "UBOUND"
+                                | "ALLOCATED"
+                                | "PRESENT"
+                                | "LEN"
+                                | "LOC"
+                                | "SHAPE"
+                                | "KIND"
+                        );
+                        let how = if asks { Use::Inside } else { Use::Value };
+                        args.iter_mut().for_each(|a| self.expr(a, how));
+                    }
+                    Class::StatementFunction(..) => {
+                        args.iter_mut().for_each(|a| self.expr(a, Use::Value));
+                    }
+                    _ => {
+                        let mut taken = std::mem::take(args);
+                        self.call(callee, &mut taken, e.span);
+                        e.kind = ExprKind::Call(callee, taken);
+                    }
+                }
+            }
+            ExprKind::Substring(..) => {
+                let shown = print_expr(&self.unit, e);
+                if let ExprKind::Substring(base, from, to) = &mut e.kind {
+                    self.expr(base, how);
+                    for bound in [&mut *from, &mut *to].into_iter().flatten() {
+                        self.expr(bound, Use::Value);
+                    }
+                    if how == Use::Value {
+                        self.substring(e, &shown);
+                    }
+                }
+            }
+            ExprKind::Percent(..) => self.reason("an argument is passed by %VAL, %REF or %LOC"),
+            _ => {
+                for child in e.children_mut() {
+                    self.expr(child, how);
+                }
+            }
+        }
+    }
+
+    fn support(&mut self, support: Support) -> SymId {
+        if let Some(found) = self.support.get(&support) {
+            return *found;
+        }
+        let mut symbol = Symbol::new(support.name().into(), Span::NONE);
+        symbol.origin = Origin::Generated;
+        symbol.place = Place::Global;
+        (symbol.class, symbol.ty) = match support.is_subroutine() {
+            true => (Class::Subroutine, None),
+            false => (Class::Function, Some(Type::Integer(8))),
+        };
+        let id = match self.unit.symbols.find(&symbol.name) {
+            Some(id) => id,
+            None => self.unit.symbols.add(symbol),
+        };
+        self.support.insert(support, id);
+        id
+    }
+
+    fn call_support(&mut self, support: Support, args: Vec<Expr>, span: Span) -> Expr {
+        Expr::call(self.support(support), args, span)
+    }
+
+    /// What a failed check shows: the reference and where it stands.
+    fn what(&self, shown: &str, span: Span) -> Expr {
+        let mut shown = shown.to_owned();
+        if shown.len() > 100
+            && let Some(cut) = (0..=100).rev().find(|i| shown.is_char_boundary(*i))
+        {
+            shown.truncate(cut);
+            shown.push('…');
+        }
+        let place = self.guard.sources.and_then(|s| place_of(s, span));
+        let place = place.unwrap_or_else(|| self.unit.name.to_string());
+        Expr::text(format!("{shown} at {place}"), span)
+    }
+
+    /// Puts a check into the subscripts of an element or a section. `plain` are those without any.
+    fn element(&mut self, e: &mut Expr, plain: &[Expr], shown: &str) {
+        let span = e.span;
+        let ExprKind::Element(sym, subscripts) = &mut e.kind else {
+            return;
+        };
+        let sym = *sym;
+        if !self.checks || !self.unit.symbols[sym].is_array() {
+            return;
+        }
+        let array = self.array(sym);
+        let length = match &array.length {
+            Length::Trusted => return,
+            Length::Unknown(why) => {
+                let why = why.clone();
+                return self.reason(why);
+            }
+            Length::Known(length) => length.clone(),
+        };
+        let dimensions = subscripts.len();
+        if dimensions != array.lowers.len() || dimensions > MOST_DIMENSIONS {
+            return self.reason(format!("{shown} has another number of subscripts"));
+        }
+        if subscripts
+            .iter()
+            .any(|s| matches!(s.kind, ExprKind::Range(..)))
+        {
+            return self.section(sym, subscripts, &array, &length, shown, span);
+        }
+        if subscripts.iter().any(|s| rank(&self.unit, s) > 0) {
+            return self.reason(format!("the subscripts of {shown} are an array"));
+        }
+        if let Some(proven) = self.prove(plain, &array, &length) {
+            for (s, proven) in subscripts.iter_mut().zip(proven) {
+                if let Some(p) = proven {
+                    *s = p.expr(s.span);
+                }
+            }
+            return;
+        }
+        self.fails = true;
+        let what = self.what(shown, span);
+        let n = length.expr(span);
+        if let [only] = subscripts.as_mut_slice() {
+            let i = long(std::mem::replace(only, Expr::int(0, span)));
+            let args = vec![i, array.lowers[0].expr(span), n, what];
+            *only = self.call_support(Support::Subscript, args, span);
+            return;
+        }
+        if !subscripts.iter().all(|s| is_plain(&self.unit, s)) {
+            return self.reason(format!("functions are called in the subscripts of {shown}"));
+        }
+        let number = number(subscripts, &array, span);
+        let mut args: Vec<Expr> = subscripts.iter().cloned().map(long).collect();
+        args.extend([number, n, what]);
+        let checked = self.call_support(Support::Element(dimensions), args, span);
+        if let Some(last) = subscripts.last_mut() {
+            *last = checked;
+        }
+    }
+
+    fn section(
+        &mut self,
+        sym: SymId,
+        subscripts: &mut [Expr],
+        array: &Array,
+        length: &Poly,
+        shown: &str,
+        span: Span,
+    ) {
+        let Some(bounds) = self.section_bounds(sym, subscripts, array, span) else {
+            return self.reason(format!("the section {shown} is not simple"));
+        };
+        let [first, last]: [Vec<Expr>; 2] = [0, 1].map(|i| {
+            let side = bounds.iter().map(|b| b[i].clone());
+            side.collect()
+        });
+        let count = self.section_count(&bounds, subscripts, span);
+        let what = self.what(shown, span);
+        let (e, f) = (number(&first, array, span), number(&last, array, span));
+        self.fails = true;
+        for (s, bounds) in subscripts.iter_mut().zip(bounds) {
+            if let ExprKind::Range(from, ..) = &mut s.kind {
+                let [start, _] = bounds;
+                let args = vec![long(start), e, f, length.expr(span), count, what];
+                *from = Some(Box::new(self.call_support(Support::Section, args, span)));
+                return;
+            }
+        }
+    }
+
+    /// The lowest and the highest subscript of each dimension of a section.
+    fn section_bounds(
+        &mut self,
+        sym: SymId,
+        subscripts: &[Expr],
+        array: &Array,
+        span: Span,
+    ) -> Option<Vec<[Expr; 2]>> {
+        let mut bounds = Vec::new();
+        for (k, s) in subscripts.iter().enumerate() {
+            if !is_plain(&self.unit, s) {
+                return None;
+            }
+            let ExprKind::Range(from, to, step) = &s.kind else {
+                if rank(&self.unit, s) > 0 {
+                    return None;
+                }
+                bounds.push([s.clone(), s.clone()]);
+                continue;
+            };
+            let constants = Constants::of(&self.unit);
+            let forward = step
+                .as_ref()
+                .is_none_or(|s| constants.integer(s).is_some_and(|s| s > 0));
+            if !forward {
+                return None;
+            }
+            let low = match from {
+                Some(e) => (**e).clone(),
+                None => array.lowers[k].expr(span),
+            };
+            let high = match (to, &self.unit.symbols[sym].dims[k].upper) {
+                (Some(e), _) => (**e).clone(),
+                // What bounds the array may have changed since the unit was entered.
+                (None, Some(e)) => Expr::long(constants.integer(e)?, span),
+                (None, None) => return None,
+            };
+            bounds.push([low, high]);
+        }
+        Some(bounds)
+    }
+
+    fn section_count(&mut self, bounds: &[[Expr; 2]], subscripts: &[Expr], span: Span) -> Expr {
+        let mut product: Option<Expr> = None;
+        for ([low, high], s) in bounds.iter().zip(subscripts) {
+            if !matches!(s.kind, ExprKind::Range(..)) {
+                continue;
+            }
+            let args = vec![long(low.clone()), long(high.clone())];
+            let count = self.call_support(Support::Count, args, span);
+            product = Some(match product {
+                Some(p) => Expr::binary(farfel_lang::ir::BinOp::Mul, p, count),
+                None => count,
+            });
+        }
+        product.unwrap_or_else(|| Expr::long(1, span))
+    }
+
+    fn substring(&mut self, e: &mut Expr, shown: &str) {
+        if !self.checks {
+            return;
+        }
+        let span = e.span;
+        let ExprKind::Substring(base, from, to) = &mut e.kind else {
+            return;
+        };
+        let Some(sym) = base.base() else {
+            return self.reason(format!("the length of {shown} is not known"));
+        };
+        let constants = Constants::of(&self.unit);
+        let length = match &self.unit.symbols[sym].length {
+            None => Some(1),
+            Some(e) => constants.integer(e),
+        };
+        let first = from.as_ref().map_or(Some(1), |e| constants.integer(e));
+        let last = to.as_ref().map_or(length, |e| constants.integer(e));
+        if let (Some(first), Some(last), Some(length)) = (first, last, length)
+            && (first > last || (first >= 1 && last <= length))
+        {
+            return;
+        }
+        if to.is_none() && first.is_some_and(|f| f >= 1) {
+            return;
+        }
+        let length = match length {
+            Some(n) => Expr::long(n, span),
+            None => {
+                let Some(len) = self.intrinsic("LEN") else {
+                    return self.reason(format!("the length of {shown} is not known"));
+                };
+                let whole = match &base.kind {
+                    ExprKind::Element(s, _) | ExprKind::Var(s) => Expr::var(*s, span),
+                    _ => return self.reason(format!("the length of {shown} is not known")),
+                };
+                long(Expr::call(len, vec![whole], span))
+            }
+        };
+        let plain = |e: &Option<Box<Expr>>| e.as_ref().is_none_or(|e| is_plain(&self.unit, e));
+        if !plain(to) {
+            return self.reason(format!("functions are called in the bounds of {shown}"));
+        }
+        self.fails = true;
+        let low = from.take().map_or(Expr::long(1, span), |e| long(*e));
+        let high = to.as_ref().map_or(length.clone(), |e| long((**e).clone()));
+        let args = vec![low, high, length, self.what(shown, span)];
+        *from = Some(Box::new(self.call_support(Support::Substring, args, span)));
+    }
+
+    /// An intrinsic function, if its name means that here.
+    fn intrinsic(&mut self, name: &str) -> Option<SymId> {
+        let intrinsic = Intrinsic::find(name)?;
+        match self.unit.symbols.find(name) {
+            Some(id) => {
+                matches!(self.unit.symbols[id].class, Class::Intrinsic(i) if i == intrinsic)
+                    .then_some(id)
+            }
+            None => {
+                let symbol = Symbol {
+                    class: Class::Intrinsic(intrinsic),
+                    ty: Some(Type::INTEGER),
+                    origin: Origin::Generated,
+                    ..Symbol::new(name.into(), Span::NONE)
+                };
+                Some(self.unit.symbols.add(symbol))
+            }
+        }
+    }
+
+    /// A whole array is used.
+    fn whole(&mut self, sym: SymId, span: Span) {
+        if !self.checks {
+            return;
+        }
+        let array = self.array(sym);
+        let length = match array.length {
+            Length::Trusted => return,
+            Length::Unknown(why) => return self.reason(why),
+            Length::Known(length) => length,
+        };
+        // Where there is none, gfortran refuses it.
+        let Some(total) = self.total(sym).filter(|total| *total != length) else {
+            return;
+        };
+        let rest = length.minus(&total);
+        if rest.value().is_some_and(|v| v >= 0) {
+            return;
+        }
+        let shown = self.unit.symbols[sym].name.to_string();
+        let check = self.whole_check(total.expr(span), length.expr(span), &shown, span);
+        self.before.push(check);
+    }
+
+    fn whole_check(&mut self, needed: Expr, there: Expr, shown: &str, span: Span) -> Stmt {
+        self.fails = true;
+        let what = self.what(shown, span);
+        let support = self.support(Support::Whole);
+        Stmt::call(support, vec![needed, there, what], span)
+    }
+
+    // Calls.
+
+    fn call(&mut self, callee: SymId, args: &mut Vec<Expr>, span: Span) {
+        let symbol = &self.unit.symbols[callee];
+        let name = match symbol.place {
+            Place::Result => self.unit.name.clone(),
+            _ => symbol.name.clone(),
+        };
+        let known = match symbol.place {
+            Place::Dummy => None,
+            _ => self.guard.interfaces.get(&name),
+        };
+        let Some(target) = known else {
+            if symbol.place != Place::Dummy && !super::is_harmless(symbol) {
+                self.reason(format!("{name} is called, whose text is not there"));
+            }
+            // What is not known gets what it is given, and all of it.
+            for a in args {
+                self.expr(a, Use::Value);
+            }
+            return;
+        };
+        if target.args.len() != args.len() {
+            self.reason(format!("{name} is called with another number of arguments"));
+            args.iter_mut().for_each(|a| self.expr(a, Use::Inside));
+            return;
+        }
+        let mut lengths = Vec::new();
+        for (a, dummy) in args.iter_mut().zip(&target.args) {
+            match dummy {
+                super::Dummy::Other => self.expr(a, Use::Inside),
+                super::Dummy::Scalar { size, any } => {
+                    let shown = print_expr(&self.unit, a);
+                    self.scalar(a, *size, *any, &name, &shown);
+                }
+                super::Dummy::Array { size, any } => {
+                    let length = self.length_of(a, *size, *any, &name, span);
+                    if target.measured {
+                        lengths.push(length);
+                    }
+                }
+            }
+        }
+        args.extend(lengths);
+    }
+
+    /// What is passed to a scalar of `size` bytes.
+    fn scalar(&mut self, a: &mut Expr, size: Option<i64>, any: bool, callee: &str, shown: &str) {
+        let there = self.size_of(a);
+        if let ExprKind::Var(s) = a.kind
+            && self.unit.symbols[s].is_array()
+        {
+            // Its first element.
+            self.first_element(s, a.span);
+        } else {
+            self.expr(a, Use::Value);
+        }
+        let enough = match (size, there) {
+            _ if any => true,
+            (Some(size), Some(there)) => size <= there,
+            _ => false,
+        };
+        if !enough {
+            self.reason(format!("{callee} takes more than {shown} is"));
+        }
+    }
+
+    /// Bytes of a scalar, or of an element.
+    fn size_of(&self, e: &Expr) -> Option<i64> {
+        let real = self.guard.real;
+        let length = |e: &Option<Expr>| match e {
+            None => Some(1),
+            Some(e) => Constants::of(&self.unit).integer(e),
+        };
+        match &e.kind {
+            ExprKind::Var(s) | ExprKind::Element(s, _) if self.unit.symbols[*s].is_variable() => {
+                let symbol = &self.unit.symbols[*s];
+                super::bytes(symbol.ty?, real).or_else(|| length(&symbol.length))
+            }
+            ExprKind::Char(text) | ExprKind::Hollerith(text) => i64::try_from(text.len()).ok(),
+            ExprKind::Paren(e) => self.size_of(e),
+            _ => super::bytes(type_of(&self.unit, e)?, real),
+        }
+    }
+
+    fn first_element(&mut self, s: SymId, span: Span) {
+        if !self.checks {
+            return;
+        }
+        match self.array(s).length {
+            Length::Known(length) => {
+                if length.value().is_none_or(|v| v < 1) {
+                    let shown = self.unit.symbols[s].name.to_string();
+                    let one = Expr::long(1, span);
+                    let check = self.whole_check(one, length.expr(span), &shown, span);
+                    self.before.push(check);
+                }
+            }
+            Length::Trusted => {}
+            Length::Unknown(why) => self.reason(why),
+        }
+    }
+
+    /// How many elements of `size` bytes are behind what is passed.
+    fn length_of(
+        &mut self,
+        a: &mut Expr,
+        size: Option<i64>,
+        any: bool,
+        callee: &str,
+        span: Span,
+    ) -> Expr {
+        let there = self.size_of(a);
+        let shown = print_expr(&self.unit, a);
+        let count = self.count_of(a, &shown, span);
+        let Some(count) = count else {
+            return Expr::long(1 << 60, span);
+        };
+        match (there, size) {
+            (Some(a), Some(b)) if a == b || b == 0 => count,
+            (Some(a), Some(b)) => {
+                let bytes = Expr::binary(
+                    farfel_lang::ir::BinOp::Mul,
+                    Expr::parens(count, span),
+                    Expr::long(a, span),
+                );
+                Expr::binary(farfel_lang::ir::BinOp::Div, bytes, Expr::long(b, span))
+            }
+            _ if any => count,
+            _ => {
+                self.reason(format!(
+                    "the length of {shown} is not known, which {callee} gets"
+                ));
+                Expr::long(1 << 60, span)
+            }
+        }
+    }
+
+    /// How many elements of its own type are behind what is passed; `None` where nobody knows.
+    fn count_of(&mut self, a: &mut Expr, shown: &str, span: Span) -> Option<Expr> {
+        let scalar = rank(&self.unit, a) == 0;
+        match &mut a.kind {
+            ExprKind::Var(s) if self.unit.symbols[*s].is_variable() => {
+                let s = *s;
+                if !self.unit.symbols[s].is_array() {
+                    let rest = self.arrays.rest(&self.unit, s, 1, &self.setting());
+                    return Some(Expr::long(i64::try_from(rest).unwrap_or(1), span));
+                }
+                match self.array(s).length {
+                    Length::Known(length) => Some(length.expr(span)),
+                    Length::Trusted => None,
+                    Length::Unknown(why) => {
+                        self.reason(why);
+                        None
+                    }
+                }
+            }
+            ExprKind::Element(s, subscripts) if self.unit.symbols[*s].is_array() => {
+                let s = *s;
+                subscripts.iter_mut().for_each(|x| self.expr(x, Use::Value));
+                let array = self.array(s);
+                let length = match &array.length {
+                    Length::Known(length) => length.clone(),
+                    Length::Trusted => return None,
+                    Length::Unknown(why) => {
+                        let why = why.clone();
+                        self.reason(why);
+                        return None;
+                    }
+                };
+                if subscripts.len() != array.lowers.len() {
+                    self.reason(format!("{shown} has another number of subscripts"));
+                    return None;
+                }
+                if subscripts
+                    .iter()
+                    .any(|s| matches!(s.kind, ExprKind::Range(..)))
+                {
+                    let bounds = self.section_bounds(s, subscripts, &array, span);
+                    let plain = subscripts.iter().all(|s| match &s.kind {
+                        ExprKind::Range(_, _, step) => step.is_none(),
+                        _ => true,
+                    });
+                    let Some(bounds) = bounds.filter(|_| plain) else {
+                        self.reason(format!("the section {shown} is not simple"));
+                        return None;
+                    };
+                    let count = self.section_count(&bounds, subscripts, span);
+                    self.section(s, subscripts, &array, &length, shown, span);
+                    return Some(count);
+                }
+                if !subscripts.iter().all(|s| is_plain(&self.unit, s)) {
+                    self.reason(format!("functions are called in the subscripts of {shown}"));
+                    return None;
+                }
+                let number = number(subscripts, &array, span);
+                if let (ExprKind::Kind(n, 8), Some(length)) = (&number.kind, length.value())
+                    && let ExprKind::Int(n) = n.kind
+                {
+                    let rest = if n < 1 {
+                        0
+                    } else {
+                        (length - i128::from(n) + 1).max(0)
+                    };
+                    return Some(Expr::long(i64::try_from(rest).unwrap_or(0), span));
+                }
+                let args = vec![number, length.expr(span)];
+                Some(self.call_support(Support::Rest, args, span))
+            }
+            ExprKind::Substring(..) => {
+                self.expr(a, Use::Value);
+                self.reason(format!("{shown} is passed for an array"));
+                None
+            }
+            ExprKind::Var(_) => {
+                self.reason(format!("{shown} is passed for an array"));
+                None
+            }
+            _ if scalar => {
+                self.expr(a, Use::Value);
+                Some(Expr::long(1, span))
+            }
+            ExprKind::Paren(e) if matches!(e.kind, ExprKind::Var(_)) => {
+                let base = e.base();
+                let total = base.and_then(|s| self.total(s));
+                self.expr(a, Use::Value);
+                total.map(|t| t.expr(span))
+            }
+            _ => {
+                self.expr(a, Use::Inside);
+                self.reason(format!("{shown} is passed for an array"));
+                None
+            }
+        }
+    }
+}
+
+/// The number of an element, from 1, as compilers compute where it is.
+fn number(subscripts: &[Expr], array: &Array, span: Span) -> Expr {
+    use farfel_lang::ir::BinOp::{Add, Mul, Sub};
+    let mut number = 1i128;
+    let mut sum: Option<Expr> = None;
+    for (k, s) in subscripts.iter().enumerate() {
+        let (lower, stride) = (&array.lowers[k], &array.strides[k]);
+        let constant = match &s.kind {
+            ExprKind::Int(n) => Some(i128::from(*n)),
+            _ => None,
+        };
+        if let (Some(s), Some(l), Some(stride)) = (constant, lower.value(), stride.value()) {
+            number = number.saturating_add((s - l).saturating_mul(stride));
+            continue;
+        }
+        if let (Some(s), Some(l)) = (constant, lower.value())
+            && s == l
+        {
+            continue;
+        }
+        let term = match (lower.value(), stride.value()) {
+            (Some(l), Some(1)) => {
+                number -= l;
+                long(s.clone())
+            }
+            (Some(0), _) => Expr::parens(long(s.clone()), span),
+            _ => Expr::parens(Expr::binary(Sub, long(s.clone()), lower.expr(span)), span),
+        };
+        let term = match stride.value() {
+            Some(1) => term,
+            _ => Expr::binary(Mul, stride.expr(span), term),
+        };
+        sum = Some(match sum {
+            Some(sum) => Expr::binary(Add, sum, term),
+            None => term,
+        });
+    }
+    let size = i64::try_from(number.abs()).unwrap_or(i64::MAX);
+    match sum {
+        None if number < 0 => Expr::minus(Expr::long(size, span), span),
+        None => Expr::long(size, span),
+        Some(sum) if number == 0 => sum,
+        Some(sum) if number < 0 => Expr::binary(Sub, sum, Expr::long(size, span)),
+        Some(sum) => Expr::binary(Add, sum, Expr::long(size, span)),
+    }
+}
+
+fn place_of(sources: &Sources, span: Span) -> Option<String> {
+    if span.is_none() {
+        return None;
+    }
+    let file = sources.get(span.file)?;
+    Some(format!(
+        "{}:{}",
+        file.name,
+        file.line_column(span.start).line
+    ))
+}
+
+/// Ends every loop with END DO. What ended it stays, with its label, its last statement.
+fn unlabel_loops(body: &mut Block) {
+    walk_block_mut(body, &mut |s| {
+        if let StmtKind::Do(d) = &mut s.kind
+            && matches!(d.end, DoEnd::Label(_))
+        {
+            d.end = DoEnd::EndDo(None);
+        }
+    });
+}
+
+/// The largest label of a unit.
+fn last_label(unit: &Unit, body: &Block) -> u32 {
+    let mut last = 0;
+    let mut copy = body.clone();
+    for s in &mut copy {
+        for_each_defined(s, &mut |label| last = last.max(*label));
+    }
+    for spec in &unit.specs {
+        if let farfel_lang::ir::SpecKind::Format(label, _) = &spec.kind {
+            last = last.max(*label);
+        }
+    }
+    last
+}
+
+/// Is it a comment that a compiler reads, for the loop behind it?
+fn is_told(s: &Stmt) -> bool {
+    matches!(&s.kind, StmtKind::Comment(c) if c.starts_with("GCC$") || c.starts_with("DIR$"))
+}
+
+/// Is it a comment that divides loops among threads, each with its own variables?
+fn is_parallel(s: &Stmt) -> bool {
+    matches!(&s.kind, StmtKind::Comment(c) if c.starts_with("$OMP") || c.starts_with("$omp"))
+}
+
+/// The name of a construct.
+fn construct(s: &mut Stmt) -> Option<&mut Name> {
+    match &mut s.kind {
+        StmtKind::Do(d) => d.name.as_mut(),
+        StmtKind::If(b) => b.name.as_mut(),
+        StmtKind::Where(w) => w.block.name.as_mut(),
+        StmtKind::Select(s) => s.name.as_mut(),
+        _ => None,
+    }
+}
+
+/// Calls `f` with every label that a statement, or one in it, bears.
+pub(super) fn for_each_defined(s: &mut Stmt, f: &mut dyn FnMut(&mut u32)) {
+    s.walk_mut(&mut |s| {
+        s.label.iter_mut().for_each(&mut *f);
+        let mut block = |b: &mut IfBlock| {
+            b.end_label.iter_mut().for_each(&mut *f);
+            b.marks
+                .iter_mut()
+                .flat_map(|m| &mut m.label)
+                .for_each(&mut *f);
+        };
+        match &mut s.kind {
+            StmtKind::If(b) => block(b),
+            StmtKind::Where(w) => block(&mut w.block),
+            StmtKind::Select(select) => {
+                let marks = select.cases.iter_mut().map(|c| &mut c.mark);
+                for mark in marks.chain([&mut select.end]) {
+                    mark.label.iter_mut().for_each(&mut *f);
+                }
+            }
+            StmtKind::Do(d) => {
+                if let DoEnd::EndDo(Some(label)) = &mut d.end {
+                    f(label);
+                }
+            }
+            _ => {}
+        }
+    });
+}
+
+/// Calls `f` with every label to which a statement itself may go.
+pub(super) fn for_each_jump(s: &mut Stmt, f: &mut dyn FnMut(&mut u32)) {
+    match &mut s.kind {
+        StmtKind::Goto(label) => f(label),
+        StmtKind::ArithmeticIf(_, labels) => labels.iter_mut().for_each(f),
+        StmtKind::ComputedGoto(labels, _) | StmtKind::AssignedGoto(_, labels) => {
+            labels.iter_mut().for_each(f);
+        }
+        StmtKind::AssignLabel(label, _) => f(label),
+        StmtKind::Call(_, args) => {
+            for a in args {
+                if let ExprKind::AltReturn(label) = &mut a.kind {
+                    f(label);
+                }
+            }
+        }
+        StmtKind::Io(io) => {
+            for c in &mut io.control {
+                if let ExprKind::Keyword(name, e) = &mut c.kind
+                    && matches!(name.as_str(), "END" | "ERR" | "EOR")
+                    && let ExprKind::Int(label) = &mut e.kind
+                    && let Ok(mut number) = u32::try_from(*label)
+                {
+                    f(&mut number);
+                    *label = number.into();
+                }
+            }
+        }
+        _ => {}
+    }
+}

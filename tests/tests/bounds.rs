@@ -1,0 +1,82 @@
+//! Functions that safe Rust calls stay inside the arrays that they are given, and those that they have.
+
+use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
+use std::path::{Path, PathBuf};
+
+const ARRAYS: &str = include_str!("../bounds/arrays.f");
+const MAIN: &str = include_str!("../bounds/main.rs");
+
+/// A crate with a Fortran source, the program `name`.
+fn project(dir: &Path, name: &str, fortran: &str, main: &str, settings: &str) {
+    let farfel = repository().display();
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{settings}\n\
+         [dependencies]\nfarfel-runtime = {{ path = \"{farfel}/farfel-runtime\" }}\n\
+         [build-dependencies]\nfarfel-build = {{ path = \"{farfel}/farfel-build\" }}\n[workspace]\n"
+    );
+    write(dir, "Cargo.toml", manifest);
+    write(
+        dir,
+        "build.rs",
+        "fn main() {\n    farfel_build::compile();\n}\n",
+    );
+    write(dir, "fortran/arrays.f", fortran);
+    write(dir, "src/main.rs", main);
+}
+
+/// Builds it, with what is said.
+fn build(dir: &Path, name: &str, release: bool) -> (PathBuf, String) {
+    let args = ["build", "--release"];
+    let args = &args[..1 + usize::from(release)];
+    let built = farfel(dir).args(args).assert().success();
+    let said = String::from_utf8_lossy(&built.get_output().stderr).into_owned();
+    let profile = if release { "release" } else { "debug" };
+    (shared_target().join(profile).join(name), said)
+}
+
+fn valgrind() -> bool {
+    let mut version = std::process::Command::new("valgrind");
+    version.arg("--version");
+    version.output().is_ok_and(|o| o.status.success())
+}
+
+/// Every wrong call is an error with the reference and its line, and nothing outside is touched: guards
+/// around the arrays say so, and valgrind.
+#[test]
+fn wrong_calls_are_errors() {
+    let dir = sandbox();
+    let dir = dir.path();
+    project(dir, "bounds", ARRAYS, MAIN, "");
+    for release in [false, true] {
+        let (program, _) = build(dir, "bounds", release);
+        let ran = command(&program, dir).assert().success();
+        let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
+        assert_eq!(said.lines().count(), 59, "{said}");
+        let line = |call: &str| {
+            let found = said.lines().find_map(|l| l.strip_prefix(call));
+            found.unwrap_or_else(|| panic!("no {call} in {said}"))
+        };
+        assert_eq!(
+            line("scattr below: "),
+            "X(IDX(I)) with subscript -3 is outside: there are 4 elements (fortran/arrays.f:48)"
+        );
+        assert_eq!(
+            line("square overflow: "),
+            "X(K) with subscript -1794967296 is outside: there are 4 elements (fortran/arrays.f:162)"
+        );
+        assert_eq!(
+            line("outer: "),
+            "X of size 3 is outside: there are 2 elements (fortran/arrays.f:167)"
+        );
+        assert_eq!(line("done"), "");
+        if valgrind() {
+            let wanted = ["-q", "--error-exitcode=9", "--leak-check=no"];
+            let wanted = wanted.map(String::from).into_iter();
+            let wanted = wanted.chain([program.display().to_string()]);
+            command(Path::new("valgrind"), dir)
+                .args(wanted)
+                .assert()
+                .success();
+        }
+    }
+}
