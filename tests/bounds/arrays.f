@@ -197,6 +197,20 @@ C     Input and output of elements.
       WRITE (T, '(8F8.2)') (X(I), I = 1, N)
       SHOWN = INDEX(T, '.')
       END
+C     To a file, which stays usable.
+      SUBROUTINE NOTE(N, X, K)
+      DOUBLE PRECISION X(*)
+      INTEGER K(2)
+      WRITE (77, *) N, (X(I), X(K(1)), I = 1, N)
+      END
+      SUBROUTINE REREAD(M, X, K)
+      DOUBLE PRECISION X(*), A(2, 2)
+      INTEGER K(2)
+      REWIND (77)
+      READ (77, *) N, X(M)
+      READ (77, *, END = 10) N, A(1, K(1))
+   10 REWIND (77)
+      END
 C     A statement function.
       FUNCTION STMTF(I, X)
       REAL X(*)

@@ -91,6 +91,15 @@ fn main() {
     wrong("letter below", f::letter("ABC", 0, 1));
     fenced(0.0, 9.0, 3, |x| wrong("parse", f::parse(4, x)));
     wrong("shown", f::shown(4, &[1.0; 3]));
+    wrong("note", f::note(5, &x, &[1, 1]));
+    wrong("note index", f::note(1, &x, &[5, 1]));
+    f::note(4, &x, &[1, 1]).unwrap();
+    fenced(0.0, 9.0, 4, |x| {
+        wrong("reread", f::reread(5, x, &[1, 1]));
+        wrong("reread index", f::reread(1, x, &[9, 1]));
+        f::reread(1, x, &[1, 1]).unwrap();
+        assert_eq!(x[0], 1.0);
+    });
     wrong("stmtf", f::stmtf(3, &[1.0; 2]));
     wrong("nested", f::nested(1, &[3], &[1.0; 2]));
     wrong("nested index", f::nested(2, &[1], &[1.0; 2]));

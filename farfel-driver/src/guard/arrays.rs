@@ -2,6 +2,7 @@
 //! the unit gets from its callers or sets when it is entered.
 
 use super::poly::Poly;
+use super::support::Support;
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Attribute, BinOp, Class, Expr, ExprKind, Origin, Place, Stmt, SymId, Symbol, Type, Unit,
@@ -304,6 +305,11 @@ impl Arrays {
     }
 }
 
+fn symbol_is_support(unit: &Unit, s: SymId) -> bool {
+    let symbol = &unit.symbols[s];
+    symbol.place == Place::Global && Support::is_name(&symbol.name)
+}
+
 /// Can it be evaluated once more, with no other effect than its value?
 pub(super) fn is_plain(unit: &Unit, e: &Expr) -> bool {
     let mut plain = true;
@@ -313,6 +319,8 @@ pub(super) fn is_plain(unit: &Unit, e: &Expr) -> bool {
                 // What gives another value each time.
                 Class::Intrinsic(i) => !matches!(i.name, "RAND" | "IRAND" | "RAN" | "SECNDS"),
                 Class::StatementFunction(_, value) => is_plain(unit, value),
+                // Checks do nothing else, or end the call.
+                Class::Function => symbol_is_support(unit, *s),
                 _ => false,
             },
             _ => true,

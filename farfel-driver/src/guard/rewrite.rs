@@ -1,14 +1,14 @@
 //! The statements of one unit, with checks.
 
 use super::Guard;
-use super::arrays::{Array, Arrays, Length, Setting, is_plain, long};
+use super::arrays::{Array, Arrays, Length, Setting, is_plain, long, variable};
 use super::frames::Frame;
 use super::poly::Poly;
 use super::support::{MOST_DIMENSIONS, Support};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
-    Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Place, Stmt, StmtKind,
-    SymId, Symbol, Type, Unit, walk_block_mut,
+    Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Name, Origin, Place, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit, walk_block_mut,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::{Constants, UnitStorage};
@@ -247,8 +247,17 @@ impl<'a> Work<'a> {
                 s.kind = StmtKind::Call(callee, args);
             }
             StmtKind::Io(io) => {
-                for c in io.control.iter_mut().chain(&mut io.items) {
-                    self.expr(c, Use::Value);
+                io.control.iter_mut().for_each(|c| self.expr(c, Use::Value));
+                let mut read = HashSet::new();
+                for item in &mut io.items {
+                    self.expr(item, Use::Value);
+                    let ahead = self.ahead(item, &read);
+                    self.before.extend(ahead);
+                    if io.kind == IoKind::Read {
+                        item.for_each_symbol(&mut |s| {
+                            read.insert(s);
+                        });
+                    }
                 }
             }
             StmtKind::ArithmeticIf(e, _)
@@ -279,6 +288,46 @@ impl<'a> Work<'a> {
             | StmtKind::Format(_)
             | StmtKind::Cycle(_)
             | StmtKind::Exit(_) => {}
+        }
+    }
+
+    /// The checks of an item of input or output, for before the statement: one that fails in it would
+    /// leave the file locked. Not where they depend on what is read before, in the same statement.
+    fn ahead(&mut self, item: &Expr, read: &HashSet<SymId>) -> Block {
+        let mut alone = true;
+        item.walk(&mut |e| match &e.kind {
+            ExprKind::Call(s, _) if self.support.values().any(|x| x == s) => {}
+            ExprKind::Call(..) => alone &= is_plain(&self.unit, e),
+            ExprKind::Var(s) | ExprKind::Element(s, _) => alone &= !read.contains(s),
+            _ => {}
+        });
+        match alone {
+            true => self.ahead_of(item),
+            false => Vec::new(),
+        }
+    }
+
+    fn ahead_of(&mut self, item: &Expr) -> Block {
+        match &item.kind {
+            ExprKind::ImpliedDo(d) => {
+                let body: Block = d.items.iter().flat_map(|i| self.ahead_of(i)).collect();
+                let (ends, step) = ([d.from.clone(), d.to.clone()], d.step.clone());
+                let repeated = Stmt::count(d.var, ends, step, body, item.span);
+                let empty = matches!(&repeated.kind, StmtKind::Do(d) if d.body.is_empty());
+                if empty { Vec::new() } else { vec![repeated] }
+            }
+            ExprKind::Call(s, _) if self.support.values().any(|x| x == s) => {
+                let to = match self.unit.symbols.find("FARFEL_K") {
+                    Some(to) => to,
+                    None => variable(&mut self.unit, "FARFEL_K"),
+                };
+                let to = Expr::var(to, item.span);
+                vec![Stmt::assign(to, item.clone(), item.span)]
+            }
+            _ => {
+                let children = item.children().into_iter().cloned().collect::<Vec<Expr>>();
+                children.iter().flat_map(|c| self.ahead_of(c)).collect()
+            }
         }
     }
 
