@@ -2,10 +2,9 @@
 //!
 //! `cargo bench -p farfel-benches --bench build_plan`. A project with 200 AD requests is
 //! generated: each in an exported subprogram of its own, above a tree of functions. The
-//! package around it is what `farfel new --lib` writes, and cargo builds it, so that the build
-//! script is as fast as users have it: with the optimisation that the profiles in that
-//! manifest give it. What it does is measured by running it again as cargo runs it. Its whole
-//! work counts: all processor time of the script and of what it starts.
+//! package around it is what `farfel new --lib` writes, and cargo builds it; its build
+//! script runs the command of this package. What it does is measured by running it again as cargo runs it. Its
+//! whole work counts: all processor time of the script and of what it starts.
 //!
 //! Ends with 1 when a figure is not as it should be; see [`LIMITS`]. Without `--bench`, as under
 //! `cargo test --benches`, a small project is taken, nothing is timed, and it is only checked
@@ -282,6 +281,7 @@ impl Project {
             .current_dir(&self.directory)
             .env("CARGO_TARGET_DIR", &self.target)
             .env("FARFEL_CACHE_DIR", self.directory.join("cache"))
+            .env("FARFEL", env!("CARGO_BIN_EXE_farfel-benched"))
             .stdin(Stdio::null());
         command
     }

@@ -116,11 +116,21 @@ pub enum Command {
     Cache(Cache),
     /// Say which tools are there and which are missing
     Doctor(Doctor),
+    /// Serve a build script
+    #[command(hide = true)]
+    BuildScript(BuildScript),
     /// Print completions for a shell
     Completions {
         /// The shell to complete for
         shell: clap_complete::Shell,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct BuildScript {
+    /// The version of the protocol
+    #[arg(long)]
+    pub protocol: u32,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use cargo_metadata::Message;
@@ -47,6 +47,9 @@ pub fn command(
     if farfel_driver::verifies_passes() {
         command.env(farfel_driver::VERIFY_PASSES, "1");
     }
+    if let Some(us) = command_for_build_scripts() {
+        command.env(COMMAND, us);
+    }
     command.arg(subcommand);
     command.args(["--color", shell.color_flag()]);
     match shell.verbosity {
@@ -59,6 +62,30 @@ pub fn command(
     }
     command.args(words(options));
     Ok(command)
+}
+
+/// The variable that tells build scripts which farfel to run.
+const COMMAND: &str = "FARFEL";
+
+/// What build scripts are to run, where they would not find this command by themselves. Cargo runs a build
+/// script again when the variable changes, so that it is left alone if possible: then `farfel build` and
+/// `cargo build` can take turns.
+fn command_for_build_scripts() -> Option<PathBuf> {
+    if std::env::var_os(COMMAND).is_some_and(|named| !named.is_empty()) {
+        return None;
+    }
+    let us = std::env::current_exe().ok()?;
+    let name = format!("farfel{}", std::env::consts::EXE_SUFFIX);
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let installed = home.map(|home| home.join("bin").join(&name));
+    let found = installed
+        .filter(|command| command.is_file())
+        .or_else(|| which::which(&name).ok());
+    // `cargo-farfel` lies beside it.
+    let directory = |command: &Path| Some(command.canonicalize().ok()?.parent()?.to_owned());
+    let is_us = found.is_some_and(|found| directory(&found) == directory(&us));
+    (!is_us).then_some(us)
 }
 
 /// Checks that nothing was asked of cargo, because single files do without it.

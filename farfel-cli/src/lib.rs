@@ -79,9 +79,17 @@ pub fn main() -> ExitCode {
     if cli.global.verifies_passes() {
         farfel_driver::verify_passes();
     }
-    std::panic::set_hook(Box::new(|panic| {
+    let in_build_script = matches!(cli.command, args::Command::BuildScript(_));
+    std::panic::set_hook(Box::new(move |panic| {
+        let rest = match in_build_script {
+            true => farfel_driver::script::fault_of_farfel(),
+            false => farfel_driver::fault_of_farfel("run it again with `--verify-passes`"),
+        };
         // A closed terminal is no reason to fail differently.
-        let _ = writeln!(std::io::stderr(), "{}", fault_of_farfel(&panic.to_string()));
+        let _ = writeln!(
+            std::io::stderr(),
+            "error: farfel itself has failed: {panic}\n{rest}"
+        );
     }));
     let ran = std::panic::AssertUnwindSafe(|| commands::run(cli.command, &mut shell));
     match std::panic::catch_unwind(ran) {
@@ -92,12 +100,6 @@ pub fn main() -> ExitCode {
         }
         Err(_) => ExitCode::from(EXIT_CANNOT),
     }
-}
-
-/// What is said where farfel itself fails.
-fn fault_of_farfel(what: &str) -> String {
-    let rest = farfel_driver::fault_of_farfel("run it again with `--verify-passes`");
-    format!("error: farfel itself has failed: {what}\n{rest}")
 }
 
 /// `cargo farfel build` starts `cargo-farfel farfel build`.
@@ -136,15 +138,6 @@ mod tests {
 
     fn stripped(arguments: &[&str]) -> Vec<OsString> {
         without_subcommand_name(arguments.iter().map(OsString::from))
-    }
-
-    #[test]
-    fn who_meets_a_fault_of_farfel_is_told_what_to_do() {
-        let text = fault_of_farfel("a pass");
-        assert!(
-            text.contains("--verify-passes") && text.contains("/issues"),
-            "{text}"
-        );
     }
 
     #[test]

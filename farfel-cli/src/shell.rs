@@ -98,6 +98,13 @@ impl Shell {
         self.say(format_args!("{}", text.trim_end_matches('\n')));
     }
 
+    /// Writes a line for a program on standard output, at once. Where nobody listens there is nobody to
+    /// tell.
+    pub fn line(&mut self, text: &str) {
+        let mut out = io::stdout().lock();
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    }
+
     /// Writes a result on standard output, colours as the terminal can show them. Bytes that
     /// a source had without being UTF-8 stay what they are, but on a terminal.
     ///

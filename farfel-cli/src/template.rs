@@ -14,10 +14,6 @@ use crate::error::{Error, Result};
 // A link to `templates/` at the top, so that a published package carries them too.
 static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
-/// How cargo is to compile the compiler, for the end of a manifest. Only the manifest at the top
-/// of a workspace can say that.
-pub const PROFILES: &str = include_str!("../templates/profiles.toml");
-
 /// A kind of project to start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Template {
@@ -65,8 +61,6 @@ pub struct Values<'a> {
     pub farfel_build: String,
     /// The dependency on farfel-runtime, likewise.
     pub farfel_runtime: String,
-    /// [`PROFILES`], or nothing inside a workspace.
-    pub profiles: &'a str,
 }
 
 /// The files of `template`: paths inside the project, and their contents.
@@ -118,14 +112,13 @@ fn render(path: &Path, text: &[u8], values: &Values) -> Result<String> {
         name,
         farfel_build,
         farfel_runtime,
-        profiles,
     } = values;
-    let (name, profiles) = (*name, *profiles);
+    let name = *name;
     let crate_name = name.replace('-', "_");
     environment
         .render_str(
             &String::from_utf8_lossy(text),
-            context! { name, crate_name, farfel_build, farfel_runtime, profiles },
+            context! { name, crate_name, farfel_build, farfel_runtime },
         )
         .map_err(|error| Error::cannot(format!("template `{}`: {error:#}", path.display())))
 }
@@ -141,7 +134,6 @@ mod tests {
                 name: "my-game",
                 farfel_build: "\"0.1\"".into(),
                 farfel_runtime: "\"0.1\"".into(),
-                profiles: PROFILES,
             };
             let files = files(*template, &values).unwrap();
             let manifest = files

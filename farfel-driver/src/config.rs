@@ -7,6 +7,7 @@ use farfel_lang::ir::Given;
 use farfel_lang::lints::Lints;
 use farfel_lang::syntax::{Form, Layout, ReadOptions};
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -324,7 +325,7 @@ struct GivenSettings {
 }
 
 impl DerivativeSettings {
-    fn of(self, procedure: &str) -> Result<Given, Error> {
+    fn of(self, procedure: &str, origin: &str) -> Result<Given, Error> {
         let name = |n: &str| -> farfel_lang::ir::Name { n.to_ascii_uppercase().into() };
         let names = |l: Option<Vec<String>>| l.map(|l| l.iter().map(|n| name(n)).collect());
         let constant = Given::constant(name(procedure), Span::NONE);
@@ -332,7 +333,7 @@ impl DerivativeSettings {
             DerivativeSettings::Constant(ConstantWord::Constant) => Ok(constant),
             DerivativeSettings::Given(g) if g.tangent.is_none() && g.adjoint.is_none() => {
                 Err(Error::Config {
-                    origin: format!("Cargo.toml, setting `derivatives.{procedure}`"),
+                    origin: format!("{origin}, setting `derivatives.{procedure}`"),
                     message: "it names neither a `tangent` nor an `adjoint`".into(),
                 })
             }
@@ -414,6 +415,71 @@ enum OptLevel {
     Name(String),
 }
 
+/// A setting that a build script changes. Names are those of `Cargo.toml`, with dots where tables
+/// lie in tables: `cache.max-size`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// The setting has this value.
+    Set(String, Value),
+    /// The setting is a list with one more value.
+    Add(String, Value),
+}
+
+/// Where the settings of a build script stand.
+const BUILD_SCRIPT: &str = "build.rs";
+
+/// Reads a manifest as whatever is wanted of it.
+fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|e| {
+        let line = e
+            .span()
+            .and_then(|s| text.get(..s.start))
+            .map(|before| format!(":{}", before.matches('\n').count() + 1));
+        Error::Config {
+            origin: format!("Cargo.toml{}", line.unwrap_or_default()),
+            message: e.message().lines().collect::<Vec<_>>().join(", "),
+        }
+    })
+}
+
+/// The settings of a manifest after the changes.
+fn changed(manifest: &str, changes: &[Change]) -> Result<Settings, Error> {
+    let fault = |message| Error::Config {
+        origin: BUILD_SCRIPT.into(),
+        message,
+    };
+    let mut manifest: Value = parse(manifest)?;
+    let settings = manifest
+        .pointer_mut("/package/metadata/farfel")
+        .map(Value::take);
+    let mut settings = settings.unwrap_or_else(|| Value::Object(Default::default()));
+    for change in changes {
+        let (name, value) = match change {
+            Change::Set(name, value) | Change::Add(name, value) => (name, value),
+        };
+        let mut place = &mut settings;
+        for part in name.split('.') {
+            if place.is_null() {
+                *place = Value::Object(Default::default());
+            }
+            let Value::Object(table) = place else {
+                return Err(fault(format!("setting `{name}`: there is no such table")));
+            };
+            place = table.entry(part).or_insert(Value::Null);
+        }
+        match (change, &mut *place) {
+            (Change::Set(..), _) => *place = value.clone(),
+            (Change::Add(..), Value::Array(list)) => list.push(value.clone()),
+            (Change::Add(..), Value::Null) => *place = Value::Array(vec![value.clone()]),
+            (Change::Add(..), _) => {
+                return Err(fault(format!("setting `{name}` is not a list")));
+            }
+        }
+    }
+    serde_json::from_value(settings).map_err(|e| fault(e.to_string()))
+}
+
 impl Config {
     /// The bytes of a default REAL.
     pub(crate) fn real_bytes(&self) -> u8 {
@@ -445,6 +511,15 @@ impl Config {
     ///
     /// Those of [`Config::load`].
     pub fn from_manifest(dir: &Path) -> Result<Config, Error> {
+        Config::from_build_script(dir, &[])
+    }
+
+    /// The settings of `Cargo.toml` with what a build script changes of them, in this order.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Config::load`].
+    pub fn from_build_script(dir: &Path, changes: &[Change]) -> Result<Config, Error> {
         let path = dir.join("Cargo.toml");
         let mut config = Config {
             root: dir.to_owned(),
@@ -455,16 +530,7 @@ impl Config {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(config),
             Err(e) => return Err(Error::io(path)(e)),
         };
-        let manifest: Manifest = toml::from_str(&text).map_err(|e| {
-            let line = e
-                .span()
-                .and_then(|s| text.get(..s.start))
-                .map(|before| format!(":{}", before.matches('\n').count() + 1));
-            Error::Config {
-                origin: format!("Cargo.toml{}", line.unwrap_or_default()),
-                message: e.message().lines().collect::<Vec<_>>().join(", "),
-            }
-        })?;
+        let manifest: Manifest = parse(&text)?;
         let Some(package) = manifest.package else {
             return Ok(config);
         };
@@ -473,11 +539,14 @@ impl Config {
             config.version = version.to_owned();
         }
         let settings = package.metadata.and_then(|m| m.farfel).unwrap_or_default();
-        config.apply(settings)?;
+        config.apply(settings, "Cargo.toml")?;
+        if !changes.is_empty() {
+            config.apply(changed(&text, changes)?, BUILD_SCRIPT)?;
+        }
         Ok(config)
     }
 
-    fn apply(&mut self, settings: Settings) -> Result<(), Error> {
+    fn apply(&mut self, settings: Settings, origin: &str) -> Result<(), Error> {
         // Without `..`: a new setting must be handled here.
         let Settings {
             sources,
@@ -507,7 +576,7 @@ impl Config {
         } = settings;
         let derivatives = derivatives.unwrap_or_default().into_iter();
         self.derivatives = derivatives
-            .map(|(procedure, d)| d.of(&procedure))
+            .map(|(procedure, d)| d.of(&procedure, origin))
             .collect::<Result<_, _>>()?;
         self.sources = sources;
         self.form = form.map(|f| match f {
@@ -545,7 +614,7 @@ impl Config {
             .iter()
             .map(|(name, level)| (name.as_str(), (*level).into()));
         self.lints.set_all(levels).map_err(|message| Error::Config {
-            origin: "Cargo.toml, setting `lints`".into(),
+            origin: format!("{origin}, setting `lints`"),
             message,
         })
     }
@@ -757,6 +826,52 @@ mod tests {
                 .contains("neither a `tangent` nor an `adjoint`"),
             "{e}"
         );
+    }
+
+    #[test]
+    fn a_build_script_changes_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = "[package]\nname = 'demo'\nversion.workspace = true\n\
+             [package.metadata.farfel]\nflags = ['-a']\nreal-kind = 4\n\
+             lints = { all = 'deny' }\n[package.metadata.other]\nday = 2026-11-24\n";
+        std::fs::write(dir.path().join("Cargo.toml"), manifest).unwrap();
+        let with = |changes: &str| {
+            let changes: Vec<Change> = serde_json::from_str(changes).unwrap();
+            Config::from_build_script(dir.path(), &changes)
+        };
+        let c = with(
+            r#"[{"add": ["flags", "-b"]}, {"set": ["real-kind", 8]}, {"add": ["sources", "one"]},
+                {"set": ["cache.max-size", 7]}, {"set": ["lints.unknown-procedure", "allow"]},
+                {"set": ["opt-level", 3]}, {"set": ["opt-level", "s"]}]"#,
+        )
+        .unwrap();
+        assert_eq!((c.flags, c.real_kind), (vec!["-a".into(), "-b".into()], 8));
+        assert_eq!(c.sources, Some(vec![PathBuf::from("one")]));
+        assert_eq!((c.cache.max_size, c.opt_level.as_deref()), (7, Some("s")));
+        use farfel_lang::diagnostic::rules;
+        assert_eq!(c.lints.level(&rules::UNKNOWN_PROCEDURE), Level::Allow);
+        assert_eq!(c.lints.level(&rules::COMPILER), Level::Deny);
+        for (changes, expected) in [
+            (
+                r#"[{"set": ["real-knd", 8]}]"#,
+                "build.rs: unknown field `real-knd`, expected one of `sources`",
+            ),
+            (
+                r#"[{"add": ["real-kind", 8]}]"#,
+                "build.rs: setting `real-kind` is not a list",
+            ),
+            (
+                r#"[{"set": ["flags.first", 8]}]"#,
+                "build.rs: setting `flags.first`: there is no such table",
+            ),
+            (
+                r#"[{"set": ["lints.unknown-procedur", "deny"]}]"#,
+                "build.rs, setting `lints`: there is no warning `unknown-procedur`; did you mean",
+            ),
+        ] {
+            let error = with(changes).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]

@@ -117,6 +117,10 @@ pub enum Error {
     /// `compile()` was called outside of a build script.
     #[error("{0} is not set: farfel_build::compile() is for build.rs, where cargo sets it")]
     NotABuildScript(&'static str),
+
+    /// A build script asks for what cannot be understood.
+    #[error("the request of the build script cannot be read: {0}")]
+    Request(String),
 }
 
 impl Error {
@@ -138,7 +142,7 @@ impl Error {
             | Error::Install(_)
             | Error::Io { .. }
             | Error::NotABuildScript(_) => 1,
-            Error::Command { .. } => 2,
+            Error::Command { .. } | Error::Request(_) => 2,
         }
     }
 

@@ -36,7 +36,8 @@
 //! | `views` | a program for people: [`analysis`], [`copies`], [`graph`], [`intents`], [`side_by_side`], [`storage`]; `annotate` and `legible` help |
 //! | [`mod@format`] | source files → the same, laid out anew |
 //! | [`verify`], `checks` | programs that check their derivatives while they run, and what they found |
-//! | [`render`], `error`, `report` | faults → text |
+//! | [`render`], [`messages`], `error`, `report` | faults → text; the same as data |
+//! | [`script`] | a request of a build script → what it asks for |
 //! | [`cache`], `remember`, `codec`, `identity` | what earlier builds have made; what tools say of themselves |
 //! | `process`, [`toolchain`], `files` | other programs within limits; gfortran; files |
 //! | `workers`, [`timings`] | what runs side by side, and when it ran |
@@ -78,6 +79,7 @@ pub mod intents;
 mod legible;
 mod library;
 mod lowered;
+pub mod messages;
 mod names;
 mod parse;
 mod partitions;
@@ -90,6 +92,7 @@ mod remember;
 pub mod render;
 mod report;
 mod rustdoc;
+pub mod script;
 mod session;
 pub mod side_by_side;
 mod sources;
@@ -104,7 +107,6 @@ mod views;
 mod workers;
 
 pub use build::{Built, BuiltProgram, Link};
-pub use c_sources::variables;
 pub use config::{CacheSettings, Config, Library, ToolSettings};
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;

@@ -75,8 +75,13 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     text.chars().map(escaped).collect::<String>().into()
 }
 
+/// One diagnostic as [`render`] has it, without colours.
+pub(crate) fn one(sources: &Sources, d: &Diagnostic) -> String {
+    Renderer::plain().render(&[group(sources, d)])
+}
+
 /// Sorted by file and place, and without those that say the same of the same place.
-fn in_order(report: &Report) -> Vec<&Diagnostic> {
+pub(crate) fn in_order(report: &Report) -> Vec<&Diagnostic> {
     fn key(d: &Diagnostic) -> (FileId, u32, u32, &str, &str) {
         (
             d.span.file,
@@ -200,7 +205,7 @@ fn snippet<'a>(file: &'a SourceFile, marks: Vec<Mark<'a>>) -> Snippet<'a, Annota
 
 /// The bytes of a span that the file has, without blanks and line ends at its end, from
 /// and to whole characters.
-fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
+pub(crate) fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     let text = &*file.text;
     let boundary = |mut at: usize| {
         while !text.is_char_boundary(at) {

@@ -52,9 +52,13 @@ pub fn command(program: &Path, dir: &Path) -> Command {
         .timeout(Duration::from_secs(900));
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if text.starts_with("FARFEL_") || text.starts_with("CARGO_PKG_") {
+        if text.starts_with("FARFEL") || text.starts_with("CARGO_PKG_") {
             command = command.env_remove(&name);
         }
+    }
+    if program != farfel_path() {
+        // What a build script runs that cargo starts; the command says so by itself.
+        command = command.env("FARFEL", farfel_path());
     }
     command.env("FARFEL_CACHE_DIR", own_cache())
 }

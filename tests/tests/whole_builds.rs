@@ -3,7 +3,7 @@
 //! that is left alone makes what a build without a past makes.
 #![cfg(target_os = "linux")]
 
-#[path = "../../farfel-build/tests/support/script.rs"]
+#[path = "support/script.rs"]
 mod script;
 
 use std::fs;

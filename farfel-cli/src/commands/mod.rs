@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 mod build;
+mod build_script;
 mod cache;
 mod check;
 mod completions;
@@ -44,6 +45,7 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Tapenade(args) => tapenade::run(&args, shell),
         Command::Cache(args) => cache::run(&args.action, shell),
         Command::Doctor(args) => doctor::run(&args, shell),
+        Command::BuildScript(args) => build_script::run(&args, shell),
         Command::Completions { shell: kind } => completions::run(kind, shell),
     }
 }

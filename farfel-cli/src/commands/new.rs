@@ -11,7 +11,7 @@ use crate::dependency::Source;
 use crate::error::{Error, Result};
 use crate::package_name;
 use crate::shell::Shell;
-use crate::template::{self, PROFILES, Template, Values};
+use crate::template::{self, Template, Values};
 
 /// Files of a project: paths inside it, and their contents.
 type Files = Vec<(PathBuf, Vec<u8>)>;
@@ -31,7 +31,7 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     }
     let chosen = chosen(&args.options);
     let source = source_for(chosen, &args.options)?;
-    let mut files = template::files(chosen, &values(&path, &name, source.as_ref()))?;
+    let mut files = template::files(chosen, &values(&name, source.as_ref()))?;
     let git = wants_git(&args.options, &path);
     if args.options.vcs != Some(Vcs::None) {
         files.push((".gitignore".into(), b"/target\n".to_vec()));
@@ -97,7 +97,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         adopt(&path, &args.options, source, shell)?;
     } else {
         let name = name_of(&path, &args.options)?;
-        let mut files = template::files(chosen, &values(&path, &name, source.as_ref()))?;
+        let mut files = template::files(chosen, &values(&name, source.as_ref()))?;
         if args.options.vcs != Some(Vcs::None) && !path.join(".gitignore").exists() {
             files.push((".gitignore".into(), b"/target\n".to_vec()));
         }
@@ -181,17 +181,12 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
             .map_err(|fault| Error::cannot(format!("cannot write the dependency: {fault}")))?;
         table.insert(package, value(requirement));
     }
-    let mut text = document.to_string();
-    if !document.contains_key("profile") && outer_workspace(path).is_none() {
-        shell.status("Adding", "profiles that optimise the compiler in build.rs");
-        text += PROFILES;
-    }
     let mut files: Files = Vec::new();
     if !script.exists() {
         shell.status("Adding", "build.rs");
         files.push(("build.rs".into(), BUILD_SCRIPT.into()));
     }
-    files.push(("Cargo.toml".into(), text.into_bytes()));
+    files.push(("Cargo.toml".into(), document.to_string().into_bytes()));
     fs::create_dir_all(path.join("fortran"))
         .map_err(|e| Error::io("make", &path.join("fortran"), &e))?;
     for (file, contents) in &files {
@@ -227,16 +222,12 @@ fn name_of(path: &Path, options: &NewOptions) -> Result<String> {
     Ok(name)
 }
 
-fn values<'a>(path: &Path, name: &'a str, source: Option<&Source>) -> Values<'a> {
+fn values<'a>(name: &'a str, source: Option<&Source>) -> Values<'a> {
     let crates = |package| source.map_or(String::new(), |s| s.requirement(package));
     Values {
         name,
         farfel_build: crates("farfel-build"),
         farfel_runtime: crates("farfel-runtime"),
-        profiles: match outer_workspace(path) {
-            Some(_) => "",
-            None => PROFILES,
-        },
     }
 }
 

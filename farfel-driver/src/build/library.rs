@@ -85,6 +85,18 @@ impl Session {
         })
     }
 
+    /// The bindings of a project, and all that can be found without compiling: errors and warnings of
+    /// the sources and of their derivatives.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::check`].
+    pub fn check_library(&self, out: &Path) -> Result<Built, Error> {
+        let report = self.check()?;
+        let bindings = self.write_bindings(out)?;
+        Ok(Built { report, ..bindings })
+    }
+
     /// Compiles a project for Rust: a static library and its bindings, in `out`. Only what has
     /// changed since the last build is made, and of that only what the cache does not have. `target`
     /// is the machine that it is for.

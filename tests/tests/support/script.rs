@@ -44,6 +44,7 @@ pub fn built(dir: &Path) -> Script {
 }
 
 /// What it left behind.
+#[derive(Debug)]
 pub struct Said {
     pub ok: bool,
     /// Its warnings and errors, as cargo shows them.
@@ -121,7 +122,7 @@ impl Script {
             .args(["the_build_script", "--exact", "--ignored", "--nocapture"])
             .current_dir(&self.root);
         for (name, _) in std::env::vars() {
-            if name.starts_with("FARFEL_") || name.ends_with("MAKEFLAGS") || name == "FC" {
+            if name.starts_with("FARFEL") || name.ends_with("MAKEFLAGS") || name == "FC" {
                 command.env_remove(name);
             }
         }

@@ -66,7 +66,12 @@ impl Project {
 
     /// Runs cargo in the project with environment variables.
     pub fn cargo_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Ran {
-        let mut command = Command::new(env!("CARGO"));
+        self.program_with(Path::new(env!("CARGO")), args, variables)
+    }
+
+    /// Runs a program in the project as [`cargo_with`](Project::cargo_with).
+    pub fn program_with(&self, program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+        let mut command = Command::new(program);
         command
             .args(args)
             .current_dir(&self.directory)
@@ -75,6 +80,8 @@ impl Project {
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join("target"),
             )
             .env("CARGO_TERM_COLOR", "never")
+            // What its build script runs.
+            .env("FARFEL", farfel_tests::farfel_path())
             // Each project has a cache of its own, which is empty at first.
             .env("FARFEL_CACHE_DIR", self.directory.join("cache"));
         for name in [

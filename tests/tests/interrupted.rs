@@ -58,6 +58,12 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+enum Whom {
+    Group,
+    Script,
+    Command,
+}
+
 #[test]
 fn however_a_build_ends_its_compilers_end() {
     let p = Project::new("ended", "ended");
@@ -67,6 +73,7 @@ fn however_a_build_ends_its_compilers_end() {
     );
     let directory = tempfile::tempdir().unwrap();
     let d = directory.path();
+    let farfel = farfel_tests::farfel_path();
     let (fc, sleeper, hang) = (compiler(d), d.join("sleeper"), d.join("hang"));
     let temporary = d.join("tmp");
     fs::create_dir(&temporary).unwrap();
@@ -74,13 +81,17 @@ fn however_a_build_ends_its_compilers_end() {
         ("FARFEL_FC", fc.to_str().unwrap()),
         ("FARFEL_CACHE_DIR", d.to_str().unwrap()),
         ("TMPDIR", temporary.to_str().unwrap()),
+        ("FARFEL", farfel.to_str().unwrap()),
     ];
-    // What is signalled: the group of cargo, as the terminal does, or the build script.
-    for (n, (signal, group)) in [
-        ("INT", true),
-        ("KILL", true),
-        ("TERM", false),
-        ("KILL", false),
+    // What is signalled: the group of cargo, as the terminal does, the build script, or the command
+    // that it runs.
+    for (n, (signal, whom)) in [
+        ("INT", Whom::Group),
+        ("KILL", Whom::Group),
+        ("TERM", Whom::Script),
+        ("KILL", Whom::Script),
+        ("TERM", Whom::Command),
+        ("KILL", Whom::Command),
     ]
     .into_iter()
     .enumerate()
@@ -100,10 +111,11 @@ fn however_a_build_ends_its_compilers_end() {
             .spawn()
             .unwrap();
         wait_until("the compiler hangs", || running(&sleeper).len() == 2);
-        let whom = match (group, running(&fc).first()) {
-            (true, _) => format!("-{}", cargo.id()),
-            (false, Some(script)) => parent(script),
-            (false, None) => panic!("the compiler is gone"),
+        let command = || parent(running(&fc).first().expect("the compiler"));
+        let whom = match whom {
+            Whom::Group => format!("-{}", cargo.id()),
+            Whom::Script => parent(&command()),
+            Whom::Command => command(),
         };
         let kill = Command::new("/bin/kill")
             .args(["-s", signal, "--", &whom])

@@ -1,0 +1,105 @@
+//! What the compiler says, line by line.
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::error::Error;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What a build made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Built {
+    /// The static library; cargo has been told to link it.
+    pub library: PathBuf,
+    /// The Rust functions.
+    pub bindings: PathBuf,
+    /// The warnings; cargo has been told of them.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// What has been said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// Lines for cargo.
+    pub directives: Vec<String>,
+    diagnostics: Vec<Diagnostic>,
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+enum End {
+    Finished { library: PathBuf, bindings: PathBuf },
+    Failed { headline: String, text: String },
+}
+
+impl Answer {
+    /// Takes a line. What is not understood is for other versions.
+    pub fn take(&mut self, line: &str) {
+        let Ok(said) = serde_json::from_str::<Value>(line) else {
+            return;
+        };
+        let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
+        match said["reason"].as_str() {
+            Some("cargo") => {
+                let line = format!("cargo::{}={}", text("key"), text("value"));
+                self.directives.push(line);
+            }
+            Some("diagnostic") => self.diagnostics.push(diagnostic(&said)),
+            Some("finished") => {
+                self.end = Some(End::Finished {
+                    library: text("library").into(),
+                    bindings: text("bindings").into(),
+                });
+            }
+            Some("failed") => {
+                self.end = Some(End::Failed {
+                    headline: text("headline"),
+                    text: text("text"),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a line for cargo that nobody has said.
+    pub fn add(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.directives.push(format!("cargo::{key}={value}"));
+    }
+
+    /// How it ended; `None` where nothing said so.
+    pub fn outcome(&mut self) -> Option<Result<Built, Error>> {
+        let diagnostics = std::mem::take(&mut self.diagnostics);
+        Some(match self.end.take()? {
+            End::Finished { library, bindings } => Ok(Built {
+                library,
+                bindings,
+                warnings: diagnostics,
+            }),
+            End::Failed { headline, text } => Err(Error::Build {
+                headline,
+                text,
+                diagnostics,
+            }),
+        })
+    }
+}
+
+fn diagnostic(said: &Value) -> Diagnostic {
+    let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
+    let place = said["places"].as_array().and_then(|places| places.first());
+    let place = place.filter(|p| p["primary"] == true).map(|p| {
+        let number = |key: &str| p[key].as_u64().unwrap_or_default() as usize;
+        let file = p["file"].as_str().unwrap_or_default();
+        (file.to_owned(), number("line"), number("column"))
+    });
+    Diagnostic {
+        severity: match said["level"].as_str() {
+            Some("warning") => Severity::Warning,
+            _ => Severity::Error,
+        },
+        code: text("code"),
+        message: text("message"),
+        place,
+        rendered: text("rendered"),
+    }
+}

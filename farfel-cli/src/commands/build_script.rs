@@ -1,0 +1,40 @@
+//! `farfel build-script`: what `farfel-build` runs.
+
+use std::io::{BufRead, Read, stdin};
+use std::sync::mpsc::channel;
+
+use farfel_driver::script;
+
+use crate::args::BuildScript;
+use crate::error::{EXIT_CANNOT, Error, Result};
+use crate::shell::Shell;
+
+/// Serves the request on standard input, as [`farfel_driver::script`] describes it.
+pub fn run(args: &BuildScript, shell: &mut Shell) -> Result {
+    if args.protocol != script::PROTOCOL {
+        return Err(Error::cannot(format!(
+            "this farfel has version {} of the protocol for build scripts",
+            script::PROTOCOL
+        )));
+    }
+    shell.line(&script::ready());
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut input = stdin().lock();
+        let mut request = String::new();
+        if input.read_line(&mut request).is_ok_and(|read| read > 0) {
+            // Whoever asked waits for the answer.
+            let _ = sender.send(request);
+            let _ = input.read_to_end(&mut Vec::new());
+        }
+        // Nobody waits any more. What runs for us ends with us.
+        std::process::exit(i32::from(EXIT_CANNOT));
+    });
+    let Ok(request) = receiver.recv() else {
+        return Err(Error::Exit(EXIT_CANNOT));
+    };
+    match script::serve(&request, &mut |line| shell.line(line)) {
+        0 => Ok(()),
+        code => Err(Error::Exit(code)),
+    }
+}

@@ -1,0 +1,178 @@
+//! Diagnostics as data, for programs that show them: `farfel-build`, editors, CI.
+//!
+//! A diagnostic is a JSON object:
+//!
+//! ```json
+//! {
+//!   "level": "error",
+//!   "code": "F0107",
+//!   "name": "unknown-procedure",
+//!   "message": "no GRUM anywhere",
+//!   "places": [
+//!     {"file": "src/game.ff", "line": 2, "column": 11, "end_line": 2, "end_column": 15,
+//!      "primary": true, "label": ""}
+//!   ],
+//!   "notes": [],
+//!   "help": null,
+//!   "rendered": "error[F0107]: …"
+//! }
+//! ```
+//!
+//! `level` is `error` or `warning`. `code` and `name` are those of `farfel explain`. Lines and columns
+//! begin with 1; columns count characters, and `end_column` is the one after the last. The primary place
+//! comes first, if there is one; the others say what else matters. `notes` belong to no place.
+//! `rendered` is what people see, without colours. More fields may come; none goes.
+
+use crate::legible::legible_report;
+use crate::render;
+use crate::report::Report;
+use farfel_lang::{Diagnostic, Severity, Sources, Span};
+use serde::Serialize;
+
+/// One diagnostic; see the [module](self).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Message {
+    /// `error` or `warning`.
+    pub level: &'static str,
+    /// `F` and four digits.
+    pub code: &'static str,
+    /// The name of the rule in kebab case.
+    pub name: &'static str,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// The places that matter, the primary one first.
+    pub places: Vec<Place>,
+    /// What belongs to no place.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// All of it as people see it, without colours.
+    pub rendered: String,
+}
+
+/// A place in a source file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file as messages name it: relative to the project.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// The line of the end.
+    pub end_line: usize,
+    /// The column after the last one.
+    pub end_column: usize,
+    /// Whether this is what the message is about.
+    pub primary: bool,
+    /// What to write there; may be empty.
+    pub label: String,
+}
+
+/// The diagnostics of a report in the order of their places, each once.
+pub fn messages(report: &Report) -> Vec<Message> {
+    let report = &*legible_report(report);
+    render::in_order(report)
+        .into_iter()
+        .map(|d| message(&report.sources, d))
+        .collect()
+}
+
+fn message(sources: &Sources, d: &Diagnostic) -> Message {
+    let mut places = Vec::new();
+    let mut notes = Vec::new();
+    let own = (d.span, &d.label, true);
+    let others = d.related.iter().map(|(span, text)| (*span, text, false));
+    for (span, text, primary) in std::iter::once(own).chain(others) {
+        match place(sources, span, text, primary) {
+            Some(place) => places.push(place),
+            None if text.is_empty() => {}
+            None => notes.push(text.clone()),
+        }
+    }
+    Message {
+        level: match d.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        code: d.rule.code,
+        name: d.rule.name,
+        message: d.message.clone(),
+        places,
+        notes,
+        help: d.help.clone(),
+        rendered: render::one(sources, d),
+    }
+}
+
+fn place(sources: &Sources, span: Span, label: &str, primary: bool) -> Option<Place> {
+    let file = sources.get(span.file)?;
+    let range = render::clamp(file, span);
+    let (start, end) = (
+        file.line_column(range.start as u32),
+        file.line_column(range.end as u32),
+    );
+    Some(Place {
+        file: file.name.clone(),
+        line: start.line,
+        column: start.column,
+        end_line: end.line,
+        end_column: end.column,
+        primary,
+        label: label.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farfel_lang::diagnostic::rules;
+
+    #[test]
+    fn places_are_counted_in_characters() {
+        let mut sources = Sources::new();
+        let text = "C größer\n      F = GRÜM(X)\n      ADF(X)\n";
+        let file = sources.add("src/game.ff", text);
+        let at = |wanted: &str| {
+            let start = text.find(wanted).unwrap();
+            Span::new(file, start as u32, (start + wanted.len()) as u32)
+        };
+        let report = Report {
+            diagnostics: vec![
+                Diagnostic::warning(&rules::AD_LOST_DERIVATIVE, at("ADF(X)"), "lost").help("do"),
+                Diagnostic::error(&rules::UNKNOWN_PROCEDURE, at("GRÜM"), "nowhere")
+                    .related(at("ADF(X)"), "here")
+                    .related(Span::NONE, "and elsewhere"),
+            ],
+            sources,
+        };
+        let said = messages(&report);
+        let [first, second] = &said[..] else {
+            panic!("{said:?}")
+        };
+        let json = serde_json::to_value(first).unwrap();
+        let place = |line, column, end, primary, label: &str| {
+            serde_json::json!({"file": "src/game.ff", "line": line, "column": column, "end_line": line,
+                "end_column": end, "primary": primary, "label": label})
+        };
+        assert_eq!(
+            json,
+            serde_json::json!({
+                "level": "error",
+                "code": "F0107",
+                "name": "unknown-procedure",
+                "message": "nowhere",
+                "places": [place(2, 11, 15, true, ""), place(3, 7, 13, false, "here")],
+                "notes": ["and elsewhere"],
+                "help": null,
+                "rendered": first.rendered,
+            })
+        );
+        assert!(first.rendered.starts_with("error[F0107]: nowhere\n"));
+        assert!(first.rendered.contains("F = GRÜM(X)"));
+        assert_eq!(
+            (second.level, second.help.as_deref()),
+            ("warning", Some("do"))
+        );
+    }
+}
