@@ -11,12 +11,16 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// The variable that names the command.
 const VARIABLE: &str = "FARFEL";
 
+/// The variable by which `farfel check` asks for a check in place of a build.
+pub(crate) const REQUEST: &str = "FARFEL_REQUEST";
+
 /// The protocol, as `farfel_driver::script` describes it.
 const PROTOCOL: &str = "1";
 
 /// Has the request served.
 pub(crate) fn run(request: &str, answer: &mut Answer) -> Result<Built, Error> {
     answer.add("rerun-if-env-changed", VARIABLE);
+    answer.add("rerun-if-env-changed", REQUEST);
     #[cfg(feature = "bundled")]
     {
         // A command that is named has been compiled with optimisations.

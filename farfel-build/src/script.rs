@@ -4,6 +4,7 @@ use crate::answer::{Answer, Built};
 use crate::command;
 use crate::error::Error;
 use serde_json::{Value, json};
+use std::env;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -204,7 +205,9 @@ impl Build {
     }
 
     fn request(&self) -> String {
-        json!({"want": "build", "settings": self.changes}).to_string()
+        let check = env::var(command::REQUEST).is_ok_and(|wanted| wanted == "check");
+        let want = if check { "check" } else { "build" };
+        json!({"want": want, "settings": self.changes}).to_string()
     }
 }
 

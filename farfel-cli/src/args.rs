@@ -7,7 +7,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use farfel_driver::ExpandStage;
 
-use crate::shell::Verbosity;
+use crate::shell::{MessageFormat, Verbosity};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::BrightGreen.on_default().bold())
@@ -42,6 +42,10 @@ pub struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     color: Color,
+    /// How errors and warnings are shown: human, short, json or github
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "human")]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
+    pub message_format: MessageFormat,
     /// Look for faults of Farfel itself after every pass, as FARFEL_VERIFY_PASSES=1
     #[arg(long, global = true)]
     verify_passes: bool,

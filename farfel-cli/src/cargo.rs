@@ -9,7 +9,7 @@ use cargo_metadata::Message;
 
 use crate::args::CargoOptions;
 use crate::error::{Error, Result};
-use crate::shell::{Shell, Verbosity};
+use crate::shell::{MessageFormat, Shell, Verbosity};
 
 /// The cargo that runs us as its subcommand, else the one on PATH.
 ///
@@ -52,6 +52,9 @@ pub fn command(
     }
     command.arg(subcommand);
     command.args(["--color", shell.color_flag()]);
+    if let Some(format) = message_format(shell) {
+        command.args(["--message-format", format]);
+    }
     match shell.verbosity {
         Verbosity::Quiet => command.arg("--quiet"),
         Verbosity::Normal => &mut command,
@@ -62,6 +65,15 @@ pub fn command(
     }
     command.args(words(options));
     Ok(command)
+}
+
+/// How cargo shows messages of rustc, where it is not its own way.
+fn message_format(shell: &Shell) -> Option<&'static str> {
+    match shell.messages {
+        MessageFormat::Json => Some("json"),
+        MessageFormat::Short => Some("short"),
+        MessageFormat::Human | MessageFormat::Github => None,
+    }
 }
 
 /// The variable that tells build scripts which farfel to run.
@@ -231,6 +243,11 @@ pub fn status_and_scripts(
     mut command: Command,
     shell: &mut Shell,
 ) -> Result<(ExitStatus, BuildScripts)> {
+    if let Some(format) = message_format(shell) {
+        return Err(Error::cannot(format!(
+            "`--message-format {format}` is not possible here: what cargo says is needed for the table or page"
+        )));
+    }
     command
         .arg("--message-format=json-render-diagnostics")
         .stdout(Stdio::piped());
@@ -311,7 +328,11 @@ mod tests {
             --workspace --exclude three --bin b --example e -F f --all-features \
             --no-default-features --target t --target-dir d -j 3 --locked --offline";
         let cli = Cli::try_parse_from(given.split_whitespace()).unwrap();
-        let shell = Shell::new(cli.global.verbosity(), cli.global.color());
+        let shell = Shell::new(
+            cli.global.verbosity(),
+            cli.global.color(),
+            MessageFormat::Human,
+        );
         let Farfel::Build(build) = cli.command else {
             panic!("not build")
         };

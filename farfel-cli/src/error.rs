@@ -80,8 +80,7 @@ impl Error {
     pub fn show(&self, shell: &mut Shell) {
         match self {
             Error::Build(farfel_driver::Error::Diagnostics(report)) => {
-                let text = farfel_driver::render::render(report, shell.colors_err());
-                shell.rendered(&text);
+                shell.report(report);
             }
             Error::Build(farfel_driver::Error::Io { path, source }) => {
                 Error::io("read or write", path, source).show(shell);

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use farfel_driver::{Config, Report};
+use farfel_driver::Config;
 use farfel_lang::syntax::Form;
 
 use crate::args::{FileOptions, SourceForm};
 use crate::error::{Error, Result};
 use crate::libraries;
-use crate::shell::{Shell, Verbosity};
+use crate::shell::Shell;
 
 /// How `files` are read and compiled: by the settings of the project that the first one
 /// stands in, if it does, with its libraries, then those of the environment, then those of the command line.
@@ -145,16 +145,8 @@ pub fn shown(files: &[PathBuf]) -> String {
 
 /// Shows what is worth knowing of a program that was built.
 pub fn show_built(built: &farfel_driver::BuiltProgram, shell: &mut Shell) {
-    show_warnings(&built.report, shell);
+    shell.report(&built.report);
     for notice in &built.notices {
         shell.warn(notice);
-    }
-}
-
-/// Shows the warnings of something that went well.
-pub fn show_warnings(report: &Report, shell: &mut Shell) {
-    if !report.diagnostics.is_empty() && shell.verbosity > Verbosity::Quiet {
-        let text = farfel_driver::render::render(report, shell.colors_err());
-        shell.rendered(&text);
     }
 }

@@ -75,7 +75,11 @@ pub fn main() -> ExitCode {
             };
         }
     };
-    let mut shell = Shell::new(cli.global.verbosity(), cli.global.color());
+    let mut shell = Shell::new(
+        cli.global.verbosity(),
+        cli.global.color(),
+        cli.global.message_format,
+    );
     if cli.global.verifies_passes() {
         farfel_driver::verify_passes();
     }

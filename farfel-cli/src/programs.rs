@@ -249,13 +249,13 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
     let config = project.config(false, Some(lints))?;
     if project.programs.is_empty() {
         let report = Session::of_project(&config)?.check()?;
-        files::show_warnings(&report, shell);
+        shell.report(&report);
         shell.status("Checked", &config.name);
         return Ok(());
     }
     for program in project.chosen(&[])? {
         let report = Session::of_main(&program.files, &config)?.check()?;
-        files::show_warnings(&report, shell);
+        shell.report(&report);
         shell.status("Checked", &program.name);
     }
     Ok(())

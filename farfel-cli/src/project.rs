@@ -31,7 +31,8 @@ pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut 
     }
     let configs = || packages.iter().map(|(_, config)| config);
     let before = Unchanged::of(&manifest_dir, options, configs().chain([&main]));
-    if before.as_ref().is_some_and(Unchanged::holds) {
+    // Programs that read what is said get all of it; people get warnings from the build script.
+    if !shell.messages.is_for_programs() && before.as_ref().is_some_and(Unchanged::holds) {
         shell.verbose("Fresh", "Farfel sources");
         return Ok(());
     }
@@ -71,10 +72,14 @@ fn check_sources(
             files.extend(session.reached());
             checked
         });
-        if let Err(error) = checked
-            && let Some(before) = faulty.replace(error)
-        {
-            Error::from(before).show(shell);
+        match checked {
+            Ok(report) if shell.messages.is_for_programs() => shell.report(&report),
+            Ok(_) => {}
+            Err(error) => {
+                if let Some(before) = faulty.replace(error) {
+                    Error::from(before).show(shell);
+                }
+            }
         }
     }
     faulty.map_or(Ok(()), |error| Err(error.into()))

@@ -6,6 +6,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use farfel_driver::{Report, messages, render};
 use farfel_lang::encoding;
 
 const STATUS: Style = AnsiColor::BrightGreen.on_default().bold();
@@ -24,10 +26,32 @@ pub enum Verbosity {
     Verbose,
 }
 
+/// How errors and warnings in sources are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// With the marked lines of the source, on standard error
+    Human,
+    /// Each on one line, on standard error
+    Short,
+    /// Each as a JSON object on one line, on standard output
+    Json,
+    /// As GitHub Actions marks them in a change, on standard output
+    Github,
+}
+
+impl MessageFormat {
+    /// Whether programs read it, not people.
+    pub fn is_for_programs(self) -> bool {
+        matches!(self, MessageFormat::Json | MessageFormat::Github)
+    }
+}
+
 /// The terminal, as far as the command may use it.
 pub struct Shell {
     /// How much to say.
     pub verbosity: Verbosity,
+    /// How errors and warnings in sources are shown.
+    pub messages: MessageFormat,
     color: ColorChoice,
     err: AutoStream<io::Stderr>,
 }
@@ -35,9 +59,10 @@ pub struct Shell {
 impl Shell {
     /// A shell that colours as `color` says; [`ColorChoice::Auto`] looks at the terminal
     /// and at NO_COLOR and its relatives.
-    pub fn new(verbosity: Verbosity, color: ColorChoice) -> Self {
+    pub fn new(verbosity: Verbosity, color: ColorChoice, messages: MessageFormat) -> Self {
         Shell {
             verbosity,
+            messages,
             color,
             err: AutoStream::new(io::stderr(), color),
         }
@@ -90,6 +115,30 @@ impl Shell {
         self.say(format_args!("{ERROR}error{ERROR:#}: {message}"));
         if let Some(help) = help {
             self.say(format_args!("{NOTE}help{NOTE:#}: {help}"));
+        }
+    }
+
+    /// Errors and warnings in sources; without errors, nothing where only errors are to be seen. Programs
+    /// that read them get all of them.
+    pub fn report(&mut self, report: &Report) {
+        let quiet = self.verbosity == Verbosity::Quiet;
+        let for_people = !self.messages.is_for_programs();
+        let has_errors = report.diagnostics.iter().any(|d| d.is_error());
+        if report.diagnostics.is_empty() || (quiet && for_people && !has_errors) {
+            return;
+        }
+        if self.messages == MessageFormat::Human {
+            let text = render::render(report, self.colors_err());
+            return self.rendered(&text);
+        }
+        for message in messages::messages(report) {
+            match self.messages {
+                MessageFormat::Json => self.line(&message.json()),
+                MessageFormat::Github => self.line(&message.github()),
+                MessageFormat::Human | MessageFormat::Short => {
+                    self.rendered(&message.short(message.level));
+                }
+            }
         }
     }
 

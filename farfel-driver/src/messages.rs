@@ -22,6 +22,9 @@
 //! begin with 1; columns count characters, and `end_column` is the one after the last. The primary place
 //! comes first, if there is one; the others say what else matters. `notes` belong to no place.
 //! `rendered` is what people see, without colours. More fields may come; none goes.
+//!
+//! Where other lines stand among them, each has one more field: `"reason": "diagnostic"`. So it is with
+//! `farfel --message-format json`, on standard output, and in the protocol of [`script`](crate::script).
 
 use crate::legible::legible_report;
 use crate::render;
@@ -48,6 +51,67 @@ pub struct Message {
     pub help: Option<String>,
     /// All of it as people see it, without colours.
     pub rendered: String,
+}
+
+/// A message as a line of several kinds.
+#[derive(Serialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+enum Line<'a> {
+    Diagnostic(&'a Message),
+}
+
+impl Message {
+    /// The JSON object on one line; its first field is `"reason": "diagnostic"`.
+    pub fn json(&self) -> String {
+        // Nothing in it cannot be written.
+        serde_json::to_string(&Line::Diagnostic(self)).unwrap_or_default()
+    }
+
+    /// As GitHub Actions marks it in a change.
+    pub fn github(&self) -> String {
+        let escaped = |text: &str| {
+            let text = text.replace('%', "%25").replace('\r', "%0D");
+            text.replace('\n', "%0A")
+        };
+        let of_file = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
+        let place = self.places.iter().find(|p| p.primary);
+        let place = place.map(|p| {
+            let (file, line, column) = (of_file(&p.file), p.line, p.column);
+            format!("file={file},line={line},col={column},")
+        });
+        let help = self.help.iter().map(|help| format!("\nhelp: {help}"));
+        let text = std::iter::once(self.message.clone()).chain(help);
+        format!(
+            "::{} {}title={}::{}",
+            self.level,
+            place.unwrap_or_default(),
+            self.code,
+            escaped(&text.collect::<String>())
+        )
+    }
+
+    /// On one line: `src/game.ff:2:11: F0107 no GRUM anywhere`, with the word in front of the code where
+    /// there is one.
+    pub fn short(&self, word: &str) -> String {
+        let place = self.places.iter().find(|p| p.primary);
+        let place = place.map(|p| format!("{}:{}:{}: ", p.file, p.line, p.column));
+        let code = match word {
+            "" => self.code.to_owned(),
+            _ => format!("{word}[{}]:", self.code),
+        };
+        let text = format!("{}{code} {}", place.unwrap_or_default(), self.message);
+        render::plain(&text).into_owned()
+    }
+
+    /// The short line, and what is marked below it.
+    pub(crate) fn lines(&self) -> String {
+        let marked = self.rendered.lines().skip(1);
+        let marked = marked.skip_while(|l| l.trim_start().starts_with("--> "));
+        std::iter::once(self.short(""))
+            .chain(marked.map(str::to_owned))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
 }
 
 /// A place in a source file.
@@ -167,6 +231,23 @@ mod tests {
                 "help": null,
                 "rendered": first.rendered,
             })
+        );
+        let line: serde_json::Value = serde_json::from_str(&first.json()).unwrap();
+        assert_eq!(
+            (&line["reason"], &line["code"]),
+            (&"diagnostic".into(), &json["code"])
+        );
+        assert_eq!(
+            first.short("error"),
+            "src/game.ff:2:11: error[F0107]: nowhere"
+        );
+        assert_eq!(
+            second.github(),
+            "::warning file=src/game.ff,line=3,col=7,title=F0307::lost%0Ahelp: do"
+        );
+        assert_eq!(
+            second.lines(),
+            "src/game.ff:3:7: F0307 lost\n  |\n3 |       ADF(X)\n  |       ^^^^^^\n  |\n  = help: do"
         );
         assert!(first.rendered.starts_with("error[F0107]: nowhere\n"));
         assert!(first.rendered.contains("F = GRÜM(X)"));

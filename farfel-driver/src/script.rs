@@ -45,11 +45,10 @@
 
 use crate::config::Change;
 use crate::gfortran::Profile;
-use crate::messages::{Message, messages};
+use crate::messages::messages;
 use crate::render;
 use crate::session::Session;
 use crate::{Built, Config, Error, Library, Link, Report, c_sources};
-use farfel_lang::Severity;
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::io::IsTerminal;
@@ -85,7 +84,6 @@ enum Reply<'a> {
         key: &'a str,
         value: &'a str,
     },
-    Diagnostic(&'a Message),
     Finished {
         library: &'a Path,
         bindings: &'a Path,
@@ -243,22 +241,11 @@ impl Answer<'_> {
         }
     }
 
+    /// Warnings, each whole: cargo shows them whenever it builds the package.
     fn warnings_of(&mut self, report: &Report) {
-        self.diagnostics_of(report);
-        for d in &report.diagnostics {
-            if d.severity == Severity::Warning {
-                let place = report.sources.get(d.span.file).map(|f| {
-                    let place = f.line_column(d.span.start);
-                    format!("{}:{}:{}: ", f.name, place.line, place.column)
-                });
-                self.warn(&format!("{}{}", place.unwrap_or_default(), d.message));
-            }
-        }
-    }
-
-    fn diagnostics_of(&mut self, report: &Report) {
         for message in messages(report) {
-            self.reply(&Reply::Diagnostic(&message));
+            (self.say)(&message.json());
+            self.warn(&message.lines());
         }
     }
 
@@ -268,7 +255,9 @@ impl Answer<'_> {
         let headline = render::plain(whole.lines().next().unwrap_or_default());
         let text = match error {
             Error::Diagnostics(report) => {
-                self.diagnostics_of(report);
+                for message in messages(report) {
+                    (self.say)(&message.json());
+                }
                 let color = std::io::stderr().is_terminal()
                     || env::var("CARGO_TERM_COLOR").is_ok_and(|c| c == "always");
                 render::render(report, color)

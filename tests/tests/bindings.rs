@@ -503,7 +503,7 @@ fn main() {
     for edit in ["", "// Edited.\n"] {
         p.append("src/main.rs", edit);
         let seen = p.cargo(&["build"]).stderr;
-        let warning = "warning: sloppy@0.1.0: fortran/sloppy.f:32:7: Actual argument contains too few elements";
+        let warning = "warning: sloppy@0.1.0: fortran/sloppy.f:32:7: F0401 Actual argument contains too few elements";
         assert_eq!(seen.matches(warning).count(), 1, "{seen}");
     }
 }

@@ -148,7 +148,10 @@ fn both_ways_lead_to_the_same() {
     }
     assert!(has("plain", "rustc-link-lib=static=farfel_plan_0_1_0"));
     assert!(
-        has("plain", "warning=fortran/c.f:20:15: nothing uses UNUSED"),
+        has(
+            "plain",
+            "warning=fortran/c.f:20:15: F0505 nothing uses UNUSED"
+        ),
         "{:?}",
         of("plain")
     );

@@ -3,7 +3,7 @@
 use farfel_driver::Session;
 
 use super::build::faults;
-use crate::args::Check;
+use crate::args::{CargoOptions, Check};
 use crate::error::Result;
 use crate::programs::Project;
 use crate::shell::Shell;
@@ -17,7 +17,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         let mut config = files::config(&args.files, &args.file_options, args.release)?;
         args.lints.apply(&mut config)?;
         let report = Session::of_files(&args.files, &config)?.check()?;
-        files::show_warnings(&report, shell);
+        shell.report(&report);
         shell.status("Checked", files::shown(&args.files));
         return Ok(());
     }
@@ -25,7 +25,26 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         return programs::check(&project, &args.lints, shell);
     }
     project::prepare(&args.cargo, Some(&args.lints), shell)?;
-    let mut command = cargo::command("check", args.release, &args.cargo, shell)?;
+    // In a directory of its own, for a build has objects in its OUT_DIRs and a check has none: so neither
+    // undoes what the other one has done.
+    let base = match (&args.cargo.profile, args.release) {
+        (Some(name), _) => name,
+        (None, true) => "release",
+        (None, false) => "dev",
+    };
+    let options = CargoOptions {
+        profile: Some(PROFILE.into()),
+        ..args.cargo.clone()
+    };
+    let mut command = cargo::command("check", false, &options, shell)?;
+    command.args(["--config", &format!("profile.{PROFILE}.inherits={base:?}")]);
+    command.env(REQUEST, "check");
     args.lints.hand_on(&mut command);
     faults(cargo::status(command, shell)?)
 }
+
+/// The variable that tells build scripts not to compile anything.
+const REQUEST: &str = "FARFEL_REQUEST";
+
+/// The profile that cargo checks with.
+const PROFILE: &str = "farfel-check";

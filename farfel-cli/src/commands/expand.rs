@@ -36,7 +36,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
     };
     if let Some(page) = &args.html {
         let (both, report) = Session::of_files(&sources, &config)?.expand_by_lines()?;
-        files::show_warnings(&report, shell);
+        shell.report(&report);
         let title = match args.files.is_empty() {
             true => config.name.clone(),
             false => files::shown(&args.files),
@@ -45,7 +45,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         return std::fs::write(page, text).map_err(|e| Error::io("write", page, &e));
     }
     let (text, report) = Session::of_files(&sources, &config)?.expand(args.stage)?;
-    files::show_warnings(&report, shell);
+    shell.report(&report);
     print(&text, shell)
 }
 
@@ -62,7 +62,7 @@ fn chosen(args: &Expand) -> Result<(Option<&[PathBuf]>, Config)> {
 fn explain(args: &Expand, shell: &mut Shell) -> Result {
     let (named, config) = chosen(args)?;
     let (copies, report) = Session::of(named, &config)?.copies()?;
-    files::show_warnings(&report, shell);
+    shell.report(&report);
     print(
         &match args.format {
             TextFormat::Text => copies.text(),
@@ -75,7 +75,7 @@ fn explain(args: &Expand, shell: &mut Shell) -> Result {
 fn analysis(args: &Expand, shell: &mut Shell) -> Result {
     let (named, config) = chosen(args)?;
     let (activity, report) = Session::of(named, &config)?.activity()?;
-    files::show_warnings(&report, shell);
+    shell.report(&report);
     print(
         &match args.format {
             TextFormat::Text => activity.text(),

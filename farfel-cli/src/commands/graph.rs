@@ -26,7 +26,7 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
         true => Session::of(named, &config)?.plan()?,
         false => Session::of(named, &config)?.call_graph()?,
     };
-    files::show_warnings(&report, shell);
+    shell.report(&report);
     graph.title = match args.plan {
         true => format!("Steps of a build of {name}"),
         false => format!("Calls and derivatives of {name}"),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub fn run(args: &Intents, shell: &mut Shell) -> Result {
     let (named, config) = program(&args.view)?;
     let (intents, report) = Session::of(named.as_deref(), &config)?.intents()?;
-    files::show_warnings(&report, shell);
+    shell.report(&report);
     let text = match args.view.format {
         TextFormat::Text => intents.text(),
         TextFormat::Json => intents.json(),

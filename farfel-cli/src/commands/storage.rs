@@ -5,14 +5,13 @@ use farfel_driver::Session;
 use super::intents;
 use crate::args::{Storage, TextFormat};
 use crate::error::Result;
-use crate::files;
 use crate::shell::Shell;
 
 /// Prints where the variables of a program lie in COMMON and EQUIVALENCE.
 pub fn run(args: &Storage, shell: &mut Shell) -> Result {
     let (named, config) = intents::program(&args.view)?;
     let (storage, report) = Session::of(named.as_deref(), &config)?.storage()?;
-    files::show_warnings(&report, shell);
+    shell.report(&report);
     let text = match args.view.format {
         TextFormat::Text => storage.text(),
         TextFormat::Json => storage.json(),

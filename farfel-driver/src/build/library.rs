@@ -13,6 +13,7 @@ use crate::plan::shelf::Shelf;
 use crate::session::Session;
 use crate::timings::From;
 use crate::{Error, Report, files, toolchain, verify};
+use farfel_ad::AdTool;
 use farfel_lang::ir::Name;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -70,19 +71,7 @@ impl Session {
     ///
     /// Those of [`Session::check`], but for what the AD tool would find.
     pub fn write_bindings(&self, out: &Path) -> Result<Built, Error> {
-        let names = self.names();
-        let ad = self.ad()?;
-        let (lowered, left_out) = self.whole(&BTreeSet::new(), &names, ad.adjoints_share_state)?;
-        let place = Place::new(out, &names);
-        let text = lowered.part.text(&self.config);
-        files::write_if_changed(&place.bindings, text.as_bytes())?;
-        Ok(Built {
-            library: place.library,
-            bindings: place.bindings,
-            report: lowered.staged.report,
-            link: None,
-            notices: left_out,
-        })
+        self.bindings(out, &|lowered, _| Ok(lowered.staged.report.clone()))
     }
 
     /// The bindings of a project, and all that can be found without compiling: errors and warnings of
@@ -92,9 +81,32 @@ impl Session {
     ///
     /// Those of [`Session::check`].
     pub fn check_library(&self, out: &Path) -> Result<Built, Error> {
-        let report = self.check()?;
-        let bindings = self.write_bindings(out)?;
-        Ok(Built { report, ..bindings })
+        self.bindings(out, &|lowered, tool| {
+            let derivatives = lowered.staged.derivatives(tool);
+            self.differentiate(&lowered.staged, &derivatives)
+        })
+    }
+
+    /// The bindings of a project, where `look` finds nothing wrong.
+    fn bindings(
+        &self,
+        out: &Path,
+        look: &dyn Fn(&Lowered, &dyn AdTool) -> Result<Report, Error>,
+    ) -> Result<Built, Error> {
+        let names = self.names();
+        let ad = self.ad()?;
+        let (lowered, notices) = self.whole(&BTreeSet::new(), &names, ad.adjoints_share_state)?;
+        let report = look(&lowered, &*ad.tool)?;
+        let place = Place::new(out, &names);
+        let text = lowered.part.text(&self.config);
+        files::write_if_changed(&place.bindings, text.as_bytes())?;
+        Ok(Built {
+            library: place.library,
+            bindings: place.bindings,
+            report,
+            link: None,
+            notices,
+        })
     }
 
     /// Compiles a project for Rust: a static library and its bindings, in `out`. Only what has
