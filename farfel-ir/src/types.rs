@@ -57,14 +57,10 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
 pub fn rank(unit: &Unit, e: &Expr) -> usize {
     match &e.kind {
         ExprKind::Var(s) => unit.symbols[*s].dims.len(),
-        ExprKind::Element(_, subscripts) => {
-            let mut sections = 0;
-            for s in subscripts {
-                let section = matches!(s.kind, ExprKind::Range(..)) || rank(unit, s) > 0;
-                sections += usize::from(section);
-            }
-            sections
-        }
+        ExprKind::Element(_, subscripts) => subscripts
+            .iter()
+            .filter(|s| matches!(s.kind, ExprKind::Range(..)) || rank(unit, s) > 0)
+            .count(),
         ExprKind::Array(_) => 1,
         // An address is one number.
         ExprKind::Percent(Percent::Loc, _) => 0,
@@ -73,28 +69,25 @@ pub fn rank(unit: &Unit, e: &Expr) -> usize {
             Class::Intrinsic(i) => intrinsic_rank(unit, i, args),
             _ => 0,
         },
-        _ => greatest_rank(unit, e.children().into_iter()),
+        _ => {
+            let children = e.children().into_iter();
+            children.map(|c| rank(unit, c)).max().unwrap_or(0)
+        }
     }
-}
-
-/// A loop, as rustc 1.95 with all optimisations and overflow checks makes wrong code of
-/// `map(rank).max()`: there an element of an array has rank 1.
-fn greatest_rank<'e>(unit: &Unit, all: impl Iterator<Item = &'e Expr>) -> usize {
-    let mut greatest = 0;
-    for e in all {
-        greatest = greatest.max(rank(unit, e));
-    }
-    greatest
 }
 
 /// The number of dimensions of what an intrinsic function gives.
+///
+/// Never inlined: then [`rank`] would call itself as the last thing that it does, and of that rustc 1.95
+/// made wrong code with all optimisations, overflow checks and several codegen units: `A(2)` had rank 1.
+#[inline(never)]
 fn intrinsic_rank(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> usize {
     let of = |i: usize| args.get(i).map_or(0, |a| rank(unit, a));
     // The second argument of SUM is DIM or MASK.
     let dim = argument(args, 1, "DIM")
         .is_some_and(|e| matches!(type_of(unit, e), Some(Type::Integer(_))) && rank(unit, e) == 0);
     match (i.shape, dim) {
-        (Shape::Elemental, _) => greatest_rank(unit, args.iter()),
+        (Shape::Elemental, _) => args.iter().map(|a| rank(unit, a)).max().unwrap_or(0),
         (Shape::Scalar, _) | (Shape::Reduced, false) | (Shape::Bounds, true) => 0,
         (Shape::Reduced | Shape::Location, true) => of(0).saturating_sub(1),
         (Shape::Bounds | Shape::Location, false) | (Shape::Vector, _) => 1,
