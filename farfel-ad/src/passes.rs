@@ -169,7 +169,7 @@ impl Goal<'_> {
         self.request.is_some_and(|r| r.directions.pattern)
     }
 
-    /// What the names of new units end in.
+    /// What the names of new units end in: requests do not know each other's.
     fn suffix(&self) -> &str {
         self.request.map_or("", |r| r.suffix.as_str())
     }
@@ -363,7 +363,7 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[NoEntries]),
         establishes: Forms::of(&[NoAlternateReturns]),
         applies: |p, _| has_alternate_returns(p),
-        run: |p, goal, _, faults| without_alternate_returns(p, goal.heads, faults),
+        run: |p, goal, _, faults| without_alternate_returns(p, goal.heads, goal.suffix(), faults),
     },
     Pass {
         name: "jumps",
@@ -377,7 +377,7 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[NoJumps]),
         establishes: Forms::of(&[EntryBounds]),
         applies: |p, _| has_bounds(p),
-        run: |p, goal, _, _| with_entry_bounds(p, goal.heads),
+        run: |p, goal, _, _| with_entry_bounds(p, goal.heads, goal.suffix()),
     },
     Pass {
         name: "reroll",
@@ -490,7 +490,7 @@ fn chosen(wanted: Forms) -> impl Iterator<Item = &'static Pass> {
 
 /// Makes a subprogram of each ENTRY point below the heads.
 fn apart(program: &mut Program, goal: &Goal, notes: &mut Notes, faults: &mut Vec<Diagnostic>) {
-    let new = split_entries(program, goal.heads, faults);
+    let new = split_entries(program, goal.heads, goal.suffix(), faults);
     notes.entries.extend(new);
 }
 

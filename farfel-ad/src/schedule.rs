@@ -109,6 +109,7 @@ impl<'a> Derivatives<'a> {
         let mut program = Program {
             units: units.into_iter().map(|i| all[i].clone()).collect(),
         };
+        let first = program.units.len();
         let mut places: HashMap<Name, usize> = program
             .units
             .iter()
@@ -121,7 +122,15 @@ impl<'a> Derivatives<'a> {
             };
             for unit in units {
                 match places.get(&unit.name) {
-                    Some(at) => program.units[*at] = unit.clone(),
+                    Some(at) => {
+                        // Requests do not know each other, so the names that they choose must differ.
+                        debug_assert!(
+                            *at < first || program.units[*at] == *unit,
+                            "two requests made a {} each",
+                            unit.name
+                        );
+                        program.units[*at] = unit.clone();
+                    }
                     None => {
                         places.insert(unit.name.clone(), program.units.len());
                         program.units.push(unit.clone());

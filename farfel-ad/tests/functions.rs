@@ -4,8 +4,8 @@
 mod support;
 use insta::assert_snapshot;
 use std::borrow::Cow;
-use support::expand;
 use support::jacobian::{Case, check_cases};
+use support::{check, expand, run};
 
 const ARRAYS: &[Case] = &[
     Case {
@@ -368,4 +368,36 @@ fn nested_subprograms_cannot_get_what_would_need_an_explicit_interface() {
     F0008 5:13 L is VOLATILE, and cannot be used in a nested subprogram
     F0008 5:16 W is ALLOCATABLE, and cannot be used in a nested subprogram
     ");
+}
+
+/// Two blocks go through the same ENTRY point, one of them without output: each has a function of its
+/// own for it.
+#[test]
+fn blocks_do_not_share_what_stands_for_entry_points() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, G, T, E2, Y
+      X = 0.5D0
+      ADR(Y)
+      Y = X*E2(X)
+      END ADR(G = COTANGENT(X))
+      ADF(X)
+      Y = X*E2(X)
+      END ADF(T = TANGENT(Y))
+      PRINT *, 'three', G, T
+      END
+      FUNCTION E1(X)
+      DOUBLE PRECISION X, E1, E2
+      E1 = 1
+      RETURN
+      ENTRY E2(X)
+      CALL SAY
+      E2 = 3
+      END
+      SUBROUTINE SAY
+      PRINT *, 'called', 1D0, 1D0
+      END
+";
+    let out = run(&check(text, 1e-12), &[]);
+    assert_eq!(out.matches("called").count(), 2, "{out}");
 }

@@ -27,8 +27,9 @@ pub(crate) fn has_bounds(program: &Program) -> bool {
     !program.units.iter().all(|u| bound_variables(u).is_empty())
 }
 
-/// Divides all such subprograms but the heads, whose backward sweeps follow their forward sweeps.
-pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str]) {
+/// Divides all such subprograms but the heads, whose backward sweeps follow their forward sweeps. The
+/// names of what does the work end in `suffix`.
+pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str], suffix: &str) {
     if !has_bounds(program) {
         return;
     }
@@ -68,7 +69,7 @@ pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str]) {
         if changed.is_empty() {
             continue;
         }
-        let name = unused_name(&format!("{}_E", u.name), &|n| taken.contains(n));
+        let name = unused_name(&format!("{}_E{suffix}", u.name), &|n| taken.contains(n));
         taken.insert(name.clone());
         new.push(divided(u, name, &changed));
     }

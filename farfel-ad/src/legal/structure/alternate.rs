@@ -25,10 +25,12 @@ pub(crate) fn has_alternate_returns(program: &Program) -> bool {
     })
 }
 
-/// Makes the copies of what some heads reach, and has them called instead.
+/// Makes the copies of what some heads reach, with names that end in `suffix`, and has them called
+/// instead.
 pub(crate) fn without_alternate_returns(
     program: &mut Program,
     heads: &[&str],
+    suffix: &str,
     errors: &mut Vec<Diagnostic>,
 ) {
     let mut taken = taken_names(program);
@@ -53,7 +55,7 @@ pub(crate) fn without_alternate_returns(
             errors.push(unsupported(u.name_span, what));
             continue;
         }
-        let wanted = format!("{}_R", u.name);
+        let wanted = format!("{}_R{suffix}", u.name);
         let name = unused_name(&wanted, &|n| taken.contains(n) || all.contains(n));
         taken.insert(name.clone());
         new.insert(u.name.clone(), name.clone());

@@ -8,11 +8,12 @@ use farfel_lang::ir::{Name, Place, Program, SpecKind, SymId, Unit, UnitKind, unu
 use farfel_lang::lower::split_entries;
 use std::collections::{HashMap, HashSet};
 
-/// Takes units with ENTRY points below some heads apart. The parts for entries get new names,
-/// for who is not below a head still calls the entries. Returns which name each entry got.
+/// Takes units with ENTRY points below some heads apart. The parts for entries get new names that
+/// end in `suffix`, for who is not below a head still calls the entries. Returns which name each entry got.
 pub(crate) fn split(
     program: &mut Program,
     heads: &[&str],
+    suffix: &str,
     errors: &mut Vec<Diagnostic>,
 ) -> HashMap<Name, Name> {
     if !has_entries(program) {
@@ -56,7 +57,7 @@ pub(crate) fn split(
     }
     let mut new: HashMap<Name, Name> = HashMap::new();
     for way in ways {
-        let name = unused_name(&format!("{way}_E"), &|n| taken.contains(n));
+        let name = unused_name(&format!("{way}_E{suffix}"), &|n| taken.contains(n));
         taken.insert(name.clone());
         reached.insert(way.clone());
         new.insert(way, name);
