@@ -9,6 +9,7 @@ mod value;
 
 use self::value::value;
 use crate::facts::Facts;
+use crate::guard::UNCHECKED;
 use crate::names::Names;
 use crate::read::Written;
 use crate::{Config, Error};
@@ -19,7 +20,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
 /// The subprograms that Rust can call, and those that it cannot, each with the reason.
@@ -235,11 +236,50 @@ pub(crate) struct Part {
     pub skipped: Vec<(String, String)>,
     /// Those that it can, with their functions.
     pub functions: Vec<(String, String)>,
+    /// The functions that are `unsafe`, with the reasons.
+    pub exposed: Vec<(String, String)>,
     /// One of the functions takes the lock.
     pub locked: bool,
 }
 
 impl Part {
+    /// What Rust cannot call at all, or not safely, with what to do about it: a line each.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let skipped = self.skipped.iter().map(|(name, reason)| {
+            format!(
+                "{name} cannot be called from Rust: {reason}; call it from a Fortran subprogram without such \
+                 arguments, or name what you need in the setting `exports`"
+            )
+        });
+        let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (name, reason) in &self.exposed {
+            // On purpose.
+            if reason.starts_with(UNCHECKED) {
+                continue;
+            }
+            let reason = reason.split(" (in ").next().unwrap_or(reason);
+            by_reason.entry(reason).or_default().push(identifier(name));
+        }
+        let exposed = by_reason.into_iter().map(|(reason, names)| {
+            const SHOWN: usize = 5;
+            let more = match names.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let are = if names.len() == 1 { "is" } else { "are" };
+            let names = &names[..names.len().min(SHOWN)];
+            let remedy = match reason.contains("text is not there") {
+                true => "; add its source to the project",
+                false => "",
+            };
+            format!(
+                "{}{more} {are} `unsafe`, as the arrays there cannot be checked: {reason}{remedy}",
+                names.join(", ")
+            )
+        });
+        skipped.chain(exposed).collect()
+    }
+
     /// The text of `farfel_bindings.rs`.
     pub(crate) fn text(&self, config: &Config) -> String {
         let mut text = format!(
@@ -279,6 +319,13 @@ impl Bindings<'_> {
                 .skipped
                 .iter()
                 .map(|(name, reason)| (name.to_string(), reason.clone()))
+                .collect(),
+            exposed: units
+                .iter()
+                .filter_map(|u| {
+                    let reason = self.facts.exposed.get(&u.name)?;
+                    Some((u.name.to_string(), reason.clone()))
+                })
                 .collect(),
             locked: units.iter().any(|u| self.locked(u)),
             functions: units

@@ -72,8 +72,8 @@ C     Norm.
           INTEGER*8 FUNCTION FARFEL_AT1(I1, L, N, WHAT)
           INTEGER*8, VALUE :: I1, L, N
           CHARACTER(LEN=*) :: WHAT
-          IF (I1 - L .LT. 0 .OR. I1 - L .GE. N) CALL FARFEL_BOUNDS_V1(1, 1,
-         +[I1], I1 - L + 1, N, WHAT)
+          IF (BGE(I1 - L, N)) CALL FARFEL_BOUNDS_V1(1, 1, [I1], I1 - L + 1,
+         +N, WHAT)
           FARFEL_AT1 = I1
           END FUNCTION
           END MODULE

@@ -178,6 +178,7 @@ impl Session {
             notes,
         } = planning;
         notices.extend(said_of(&left_out));
+        notices.extend(bindings.notices());
 
         // Derivatives and objects.
         let mut order: Vec<Result<Kept, usize>> = Vec::new();

@@ -36,6 +36,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(crate) use support::module as support_module;
 
+/// The reason where the settings leave out checks.
+pub(crate) const UNCHECKED: &str = "the settings leave out its checks";
+
 /// Is it the name of a function that checks call?
 pub(crate) fn is_support(name: &str) -> bool {
     support::Support::is_name(name)
@@ -305,8 +308,7 @@ impl<'a> Guard<'a> {
             None => add_lengths(&mut work),
         }
         if !work.checks {
-            work.reasons
-                .insert("the settings leave out its checks".into());
+            work.reasons.insert(UNCHECKED.into());
         }
         bars(&mut work, &body);
         work.run(body)

@@ -351,8 +351,7 @@ impl<'a> Work<'a> {
     // Loops.
 
     fn do_loop(&mut self, s: Stmt, told: Block, made: &mut Block) {
-        let candidate = self.checks && self.versions;
-        let Some(frame) = candidate.then(|| self.frame(&s)).flatten() else {
+        let Some(frame) = self.versions.then(|| self.frame(&s)).flatten() else {
             return self.plain_loop(s, told, made);
         };
         let span = s.span;
@@ -366,7 +365,8 @@ impl<'a> Work<'a> {
             return;
         };
         self.before.extend(frame.snapshots(span));
-        match frame.condition(span) {
+        // Without checks they hold.
+        match frame.condition(span).filter(|_| self.checks) {
             None => made.append(&mut fast),
             Some(condition) => {
                 let mut slow = Vec::new();
@@ -594,7 +594,7 @@ impl<'a> Work<'a> {
             return;
         };
         let sym = *sym;
-        if !self.checks || !self.unit.symbols[sym].is_array() {
+        if !self.unit.symbols[sym].is_array() {
             return;
         }
         let array = self.array(sym);
@@ -614,7 +614,10 @@ impl<'a> Work<'a> {
             .iter()
             .any(|s| matches!(s.kind, ExprKind::Range(..)))
         {
-            return self.section(sym, subscripts, &array, &length, shown, span);
+            if self.checks {
+                self.section(sym, subscripts, &array, &length, shown, span);
+            }
+            return;
         }
         if subscripts.iter().any(|s| rank(&self.unit, s) > 0) {
             return self.reason(format!("the subscripts of {shown} are an array"));
@@ -625,6 +628,9 @@ impl<'a> Work<'a> {
                     *s = p.expr(s.span);
                 }
             }
+            return;
+        }
+        if !self.checks {
             return;
         }
         self.fails = true;
@@ -1025,7 +1031,9 @@ impl<'a> Work<'a> {
                         return None;
                     };
                     let count = self.section_count(&bounds, subscripts, span);
-                    self.section(s, subscripts, &array, &length, shown, span);
+                    if self.checks {
+                        self.section(s, subscripts, &array, &length, shown, span);
+                    }
                     return Some(count);
                 }
                 if !subscripts.iter().all(|s| is_plain(&self.unit, s)) {

@@ -76,12 +76,13 @@ impl Support {
                     let args = [subscripts.clone(), vec!["E".into(), "N".into()]].concat();
                     let last = ["I2", "I3", "I4", "I5", "I6", "I7"][rank - 2];
                     let values = format!("1, {rank}, [{}], E, N", subscripts.join(", "));
-                    (args, true, "E .LT. 1 .OR. E .GT. N", values, last)
+                    // One comparison without signs: lengths are not negative.
+                    (args, true, "BGE(E - 1, N)", values, last)
                 }
                 Support::Subscript => (
                     ["I1", "L", "N"].map(String::from).to_vec(),
                     true,
-                    "I1 - L .LT. 0 .OR. I1 - L .GE. N",
+                    "BGE(I1 - L, N)",
                     "1, 1, [I1], I1 - L + 1, N".into(),
                     "I1",
                 ),

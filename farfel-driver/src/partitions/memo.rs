@@ -90,6 +90,7 @@ impl Memo {
             part: Part {
                 skipped: from.list(pair)?,
                 functions: from.list(pair)?,
+                exposed: from.list(pair)?,
                 locked: from.number()? != 0,
             },
             warnings: text(&mut from)?,
@@ -111,6 +112,7 @@ impl Notes {
                 Part {
                     skipped,
                     functions,
+                    exposed,
                     locked,
                 },
             warnings,
@@ -121,7 +123,7 @@ impl Notes {
             to.text(key);
             to.list(shared, |to, name| to.text(name));
         });
-        for list in [skipped, functions] {
+        for list in [skipped, functions, exposed] {
             to.list(list, |to, (name, text)| {
                 to.text(name);
                 to.text(text);
@@ -192,6 +194,7 @@ mod tests {
             part: Part {
                 skipped: vec![pair("B", "why")],
                 functions: vec![pair("A", "fn a() {}\n")],
+                exposed: vec![pair("A", "it has ENTRY points")],
                 locked: true,
             },
             warnings: "[]".into(),

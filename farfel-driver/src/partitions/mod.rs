@@ -413,6 +413,7 @@ pub(crate) fn plan(
     let mut parts = Vec::new();
     let mut order: Vec<(usize, (String, String))> = Vec::new();
     let mut skipped = Vec::new();
+    let mut exposed = Vec::new();
     let at: BTreeMap<&str, usize> = library
         .units
         .iter()
@@ -430,6 +431,7 @@ pub(crate) fn plan(
         };
         order.extend(part.functions.iter().map(place));
         skipped.extend(part.skipped.iter().map(place));
+        exposed.extend(part.exposed.iter().map(place));
         bindings.locked |= part.locked;
         let warnings = match state {
             State::Noted(noted) => messages::from_text(&noted.warnings, &library.sources),
@@ -445,6 +447,7 @@ pub(crate) fn plan(
     for (list, into) in [
         (order, &mut bindings.functions),
         (skipped, &mut bindings.skipped),
+        (exposed, &mut bindings.exposed),
     ] {
         let mut list = list;
         list.sort();
