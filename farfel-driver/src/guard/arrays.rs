@@ -8,6 +8,7 @@ use farfel_lang::ir::{
     Attribute, BinOp, Class, Expr, ExprKind, Origin, Place, Stmt, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::storage::{Constants, UnitStorage};
+use farfel_lang::types::type_of;
 use std::collections::HashMap;
 
 /// An array.
@@ -51,6 +52,8 @@ pub(super) struct Arrays {
     pub automatic: Vec<(SymId, Poly)>,
     /// Variables for strides, which are not negative.
     pub strides: Vec<SymId>,
+    /// Variables for lower bounds that may have any value of eight bytes.
+    pub wide: Vec<SymId>,
     /// Variables for whole arrays, likewise.
     pub totals: Vec<SymId>,
 }
@@ -149,6 +152,9 @@ impl Arrays {
                         &format!("{}_L{}", symbol.name, k + 1),
                         long(e.clone()),
                     );
+                    if !matches!(type_of(unit, e), Some(Type::Integer(1 | 2 | 4))) {
+                        self.wide.push(v);
+                    }
                     Poly::variable(v)
                 }
                 (None, None) => Poly::constant(1),

@@ -28,7 +28,7 @@ use crate::calls::{entries, for_each_call, procedures, spread};
 use farfel_lang::Sources;
 use farfel_lang::ir::{
     Arg, Attribute, Block, Class, Expr, ExprKind, Name, Origin, Place, Program, SpecKind, StmtKind,
-    Symbol, Type, Unit, UnitKind, walk_block_mut,
+    SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
 };
 use farfel_lang::storage::Constants;
 use rewrite::Work;
@@ -67,6 +67,8 @@ pub(crate) struct Checked {
 /// What calls of a subprogram must know.
 struct Interface {
     args: Vec<Dummy>,
+    /// Of a function, the type of its result; of a CHARACTER with its length, if that is constant.
+    result: Option<(Option<Type>, Option<i64>)>,
     measured: bool,
 }
 
@@ -280,8 +282,10 @@ impl<'a> Guard<'a> {
         for unit in programs.iter().flat_map(|p| &p.units) {
             for point in unit.entry_points() {
                 let args = point.args.iter().map(|a| dummy(unit, *a, plan.real));
+                let result = point.result.filter(|_| unit.kind == UnitKind::Function);
                 let interface = Interface {
                     args: args.collect(),
+                    result: result.map(|r| result_of(unit, r)),
                     measured: plan.is_measured(&unit.name),
                 };
                 interfaces.insert(point.name.clone(), interface);
@@ -385,6 +389,13 @@ fn dummy(unit: &Unit, arg: Arg, real: u8) -> Dummy {
         true => Dummy::Array { size, any },
         false => Dummy::Scalar { size, any },
     }
+}
+
+/// The type of a function, or of a reference to one, and the length of a CHARACTER.
+fn result_of(unit: &Unit, function: SymId) -> (Option<Type>, Option<i64>) {
+    let symbol = &unit.symbols[function];
+    let length = (symbol.ty == Some(Type::Character)).then(|| text_length(unit, symbol));
+    (symbol.ty, length.flatten())
 }
 
 /// The length that a CHARACTER is declared with; `None` for `*(*)` and what is not constant.

@@ -121,7 +121,12 @@ impl Work<'_> {
             let bound = |work: &mut Self, k: usize| match work.poly(i, plain[k], own) {
                 Some(p) => Some(p),
                 // What is evaluated before the loop in any case.
-                None if own && matches!(type_of(&work.unit, plain[k]), Some(Type::Integer(_))) => {
+                None if own
+                    && matches!(
+                        type_of(&work.unit, plain[k]),
+                        Some(Type::Integer(1 | 2 | 4))
+                    ) =>
+                {
                     Some(work.value(i, checked[k].clone()))
                 }
                 None => None,
@@ -295,6 +300,7 @@ impl Work<'_> {
         let bits = |s: SymId| match () {
             () if self.is_length(s) => LENGTH_BITS,
             () if self.is_stride(s) => STRIDE_BITS,
+            () if self.arrays.wide.contains(&s) => 64,
             () => 31,
         };
         for c in &conditions {

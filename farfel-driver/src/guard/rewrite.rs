@@ -204,6 +204,7 @@ impl<'a> Work<'a> {
     fn inside(&mut self, s: &mut Stmt) {
         match &mut s.kind {
             StmtKind::Assign(target, value) => {
+                self.agree(&[target, value]);
                 self.expr(value, Use::Value);
                 self.expr(target, Use::Value);
             }
@@ -329,6 +330,63 @@ impl<'a> Work<'a> {
                 children.iter().flat_map(|c| self.ahead_of(c)).collect()
             }
         }
+    }
+
+    /// Arrays that meet in a statement must have the same shape: compilers do not look.
+    fn agree(&mut self, operands: &[&Expr]) {
+        if operands.iter().all(|e| rank(&self.unit, e) == 0) {
+            return;
+        }
+        let mut shapes: BTreeSet<Vec<String>> = BTreeSet::new();
+        let mut known = true;
+        for e in operands {
+            e.walk(&mut |e| match &e.kind {
+                // Those of derivatives have the shape of what they are derived from.
+                ExprKind::Var(s) if self.unit.symbols[*s].origin == Origin::Written => {
+                    let dims = &self.unit.symbols[*s].dims;
+                    let extents = dims
+                        .iter()
+                        .map(|d| self.extent(d.lower.as_ref(), d.upper.as_ref()));
+                    if !dims.is_empty() {
+                        shapes.insert(extents.collect());
+                    }
+                }
+                ExprKind::Element(s, subscripts) if rank(&self.unit, e) > 0 => {
+                    let mut shape = Vec::new();
+                    for (k, x) in subscripts.iter().enumerate() {
+                        let ExprKind::Range(from, to, step) = &x.kind else {
+                            known &= rank(&self.unit, x) == 0;
+                            continue;
+                        };
+                        known &= step.is_none();
+                        let dim = self.unit.symbols[*s].dims.get(k);
+                        let lower = dim.and_then(|d| d.lower.as_ref());
+                        let upper = dim.and_then(|d| d.upper.as_ref());
+                        shape.push(self.extent(from.as_deref().or(lower), to.as_deref().or(upper)));
+                    }
+                    shapes.insert(shape);
+                }
+                // They have shapes of their own.
+                ExprKind::Array(_) => known = false,
+                _ => {}
+            });
+        }
+        if shapes.len() > 1 || (!known && operands.len() > 1) {
+            self.reason("arrays meet of which it is not known that they have the same shape");
+        }
+    }
+
+    /// The extent of a dimension, as a text that is the same for the same.
+    fn extent(&self, from: Option<&Expr>, to: Option<&Expr>) -> String {
+        let constants = Constants::of(&self.unit);
+        let low = from.map_or(Some(1), |e| constants.integer(e));
+        let high = to.and_then(|e| constants.integer(e));
+        if let (Some(low), Some(high)) = (low, high) {
+            let extent = high.saturating_sub(low).saturating_add(1);
+            return extent.max(0).to_string();
+        }
+        let show = |e: Option<&Expr>| e.map_or("1".into(), |e| print_expr(&self.unit, e));
+        format!("{}:{}", show(from), show(to))
     }
 
     fn nested(&mut self, block: Block) -> Block {
@@ -504,6 +562,11 @@ impl<'a> Work<'a> {
                 let callee = *callee;
                 match &self.unit.symbols[callee].class {
                     Class::Intrinsic(i) => {
+                        let i = *i;
+                        if args.iter().filter(|a| rank(&self.unit, a) > 0).count() > 1 {
+                            let args: Vec<Expr> = args.clone();
+                            self.agree(&args.iter().collect::<Vec<_>>());
+                        }
                         let asks = matches!(
                             i.name,
                             "SIZE"
@@ -543,6 +606,12 @@ impl<'a> Work<'a> {
             }
             ExprKind::Percent(..) => self.reason("an argument is passed by %VAL, %REF or %LOC"),
             _ => {
+                if let ExprKind::Binary(_, a, b) = &e.kind
+                    && rank(&self.unit, a) > 0
+                    && rank(&self.unit, b) > 0
+                {
+                    self.agree(&[a, b]);
+                }
                 for child in e.children_mut() {
                     self.expr(child, how);
                 }
@@ -869,6 +938,16 @@ impl<'a> Work<'a> {
             self.reason(format!("{name} is called with another number of arguments"));
             args.iter_mut().for_each(|a| self.expr(a, Use::Inside));
             return;
+        }
+        // Where the caller keeps a result, there must be room for it.
+        if let Some((ty, length)) = target.result {
+            let (here, expected) = super::result_of(&self.unit, callee);
+            let text = ty == Some(Type::Character);
+            if ty != here || (text && (length.is_none() || length != expected)) {
+                self.reason(format!(
+                    "the result of {name} is of another type or length here"
+                ));
+            }
         }
         let mut lengths = Vec::new();
         for (a, dummy) in args.iter_mut().zip(&target.args) {
