@@ -45,6 +45,10 @@ pub struct Config {
     /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`,
     /// `.f77`, `.f90` and `.c` files in all their depth. Without it: `src` and `fortran`.
     pub sources: Option<Vec<PathBuf>>,
+    /// `exclude`: files and directories that are left out of the sources.
+    pub exclude: Vec<PathBuf>,
+    /// `link`: libraries that the sources call, by the names that a linker knows: `["lapack", "blas"]`.
+    pub link: Vec<String>,
     /// `ad-tool`: what makes derivatives: `builtin`, `tapenade` or `adifor`.
     pub ad_tool: String,
     /// `tapenade`: where it is and how it is run.
@@ -193,6 +197,8 @@ impl Default for Config {
             name: "farfel_program".into(),
             version: "0.0.0".into(),
             sources: None,
+            exclude: Vec::new(),
+            link: Vec::new(),
             ad_tool: BUILTIN.into(),
             tapenade: ToolSettings::default(),
             adifor: ToolSettings::default(),
@@ -274,6 +280,8 @@ struct Metadata {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Settings {
     sources: Option<Vec<PathBuf>>,
+    exclude: Option<Vec<PathBuf>>,
+    link: Option<Vec<String>>,
     ad_tool: Option<String>,
     tapenade: Option<ToolSettings>,
     adifor: Option<ToolSettings>,
@@ -550,6 +558,8 @@ impl Config {
         // Without `..`: a new setting must be handled here.
         let Settings {
             sources,
+            exclude,
+            link,
             ad_tool,
             tapenade,
             adifor,
@@ -579,6 +589,8 @@ impl Config {
             .map(|(procedure, d)| d.of(&procedure, origin))
             .collect::<Result<_, _>>()?;
         self.sources = sources;
+        self.exclude = exclude.unwrap_or_default();
+        self.link = link.unwrap_or_default();
         self.form = form.map(|f| match f {
             FormName::Fixed => Form::Fixed,
             FormName::Free => Form::Free,
@@ -752,6 +764,18 @@ impl Config {
                 format!("{} is not from {CARD} to 1000", self.line_length),
             );
         }
+        // They are lines for cargo and arguments of the linker.
+        let is_library = |l: &&String| {
+            let of_names = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
+            !l.is_empty() && !l.starts_with('-') && l.chars().all(of_names)
+        };
+        if let Some(wrong) = self.link.iter().find(|l| !is_library(l)) {
+            let name = wrong.trim_start_matches("-l");
+            return fault(
+                "link",
+                format!("`{wrong}` is not the name of a library, such as `{name}`"),
+            );
+        }
         let of_types = |f: &&String| Self::TYPE_FLAGS.iter().any(|t| f.starts_with(t));
         if let Some(flag) = self.flags.iter().find(of_types) {
             return fault(
@@ -894,7 +918,7 @@ mod tests {
             ),
             (
                 "real-knd = 8",
-                "Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `ad-tool`, `tapenade`",
+                "Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `exclude`, `link`, `ad-tool`",
             ),
             ("real-kind = 5", "setting `real-kind`: 5 is neither 4 nor 8"),
             (
@@ -908,6 +932,10 @@ mod tests {
             (
                 "form = 'loose'",
                 "unknown variant `loose`, expected `fixed` or `free`",
+            ),
+            (
+                "link = ['-llapack']",
+                "setting `link`: `-llapack` is not the name of a library, such as `lapack`",
             ),
             ("opt-level = 7", "`7` is none of 0, 1, 2, 3, s, z, fast"),
             ("sources = 'src'", "invalid type"),

@@ -63,7 +63,10 @@ pub enum Error {
     NoMainProgram,
 
     /// Procedures that are declared EXTERNAL are nowhere among the files.
-    #[error("no file defines {}", .0.join(", "))]
+    #[error(
+        "no file defines {}; if a library does, name it by the setting `link`: `link = [\"lapack\", \"blas\"]`",
+        .0.join(", ")
+    )]
     Undefined(Vec<String>),
 
     /// A source file cannot be laid out anew.

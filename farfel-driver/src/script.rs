@@ -225,6 +225,10 @@ impl Answer<'_> {
     fn link(&mut self, link: &Link, out: &Path) {
         self.add("rustc-link-search", format!("native={}", out.display()));
         self.add("rustc-link-lib", format!("static={}", link.library));
+        // Before the libraries that they need themselves.
+        for l in &link.called {
+            self.add("rustc-link-lib", l);
+        }
         for d in &link.directories {
             self.add("rustc-link-search", format!("native={}", d.display()));
         }

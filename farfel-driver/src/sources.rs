@@ -106,6 +106,16 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
             }
         }
     }
+    for path in &config.exclude {
+        let path = config.root.join(path);
+        if !path.exists() {
+            return Err(Error::Config {
+                origin: "setting `exclude`".into(),
+                message: format!("{} does not exist", path.display()),
+            });
+        }
+        files.retain(|f| !f.starts_with(&path));
+    }
     (found.c_files, found.files) = files.into_iter().partition(|f| is_c_source_name(f));
     for path in found.all().iter().chain(&found.directories) {
         check_name(path).map_err(Error::io(path))?;

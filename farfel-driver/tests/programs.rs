@@ -130,7 +130,11 @@ fn what_cannot_run() {
     let error = Session::of_files(&paths, &config)
         .and_then(|s| s.build_program(&dir.path().join("a")))
         .unwrap_err();
-    assert_eq!(error.to_string(), "no file defines FARAWY");
+    assert_eq!(
+        error.to_string(),
+        "no file defines FARAWY; if a library does, name it by the setting `link`: \
+         `link = [\"lapack\", \"blas\"]`"
+    );
 
     let (dir, paths, config) = files(&[("a.ff", "      X = 1\n      END\n")]);
     let out = dir.path().join("no/such/directory/a");

@@ -164,6 +164,79 @@ fn both_ways_lead_to_the_same() {
     assert!(files("plain") > 8 && files("documentation") < 4);
 }
 
+/// `exclude` leaves files out, and `link` names libraries that sources call: in programs and for cargo.
+#[test]
+fn excluded_files_and_linked_libraries() {
+    let dir = sandbox();
+    let p = Script::new(dir.path(), "linked");
+    p.file(
+        "Cargo.toml",
+        "[package]\nname = 'linked'\nversion = '0.1.0'\n[package.metadata.farfel]\n\
+         exclude = ['src/old', 'src/broken.f']\nlink = ['faraway']\n\
+         lints = { unknown-procedure = 'allow' }\n",
+    )
+    .file(
+        "src/one.f",
+        "      SUBROUTINE ONE(I)\n      CALL FAR(I)\n      END\n",
+    )
+    .file("src/broken.f", "      CALL (\n")
+    .file("src/old/broken.f", "      CALL (\n")
+    .file(
+        "main.f",
+        "      I = 1\n      CALL FAR(I)\n      IF (I .NE. 7) STOP 1\n      END\n",
+    )
+    .file("far.f", "      SUBROUTINE FAR(I)\n      I = 7\n      END\n");
+    let said = left(&p);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let at = |line: &str| said.directives.iter().position(|d| d == line);
+    let called = at("cargo::rustc-link-lib=faraway").unwrap();
+    assert!(at("cargo::rustc-link-lib=static=farfel_linked_0_1_0").unwrap() < called);
+    assert!(called < at("cargo::rustc-link-lib=dylib=gfortran").unwrap());
+    // A program finds it where the linker looks.
+    let make = |program: &str, args: &[&str]| {
+        let mut command = Command::new(program);
+        assert!(
+            command
+                .current_dir(&p.root)
+                .args(args)
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    make("gfortran", &["-c", "far.f", "-o", "far.o"]);
+    make("ar", &["rcs", "libfaraway.a", "far.o"]);
+    let run = |manifest: &str| {
+        p.file(
+            "Cargo.toml",
+            format!("[package]\nname = 'linked'\n{manifest}"),
+        );
+        let mut command = Command::new(farfel_path());
+        command
+            .args(["run", "main.f", "-q"])
+            .current_dir(&p.root)
+            .env("FARFEL_CACHE_DIR", dir.path().join("cache"))
+            .env("LIBRARY_PATH", &p.root);
+        command.output().unwrap()
+    };
+    let without = run("");
+    assert_eq!(without.status.code(), Some(1));
+    let said = String::from_utf8(without.stderr).unwrap();
+    assert!(said.contains("no file defines FAR;"), "{said}");
+    let with = run("[package.metadata.farfel]\nlink = ['faraway']\n");
+    assert_eq!(with.status.code(), Some(0), "{with:?}");
+    // What is not there.
+    p.file(
+        "Cargo.toml",
+        "[package]\nname = 'linked'\n[package.metadata.farfel]\nexclude = ['src/gone']\n",
+    );
+    let said = left(&p).directives;
+    assert!(
+        said[0].starts_with("cargo::error=setting `exclude`: "),
+        "{said:?}"
+    );
+}
+
 /// Whoever waits for the command has gone: so does the command.
 #[test]
 fn the_command_ends_with_the_build_script() {

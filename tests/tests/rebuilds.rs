@@ -141,7 +141,7 @@ fn settings_that_are_wrong() {
     for (setting, expected) in [
         (
             "real-knd = 8",
-            "Cargo.toml:11: unknown field `real-knd`, expected one of `sources`, `ad-tool`",
+            "Cargo.toml:11: unknown field `real-knd`, expected one of `sources`, `exclude`, `link`, `ad-tool`",
         ),
         (
             "ad-tool = 'tapernade'",

@@ -43,6 +43,8 @@ pub struct Link {
     pub directories: Vec<PathBuf>,
     /// Their names.
     pub libraries: Vec<&'static str>,
+    /// The libraries that the sources call.
+    pub called: Vec<String>,
 }
 
 /// Where a library is made.
@@ -230,6 +232,7 @@ impl Session {
                 library: names.library(),
                 directories: directories.to_vec(),
                 libraries: libraries.collect(),
+                called: config.link.clone(),
             }),
             notices,
         })

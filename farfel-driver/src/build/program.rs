@@ -67,6 +67,9 @@ impl Session {
         let ad = self.ad()?;
         let compiler = toolchain::find_or_install(config)?;
         let mut flags = gfortran::flags(config, &profile);
+        let linked = config.libraries.iter().flat_map(|l| &l.config.link);
+        let linked = config.link.iter().chain(linked);
+        flags.extend(linked.map(|l| format!("-l{l}")));
         let beside: Vec<(String, Vec<u8>)> = c
             .objects
             .into_iter()
