@@ -16,6 +16,7 @@
 //! | `compiler` | gfortran, found or installed |
 //! | `unchanged` | whether anything has changed since all was in order |
 //! | `template`, `package_name`, `dependency` | what `farfel new` writes |
+//! | `existing` | what is in a folder that `farfel init` makes a project of |
 //! | `drawing`, `timings`, `derivatives` | pictures and pages |
 //!
 //! Exit codes: 0 fine; 1 what the user can mend, faults in the code above all; 2 a wrong
@@ -36,6 +37,7 @@ mod dependency;
 mod derivatives;
 mod drawing;
 mod error;
+mod existing;
 mod files;
 mod libraries;
 mod lints;

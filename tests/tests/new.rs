@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use farfel_tests::{farfel, repository, sandbox, tree, write};
+use farfel_tests::{farfel, fixed, repository, sandbox, tree, write};
 use snapbox::str;
 
 #[test]
@@ -312,4 +312,89 @@ help: add `farfel_build::compile();` to the `main` of its build.rs first
         manifest
     );
     assert_eq!(tree(dir.path()), ["Cargo.toml", "build.rs"]);
+}
+
+/// Fortran that is there becomes the project; nothing else is put beside it.
+#[test]
+fn init_takes_over_a_folder_of_fortran() {
+    let dir = sandbox();
+    let project = dir.path().join("orbit");
+    write(
+        &project,
+        "Makefile",
+        "FFLAGS = -O3 -fdefault-real-8 -march=native\nOBJS = main.o sub/cube.o\n\
+         orbit: $(OBJS)\n\tgfortran -o $@ $(OBJS) -lm\n",
+    );
+    let main = fixed("X = 0.1\nCALL CUBE(X, Y)\nPRINT '(F12.9)', Y\nEND\n");
+    write(&project, "main.f", main);
+    let cube = fixed("SUBROUTINE CUBE(X, Y)\nY = X*X*X\nEND\n");
+    write(&project, "sub/cube.f", &cube);
+    write(&project, "old/cube.f", &cube);
+    farfel(&project)
+        .args(["init", "--vcs", "none"])
+        .assert()
+        .success()
+        .stdout_eq(str![])
+        .stderr_eq(str![[r#"
+       Found 3 source files, 1 main program (main.f), Makefile
+      Taking -fdefault-real-8 from Makefile
+warning: flags of Makefile that are not taken over: -march=native
+ Leaving out old/cube.f: not in Makefile
+     Writing Cargo.toml
+note: `farfel check` looks for errors, `farfel build` builds the programs
+
+"#]]);
+    assert_eq!(
+        tree(&project),
+        [
+            "Cargo.toml",
+            "Makefile",
+            "main.f",
+            "old/cube.f",
+            "sub/cube.f"
+        ]
+    );
+    farfel(&project).arg("check").assert().success();
+    farfel(&project)
+        .args(["run", "-q"])
+        .assert()
+        .success()
+        .stdout_eq(" 0.001000000\n");
+}
+
+/// Without a main program it is a library for Rust; files that Farfel does not take are left out.
+#[test]
+fn init_makes_a_library_of_subprograms() {
+    let dir = sandbox();
+    let project = dir.path().join("taken-over");
+    write(
+        &project,
+        "cube.f",
+        fixed("SUBROUTINE CUBE(X, Y)\nY = X*X*X\nEND\n"),
+    );
+    write(
+        &project,
+        "broken.f",
+        fixed("SUBROUTINE BROKEN(X)\nX = (1 +\nEND\n"),
+    );
+    farfel(&project)
+        .args(["init", "--vcs", "none"])
+        .assert()
+        .success()
+        .stderr_eq(str![[r#"
+       Found 2 source files
+ Leaving out broken.f: broken.f:2:15: F0001 expected an expression, found the end of the statement
+      Adding farfel-build to build-dependencies
+      Adding farfel-runtime to dependencies
+     Writing build.rs, src/lib.rs, Cargo.toml
+note: `farfel check` looks for errors, `farfel build` builds the library
+
+"#]]);
+    write(
+        &project,
+        "tests/cubes.rs",
+        "#[test]\nfn cubes() {\n    let (mut x, mut y) = (2.0, 0.0);\n    \
+         taken_over::cube(x, &mut y);\n    x = y;\n    assert_eq!(x, 8.0);\n}\n",
+    );
+    farfel(&project).args(["test", "-q"]).assert().success();
 }

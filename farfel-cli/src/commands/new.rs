@@ -9,6 +9,7 @@ use toml_edit::{DocumentMut, Item, Table, value};
 use crate::args::{Init, New, NewOptions, Vcs};
 use crate::dependency::Source;
 use crate::error::{Error, Result};
+use crate::existing::{self, Existing};
 use crate::package_name;
 use crate::shell::Shell;
 use crate::template::{self, Template, Values};
@@ -95,6 +96,10 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         && path.join("Cargo.toml").exists()
     {
         adopt(&path, &args.options, source, shell)?;
+    } else if args.options.template.is_none()
+        && let Some(found) = existing::find(&path)?
+    {
+        return take_over(&path, &found, args, shell);
     } else {
         let name = name_of(&path, &args.options)?;
         let mut files = template::files(chosen, &values(&name, source.as_ref()))?;
@@ -119,6 +124,103 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         shell.status("Using", source.describe());
     }
     Ok(())
+}
+
+/// Makes a project of a folder of Fortran: a manifest, and what Rust needs where there is no main
+/// program to run.
+fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> Result {
+    let options = &args.options;
+    let name = match (&options.name, &found.name) {
+        (None, Some(name)) => {
+            package_name::check(name)?;
+            name.clone()
+        }
+        _ => name_of(path, options)?,
+    };
+    if let Some(file) = existing_manifest(path) {
+        return Err(Error::fault(format!(
+            "`{file}` exists already and would be replaced"
+        )));
+    }
+    shell.status("Found", counted(found));
+    if let (Some(file), false) = (found.build_file, found.taken.is_empty()) {
+        shell.status(
+            "Taking",
+            format_args!("{} from {file}", found.taken.join(" ")),
+        );
+    }
+    if let (Some(file), false) = (found.build_file, found.dropped.is_empty()) {
+        let flags = found.dropped.join(" ");
+        shell.warn(format_args!(
+            "flags of {file} that are not taken over: {flags}"
+        ));
+    }
+    for (file, why) in &found.left_out {
+        shell.status("Leaving out", format_args!("{}: {why}", file.display()));
+    }
+    let with_rust = options.lib || found.programs.is_empty();
+    let mut manifest: DocumentMut =
+        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n")
+            .parse()
+            .map_err(|fault| Error::cannot(format!("cannot write the manifest: {fault}")))?;
+    found.write_settings(&mut manifest);
+    let mut files: Files = Vec::new();
+    if with_rust {
+        let source = Source::find(options.farfel_path.as_deref())?;
+        depend(&mut manifest, &source, path, shell)?;
+        files.push(("build.rs".into(), BUILD_SCRIPT.into()));
+        files.push(("src/lib.rs".into(), LIBRARY.into()));
+    }
+    files.push(("Cargo.toml".into(), manifest.to_string().into_bytes()));
+    if options.vcs != Some(Vcs::None) && !path.join(".gitignore").exists() {
+        files.push((".gitignore".into(), b"/target\n".to_vec()));
+    }
+    files.retain(|(file, _)| !path.join(file).exists());
+    write_all(path, &files)?;
+    let written: Vec<String> = files.iter().map(|(f, _)| f.display().to_string()).collect();
+    shell.status("Writing", written.join(", "));
+    let builds = if with_rust {
+        "the library"
+    } else {
+        "the programs"
+    };
+    shell.note(format_args!(
+        "`farfel check` looks for errors, `farfel build` builds {builds}"
+    ));
+    warn_of_workspace(path, shell);
+    Ok(())
+}
+
+/// What Rust sees of a folder of Fortran.
+const LIBRARY: &str = "//! The Fortran subprograms of this package.\n\n\
+                       farfel_runtime::include_bindings!();\n";
+
+fn existing_manifest(path: &Path) -> Option<&'static str> {
+    ["Cargo.toml", "build.rs"]
+        .into_iter()
+        .find(|file| path.join(file).exists())
+}
+
+/// What was found, in words.
+fn counted(found: &Existing) -> String {
+    let many = |n: usize, what: &str| match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    };
+    let mut text = many(found.sources.len(), "source file");
+    if !found.programs.is_empty() {
+        let names = found.programs.iter().map(|p| p.display().to_string());
+        let names: Vec<String> = names.collect();
+        text += &format!(
+            ", {} ({})",
+            many(names.len(), "main program"),
+            names.join(", ")
+        );
+    }
+    if let Some(file) = found.build_file {
+        text += &format!(", {file}");
+    }
+    text
 }
 
 /// Where the crates come from that the project depends on, if it does.
@@ -157,6 +259,28 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
         }
         _ => {}
     }
+    depend(&mut document, source, path, shell)?;
+    let mut files: Files = Vec::new();
+    if !script.exists() {
+        shell.status("Adding", "build.rs");
+        files.push(("build.rs".into(), BUILD_SCRIPT.into()));
+    }
+    files.push(("Cargo.toml".into(), document.to_string().into_bytes()));
+    fs::create_dir_all(path.join("fortran"))
+        .map_err(|e| Error::io("make", &path.join("fortran"), &e))?;
+    for (file, contents) in &files {
+        replace(&path.join(file), contents)?;
+    }
+    shell.note(
+        "put Farfel sources into `fortran/` and write `farfel_runtime::include_bindings!();` \
+         where their subprograms shall be callable",
+    );
+    Ok(())
+}
+
+/// Adds the dependencies of a package with Farfel sources to a manifest.
+fn depend(document: &mut DocumentMut, source: &Source, path: &Path, shell: &mut Shell) -> Result {
+    let manifest = path.join("Cargo.toml");
     for (section, package) in [
         ("build-dependencies", "farfel-build"),
         ("dependencies", "farfel-runtime"),
@@ -181,21 +305,6 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
             .map_err(|fault| Error::cannot(format!("cannot write the dependency: {fault}")))?;
         table.insert(package, value(requirement));
     }
-    let mut files: Files = Vec::new();
-    if !script.exists() {
-        shell.status("Adding", "build.rs");
-        files.push(("build.rs".into(), BUILD_SCRIPT.into()));
-    }
-    files.push(("Cargo.toml".into(), document.to_string().into_bytes()));
-    fs::create_dir_all(path.join("fortran"))
-        .map_err(|e| Error::io("make", &path.join("fortran"), &e))?;
-    for (file, contents) in &files {
-        replace(&path.join(file), contents)?;
-    }
-    shell.note(
-        "put Farfel sources into `fortran/` and write `farfel_runtime::include_bindings!();` \
-         where their subprograms shall be callable",
-    );
     Ok(())
 }
 

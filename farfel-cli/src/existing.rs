@@ -1,0 +1,564 @@
+//! What is in a folder of Fortran that is to become a project: its sources, and what a makefile or `fpm.toml`
+//! says of them, as far as it is literal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use farfel_driver::{Config, Session};
+use toml_edit::{Array, DocumentMut, Item, Table, value};
+
+use crate::error::Result;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Existing {
+    /// The name in `fpm.toml`.
+    pub name: Option<String>,
+    /// The file that says how it was built so far.
+    pub build_file: Option<&'static str>,
+    /// What that file says, in words for people.
+    pub taken: Vec<String>,
+    /// Flags of that file that mean nothing here.
+    pub dropped: Vec<String>,
+    /// All sources, relative to the folder.
+    pub sources: Vec<PathBuf>,
+    /// Those that have a main program.
+    pub programs: Vec<PathBuf>,
+    /// Sources that are left out, and why.
+    pub left_out: Vec<(PathBuf, String)>,
+    settings: Settings,
+}
+
+/// What goes into the manifest.
+#[derive(Debug, Default)]
+struct Settings {
+    sources: Option<Vec<PathBuf>>,
+    exclude: Vec<PathBuf>,
+    link: Vec<String>,
+    defines: Vec<String>,
+    include: Vec<PathBuf>,
+    flags: Vec<String>,
+    real_kind: Option<u8>,
+    line_length: Option<usize>,
+    form: Option<&'static str>,
+    save_all: bool,
+    preprocess: bool,
+    debug_lines: bool,
+}
+
+/// Folders that hold no sources of the project itself.
+const NOT_OURS: [&str; 7] = ["target", "build", "_build", "bin", "obj", "test", "tests"];
+
+/// The names of makefiles, as `make` looks for them.
+const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
+/// Variables of makefiles with flags of the Fortran compiler.
+const FLAG_VARIABLES: [&str; 6] = ["FFLAGS", "FCFLAGS", "F77FLAGS", "F90FLAGS", "FOPTS", "FOPT"];
+
+/// Looks at a folder. `None` where it has no Fortran.
+///
+/// # Errors
+///
+/// Its files cannot be read.
+pub fn find(dir: &Path) -> Result<Option<Existing>> {
+    let mut found = Existing {
+        sources: all_sources(dir)?,
+        ..Existing::default()
+    };
+    if !found
+        .sources
+        .iter()
+        .any(|s| farfel_driver::is_source_name(s))
+    {
+        return Ok(None);
+    }
+    let mut chosen: Option<BTreeSet<PathBuf>> = None;
+    if let Some(fpm) = read(dir, "fpm.toml").and_then(|text| text.parse::<DocumentMut>().ok()) {
+        found.build_file = Some("fpm.toml");
+        chosen = Some(found.fpm(&fpm));
+    } else if let Some(name) = MAKEFILES.into_iter().find(|name| dir.join(name).is_file()) {
+        found.build_file = Some(name);
+        chosen = Some(found.makefile(dir, &read(dir, name).unwrap_or_default()));
+    }
+    // A file that names none by its name has patterns.
+    let chosen = chosen.filter(|c| !c.is_empty());
+    if let (Some(chosen), Some(file)) = (&chosen, found.build_file) {
+        for source in found.sources.iter().filter(|s| !chosen.contains(*s)) {
+            found
+                .left_out
+                .push((source.clone(), format!("not in {file}")));
+        }
+    }
+    let chosen = chosen.unwrap_or_else(|| found.sources.iter().cloned().collect());
+    found.settings.sources = entries(&found.sources, &chosen);
+    let config = found.config(dir);
+    let absolute: Vec<PathBuf> = chosen.iter().map(|s| dir.join(s)).collect();
+    let programs = farfel_driver::main_programs(&absolute, &config).unwrap_or_default();
+    found.programs = programs.iter().filter_map(|p| relative(dir, p)).collect();
+    found.leave_out_what_is_refused(dir);
+    Ok(Some(found))
+}
+
+fn read(dir: &Path, name: &str) -> Option<String> {
+    let bytes = fs::read(dir.join(name)).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn relative(dir: &Path, path: &Path) -> Option<PathBuf> {
+    // Without a `.` in between.
+    path.strip_prefix(dir)
+        .ok()
+        .map(|p| p.components().collect())
+}
+
+fn all_sources(dir: &Path) -> Result<Vec<PathBuf>> {
+    let config = Config {
+        root: dir.to_owned(),
+        sources: Some(vec![PathBuf::from(".")]),
+        exclude: NOT_OURS
+            .iter()
+            .map(PathBuf::from)
+            .filter(|name| dir.join(name).exists())
+            .collect(),
+        ..Config::default()
+    };
+    let mut all = farfel_driver::source_files(&config)?;
+    all.extend(farfel_driver::c_source_files(&config)?);
+    let mut all: Vec<PathBuf> = all.iter().filter_map(|p| relative(dir, p)).collect();
+    all.sort();
+    Ok(all)
+}
+
+/// What the setting `sources` is for the chosen ones of all sources: folders all of whose sources are
+/// chosen, and files. `None` where it need not be said.
+fn entries(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Option<Vec<PathBuf>> {
+    let top = |path: &PathBuf| {
+        path.components()
+            .next()
+            .map(|c| PathBuf::from(c.as_os_str()))
+    };
+    let whole = |folder: &PathBuf| {
+        let mut inside = all.iter().filter(|s| s.starts_with(folder));
+        inside.all(|s| chosen.contains(s))
+    };
+    let mut entries = BTreeSet::new();
+    for source in chosen {
+        match top(source).filter(|t| t != source && whole(t)) {
+            Some(folder) => entries.insert(folder),
+            None => entries.insert(source.clone()),
+        };
+    }
+    let by_default = |entry: &PathBuf| entry == Path::new("src") || entry == Path::new("fortran");
+    let default_folders = all.iter().filter_map(top).filter(by_default);
+    let defaults: BTreeSet<PathBuf> = default_folders.collect();
+    (entries != defaults).then(|| entries.into_iter().collect())
+}
+
+impl Existing {
+    /// What `fpm.toml` says; the sources.
+    fn fpm(&mut self, fpm: &DocumentMut) -> BTreeSet<PathBuf> {
+        self.name = fpm.get("name").and_then(Item::as_str).map(str::to_owned);
+        let text = |table: &Item, key: &str| Some(table.get(key)?.as_str()?.to_owned());
+        let mut folders = Vec::new();
+        let library = fpm.get("library").and_then(|l| text(l, "source-dir"));
+        folders.push(library.unwrap_or_else(|| "src".into()));
+        let executables = fpm.get("executable").and_then(Item::as_array_of_tables);
+        let mut named = executables.iter().flat_map(|e| e.iter()).peekable();
+        if named.peek().is_none() {
+            folders.push("app".into());
+        }
+        folders.extend(named.map(|e| {
+            let folder = e.get("source-dir").and_then(Item::as_str);
+            folder.unwrap_or("app").to_owned()
+        }));
+        if let Some(link) = fpm.get("build").and_then(|b| b.get("link")) {
+            let one = link.as_str().map(str::to_owned).into_iter();
+            let many = link.as_array().into_iter().flatten();
+            let many = many.filter_map(|l| l.as_str().map(str::to_owned));
+            one.chain(many).for_each(|l| self.link(&l));
+        }
+        let inside = |s: &&PathBuf| folders.iter().any(|f| s.starts_with(f));
+        self.sources.iter().filter(inside).cloned().collect()
+    }
+
+    /// What a makefile says; the sources that it names.
+    fn makefile(&mut self, dir: &Path, text: &str) -> BTreeSet<PathBuf> {
+        let make = Makefile::parse(text);
+        for flag in make.flags() {
+            self.flag(dir, &flag);
+        }
+        let words = make.words();
+        let mut named = BTreeSet::new();
+        for word in &words {
+            if let Some(library) = word.strip_prefix("-l") {
+                self.link(library);
+            }
+            let path: PathBuf = Path::new(word).components().collect();
+            if self.sources.contains(&path) {
+                named.insert(path);
+            } else if path.extension().is_some_and(|e| e == "o") {
+                let same = |s: &&PathBuf| s.with_extension("") == path.with_extension("");
+                named.extend(self.sources.iter().find(same).cloned());
+            }
+        }
+        named
+    }
+
+    fn link(&mut self, library: &str) {
+        // Those of the compiler itself are linked in any case.
+        let of_compiler = ["m", "c", "gfortran", "quadmath", "g2c", "f2c", "gcc"];
+        let is_name = |c: char| c.is_alphanumeric() || "_-.+".contains(c);
+        let known = self.settings.link.iter().any(|l| l == library);
+        if !known
+            && !library.is_empty()
+            && library.chars().all(is_name)
+            && !of_compiler.contains(&library)
+        {
+            self.settings.link.push(library.to_owned());
+            self.taken.push(format!("-l{library}"));
+        }
+    }
+
+    /// A flag of the Fortran compiler.
+    fn flag(&mut self, dir: &Path, flag: &str) {
+        let settings = &mut self.settings;
+        let line_length = flag.strip_prefix("-ffixed-line-length-");
+        match flag {
+            "-fdefault-real-8" | "-r8" | "-freal-4-real-8" => settings.real_kind = Some(8),
+            "-ffixed-form" | "-fixed" => settings.form = Some("fixed"),
+            "-ffree-form" | "-free" => settings.form = Some("free"),
+            "-fno-automatic" | "-save" | "-static" => settings.save_all = true,
+            "-cpp" | "-fpp" => settings.preprocess = true,
+            "-fd-lines-as-code" => settings.debug_lines = true,
+            "-extend-source" => settings.line_length = Some(132),
+            _ if line_length.is_some() => {
+                let columns = line_length.and_then(|n| n.parse().ok());
+                // `none` and 0 mean as long as it likes.
+                let columns: usize = columns.filter(|n| *n > 0).unwrap_or(1000);
+                settings.line_length = Some(columns.clamp(72, 1000));
+            }
+            _ => {
+                if let Some(define) = flag.strip_prefix("-D").filter(|d| !d.is_empty()) {
+                    settings.defines.push(define.to_owned());
+                } else if let Some(folder) = flag.strip_prefix("-I").filter(|d| !d.is_empty()) {
+                    if !dir.join(folder).is_dir() {
+                        return self.dropped.push(flag.to_owned());
+                    }
+                    settings.include.push(folder.into());
+                } else if flag.starts_with("-f") && !flag.starts_with("-fdefault-") {
+                    settings.flags.push(flag.to_owned());
+                } else {
+                    // Optimisation and debug information are those of cargo's profiles.
+                    let of_profile = ["-O", "-g", "-W", "-w", "-c", "-p"];
+                    if !of_profile.iter().any(|f| flag.starts_with(f)) {
+                        self.dropped.push(flag.to_owned());
+                    }
+                    return;
+                }
+            }
+        }
+        self.taken.push(flag.to_owned());
+    }
+
+    fn config(&self, dir: &Path) -> Config {
+        let s = &self.settings;
+        Config {
+            root: dir.to_owned(),
+            sources: s.sources.clone(),
+            exclude: s.exclude.clone(),
+            defines: s.defines.clone(),
+            include: s.include.clone(),
+            real_kind: s.real_kind.unwrap_or(4),
+            line_length: s.line_length.unwrap_or(72),
+            form: s.form.map(|form| match form {
+                "free" => farfel_lang::syntax::Form::Free,
+                _ => farfel_lang::syntax::Form::Fixed,
+            }),
+            preprocess: s.preprocess,
+            debug_lines: s.debug_lines,
+            save_all: s.save_all,
+            ..Config::default()
+        }
+    }
+
+    /// Files with errors are left out until there are none, so that the rest builds.
+    fn leave_out_what_is_refused(&mut self, dir: &Path) {
+        loop {
+            let config = self.config(dir);
+            let checked = Session::of_project(&config).and_then(|session| session.check());
+            let Err(farfel_driver::Error::Diagnostics(report)) = checked else {
+                return;
+            };
+            let before = self.settings.exclude.len();
+            for message in farfel_driver::messages::messages(&report) {
+                let place = message.places.iter().find(|p| p.primary);
+                let Some(file) = place.map(|p| PathBuf::from(&p.file)) else {
+                    continue;
+                };
+                let is_known = self.settings.exclude.contains(&file);
+                if message.level == "error" && self.sources.contains(&file) && !is_known {
+                    self.left_out.push((file.clone(), message.short("")));
+                    self.settings.exclude.push(file);
+                }
+            }
+            if self.settings.exclude.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Adds the settings to a manifest.
+    pub fn write_settings(&self, manifest: &mut DocumentMut) {
+        let Settings {
+            sources,
+            exclude,
+            link,
+            defines,
+            include,
+            flags,
+            real_kind,
+            line_length,
+            form,
+            save_all,
+            preprocess,
+            debug_lines,
+        } = &self.settings;
+        let shown = |list: &[PathBuf]| -> Vec<String> {
+            let texts = list.iter().map(|p| p.to_string_lossy().replace('\\', "/"));
+            texts.collect()
+        };
+        let mut table = Table::new();
+        for (name, list) in [
+            ("sources", shown(sources.as_deref().unwrap_or_default())),
+            ("exclude", shown(exclude)),
+            ("link", link.clone()),
+            ("defines", defines.clone()),
+            ("include", shown(include)),
+            ("flags", flags.clone()),
+        ] {
+            if !list.is_empty() {
+                table.insert(name, value(lines(&list)));
+            }
+        }
+        if let Some(bytes) = real_kind {
+            table.insert("real-kind", value(i64::from(*bytes)));
+        }
+        if let Some(columns) = line_length {
+            table.insert("line-length", value(*columns as i64));
+        }
+        if let Some(form) = form {
+            table.insert("form", value(*form));
+        }
+        for (name, is_set) in [
+            ("save-all", save_all),
+            ("preprocess", preprocess),
+            ("debug-lines", debug_lines),
+        ] {
+            if *is_set {
+                table.insert(name, value(true));
+            }
+        }
+        let mut metadata = Table::new();
+        metadata.set_implicit(true);
+        metadata.insert("farfel", Item::Table(table));
+        manifest["package"]["metadata"] = Item::Table(metadata);
+    }
+}
+
+/// A list, on several lines where it is long.
+fn lines(list: &[String]) -> Array {
+    let mut array: Array = list.iter().map(String::as_str).collect();
+    if list.iter().map(String::len).sum::<usize>() > 60 {
+        for item in array.iter_mut() {
+            item.decor_mut().set_prefix("\n    ");
+        }
+        array.set_trailing("\n");
+        array.set_trailing_comma(true);
+    }
+    array
+}
+
+/// A makefile, as far as it is literal.
+struct Makefile {
+    variables: BTreeMap<String, String>,
+    rules: Vec<String>,
+}
+
+impl Makefile {
+    fn parse(text: &str) -> Makefile {
+        let mut make = Makefile {
+            variables: BTreeMap::new(),
+            rules: Vec::new(),
+        };
+        let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default();
+            let assigned = line.split_once('=').filter(|_| !line.starts_with('\t'));
+            let Some((name, value)) = assigned else {
+                make.rules
+                    .push(line.trim().trim_start_matches('@').to_owned());
+                continue;
+            };
+            let adds = name.ends_with('+');
+            let name = name.trim_end_matches([':', '?', '+', '!']).trim();
+            let name = name.trim_start_matches("export ").trim();
+            let old = make.variables.entry(name.to_owned()).or_default();
+            match adds {
+                true => *old = format!("{old} {}", value.trim()),
+                // Of several, which conditions choose among, the first is as good as any.
+                false if old.is_empty() => *old = value.trim().to_owned(),
+                false => {}
+            }
+        }
+        make
+    }
+
+    /// A text with its variables replaced; what is none stays.
+    fn expanded(&self, text: &str, depth: usize) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            let close = match rest.chars().next() {
+                Some('(') => ')',
+                Some('{') => '}',
+                _ => {
+                    out.push('$');
+                    continue;
+                }
+            };
+            let Some(end) = rest.find(close) else {
+                break;
+            };
+            match self.variables.get(&rest[1..end]) {
+                Some(value) if depth < 10 => out.push_str(&self.expanded(value, depth + 1)),
+                _ => out.push('$'),
+            }
+            rest = &rest[end + 1..];
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// The words of flags for the Fortran compiler, each once.
+    fn flags(&self) -> Vec<String> {
+        let values = FLAG_VARIABLES.iter().filter_map(|n| self.variables.get(*n));
+        let texts: Vec<String> = values.map(|v| self.expanded(v, 0)).collect();
+        literal(&texts)
+    }
+
+    /// All words.
+    fn words(&self) -> Vec<String> {
+        let texts = self.variables.values().chain(&self.rules);
+        let texts: Vec<String> = texts.map(|t| self.expanded(t, 0)).collect();
+        literal(&texts)
+    }
+}
+
+/// The words without variables, each once.
+fn literal(texts: &[String]) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in texts.iter().flat_map(|t| t.split_whitespace()) {
+        if !word.contains('$') && !words.iter().any(|w| w == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        dir
+    }
+
+    fn settings(found: &Existing) -> String {
+        let mut manifest: DocumentMut = "[package]\nname = \"x\"\n".parse().unwrap();
+        found.write_settings(&mut manifest);
+        let text = manifest.to_string();
+        let (_, settings) = text.split_once("[package.metadata.farfel]\n").unwrap();
+        settings.to_owned()
+    }
+
+    const MAIN: &str = "      CALL ONE(X)\n      PRINT *, X\n      END\n";
+    const ONE: &str = "      SUBROUTINE ONE(X)\n      X = 1\n      END\n";
+
+    #[test]
+    fn a_makefile_says_what_belongs_to_it() {
+        let make = "# old\nFC = f77\nOPT := -O2\nFFLAGS = $(OPT) -fdefault-real-8 \\\n\t-ffixed-line-length-132 -DN=3 -Iinc -Inone -fno-automatic -xHost -fbackslash\n\
+                    OBJ = main.o sub/one.o\nLIBS = -llapack -lblas -lm\n\nprog: $(OBJ)\n\t$(FC) -o $@ $(OBJ) $(LIBS)\n";
+        let dir = folder(&[
+            ("Makefile", make),
+            ("main.f", MAIN),
+            ("sub/one.f", ONE),
+            ("old.f", ONE),
+            ("inc/a.inc", ""),
+        ]);
+        let found = find(dir.path()).unwrap().unwrap();
+        assert_eq!(
+            settings(&found),
+            "sources = [\"main.f\", \"sub\"]\nlink = [\"lapack\", \"blas\"]\ndefines = [\"N=3\"]\n\
+             include = [\"inc\"]\nflags = [\"-fbackslash\"]\nreal-kind = 8\nline-length = 132\nsave-all = true\n"
+        );
+        assert_eq!(found.programs, [PathBuf::from("main.f")]);
+        assert_eq!(found.dropped, ["-Inone", "-xHost"]);
+        let old = (PathBuf::from("old.f"), "not in Makefile".to_owned());
+        assert_eq!(found.left_out, [old]);
+    }
+
+    #[test]
+    fn without_a_literal_list_all_belongs_to_it() {
+        let make = "SRC = $(wildcard *.f)\nprog: $(SRC:.f=.o)\n\t$(FC) $^\n";
+        let dir = folder(&[("makefile", make), ("main.f", MAIN), ("one.f", ONE)]);
+        let found = find(dir.path()).unwrap().unwrap();
+        assert_eq!(settings(&found), "sources = [\"main.f\", \"one.f\"]\n");
+        assert!(found.left_out.is_empty());
+    }
+
+    #[test]
+    fn fpm_and_files_that_are_refused() {
+        let fpm = "name = \"model\"\n[build]\nlink = \"blas\"\n";
+        let dir = folder(&[
+            ("fpm.toml", fpm),
+            ("app/main.f", MAIN),
+            ("src/one.f", ONE),
+            (
+                "src/broken.f",
+                "      SUBROUTINE TWO(X)\n      X = (1 +\n      END\n",
+            ),
+            ("test/check.f", MAIN),
+        ]);
+        let found = find(dir.path()).unwrap().unwrap();
+        assert_eq!(found.name.as_deref(), Some("model"));
+        assert_eq!(
+            settings(&found),
+            "sources = [\"app\", \"src\"]\nexclude = [\"src/broken.f\"]\nlink = [\"blas\"]\n"
+        );
+        let [(file, why)] = &found.left_out[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(file, Path::new("src/broken.f"));
+        assert!(
+            why.starts_with("src/broken.f:2:15: F0001 expected"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn no_fortran() {
+        let dir = folder(&[("notes.txt", ""), ("a.c", "int a;")]);
+        assert!(find(dir.path()).unwrap().is_none());
+        let dir = folder(&[("src/one.f", ONE)]);
+        assert_eq!(settings(&find(dir.path()).unwrap().unwrap()), "");
+    }
+}
