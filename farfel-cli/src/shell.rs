@@ -129,7 +129,8 @@ impl Shell {
         }
         if self.messages == MessageFormat::Human {
             let text = render::render(report, self.colors_err());
-            return self.rendered(&text);
+            self.rendered(&text);
+            return self.hint(report);
         }
         for message in messages::messages(report) {
             match self.messages {
@@ -139,6 +140,17 @@ impl Shell {
                     self.rendered(&message.short(message.level));
                 }
             }
+        }
+    }
+
+    /// Where to read more about the first error, for people at a terminal.
+    fn hint(&mut self, report: &Report) {
+        if !io::stderr().is_terminal() {
+            return;
+        }
+        let all = messages::messages(report);
+        if let Some(first) = all.iter().find(|m| m.level == "error") {
+            self.note(format_args!("`farfel explain {}` says more", first.code));
         }
     }
 

@@ -4,12 +4,13 @@
 #[path = "support/script.rs"]
 mod script;
 
-use farfel_tests::{farfel, fixed, repository, sandbox, write};
+use farfel_tests::{farfel, farfel_path, fixed, repository, sandbox, write};
 use script::program;
 use serde_json::Value;
 use snapbox::str;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 const SOURCE: &str = "SUBROUTINE ONE(X)\nINTEGER UNUSED\nX = 1\nEND\n";
 
@@ -100,6 +101,37 @@ fn json_lines() {
     );
     let rendered = said["rendered"].as_str().unwrap();
     assert!(rendered.contains("5 |       X = 1 +"), "{rendered}");
+}
+
+/// At a terminal, errors end with where to read more. In a log they do not.
+#[test]
+fn a_hint_at_a_terminal() {
+    let dir = sandbox();
+    write(
+        dir.path(),
+        "one.f",
+        fixed("SUBROUTINE ONE(X)\nX = (1 +\nEND\n"),
+    );
+    let check = format!("{} check one.f", farfel_path().display());
+    let hint = "note: `farfel explain F0001` says more";
+    let ran = |program: &str, args: &[&str]| {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(dir.path())
+            .env("NO_COLOR", "1");
+        command.output().ok()
+    };
+    // The program that records a terminal; its options are those of Linux.
+    if cfg!(target_os = "linux")
+        && let Some(output) = ran("script", &["-qec", &check, "/dev/null"])
+    {
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.trim_end().ends_with(hint), "{said}");
+    }
+    let output = ran("sh", &["-c", &check]).unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("F0001") && !said.contains(hint), "{said}");
 }
 
 /// A package without dependencies but Farfel's.
