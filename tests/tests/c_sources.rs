@@ -147,7 +147,8 @@ fn rust_projects_have_c_in_their_library() {
         dir,
         "src/main.rs",
         "mod fortran { farfel_runtime::include_bindings!(); }\n\
-         fn main() { let mut x = 2.0; let w = fortran::top(&mut x); println!(\"{x} {w:?}\"); }\n",
+         fn main() { let mut x = 2.0; // Farfel has not looked at what C does with X.\n\
+           let w = unsafe { fortran::top(&mut x) }; println!(\"{x} {w:?}\"); }\n",
     );
     write(
         dir,
