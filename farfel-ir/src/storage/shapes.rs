@@ -1,7 +1,7 @@
 //! COMMON blocks that units divide in different ways.
 
 use super::layout::{Block, Layout, Part, Shape};
-use super::wording::{bytes, shown};
+use super::wording::{bytes, shown, unit_name};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, SpecKind, Type, Unit};
 use crate::source::Span;
@@ -75,7 +75,7 @@ impl Comparison<'_> {
             if !known.insert(shape.size) {
                 continue;
             }
-            let name = |s: &Shape| self.unit(s).map_or("", |u| u.name.as_str());
+            let name = |s: &Shape| self.unit(s).map_or("", unit_name);
             let d = Diagnostic::warning(
                 &rules::COMMON_SIZE,
                 self.place(shape, None),
@@ -157,7 +157,7 @@ impl Comparison<'_> {
             p.name,
             ty(p),
             q.name,
-            there.name,
+            unit_name(there),
             ty(q),
             shown(self.name)
         );
@@ -169,7 +169,7 @@ impl Comparison<'_> {
         .label(format!(
             "{} of {}: bytes {} to {}",
             p.name,
-            here.name,
+            unit_name(here),
             p.start,
             last(p)
         ))
@@ -178,7 +178,7 @@ impl Comparison<'_> {
             format!(
                 "{} of {}: bytes {} to {}",
                 q.name,
-                there.name,
+                unit_name(there),
                 q.start,
                 last(q)
             ),

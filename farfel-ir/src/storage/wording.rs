@@ -1,6 +1,6 @@
 //! How messages name blocks and sizes.
 
-use crate::ir::Name;
+use crate::ir::{Name, Unit, UnitKind};
 
 /// `COMMON /NAME/`, or `blank COMMON`.
 pub(super) fn shown(block: &Name) -> String {
@@ -15,5 +15,14 @@ pub(super) fn bytes(n: i64) -> String {
     match n {
         1 => "1 byte".to_owned(),
         n => format!("{n} bytes"),
+    }
+}
+
+/// A unit by its name, or by its kind where it has none.
+pub(super) fn unit_name(unit: &Unit) -> &str {
+    match (unit.name.as_str(), unit.kind) {
+        ("", UnitKind::BlockData) => "BLOCK DATA",
+        ("", _) => "the main program",
+        (name, _) => name,
     }
 }
