@@ -269,7 +269,7 @@ impl<'a> Includes<'a> {
             return Ok(None);
         };
         if !path.is_file() {
-            return Err("it is no file".into());
+            return Err("it is not a file".into());
         }
         let real = self.allow(&path)?;
         Ok(Some((path, real)))

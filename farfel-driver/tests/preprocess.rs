@@ -203,7 +203,7 @@ fn nothing_outside_of_the_project_is_read() {
         ("#include \"nested.h\"".into(), outside),
         ("# include  </etc/passwd>".into(), outside),
         ("#include \"/etc/passwd\"".into(), outside),
-        ("#include \"zero.h\"".into(), "it is no file"),
+        ("#include \"zero.h\"".into(), "it is not a file"),
         (
             "#define F \"/etc/passwd\"\n#include F".into(),
             "must be named between quotes",

@@ -149,7 +149,7 @@ pub mod rules {
         SYNTAX = "F0001", "syntax",
             "The statement is not written as Fortran or Farfel writes it. The mark stands where reading stopped.";
         UNKNOWN_STATEMENT = "F0002", "unknown-statement",
-            "The line starts no statement that Farfel knows, and it is no assignment either. In fixed form statements stand in columns 7 to 72, and a character in column 6 continues the line before.";
+            "Farfel knows no statement that begins like this, and it is not an assignment. In fixed form statements stand in columns 7 to 72, and a character in column 6 continues the line before.";
         UNCLOSED_BLOCK = "F0003", "unclosed-block",
             "An IF, DO, ADF or ADR block, or a program unit, is opened and not closed, or closed and not opened, or closed by the END of another kind.";
         BAD_LABEL = "F0004", "bad-label",

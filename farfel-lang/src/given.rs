@@ -508,7 +508,7 @@ fn fits(
     let kind = if adjoint { "adjoint" } else { "tangent" };
     if derivative.kind != UnitKind::Subroutine {
         let message = format!(
-            "{}, the {kind} of {}, is no subroutine",
+            "{}, the {kind} of {}, is not a subroutine",
             derivative.name, given.procedure
         );
         return faults.push(place(fault(span, message)));

@@ -55,7 +55,7 @@ pub(crate) fn service(address: &str, timeout: Duration) -> Result<Service, Error
         // Its text names what is wrong, and quotes nothing.
         Error::Address(match e {
             url::ParseError::RelativeUrlWithoutBase => "it does not begin with `…://`",
-            url::ParseError::InvalidPort => "the port is no number",
+            url::ParseError::InvalidPort => "the port is not a number",
             url::ParseError::EmptyHost => "there is no host",
             _ => "it is no URL",
         })

@@ -294,7 +294,7 @@ fn addresses_that_mean_nothing() {
         ),
         (
             "redis://h:secret",
-            "its address is wrong: the port is no number",
+            "its address is wrong: the port is not a number",
         ),
         (
             "s3://b/?secret=1",

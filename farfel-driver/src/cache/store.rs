@@ -106,7 +106,7 @@ impl Store {
             Err(e) => return Err(reason(&e)),
         };
         if !inner.is_dir() {
-            return Err("it is no directory".into());
+            return Err("it is not a directory".into());
         }
         let owner = owner::check(&outer, &inner)?;
         Ok(Some(Store { root, owner }))

@@ -182,7 +182,10 @@ fn check(job: &Job) -> Result<(), String> {
             || [".", ".."].contains(&name.as_str())
             || name.contains(strange)
         {
-            return Err(format!("`{}` is no name for an input", name.escape_debug()));
+            return Err(format!(
+                "`{}` is not a valid name for an input",
+                name.escape_debug()
+            ));
         }
         if !seen.insert(name) {
             return Err(format!("the input {name} is given twice"));

@@ -172,7 +172,7 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
         }
         ExprKind::Element(s, _) if !unit.symbols[*s].is_array() => {
             fault(format!(
-                "an element of {}, which is no array",
+                "an element of {}, which is not an array",
                 unit.symbols[*s].name
             ));
         }

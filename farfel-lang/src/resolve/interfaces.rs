@@ -216,7 +216,7 @@ fn attribute_of(
                     "keeps its value by SAVE, DATA or its declaration"
                 }
                 Attribute::Automatic if s.place != Place::Local => "is no local variable",
-                Attribute::Allocatable if !s.is_array() => "is no array",
+                Attribute::Allocatable if !s.is_array() => "is not an array",
                 _ => return,
             }
         }
@@ -225,7 +225,7 @@ fn attribute_of(
             _ => "is in a COMMON block",
         },
         (Class::Variable, _) => "lies where a pointer points",
-        _ => "is no variable",
+        _ => "is not a variable",
     };
     report(
         diagnostics,

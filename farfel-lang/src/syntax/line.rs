@@ -260,7 +260,7 @@ impl<'a> Line<'a> {
                 Diagnostic::error(
                     &rules::BAD_LABEL,
                     span,
-                    format!("`{}` is no statement label", self.text(from, end)),
+                    format!("`{}` is not a statement label", self.text(from, end)),
                 )
                 .help("labels are numbers from 1 to 99999"),
             )),

@@ -165,7 +165,7 @@ pub(super) fn choose(
                     units.push((u, spec));
                 }
                 Some(u) => errors.push(fault(
-                    format!("the head {name} is no subroutine or function"),
+                    format!("the head {name} is not a subroutine or function"),
                     u,
                 )),
                 None => errors.push(absent(format!("the head {name} is not in the sources"))),

@@ -395,7 +395,7 @@ impl Checker<'_, '_> {
                         self.error(Diagnostic::error(
                             &rules::TYPE_MISMATCH,
                             e.span,
-                            "the unit is a number or a CHARACTER variable, and this is no variable",
+                            "the unit is a number or a CHARACTER variable, and this is not a variable",
                         ));
                     }
                     if matches!(type_of(unit, e), Some(Type::Integer(_))) {

@@ -271,7 +271,7 @@ impl Reader {
                 Diagnostic::error(
                     &rules::BAD_LABEL,
                     span,
-                    format!("`{number}` is no statement label"),
+                    format!("`{number}` is not a statement label"),
                 )
                 .help("labels are numbers from 1 to 99999"),
             ),

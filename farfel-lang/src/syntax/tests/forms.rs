@@ -133,7 +133,7 @@ fn blanks_matter_in_free_form() {
         &[
             (
                 "x y = 3\nend\n",
-                "1:1-1:8 F0002 this is no statement that Farfel knows\n",
+                "1:1-1:8 F0002 Farfel does not know this statement\n",
             ),
             (
                 "x = y z\nend\n",
@@ -149,11 +149,11 @@ fn blanks_matter_in_free_form() {
             ),
             (
                 "callf(x)\nend\n",
-                "1:1-1:9 F0002 this is no statement that Farfel knows\n  help: did you mean CALL?\n",
+                "1:1-1:9 F0002 Farfel does not know this statement\n  help: did you mean CALL?\n",
             ),
             (
                 "call f(x)\ne nd\n",
-                "1:1-1:10 F0003 the main program has no END\n  2:5: the text ends here\n2:1-2:5 F0002 this is no statement that Farfel knows\n",
+                "1:1-1:10 F0003 the main program has no END\n  2:5: the text ends here\n2:1-2:5 F0002 Farfel does not know this statement\n",
             ),
         ],
         faults_free,
@@ -236,7 +236,7 @@ fn layout_faults() {
         ),
         (
             "    0 X = 1\n      END\n",
-            "1:5-1:6 F0004 `0` is no statement label\n  help: labels are numbers from 1 to 99999\n",
+            "1:5-1:6 F0004 `0` is not a statement label\n  help: labels are numbers from 1 to 99999\n",
         ),
         (
             "      X = (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15)\n      END\n",

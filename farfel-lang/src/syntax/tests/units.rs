@@ -359,7 +359,7 @@ fn labels() {
         ),
         (
             "GOTO 123456",
-            "1:12-1:18 F0004 `123456` is no statement label\n  help: labels are numbers from 1 to 99999\n",
+            "1:12-1:18 F0004 `123456` is not a statement label\n  help: labels are numbers from 1 to 99999\n",
         ),
         ("GOTO 10\n   10 END", ""),
     ] {

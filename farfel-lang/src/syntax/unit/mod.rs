@@ -447,7 +447,7 @@ impl Parser<'_> {
             let mut report = Diagnostic::error(
                 &rules::UNKNOWN_STATEMENT,
                 whole,
-                "this is no statement that Farfel knows",
+                "Farfel does not know this statement",
             );
             let statement = std::str::from_utf8(line.rest()).unwrap_or("");
             let block = ["ADF", "ADR", "BLOCK", "ENDBLOCK"];
