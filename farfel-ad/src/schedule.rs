@@ -5,6 +5,7 @@ use crate::path::with_way_in;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
+use farfel_lang::print::{Options, print_unit};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
@@ -109,6 +110,13 @@ impl<'a> Derivatives<'a> {
         let mut program = Program {
             units: units.into_iter().map(|i| all[i].clone()).collect(),
         };
+        let text = |u: &Unit| {
+            let options = Options {
+                comments: false,
+                ..Options::default()
+            };
+            print_unit(u, &options)
+        };
         let first = program.units.len();
         let mut places: HashMap<Name, usize> = program
             .units
@@ -125,7 +133,7 @@ impl<'a> Derivatives<'a> {
                     Some(at) => {
                         // Requests do not know each other, so the names that they choose must differ.
                         debug_assert!(
-                            *at < first || program.units[*at] == *unit,
+                            *at < first || text(&program.units[*at]) == text(unit),
                             "two requests made a {} each",
                             unit.name
                         );

@@ -445,8 +445,10 @@ error: cannot read `closed/hidden.ff`: permission denied
         .assert()
         .code(1)
         .stderr_eq(str![[r#"
-    Creating binary (application) `closed`
-error: cannot write `[DIR]/closed/Cargo.toml`: permission denied
+       Found 1 source file
+      Adding farfel-build to build-dependencies
+      Adding farfel-runtime to dependencies
+error: cannot write `[DIR]/closed/build.rs`: permission denied
 
 "#]]);
     open(&closed, 0o755);
