@@ -360,10 +360,14 @@ impl Bindings<'_> {
         let locked = self.locked(unit);
 
         let mut t = String::new();
+        if exposed.is_some() {
+            t.push_str("::farfel_runtime::exposed! {\n");
+        }
         self.documentation(&mut t, unit, &args, locked);
         t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
-        let unsafety = if exposed.is_some() { "unsafe " } else { "" };
-        let _ = write!(t, "pub {unsafety}fn {function}(");
+        // The macro says that it is public and unsafe.
+        let visible = if exposed.is_some() { "" } else { "pub " };
+        let _ = write!(t, "{visible}fn {function}(");
         let declared: Vec<String> = args
             .iter()
             .map(|a| match a.said {
@@ -487,6 +491,9 @@ impl Bindings<'_> {
             (false, false) => {}
         }
         t.push_str("}\n");
+        if exposed.is_some() {
+            t.push_str("}\n");
+        }
         t
     }
 

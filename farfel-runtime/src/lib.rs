@@ -82,6 +82,18 @@ macro_rules! border {
     ($($code:tt)*) => { unsafe { $($code)* } };
 }
 
+/// A function of generated bindings that cannot be checked, so that it is `unsafe`. The word comes from
+/// here, and the function begins and ends here, for the same reason as in [`border!`]; calls of it are unsafe
+/// code of those who make them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! exposed {
+    ($(#[$about:meta])* fn $name:ident ($($arguments:tt)*) $(-> $returned:ty)? { $($body:tt)* }) => {
+        $(#[$about])*
+        pub unsafe fn $name($($arguments)*) $(-> $returned)? { $($body)* }
+    };
+}
+
 /// Brings the functions that the build script generated into the current module.
 ///
 /// Works at the top of a crate and in any module; a module of its own keeps the Fortran

@@ -91,11 +91,12 @@ C     An element where an array is wanted, and a scalar: legal enough.
       END
 ";
 
+/// LONG has an ENTRY point, so that what calls it is not checked.
 const CALLER: &str = r#"farfel_runtime::include_bindings!();
 fn main() {
-    println!("{} {} {}", first(2.0), second(2.0), third(2.0).unwrap());
-    println!("{} {} {}", fourth(4.0), long(3.0), calls());
-    println!("{:?}", third(-1.0).unwrap_err().to_string());
+    println!("{} {} {}", unsafe { first(2.0) }, unsafe { second(2.0) }, unsafe { third(2.0) }.unwrap());
+    println!("{} {} {}", fourth(4.0).unwrap(), unsafe { long(3.0) }, calls());
+    println!("{:?}", unsafe { third(-1.0) }.unwrap_err().to_string());
 }
 "#;
 
