@@ -1,5 +1,7 @@
 //! What checks of subscripts cost: subprograms called from Rust, with checks and without, in one run.
 
+#![allow(clippy::print_stdout)]
+
 use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
 use std::process::ExitCode;
 
