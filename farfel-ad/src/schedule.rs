@@ -6,7 +6,8 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
 use farfel_lang::print::{Options, print_unit};
-use std::collections::{BTreeSet, HashMap};
+use farfel_lang::verify::fault;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
 /// The derivatives of a program, as far as they have been made.
@@ -110,14 +111,6 @@ impl<'a> Derivatives<'a> {
         let mut program = Program {
             units: units.into_iter().map(|i| all[i].clone()).collect(),
         };
-        let text = |u: &Unit| {
-            let options = Options {
-                comments: false,
-                ..Options::default()
-            };
-            print_unit(u, &options)
-        };
-        let first = program.units.len();
         let mut places: HashMap<Name, usize> = program
             .units
             .iter()
@@ -130,15 +123,7 @@ impl<'a> Derivatives<'a> {
             };
             for unit in units {
                 match places.get(&unit.name) {
-                    Some(at) => {
-                        // Requests do not know each other, so the names that they choose must differ.
-                        debug_assert!(
-                            *at < first || text(&program.units[*at]) == text(unit),
-                            "two requests made a {} each",
-                            unit.name
-                        );
-                        program.units[*at] = unit.clone();
-                    }
+                    Some(at) => program.units[*at] = unit.clone(),
                     None => {
                         places.insert(unit.name.clone(), program.units.len());
                         program.units.push(unit.clone());
@@ -154,11 +139,18 @@ impl<'a> Derivatives<'a> {
         self.program(0..self.program.units.len(), 0..self.requests.len())
     }
 
-    /// What the tool had to say about some requests, each fault once.
+    /// What the tool had to say about some requests, each fault once; and whether two of them made
+    /// different units of one name, of which [`Derivatives::program`] would have only the last.
     pub fn said(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Diagnostic> {
         let mut said: Vec<Diagnostic> = Vec::new();
         let wanted = requests.into_iter().filter(|r| !self.optional.contains(r));
-        for made in wanted.filter_map(|r| self.made[r].get()) {
+        let made = wanted.filter_map(|r| Some((r, self.made[r].get()?)));
+        let made: Vec<(usize, &Made)> = made.collect();
+        let twice = self.made_twice(&made);
+        if !twice.is_empty() {
+            said.push(fault("differentiate", &twice));
+        }
+        for (_, made) in made {
             let faults = made.units.as_ref().err();
             for d in made.warnings.iter().chain(faults.into_iter().flatten()) {
                 // Other contexts and requests meet the same statement again.
@@ -173,6 +165,34 @@ impl<'a> Derivatives<'a> {
         }
         let whole = |d| with_way_in(d, self.program);
         said.into_iter().map(whole).collect()
+    }
+
+    /// Requests that do not see each other choose names that differ.
+    fn made_twice(&self, made: &[(usize, &Made)]) -> Vec<String> {
+        let text = |u: &Unit| {
+            let options = Options {
+                comments: false,
+                ..Options::default()
+            };
+            print_unit(u, &options)
+        };
+        let own: HashSet<&Name> = self.program.units.iter().map(|u| &u.name).collect();
+        let mut first: HashMap<&Name, (usize, &Unit)> = HashMap::new();
+        let mut twice = Vec::new();
+        for (request, made) in made {
+            for unit in made.units.iter().flatten() {
+                let Some((other, known)) = first.get(&unit.name) else {
+                    first.insert(&unit.name, (*request, unit));
+                    continue;
+                };
+                // What a request sees it may replace.
+                let sees = own.contains(&unit.name) || self.needs(*request).contains(other);
+                if !sees && text(known) != text(unit) {
+                    twice.push(format!("two requests made a {} each", unit.name));
+                }
+            }
+        }
+        twice
     }
 }
 
@@ -207,7 +227,14 @@ pub fn differentiate_all_warning(
         faults.retain(Diagnostic::is_error);
         return Err(faults);
     }
-    for w in derivatives.said(0..requests.len()) {
+    let (faults, said): (Vec<_>, Vec<_>) = derivatives
+        .said(0..requests.len())
+        .into_iter()
+        .partition(Diagnostic::is_error);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    for w in said {
         let known = |x: &Diagnostic| x.rule == w.rule && x.span == w.span;
         if !warnings.iter().any(known) {
             warnings.push(w);

@@ -346,3 +346,44 @@ fn temporaries_of_what_has_two_names() {
 ";
     assert_snapshot!(expand(text).unwrap_err(), @"F0305 8:7 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time");
 }
+
+/// A tool that gives what it makes for each request the same name.
+struct SameName;
+
+impl farfel_ad::AdTool for SameName {
+    fn name(&self) -> &str {
+        "same-name"
+    }
+
+    fn differentiate_warning(
+        &self,
+        program: &farfel_lang::ir::Program,
+        request: &farfel_lang::ir::Request,
+        warnings: &mut Vec<farfel_lang::Diagnostic>,
+    ) -> Result<Vec<farfel_lang::ir::Unit>, Vec<farfel_lang::Diagnostic>> {
+        let mut units = farfel_ad::Builtin.differentiate_warning(program, request, warnings)?;
+        let mut another = units[0].clone();
+        another.name = "SAME".into();
+        units.push(another);
+        Ok(units)
+    }
+}
+
+#[test]
+fn units_of_one_name_from_two_requests_are_a_fault_of_farfel() {
+    let text = "
+      PROGRAM P
+      X = 1
+      ADF(X)
+      Y = SIN(X)
+      END ADF(S = TANGENT(Y))
+      ADF(X)
+      Y = COS(X)
+      END ADF(C = TANGENT(Y))
+      PRINT *, S, C
+      END
+";
+    let said = support::expand_with(text, &SameName).unwrap_err();
+    assert!(said.contains("F0901"), "{said}");
+    assert!(said.contains("two requests made a SAME each"), "{said}");
+}
