@@ -1,6 +1,6 @@
 //! What loops can say of their subscripts before they begin: see [`super::frames`].
 
-use super::arrays::{Array, Length, is_plain, long, variable};
+use super::arrays::{Array, is_plain, long, variable};
 use super::frames::{Counted, Frame, Loop};
 use super::poly::Poly;
 use super::rewrite::{Work, for_each_defined, for_each_jump};
@@ -368,7 +368,6 @@ impl Work<'_> {
 
 /// The number of an element, from 1.
 fn number(subscripts: &[Poly], array: &Array) -> Option<Poly> {
-    debug_assert!(matches!(array.length, Length::Known(_)));
     let mut number = Poly::constant(1);
     for ((s, lower), stride) in subscripts.iter().zip(&array.lowers).zip(&array.strides) {
         number = number.plus(&s.minus(lower).times(stride)?);
