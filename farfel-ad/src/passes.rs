@@ -48,7 +48,7 @@ use crate::legal::structure::{
     calls_entries, has_alternate_returns, has_entries, has_jumps, has_open_saves, name_all_saved,
     split_entries, without_alternate_returns, without_jumps,
 };
-use crate::legal::{cleared, common_sizes, input_output, one_try, reroll};
+use crate::legal::{cleared, common_sizes, fixed_tapes, input_output, reroll};
 use crate::simplify::loops::speed_up;
 use crate::simplify::one_direction::in_one_direction;
 use crate::simplify::preaccumulate::collect;
@@ -66,8 +66,8 @@ use std::collections::{HashMap, HashSet};
 /// What can hold of a program, so that whoever comes later has fewer cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// Adjoints in the program carry their forward sweeps out once: no tape is tried out.
-    OneTry,
+    /// Tapes of adjoints in the program do not grow.
+    FixedTapes,
     /// No input, output, STOP or PAUSE.
     Silent,
     /// PRODUCT, MAXVAL and MINVAL of whole arrays are calls of functions in Fortran.
@@ -288,19 +288,19 @@ fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<()
 }
 
 use Form::{
-    Elements, EntryBounds, EqualBlocks, LocalArrays, NoAlternateReturns, NoCalledEntries,
-    NoEntries, NoJumps, OneTry, PlainConditions, PlainCounters, ReductionsCalled, Rolled,
+    Elements, EntryBounds, EqualBlocks, FixedTapes, LocalArrays, NoAlternateReturns,
+    NoCalledEntries, NoEntries, NoJumps, PlainConditions, PlainCounters, ReductionsCalled, Rolled,
     SavedByName, Silent, TapesEnd, WholeIterations,
 };
 
 /// The passes that legalise.
 const LEGALISE: &[Pass] = &[
     Pass {
-        name: "one try",
+        name: "fixed tapes",
         requires: Forms::of(&[]),
-        establishes: Forms::of(&[OneTry]),
-        applies: |p, _| one_try::has_tapes(p),
-        run: |p, _, _, _| one_try::once(p),
+        establishes: Forms::of(&[FixedTapes]),
+        applies: |p, _| fixed_tapes::grows(p),
+        run: |p, _, _, _| fixed_tapes::fix(p),
     },
     Pass {
         name: "input and output",

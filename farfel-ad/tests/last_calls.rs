@@ -206,33 +206,3 @@ fn heads_that_end_with_a_call() {
           B_G1 = B_G1 + A*C_G1
     ");
 }
-
-/// The extension EXIT ends the program, as STOP does: nothing speaks against another try with a
-/// longer tape. A procedure of that name may do anything.
-#[test]
-fn what_may_exit_tries_again() {
-    let text = |declared: &str| {
-        let source = format!(
-            "
-      PROGRAM MAIN
-      X = 2
-      ADR(Y)
-        CALL S(X, Y)
-      END ADR(G = COTANGENT(X))
-      END
-      SUBROUTINE S(X, Y)
-{declared}      Y = 1
-      DO WHILE (Y .LT. 100)
-        IF (X .LT. 1) CALL EXIT(3)
-        Y = Y*X*Y + X
-      END DO
-      END
-"
-        );
-        let (text, _) = expand_with(&source, &Builtin).unwrap_or_else(|e| panic!("{e}"));
-        text
-    };
-    let found = text("");
-    assert!(found.contains("LAST_R4"), "{found}");
-    assert!(!text("      EXTERNAL EXIT\n").contains("LAST_R4"));
-}

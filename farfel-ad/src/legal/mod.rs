@@ -3,7 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `one_try` | adjoints, to be differentiated again, that carry their forward sweeps out once |
+//! | `fixed_tapes` | adjoints, to be differentiated again, whose tapes do not grow |
 //! | `input_output` | subprograms without input and output, for adjoints |
 //! | `loop_control` | loops whose control derivatives go through |
 //! | `structure` | units without ENTRY, alternate returns and jumps |
@@ -17,9 +17,10 @@
 pub(crate) mod cleared;
 pub(crate) mod common_sizes;
 pub(crate) mod entry_bounds;
+pub(crate) mod fixed_tapes;
 pub(crate) mod input_output;
 pub(crate) mod loop_control;
-pub(crate) mod one_try;
+
 pub(crate) mod regions;
 pub(crate) mod reroll;
 pub(crate) mod scalarize;

@@ -12,8 +12,6 @@
 //! of the call.
 
 use super::effects::{Besides, Touched};
-use super::made::Known;
-use super::retry::state;
 use super::transpose::is_derivative;
 use super::{Part, World};
 use crate::locations::Set;
@@ -37,32 +35,6 @@ pub(super) fn join(world: &mut World, closure: &Program) {
             let p = &mut world.parts[part];
             (p.root, p.last) = (true, true);
             at = part;
-        }
-    }
-}
-
-/// Those that would need a tape of a size that nobody knows, and cannot try again with a larger
-/// one (`retry`), have their sweeps apart after all: the head may be able to. True if there
-/// are such, so that what is known has to be found out again.
-pub(super) fn split(world: &mut World, closure: &Program, known: &Known) -> bool {
-    let needs_room = |i: usize| {
-        let mut kinds = known.facts[i].tapes.clone();
-        kinds.extend(known.swept[i].tapes.used.keys());
-        let rooms = world.rooms(&known.swept, &kinds, i);
-        rooms.iter().any(Option::is_none) && state(world, closure, &world.parts[i]).is_none()
-    };
-    let mut last = (0..world.parts.len()).filter(|i| world.parts[*i].last);
-    let Some(mut at) = last.find(|i| needs_room(*i)) else {
-        return false;
-    };
-    // What it ends with comes after its forward sweep only as long as it is one unit.
-    loop {
-        let p = &mut world.parts[at];
-        (p.root, p.last) = (false, false);
-        let mut below = (0..world.parts.len()).filter(|i| world.parts[*i].last);
-        match below.find(|i| world.place_of(*i).is_some_and(|(caller, _)| caller == at)) {
-            Some(next) => at = next,
-            None => return true,
         }
     }
 }

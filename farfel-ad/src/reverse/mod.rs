@@ -38,6 +38,7 @@ mod effects;
 mod facts;
 mod fixed_point;
 mod gather;
+mod growing;
 mod heads;
 mod independent;
 mod joint;
@@ -53,7 +54,6 @@ mod prepare;
 mod proven_independent;
 mod recompute;
 mod recorded;
-mod retry;
 mod state;
 mod stretch;
 mod sweep;
@@ -250,9 +250,7 @@ impl World {
         let order = Order::of(request, &closure.program);
         let mut world = World::of(&closure.program, tangents, order)?;
         let mut known = world.choose_joint(&closure.program, most_tape);
-        while last::split(&mut world, &closure.program, &known)
-            || world.declare(&closure.program, &known.swept)
-        {
+        while world.declare(&closure.program, &known.swept) {
             known = world.choose_joint(&closure.program, most_tape);
         }
         Ok((closure, world, known))
@@ -303,7 +301,7 @@ impl World {
             joint: BTreeSet::new(),
             reasons: BTreeMap::new(),
         };
-        world.keeps_state = retry::keeps_state(&world, &graph.units);
+        world.keeps_state = state::keeps_state(&world, &graph.units);
         let mut errors = Vec::new();
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();

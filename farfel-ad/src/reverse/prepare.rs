@@ -44,7 +44,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     // With the units that are called by their ENTRY points.
     let graph = CallGraph::of(program);
     let below = graph.callees_first(graph.index(&request.head));
-    let forms = FORMS.and(Forms::of(&[Form::OneTry, Form::Silent]));
+    let forms = FORMS.and(Forms::of(&[Form::FixedTapes, Form::Silent]));
     closure(program, &below, &goal, forms)
 }
 

@@ -10,7 +10,6 @@ use super::known::{Replay, Sweeps};
 use super::maker::Maker;
 use super::normal::has_calls;
 use super::recompute::Control;
-use super::retry::pushes;
 use super::sweep::Sweeper;
 use super::tape::Tapes;
 use super::tbr::Needs;
@@ -240,4 +239,18 @@ impl Sweeper<'_> {
             _ => 0.0,
         }
     }
+}
+
+/// Does a block keep anything on these tapes?
+fn pushes(block: &[Stmt], tapes: &Tapes) -> bool {
+    let values: Vec<SymId> = tapes.used.values().map(|v| v.values()).collect();
+    let mut found = false;
+    for s in block {
+        s.walk(&mut |s| {
+            if let StmtKind::Assign(target, _) = &s.kind {
+                found |= target.base().is_some_and(|s| values.contains(&s));
+            }
+        });
+    }
+    found
 }

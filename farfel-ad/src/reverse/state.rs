@@ -20,13 +20,13 @@ use super::World;
 use super::effects::{Effects, Touched};
 use super::made::Made;
 use super::maker::Maker;
-use super::retry::{Copied, can_be_kept};
 use crate::locations::{Commons, Set, Space, common_members};
+use farfel_lang::Span;
 use farfel_lang::dataflow::procedures;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Name, Place, Program, SymId, Unit};
+use farfel_lang::ir::{Expr, Name, Place, Program, Stmt, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::UnitStorage;
-use farfel_lang::storage::constant::extents;
+use farfel_lang::storage::constant::{extents, integer};
 use std::collections::HashMap;
 
 /// The COMMON variables, by number, that each of some units changes and reads before it has set
@@ -174,4 +174,64 @@ fn left(unit: &Unit, name: &Name) -> Diagnostic {
     );
     Diagnostic::warning(&rules::AD_UNSUPPORTED, unit.name_span, message)
         .help("set it again before the next call")
+}
+
+/// Can a variable be kept in another one of its type?
+fn can_be_kept(unit: &Unit, s: &Symbol) -> bool {
+    let known = |l: &Expr| integer(unit, l).is_some();
+    s.attributes.iter().count() == 0 && s.ty.is_some() && s.length.as_ref().is_none_or(known)
+}
+
+/// A variable that is kept in another one.
+struct Copied {
+    /// Keeps its value.
+    keep: Stmt,
+    /// Puts it back.
+    put_back: Stmt,
+}
+
+impl Copied {
+    /// Declares the other one.
+    fn of(make: &mut Maker, s: SymId) -> Self {
+        let of = &make.unit.symbols[s];
+        let copy = Symbol {
+            dims: of.dims.clone(),
+            length: of.length.clone(),
+            tape: of.dims.is_empty(),
+            ..Symbol::variable(
+                make.unused(&format!("{}_COPY", of.name)),
+                of.ty.unwrap_or(Type::REAL),
+                Span::NONE,
+            )
+        };
+        let copy = make.declare(copy);
+        Copied {
+            keep: Stmt::assign(
+                Expr::var(copy, Span::NONE),
+                Expr::var(s, Span::NONE),
+                Span::NONE,
+            ),
+            put_back: Stmt::assign(
+                Expr::var(s, Span::NONE),
+                Expr::var(copy, Span::NONE),
+                Span::NONE,
+            ),
+        }
+    }
+}
+
+/// Does any unit assign local variables that keep their values?
+pub(super) fn keeps_state(world: &World, units: &[&Unit]) -> bool {
+    units.iter().any(|u| {
+        let space = Space::of(u, &world.commons);
+        if space.saved.is_clear() {
+            return false;
+        }
+        let touched = world.touched_in(u, &space, &u.body);
+        let saved = |(id, s): (SymId, &Symbol)| {
+            let loc = space.loc(id);
+            s.place == Place::Local && space.saved.contains(loc) && touched.assigned.contains(loc)
+        };
+        u.symbols.iter().any(saved)
+    })
 }

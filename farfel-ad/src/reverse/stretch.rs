@@ -2,8 +2,8 @@
 //! before, so that one look at its end is enough.
 //!
 //! ```fortran
-//!       TOP = TOP + MAX(N, 0)                         DO I = N, 1, -1
-//!       IF (TOP .GT. MOST) STOP '…'                     X(I) = TAPE(TOP - N + I)
+//!       IF (TOP + MAX(N, 0) .GT. MOST) STOP '…'       DO I = N, 1, -1
+//!       TOP = TOP + MAX(N, 0)                           X(I) = TAPE(TOP - N + I)
 //!       DO I = 1, N                                     ...
 //!         TAPE(TOP - N + I) = X(I)                    END DO
 //!         ...                                         TOP = TOP - MAX(N, 0)
@@ -122,13 +122,11 @@ pub(super) fn give_places(
         }
         None
     };
-    let full = binary(BinOp::Gt, top(), Expr::var(tape.most(), span));
+    let need = binary(BinOp::Add, top(), paren(values.clone()));
     if place(1).is_none() {
         // One behind the other: there is only no need to look.
-        let need = binary(BinOp::Add, top(), paren(values));
-        let full = binary(BinOp::Gt, need, Expr::var(tape.most(), span));
         remove(forward, &pushes, 1);
-        return Some((vec![tapes.look(make, kind, full, span)], Vec::new()));
+        return Some((vec![tapes.look(make, kind, need, span)], Vec::new()));
     }
     for (j, i) in pushes.iter().enumerate() {
         set_place(forward.get_mut(*i + 2)?, &place(j as i64 + 1)?, true);
@@ -142,7 +140,7 @@ pub(super) fn give_places(
     remove(backward, &downs, 1);
     let move_top = |op| Stmt::assign(top(), binary(op, top(), paren(values.clone())), span);
     Some((
-        vec![move_top(BinOp::Add), tapes.look(make, kind, full, span)],
+        vec![tapes.look(make, kind, need, span), move_top(BinOp::Add)],
         vec![move_top(BinOp::Sub)],
     ))
 }

@@ -6,10 +6,10 @@
 //! can be differentiated again, and each call of it has a tape of its own.
 //!
 //! Which statements keep a value and which take one back is known by their ids ([`Tapes::op`]),
-//! so that [`stretch`](super::stretch) and [`retry`](super::retry) can change them.
+//! so that [`stretch`](super::stretch) and [`growing`](super::growing) can change them.
 
 use super::maker::Maker;
-use crate::legal::one_try::full_tape;
+use crate::legal::fixed_tapes::full_tape;
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{Arg, BinOp, Block, Dim, Expr, Place, Stmt, StmtId, SymId, Symbol, Type};
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    fn letter(self) -> String {
+    pub fn letter(self) -> String {
         match self {
             Kind::Integer(k) => format!("I{k}"),
             Kind::Real(k) => format!("R{k}"),
@@ -135,9 +135,11 @@ impl Tapes {
         self.ops.push((s.id, op));
     }
 
-    /// Looks whether there is room, in a condition that tells that there is none.
-    pub fn look(&mut self, make: &mut Maker, kind: Kind, full: Expr, span: Span) -> Stmt {
-        let mut look = Stmt::branches(vec![(full, vec![full_tape(span)])], None, span);
+    /// Looks whether there is room for so many values in all.
+    pub fn look(&mut self, make: &mut Maker, kind: Kind, need: Expr, span: Span) -> Stmt {
+        let most = Expr::var(self.vars(make, kind).most, span);
+        let full = binary(BinOp::Gt, need, most);
+        let mut look = Stmt::logical_if(full, full_tape(span), span);
         self.is(make, &mut look, Op::Room(kind));
         look
     }
@@ -216,28 +218,26 @@ impl Tapes {
         let v = self.vars(make, kind);
         let top = || Expr::var(v.top, span);
         let more = binary(BinOp::Add, top(), need);
-        let full = binary(BinOp::Gt, top(), Expr::var(v.most, span));
         vec![
             Stmt::assign(Expr::var(base, span), top(), span),
+            self.look(make, kind, more.clone(), span),
             Stmt::assign(top(), more, span),
-            self.look(make, kind, full, span),
         ]
     }
 
     /// Keeps a value.
     pub fn push(&mut self, make: &mut Maker, kind: Kind, value: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
+        let full = binary(BinOp::Ge, Expr::var(v.top, span), Expr::var(v.most, span));
+        let mut look = Stmt::logical_if(full, full_tape(span), span);
+        self.is(make, &mut look, Op::Push(kind));
         let quoted = Push {
             values: v.values,
             top: v.top,
-            most: v.most,
-            full: vec![full_tape(span)],
             value,
         };
-        let mut block = quoted.block(&make.unit.symbols, span);
-        if let Some(look) = block.first_mut() {
-            self.is(make, look, Op::Push(kind));
-        }
+        let mut block = vec![look];
+        block.extend(quoted.block(&make.unit.symbols, span));
         block
     }
 
@@ -259,11 +259,8 @@ impl Tapes {
 
 farfel_lang::quote! {
     /// See [`Tapes::push`].
-    struct Push { values: SymId, top: SymId, most: SymId, full: Block, value: Expr }
+    struct Push { values: SymId, top: SymId, value: Expr }
     "
-    if (top >= most) then
-      call full
-    end if
     top = top + 1
     values(top) = value
     "

@@ -5,9 +5,10 @@
 //! subprogram takes altogether.
 
 use super::World;
+use super::growing::{self, Growers};
 use super::known::{Replay, Sweeps};
 use super::maker::Maker;
-use super::tape::{Kind, Tapes, Vars};
+use super::tape::{Kind, Tapes};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build;
@@ -770,26 +771,28 @@ fn expr(make: &mut Maker, b: &Bound) -> Expr {
 }
 
 impl Tapes {
-    /// Makes the tapes local variables of the unit; returns what must come first. `rooms`: how
-    /// many values each gets, where that is known; none has more than `most` bytes. `open` says
-    /// who sees to those of which it is not known; where nobody does, they get that size.
+    /// Makes the tapes local variables of the unit; returns what must come first and last. `rooms`: how
+    /// many values each gets, where that is known; none has more than `most` bytes. The others grow, and
+    /// so do those that are the same to what is called.
     pub fn be_local(
         &self,
         make: &mut Maker,
         rooms: Vec<Option<Vec<Term>>>,
         most: u64,
-        mut open: Option<&mut Vec<(Kind, Vars)>>,
-    ) -> Block {
+        growers: &Growers,
+    ) -> [Block; 2] {
         let span = Span::NONE;
-        let mut out = Vec::new();
+        let (mut out, mut end) = (Vec::new(), Vec::new());
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
             let limit = kind.limit(most);
+            let grows = growers.contains_key(kind);
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            let fixed = match &terms {
-                Some(terms) => number(terms).map(|n| n.clamp(1, limit)),
-                None => Some(limit),
-            };
-            let small = fixed.filter(|n| n.saturating_mul(kind.bytes()) <= SMALL_BYTES);
+            let fixed = terms
+                .as_ref()
+                .and_then(|t| number(t))
+                .map(|n| n.clamp(1, limit));
+            let small = |n: &i64| !grows && n.saturating_mul(kind.bytes()) <= SMALL_BYTES;
+            let small = fixed.filter(small);
             let symbol = &mut make.unit.symbols[v.values()];
             symbol.dims = vec![Dim {
                 lower: None,
@@ -799,21 +802,22 @@ impl Tapes {
                 symbol.attributes.insert(Attribute::Allocatable);
             }
             make.unit.declare(v.values());
-            if let (None, Some(open)) = (&terms, &mut open) {
-                open.push((*kind, *v));
-                continue;
-            }
             out.push(set(v.top(), 0));
             let size = match (fixed, terms) {
+                (Some(n), _) => {
+                    out.push(set(v.most(), n));
+                    Expr::int(n, span)
+                }
                 (None, Some(terms)) => {
                     let total = total(make, &terms, limit);
                     out.push(Stmt::assign(Expr::var(v.most(), span), total.clone(), span));
                     total
                 }
-                (n, _) => {
-                    let n = n.unwrap_or(limit);
-                    out.push(set(v.most(), n));
-                    Expr::int(n, span)
+                (None, None) => {
+                    let [first, last] = growing::begin(make, *kind, v, limit);
+                    out.push(first);
+                    end.push(last);
+                    Expr::var(v.most(), span)
                 }
             };
             if small.is_some() {
@@ -824,6 +828,6 @@ impl Tapes {
                 span,
             ));
         }
-        out
+        [out, end]
     }
 }

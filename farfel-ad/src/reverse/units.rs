@@ -1,12 +1,13 @@
 //! The generated subprograms: what the sweeps become.
 
 use super::effects::Effects;
+use super::growing::{self, Growers};
 use super::known::{Facts, Sweeps};
 use super::made::{Known, Made};
 use super::maker::{Maker, zero};
 use super::tape::{Kind, Tapes};
 use super::tape_size::{self, Swept};
-use super::{Part, World, aliased_arguments, dead_code, heads, retry, state};
+use super::{Part, World, aliased_arguments, dead_code, heads, state};
 use crate::locations::{Set, Space, common_members};
 use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
@@ -55,8 +56,7 @@ impl World {
             let rooms = self.rooms(&swept, &kinds, i);
             all_rooms.insert(i, (kinds, rooms));
         }
-        // Which tapes count on where they are full, since the head tries again.
-        let (open, states) = retry::open(self, closure, &swept, &all_rooms);
+        let growers = self.growers(closure, &all_rooms);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
             // Tapes that only what it calls uses.
@@ -66,10 +66,8 @@ impl World {
             for kind in used {
                 tapes.vars(&mut make, *kind);
             }
-            if !states.is_empty() {
-                let ids = &mut make.unit.stmt_ids;
-                retry::count_on(&mut made.forward, &tapes, &open, ids);
-            }
+            let grow = &growers[i];
+            tapes.grow(&mut make, grow, [&mut made.forward, &mut made.backward]);
             let derivatives = make.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
             all.insert_range(..);
@@ -77,8 +75,7 @@ impl World {
                 let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
                 let rooms = rooms.unwrap_or_default();
                 let (wanted, commons) = self.wanted(p, &facts[i], derivatives.clone());
-                let state = states.get(&i).map(|s| s.vars(self, closure, &mut make));
-                let (unit, turn) = self.root(p, make, tapes, made, rooms, state.as_deref());
+                let (unit, turn) = self.root(p, make, tapes, made, rooms, grow);
                 out.push(Made {
                     unit,
                     turn: Some(turn),
@@ -120,6 +117,21 @@ impl World {
                 tapes: HashSet::new(),
             });
         }
+        let growers: Growers = growers.into_iter().flatten().collect();
+        out.extend(growers.iter().map(|(kind, name)| {
+            let unit = growing::grower(name, *kind, kind.limit(self.most_tape));
+            Made {
+                of: name.clone(),
+                wanted: unit.symbols.ids().collect(),
+                unit,
+                derivatives: HashSet::new(),
+                primals: Vec::new(),
+                commons: Set::with_capacity(self.commons.vars.len()),
+                forward: true,
+                turn: None,
+                tapes: HashSet::new(),
+            }
+        }));
         aliased_arguments::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.faults(errors));
@@ -267,22 +279,10 @@ impl World {
         tapes: Tapes,
         made: Sweeps,
         rooms: Vec<Option<Vec<tape_size::Term>>>,
-        state: Option<&[SymId]>,
+        growers: &Growers,
     ) -> (Unit, usize) {
-        let mut open = Vec::new();
-        let again = state.is_some().then_some(&mut open);
-        let mut body = tapes.be_local(&mut make, rooms, self.most_tape, again);
-        match state {
-            Some(state) => {
-                let sizes = retry::Sizes {
-                    all: tapes.used.values().copied().collect(),
-                    open,
-                    most: self.most_tape,
-                };
-                body.extend(retry::repeated(&mut make, made.forward, &sizes, state));
-            }
-            None => body.extend(made.forward),
-        }
+        let [mut body, end] = tapes.be_local(&mut make, rooms, self.most_tape, growers);
+        body.extend(made.forward);
         let turn = body.len();
         if !p.last {
             body.extend(p.zero.iter().cloned());
@@ -290,6 +290,7 @@ impl World {
         }
         body.extend(self.zeros(&make, &made.backward, Some(p).filter(|p| !p.last)));
         body.extend(made.backward);
+        body.extend(end);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
         make.unit.comments = vec![title("Adjoint", &make.unit.comments)];

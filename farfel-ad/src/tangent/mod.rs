@@ -62,8 +62,8 @@ pub const MOST_CONTEXTS: usize = 8;
 
 /// The forms that all tangents of AD blocks are made of. A pattern does not ask which element is
 /// the largest.
-const FORMS: Forms = Forms::of(&[Form::OneTry]);
-const FORMS_OF_NUMBERS: Forms = Forms::of(&[Form::OneTry, Form::ReductionsCalled]);
+const FORMS: Forms = Forms::of(&[Form::FixedTapes]);
+const FORMS_OF_NUMBERS: Forms = Forms::of(&[Form::FixedTapes, Form::ReductionsCalled]);
 
 /// The forms that some tangents cannot be made without ([`needs`]).
 const AT_NEED: Forms = Forms::of(&[

@@ -36,12 +36,10 @@ impl StmtId {
     }
 }
 
-/// The ids that a unit has given to statements, and what is known of statements by their ids.
+/// The ids that a unit has given to statements.
 #[derive(Debug, Clone, Default)]
 pub struct StmtIds {
     last: u32,
-    /// See [`StmtIds::counts_on`], in order.
-    counting: Vec<StmtId>,
 }
 
 impl PartialEq for StmtIds {
@@ -58,35 +56,7 @@ impl StmtIds {
         StmtId(self.last)
     }
 
-    /// Says of a statement that it only counts where a tape is full: an IF around what keeps a value
-    /// there. Reverse mode makes such, where a head tries a small tape first.
-    ///
-    /// ```
-    /// use farfel_ir::Span;
-    /// use farfel_ir::ir::{Expr, Stmt, Unit, UnitKind};
-    ///
-    /// let mut unit = Unit::new(UnitKind::Subroutine, "S".into(), Span::NONE);
-    /// let mut push = Stmt::either(Expr::logical(true, Span::NONE), Vec::new(), Vec::new());
-    /// unit.stmt_ids.count_on(&mut push);
-    /// unit.body = vec![Stmt::continues(Span::NONE), push.clone(), push];
-    /// unit.number();
-    /// // A copy has an id of its own, and does the same.
-    /// let known: Vec<bool> = unit.body.iter().map(|s| unit.stmt_ids.counts_on(s.id)).collect();
-    /// assert_eq!(known, [false, true, true]);
-    /// assert_ne!(unit.body[1].id, unit.body[2].id);
-    /// ```
-    pub fn count_on(&mut self, s: &mut Stmt) {
-        s.id = self.another();
-        self.counting.push(s.id);
-    }
-
-    /// Does a statement only count where a tape is full?
-    pub fn counts_on(&self, id: StmtId) -> bool {
-        self.counting.binary_search(&id).is_ok()
-    }
-
-    /// Gives ids to the statements of a block that have none, or one that is there already: what is
-    /// known of that is known of the copy.
+    /// Gives ids to the statements of a block that have none, or one that is there already.
     pub fn number(&mut self, block: &mut Block) {
         let mut seen = vec![false; self.last as usize + 1];
         seen[0] = true;
@@ -94,10 +64,7 @@ impl StmtIds {
             // Beyond the last: the statement comes from another unit.
             let known = seen.get_mut(s.id.index());
             if known.is_none_or(|seen| std::mem::replace(seen, true)) {
-                match self.counts_on(s.id) {
-                    true => self.count_on(s),
-                    false => s.id = self.another(),
-                }
+                s.id = self.another();
             }
         });
     }

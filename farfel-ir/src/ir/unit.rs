@@ -451,8 +451,8 @@ pub struct Symbol {
     /// ALLOCATABLE, TARGET and the like.
     pub attributes: Attributes,
     /// The array of a tape, which reverse mode makes: every element is assigned before it is
-    /// read, and read as often as it is assigned. Of a variable that is no array: one that only
-    /// trying out how large the tape has to be needs.
+    /// read, and read as often as it is assigned. Of a variable that is no array: the size with which the
+    /// next call begins.
     pub tape: bool,
     /// Who made it.
     pub origin: Origin,
@@ -473,6 +473,9 @@ pub enum Attribute {
     Automatic,
     /// Has no derivative: a comment says so, no statement.
     Constant,
+    /// A tape that subprograms can make larger where they have it as an argument: it is the component V of a
+    /// variable of a type that generated text declares.
+    Growing,
 }
 
 impl Attribute {
@@ -494,6 +497,7 @@ impl Attribute {
             Attribute::Volatile => "VOLATILE",
             Attribute::Automatic => "AUTOMATIC",
             Attribute::Constant => "CONSTANT",
+            Attribute::Growing => "GROWING",
         }
     }
 }
@@ -511,6 +515,11 @@ impl Attributes {
     /// Adds one.
     pub fn insert(&mut self, attribute: Attribute) {
         self.0 |= 1 << attribute as u8;
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, attribute: Attribute) {
+        self.0 &= !(1 << attribute as u8);
     }
 
     /// Without all others.

@@ -5,7 +5,10 @@
 
 use super::line::Line;
 use super::scope::Scope;
-use crate::ir::{ArrayConstructor, BinOp, Dim, Expr, ExprKind, ImpliedDo, SymId, Type, UnOp};
+use crate::ir::{
+    ArrayConstructor, Attribute, BinOp, Dim, Expr, ExprKind, ImpliedDo, SymId, Type, UnOp,
+};
+use crate::syntax::growing::COMPONENT;
 
 /// How tightly an expression holds together (ANSI X3.9-1978, 6.5; Fortran 90, 7.1.1).
 /// An operand needs parentheses when it holds less tightly than its place demands.
@@ -143,6 +146,7 @@ impl Line {
             ExprKind::Var(s) => self.push(scope.name(*s)),
             ExprKind::Element(s, args) => {
                 self.push(scope.name(*s));
+                self.component(scope, *s);
                 self.arguments(scope, args);
             }
             ExprKind::Apply(s, args) | ExprKind::Call(s, args) => {
@@ -197,6 +201,13 @@ impl Line {
                 self.expr(scope, value);
             }
             ExprKind::Star => self.push("*"),
+        }
+    }
+
+    /// The component of a tape that grows; of what else there is, nothing.
+    pub(super) fn component(&mut self, scope: &Scope, s: SymId) {
+        if scope.unit.symbols[s].has(Attribute::Growing) {
+            self.push(COMPONENT);
         }
     }
 

@@ -4,14 +4,17 @@ use super::line::Line;
 use super::scope::Scope;
 use super::writer::Writer;
 use crate::ir::{
-    Class, DataSet, Entity, Expr, ExprKind, Implicit, Intent, SaveItem, Spec, SpecKind, Type, Unit,
+    Attribute, Class, DataSet, Entity, Expr, ExprKind, Implicit, Intent, SaveItem, Spec, SpecKind,
+    Type, Unit,
 };
+use crate::syntax::growing::{PREFIX, suffix};
 
 impl Writer<'_> {
     /// All specification statements of a unit.
     pub(super) fn specs(&mut self, scope: &Scope) {
         let unit = scope.unit;
         let mut implicit_done = false;
+        let mut growing_types = Vec::new();
         if !unit
             .specs
             .iter()
@@ -32,13 +35,29 @@ impl Writer<'_> {
                     implicit_done = true;
                 }
                 SpecKind::Type(ty, entities) => {
-                    for (ty, entities) in by_type(unit, *ty, entities) {
+                    let grows = |e: &Entity| unit.symbols[e.sym].has(Attribute::Growing);
+                    let (growing, others): (Vec<Entity>, Vec<Entity>) =
+                        entities.iter().copied().partition(grows);
+                    for (ty, entities) in by_type(unit, *ty, &others) {
                         self.statement(None, *span, |l| l.type_statement(scope, ty, &entities));
+                    }
+                    for (ty, entities) in by_type(unit, *ty, &growing) {
+                        if !growing_types.contains(&ty) {
+                            growing_types.push(ty);
+                            let [begin, end] = growing_type(ty);
+                            self.statement(None, *span, |l| l.push(&begin));
+                            self.statement(None, *span, |l| l.push(&end));
+                        }
+                        self.statement(None, *span, |l| l.growing_tapes(scope, ty, &entities));
                     }
                 }
                 SpecKind::Format(label, text) => {
                     self.statement(Some(*label), *span, |l| l.format(text));
                 }
+                SpecKind::Attribute(_, entities)
+                    if entities
+                        .iter()
+                        .all(|e| unit.symbols[e.sym].has(Attribute::Growing)) => {}
                 SpecKind::Dimension(_)
                 | SpecKind::External(_)
                 | SpecKind::Intrinsic(_)
@@ -74,6 +93,14 @@ impl Writer<'_> {
             }
         });
     }
+}
+
+/// The type of tapes that grow: see `syntax/growing.rs`.
+fn growing_type(ty: Type) -> [String; 2] {
+    [
+        format!("TYPE {PREFIX}{}; SEQUENCE", suffix(ty)),
+        format!("  {ty}, ALLOCATABLE :: V(:); END TYPE"),
+    ]
 }
 
 /// The entities of a type statement by the type their symbols have now: one group, unless
@@ -209,6 +236,12 @@ impl Line {
                 self.names(scope, syms);
             }
         }
+    }
+
+    /// `TYPE (FARFEL_R8) names`
+    fn growing_tapes(&mut self, scope: &Scope, ty: Type, entities: &[Entity]) {
+        self.put(format_args!("TYPE ({PREFIX}{}) ", suffix(ty)));
+        self.list(entities, |l, e| l.push(scope.name(e.sym)));
     }
 
     /// `type names`

@@ -5,8 +5,8 @@ use super::scope::Scope;
 use super::writer::Writer;
 use crate::encoding;
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Allocation, DoControl, Entry, Expr, Io, IoKind, Label, Stmt,
-    StmtKind,
+    AdAssign, AdBlock, AdItem, AdMode, Allocation, DoControl, Entry, Expr, ExprKind, Io, IoKind,
+    Label, Stmt, StmtKind,
 };
 use crate::source::Span;
 
@@ -240,7 +240,12 @@ impl Line {
                 self.push(if *free { "DEALLOCATE" } else { "ALLOCATE" });
                 self.push(" (");
                 self.gap();
-                self.list(objects.iter().chain(control), |l, e| l.expr(scope, e));
+                self.list(objects.iter().chain(control), |l, e| {
+                    l.expr(scope, e);
+                    if let ExprKind::Var(s) = e.kind {
+                        l.component(scope, s);
+                    }
+                });
                 self.push(")");
             }
             StmtKind::Entry(entry) => {

@@ -245,7 +245,7 @@ fn allocated(unit: &Unit, free: bool, object: &Expr, diagnostics: &mut Vec<Diagn
         return;
     };
     let s = &unit.symbols[base];
-    let d = if !s.has(Attribute::Allocatable) {
+    let d = if !s.has(Attribute::Allocatable) && !s.has(Attribute::Growing) {
         Diagnostic::error(
             &rules::CONFLICTING_DECLARATION,
             object.span,

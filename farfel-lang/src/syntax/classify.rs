@@ -331,6 +331,7 @@ impl Line<'_> {
         if at == self.pos {
             return false;
         }
+        at = self.grown_end(at);
         for _ in 0..2 {
             if self.at(at) == b'(' {
                 match self.closing(at) {

@@ -3,7 +3,7 @@
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{ArrayConstructor, BinOp, Expr, ExprKind, Percent, UnOp};
+use crate::ir::{ArrayConstructor, Attribute, BinOp, Expr, ExprKind, Percent, UnOp};
 
 /// How tightly operators bind (ANSI X3.9-1978, 6.5.9), loosest first.
 mod binds {
@@ -183,6 +183,9 @@ impl Line<'_> {
     pub fn designator(&mut self) -> Read<Expr> {
         let from = self.pos;
         let (sym, span) = self.expect_sym("a name")?;
+        if self.frame.unit.symbols[sym].has(Attribute::Growing) {
+            self.pos = self.grown_end(self.pos);
+        }
         if self.peek() != b'(' {
             return Ok(Expr::var(sym, span));
         }

@@ -29,6 +29,7 @@ pub mod detect;
 mod expr;
 mod form;
 mod frame;
+pub(crate) mod growing;
 mod io;
 mod line;
 mod modules;

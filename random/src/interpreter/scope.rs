@@ -332,7 +332,9 @@ impl<'p> Machine<'p> {
         }
         let (ty, length) = self.kind_of(f, symbol)?;
         if symbol.has(Attribute::Allocatable) {
-            let none = symbol.dims.iter().map(|_| (1, Some(0))).collect();
+            // What grows has no end of its own.
+            let extent = (!symbol.has(Attribute::Growing)).then_some(0);
+            let none = symbol.dims.iter().map(|_| (1, extent)).collect();
             return Ok(Variable {
                 place: Place {
                     area: Area::of_elements(ty, length, 0),

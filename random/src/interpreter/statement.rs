@@ -1,12 +1,12 @@
 //! What statements do.
 
 use super::scope::{Frame, Shape, Variable};
-use super::storage::{Area, Place};
+use super::storage::{Area, Place, size};
 use super::value::{Value, binary, compare_texts};
 use super::{Flow, Halt, Machine, Printed, Run};
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, ImpliedDo, Io, IoKind,
-    Label, Select, Stmt, StmtKind, SymId, Where,
+    Allocation, Attribute, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, ImpliedDo,
+    Io, IoKind, Label, Select, Stmt, StmtKind, SymId, Where,
 };
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -169,14 +169,30 @@ impl<'p> Machine<'p> {
 
     /// ALLOCATE and DEALLOCATE.
     fn allocation(&self, f: &Rc<Frame<'p>>, a: &'p Allocation) -> Run<Flow> {
-        if !a.control.is_empty() {
-            return Err(Halt::not_interpreted("STAT"));
+        for c in &a.control {
+            match &c.kind {
+                ExprKind::Keyword(name, status) if name == "STAT" => {
+                    let status = self.place(f, status)?;
+                    status.write(Value::Integer(4, 0))?;
+                }
+                _ => return Err(Halt::not_interpreted("ERRMSG")),
+            }
         }
         for e in &a.objects {
             let Some(s) = e.base() else {
                 return Err(Halt::not_interpreted("ALLOCATE of this"));
             };
             let old = self.variable(f, s)?;
+            if f.unit.symbols[s].has(Attribute::Growing) {
+                // Whoever passes it has the same area, which keeps what is there.
+                if let ExprKind::Element(_, subscripts) = &e.kind {
+                    let count = self.eval(f, &subscripts[0], None)?.as_integer()?;
+                    let count = usize::try_from(count).unwrap_or(0);
+                    let step = size(old.place.ty, old.place.length);
+                    old.place.area.reserve(count * step);
+                }
+                continue;
+            }
             let subscripts: &[Expr] = match &e.kind {
                 ExprKind::Element(_, subscripts) => subscripts,
                 _ => &[],

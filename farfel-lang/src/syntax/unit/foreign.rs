@@ -24,6 +24,9 @@ impl Parser<'_> {
     /// Reports a statement that Fortran has and Farfel has not, and passes over the block
     /// that it opens.
     pub(super) fn foreign(&mut self, st: &Statement, free: bool, pos: usize) {
+        if self.growing(st, free, pos) {
+            return;
+        }
         self.comments.clear();
         let line = self.line(st, free, 0);
         let word = KNOWN
@@ -62,6 +65,25 @@ impl Parser<'_> {
                 units: 0,
             });
         }
+    }
+
+    /// The declarations of tapes that grow, in generated text. False where it is something else.
+    fn growing(&mut self, st: &Statement, free: bool, pos: usize) -> bool {
+        let mut line = self.line(st, free, pos);
+        if line.growing_type() {
+            self.comments.clear();
+            self.skipped = Some(Skipped {
+                word: "TYPE",
+                depth: 1,
+                units: 0,
+            });
+            return true;
+        }
+        let found = line.growing_tapes();
+        if found {
+            self.keep_comments();
+        }
+        found
     }
 
     /// CONTAINS: the subprograms that follow are nested, and names have the scope that Fortran 90

@@ -1,0 +1,247 @@
+//! Tapes whose size nobody knows when the head begins.
+//!
+//! A head begins with tapes as large as those were at the end of its last call. Where a forward sweep
+//! finds one full, it makes it larger, twice at least, wherever that is:
+//!
+//! ```fortran
+//!       INTEGER*8 :: LAST = 64
+//!       SAVE LAST
+//!       TOP = 0
+//!       MOST = MIN(LAST, 134217728)
+//!       ALLOCATE (TAPE%V(MOST))
+//!       ...
+//!         IF (TOP .GE. MOST) CALL F_GROW_R8(TAPE, TOP, TOP + 1, MOST)
+//!         TOP = TOP + 1
+//!         TAPE%V(TOP) = X
+//!       ...
+//!       LAST = MOST
+//! ```
+//!
+//! Subprograms below the head have the tape as an argument ([`Attribute::Growing`] says how that can be). A tape belongs
+//! to a call of its head, so that recursion, threads and STOP leave none in disorder; what is kept from
+//! call to call is one number, and whichever of two threads writes it last, the next call comes right.
+//!
+//! Adjoints that are differentiated again have tapes that do not grow: `legal/fixed_tapes.rs`.
+
+use super::Part;
+use super::World;
+use super::made::Rooms;
+use super::maker::Maker;
+use super::tape::{Kind, Op, Tapes, Vars};
+use crate::legal::fixed_tapes::full_tape;
+use farfel_lang::Span;
+use farfel_lang::ir::build::{binary, sum};
+use farfel_lang::ir::{
+    Allocation, Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Place, Program,
+    Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
+};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// With how many values a tape begins that was never used.
+const FIRST: i64 = 64;
+
+/// The subprograms that make tapes larger, by their names.
+pub(super) type Growers = BTreeMap<Kind, Name>;
+
+impl World {
+    /// What has to grow, for each part: tapes whose size the head does not know, and those of other heads
+    /// with which it shares what they call.
+    pub(super) fn growers(&self, closure: &Program, rooms: &Rooms) -> Vec<Growers> {
+        let mut together: Vec<BTreeSet<usize>> = Vec::new();
+        for root in rooms.keys() {
+            let mut with = self.below(*root);
+            together.retain(|other| {
+                let shares = !other.is_disjoint(&with);
+                if shares {
+                    with.extend(other);
+                }
+                !shares
+            });
+            together.push(with);
+        }
+        let mut out = vec![Growers::new(); self.parts.len()];
+        for parts in together {
+            let roots = rooms.iter().filter(|(root, _)| parts.contains(root));
+            let tapes = roots.flat_map(|(_, (kinds, rooms))| kinds.iter().zip(rooms));
+            let unknown = tapes.filter(|(_, room)| room.is_none());
+            let grow: Growers = unknown
+                .map(|(kind, _)| (*kind, self.grower_name(closure, *kind)))
+                .collect();
+            for part in parts {
+                out[part] = grow.clone();
+            }
+        }
+        out
+    }
+
+    /// A head, and what gets its tapes as arguments.
+    fn below(&self, root: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::from([root]);
+        let mut open = vec![root];
+        while let Some(p) = open.pop().map(|i| &self.parts[i]) {
+            walk_block(&p.body, &mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind
+                    && let Some(i) = self.part_of(&p.make.unit.symbols[*callee].name)
+                    && !self.parts[i].root
+                    && found.insert(i)
+                {
+                    open.push(i);
+                }
+            });
+        }
+        found
+    }
+
+    /// A name that nothing has.
+    fn grower_name(&self, closure: &Program, kind: Kind) -> Name {
+        let head = self.parts.iter().find(|p| p.root);
+        let head = head.map_or("", |p| p.backward_name.as_str());
+        let taken = |n: &str| {
+            let own = |p: &Part| [&p.name, &p.forward_name, &p.backward_name].map(|x| *x == n);
+            closure.unit(n).is_some() || self.parts.iter().any(|p| own(p).contains(&true))
+        };
+        unused_name(&format!("{head}_GROW_{}", kind.letter()), &taken)
+    }
+}
+
+impl Tapes {
+    /// Lets tapes grow in a unit.
+    pub fn grow(&self, make: &mut Maker, growers: &Growers, blocks: [&mut Block; 2]) {
+        for (kind, vars) in &self.used {
+            if growers.contains_key(kind) {
+                let symbol = &mut make.unit.symbols[vars.values()];
+                symbol.attributes.insert(Attribute::Growing);
+            }
+        }
+        for block in blocks {
+            self.grow_in(make, growers, block);
+        }
+    }
+
+    fn grow_in(&self, make: &mut Maker, growers: &Growers, block: &mut Block) {
+        for s in block {
+            for b in s.blocks_mut() {
+                self.grow_in(make, growers, b);
+            }
+            let Some(Op::Push(kind) | Op::Room(kind)) = self.op(s) else {
+                continue;
+            };
+            let (Some(name), Some(vars)) = (growers.get(&kind), self.used.get(&kind)) else {
+                continue;
+            };
+            let StmtKind::LogicalIf(full, action) = &mut s.kind else {
+                continue;
+            };
+            // How many values there have to be.
+            let need = match &full.kind {
+                ExprKind::Binary(BinOp::Gt, need, _) => (**need).clone(),
+                _ => sum(var(vars.top()), Expr::int(1, Span::NONE)),
+            };
+            let grower = make.procedure(name, Class::Subroutine, None);
+            let args = vec![var(vars.values()), var(vars.top()), need, var(vars.most())];
+            **action = Stmt::call(grower, args, action.span);
+        }
+    }
+}
+
+/// Where a head begins: the size of its tape, of which nothing else is known. What comes first, and what comes
+/// last.
+pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [Stmt; 2] {
+    let span = Span::NONE;
+    let letter = kind.letter();
+    let last = make.declare(Symbol {
+        tape: true,
+        saved: true,
+        init: Some(Box::new(Expr::int(FIRST, span))),
+        ..Symbol::variable(
+            make.unit
+                .symbols
+                .unused(&format!("LAST_{letter}"), &|_| false),
+            Type::Integer(8),
+            span,
+        )
+    });
+    let size = make.call("MIN", vec![var(last), Expr::long(limit, span)], span);
+    [
+        Stmt::assign(var(vars.most()), size, span),
+        Stmt::assign(var(last), var(vars.most()), span),
+    ]
+}
+
+/// What makes a tape larger.
+pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
+    let span = Span::NONE;
+    let unit = Unit::new(UnitKind::Subroutine, name.clone(), span);
+    let mut make = Maker::new(unit, Name::default(), HashSet::new());
+    let deferred = |upper: Option<Expr>| vec![Dim { lower: None, upper }];
+    let mut tape = Symbol {
+        dims: deferred(Some(Expr::star(span))),
+        place: Place::Dummy,
+        tape: true,
+        ..Symbol::variable(format!("TAPE_{}", kind.letter()).into(), kind.ty(), span)
+    };
+    tape.attributes.insert(Attribute::Growing);
+    let long = |name: &str, place: Place| Symbol {
+        place,
+        ..Symbol::variable(name.into(), Type::Integer(8), span)
+    };
+    let tape = make.declare(tape);
+    let top = make.declare(long("TOP", Place::Dummy));
+    let need = make.declare(long("NEED", Place::Dummy));
+    let most = make.declare(long("MOST", Place::Dummy));
+    let larger = make.declare(long("LARGER", Place::Local));
+    let status = make.declare(Symbol::variable("STATUS".into(), Type::INTEGER, span));
+    let mut kept = Symbol {
+        dims: deferred(None),
+        ..Symbol::variable("KEPT".into(), kind.ty(), span)
+    };
+    kept.attributes.insert(Attribute::Allocatable);
+    let kept = make.declare(kept);
+    make.unit.args = [tape, top, need, most].map(Arg::Dummy).to_vec();
+    let twice = binary(BinOp::Mul, Expr::long(2, span), var(most));
+    let enough = make.call("MAX", vec![var(need), twice], span);
+    let size = make.call("MIN", vec![enough, Expr::long(limit, span)], span);
+    let used = |of: SymId| {
+        let range = Expr::range(Some(Expr::int(1, span)), Some(var(top)), None, span);
+        Expr::element(of, vec![range], span)
+    };
+    let get = |of: SymId, size: SymId| {
+        let made = Allocation {
+            free: false,
+            objects: vec![Expr::element(of, vec![var(size)], span)],
+            control: vec![Expr::keyword("STAT", var(status), span)],
+        };
+        Stmt::allocation(made, span)
+    };
+    let full = binary(BinOp::Gt, var(need), var(larger));
+    let failed = binary(BinOp::Ne, var(status), Expr::int(0, span));
+    let no_memory = || {
+        let text = "Farfel: no memory for the tape of an ADR block";
+        let stop = Stmt::stop(Expr::text(text, span), span);
+        Stmt::logical_if(failed.clone(), stop, span)
+    };
+    let free = Allocation {
+        free: true,
+        objects: vec![var(tape)],
+        control: Vec::new(),
+    };
+    make.unit.body = vec![
+        Stmt::assign(var(larger), size, span),
+        Stmt::logical_if(full, full_tape(span), span),
+        get(kept, top),
+        no_memory(),
+        Stmt::assign(used(kept), used(tape), span),
+        Stmt::allocation(free, span),
+        get(tape, larger),
+        no_memory(),
+        Stmt::assign(used(tape), used(kept), span),
+        Stmt::assign(var(most), var(larger), span),
+    ];
+    make.unit.comments =
+        vec![" Makes a tape with TOP values larger, so that it has room for NEED".into()];
+    make.unit
+}
+
+fn var(s: SymId) -> Expr {
+    Expr::var(s, Span::NONE)
+}
