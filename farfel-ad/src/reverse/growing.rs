@@ -28,6 +28,7 @@ use super::World;
 use super::made::Rooms;
 use super::maker::Maker;
 use super::tape::{Kind, Op, Tapes, Vars};
+use super::tape_size;
 use crate::legal::fixed_tapes::full_tape;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, sum};
@@ -105,6 +106,67 @@ impl World {
 }
 
 impl Tapes {
+    /// Makes the tapes local variables of the unit; returns what must come first and last. `rooms`: how
+    /// many values each gets, where that is known; none has more than `most` bytes. The others grow, and
+    /// so do those that are the same to what is called.
+    pub fn be_local(
+        &self,
+        make: &mut Maker,
+        rooms: Vec<Option<Vec<tape_size::Term>>>,
+        most: u64,
+        growers: &Growers,
+    ) -> [Block; 2] {
+        let span = Span::NONE;
+        let (mut out, mut end) = (Vec::new(), Vec::new());
+        for ((kind, v), terms) in self.used.iter().zip(rooms) {
+            let limit = kind.limit(most);
+            let grows = growers.contains_key(kind);
+            let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
+            let fixed = terms
+                .as_ref()
+                .and_then(|t| tape_size::number(t))
+                .map(|n| n.clamp(1, limit));
+            let small =
+                |n: &i64| !grows && n.saturating_mul(kind.bytes()) <= tape_size::SMALL_BYTES;
+            let small = fixed.filter(small);
+            let symbol = &mut make.unit.symbols[v.values()];
+            symbol.dims = vec![Dim {
+                lower: None,
+                upper: small.map(|n| Expr::int(n, span)),
+            }];
+            if small.is_none() {
+                symbol.attributes.insert(Attribute::Allocatable);
+            }
+            make.unit.declare(v.values());
+            out.push(set(v.top(), 0));
+            let size = match (fixed, terms) {
+                (Some(n), _) => {
+                    out.push(set(v.most(), n));
+                    Expr::int(n, span)
+                }
+                (None, Some(terms)) => {
+                    let total = tape_size::total(make, &terms, limit);
+                    out.push(Stmt::assign(Expr::var(v.most(), span), total.clone(), span));
+                    total
+                }
+                (None, None) => {
+                    let [first, last] = begin(make, *kind, v, limit);
+                    out.push(first);
+                    end.push(last);
+                    Expr::var(v.most(), span)
+                }
+            };
+            if small.is_some() {
+                continue;
+            }
+            out.push(Stmt::allocate(
+                vec![Expr::element(v.values(), vec![size], span)],
+                span,
+            ));
+        }
+        [out, end]
+    }
+
     /// Lets tapes grow in a unit.
     pub fn grow(&self, make: &mut Maker, growers: &Growers, blocks: [&mut Block; 2]) {
         for (kind, vars) in &self.used {

@@ -5,7 +5,6 @@
 //! subprogram takes altogether.
 
 use super::World;
-use super::growing::{self, Growers};
 use super::known::{Replay, Sweeps};
 use super::maker::Maker;
 use super::tape::{Kind, Tapes};
@@ -13,8 +12,7 @@ use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build;
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId,
-    Type, UnOp, Unit,
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
 };
 use farfel_lang::storage::constant;
 use std::cell::RefCell;
@@ -22,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
 /// longer than a small subprogram.
-const SMALL_BYTES: i64 = 4096;
+pub(super) const SMALL_BYTES: i64 = 4096;
 
 /// How deep calls are followed.
 const MOST_CALLS: usize = 12;
@@ -767,67 +765,5 @@ fn expr(make: &mut Maker, b: &Bound) -> Expr {
                 _ => make.call(name, args, span),
             }
         }
-    }
-}
-
-impl Tapes {
-    /// Makes the tapes local variables of the unit; returns what must come first and last. `rooms`: how
-    /// many values each gets, where that is known; none has more than `most` bytes. The others grow, and
-    /// so do those that are the same to what is called.
-    pub fn be_local(
-        &self,
-        make: &mut Maker,
-        rooms: Vec<Option<Vec<Term>>>,
-        most: u64,
-        growers: &Growers,
-    ) -> [Block; 2] {
-        let span = Span::NONE;
-        let (mut out, mut end) = (Vec::new(), Vec::new());
-        for ((kind, v), terms) in self.used.iter().zip(rooms) {
-            let limit = kind.limit(most);
-            let grows = growers.contains_key(kind);
-            let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
-            let fixed = terms
-                .as_ref()
-                .and_then(|t| number(t))
-                .map(|n| n.clamp(1, limit));
-            let small = |n: &i64| !grows && n.saturating_mul(kind.bytes()) <= SMALL_BYTES;
-            let small = fixed.filter(small);
-            let symbol = &mut make.unit.symbols[v.values()];
-            symbol.dims = vec![Dim {
-                lower: None,
-                upper: small.map(|n| Expr::int(n, span)),
-            }];
-            if small.is_none() {
-                symbol.attributes.insert(Attribute::Allocatable);
-            }
-            make.unit.declare(v.values());
-            out.push(set(v.top(), 0));
-            let size = match (fixed, terms) {
-                (Some(n), _) => {
-                    out.push(set(v.most(), n));
-                    Expr::int(n, span)
-                }
-                (None, Some(terms)) => {
-                    let total = total(make, &terms, limit);
-                    out.push(Stmt::assign(Expr::var(v.most(), span), total.clone(), span));
-                    total
-                }
-                (None, None) => {
-                    let [first, last] = growing::begin(make, *kind, v, limit);
-                    out.push(first);
-                    end.push(last);
-                    Expr::var(v.most(), span)
-                }
-            };
-            if small.is_some() {
-                continue;
-            }
-            out.push(Stmt::allocate(
-                vec![Expr::element(v.values(), vec![size], span)],
-                span,
-            ));
-        }
-        [out, end]
     }
 }

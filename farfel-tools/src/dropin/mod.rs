@@ -476,14 +476,14 @@ impl<'a> Run<'a> {
         }
         let made = units.iter_mut().map(|d| &mut d.unit);
         made.for_each(|u| call_entries(u, &legal.notes.entries));
-        // In the order of the sources, as their readers expect.
+        // In the order of the sources, as their readers expect; what they do not have comes last.
         let order: HashMap<Name, usize> = program
             .units
             .iter()
             .enumerate()
             .map(|(i, u)| (u.name.clone(), i))
             .collect();
-        units.sort_by_key(|d| order.get(&d.of).copied());
+        units.sort_by_key(|d| order.get(&d.of).copied().unwrap_or(usize::MAX));
         for d in &mut units {
             d.file = program.unit(&d.of).map(|u| u.span.file);
         }
