@@ -814,3 +814,40 @@ fn destinations_that_calls_make_one_keep_the_later_value() {
     }
     pairs_agree(&(text + "      END\n" + &units));
 }
+
+/// A nested function differentiates by a COMMON variable that it gets as an argument, too: of the argument it has
+/// the value only, and the derivatives of both have places of their own.
+#[test]
+fn what_a_nested_block_differentiates_by_is_an_argument_too() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION Q(3), P, Y, X(3), G(3), GP, D
+      COMMON Q
+      DOUBLE PRECISION FUNCTION F(A)
+      DOUBLE PRECISION A(3), Z, T
+      ADF(TANGENT(Q) = P)
+      Z = DOT_PRODUCT(A, Q)
+      END ADF(T = TANGENT(Z))
+      F = T
+      END
+      P = 0.5D0
+      X(1) = 0.3D0
+      X(2) = 0.7D0
+      X(3) = -0.2D0
+      ADR(Y)
+      Q = X**2
+      Y = F(Q)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 3), GP = COTANGENT(P))
+      DO I = 1, 3
+        PRINT *, I, G(I), 2*X(I)*P
+      END DO
+      PRINT *, 4, GP, X(1)**2 + X(2)**2 + X(3)**2
+      ADF(TANGENT(X(2)) = 1)
+      Q = X**2
+      Y = F(Q)
+      END ADF(D = TANGENT(Y))
+      PRINT *, 5, D, 2*X(2)*P
+      END
+";
+    pairs_agree(text);
+}

@@ -6,6 +6,9 @@
 //! names are one. Of a variable that is passed in part, or of which the argument is a part, no
 //! such copy is made: there is a warning. The same holds for an argument in a COMMON block that
 //! the nested subprogram sees.
+//!
+//! Where an AD block of the subprogram differentiates by the COMMON variable, the two are not one: of the
+//! argument the block has the value only. Then the call passes a value, `CALL STEP((X))`.
 
 use super::calls::{for_each_call_mut, global};
 use super::compact::{Changed, renumber};
@@ -169,6 +172,11 @@ pub(super) fn once(
                     &assigned,
                     &mut merge,
                 );
+            }
+            for i in by_value(&storage, target, args, &assigned, &merge) {
+                let value = args[i].clone();
+                args[i] = Expr::new(ExprKind::Paren(Box::new(value)), args[i].span);
+                any = true;
             }
             if merge.is_empty() {
                 return;
@@ -370,6 +378,40 @@ fn in_common(
             found.push((i, Kept::Own(m.sym)));
         }
     }
+}
+
+/// The arguments that lie in COMMON variables which blocks of the called unit differentiate by: it sets them,
+/// to the values that they have.
+fn by_value(
+    storage: &UnitStorage,
+    target: &Unit,
+    args: &[Expr],
+    assigned: &Assigned,
+    merge: &Merge,
+) -> Vec<usize> {
+    let set = independents(target);
+    if set.is_empty() || args.len() != target.args.len() {
+        return Vec::new();
+    }
+    let theirs = UnitStorage::of(target);
+    let is_set = |i: &usize| {
+        let (ExprKind::Var(given), Some(dummy)) = (&args[*i].kind, target.args[*i].sym()) else {
+            return false;
+        };
+        let (Some(block), Some(spot)) = (storage.common_block(*given), storage.spot(*given)) else {
+            return false;
+        };
+        let Some(area) = theirs.block(block) else {
+            return false;
+        };
+        let meets = |from: i64, size: i64| from < spot.end && spot.start < from + size;
+        let mut members = area.members.iter();
+        members.any(|m| set.contains(&m.sym) && meets(m.start, m.size))
+            && !set.contains(&dummy)
+            && !assigned.argument(&target.name, *i)
+            && merge.iter().all(|(gone, _)| gone != i)
+    };
+    (0..args.len()).filter(is_set).collect()
 }
 
 /// Adds the arguments that lie in COMMON blocks which only what the called unit calls sees.
