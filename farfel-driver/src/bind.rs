@@ -9,7 +9,7 @@ mod value;
 
 use self::value::value;
 use crate::facts::Facts;
-use crate::guard::UNCHECKED;
+use crate::guard::{Plan, UNCHECKED};
 use crate::names::Names;
 use crate::read::Written;
 use crate::{Config, Error};
@@ -41,9 +41,10 @@ pub(crate) fn choose(
     written: &[Written],
     config: &Config,
     assigned: &Assigned,
+    plan: &Plan,
 ) -> Result<Exports, Error> {
     exist(&mut written.iter().map(|w| w.name.as_str()), config)?;
-    choose_among(program, written, config, assigned)
+    choose_among(program, written, config, assigned, plan)
 }
 
 /// Checks that the subprograms exist which the settings name.
@@ -78,6 +79,7 @@ pub(crate) fn choose_among(
     written: &[Written],
     config: &Config,
     assigned: &Assigned,
+    plan: &Plan,
 ) -> Result<Exports, Error> {
     let mut exports = Exports::default();
     let wanted: Option<HashSet<String>> = config
@@ -100,7 +102,7 @@ pub(crate) fn choose_among(
             _ if *takes_procedures && *differentiates && wanted.is_none() => Some(
                 "it takes procedures, and there are AD blocks in it or in what it calls".into(),
             ),
-            Some(unit) => obstacle(program, unit, config, assigned),
+            Some(unit) => obstacle(program, unit, config, assigned, plan),
             None => Some("it is not in the program".into()),
         };
         match obstacle {
@@ -123,6 +125,7 @@ fn obstacle(
     unit: &Unit,
     config: &Config,
     assigned: &Assigned,
+    plan: &Plan,
 ) -> Option<String> {
     if unit.name.contains('$') {
         return Some("its name is not one that Rust allows".into());
@@ -138,7 +141,7 @@ fn obstacle(
             }
         }
         if s.class.is_procedure() {
-            match procedures::interface(program, unit, position, config, assigned) {
+            match procedures::interface(program, unit, position, config, plan) {
                 Ok(_) => continue,
                 Err(reason) => return Some(reason),
             }
@@ -522,7 +525,7 @@ impl Bindings<'_> {
         };
         if symbol.class.is_procedure()
             && let Ok(interface) =
-                procedures::interface(self.program, unit, position, self.config, self.assigned)
+                procedures::interface(self.program, unit, position, self.config, &self.facts.plan)
         {
             let code = interface.code(unit, &name, self.config);
             return Argument {

@@ -126,7 +126,6 @@ impl Session {
             .units
             .extend(interfaces(staged, adjoints_share_state));
         let assigned = Assigned::with(&program, Dummies::Closures);
-        let exports = bind::choose(&program, written, &self.config, &assigned)?;
         let memory = Memory {
             all_static: self.config.is_static(),
             known_to_c: &staged.by_name,
@@ -137,6 +136,7 @@ impl Session {
             self.config.unchecked.names(),
             self.config.real_bytes(),
         );
+        let exports = bind::choose(&program, written, &self.config, &assigned, &plan)?;
         let facts = Facts::of(&program, &assigned, memory, plan);
         Ok((facts, exports.names))
     }

@@ -78,6 +78,18 @@ pub fn from_logicals<L: LogicalKind>(from: &[L], to: &mut [bool]) {
     }
 }
 
+/// Fortran's truth values as Rust's.
+pub fn truths<L: LogicalKind>(values: &[L]) -> Vec<bool> {
+    values.iter().map(|v| v.to_bool()).collect()
+}
+
+/// Copies truth values into Fortran's array.
+pub fn into_logicals<L: LogicalKind>(from: &[bool], to: &mut [L]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = L::from_bool(*from);
+    }
+}
+
 /// A text as Fortran takes it for a CHARACTER of fixed length: filled up with blanks where
 /// it is shorter than `length` bytes.
 ///

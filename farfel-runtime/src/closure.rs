@@ -101,36 +101,74 @@ pub struct Area {
     start: usize,
     bytes: usize,
     assigned: bool,
+    open: bool,
 }
 
 impl Area {
-    /// That of `count` elements, which the closure may assign or only read.
-    pub fn of<T>(at: *const T, count: usize, assigned: bool) -> Area {
+    /// One variable, which the closure may assign or only read.
+    pub fn one<T>(at: *const T, assigned: bool) -> Area {
+        Area {
+            start: at.addr(),
+            bytes: size_of::<T>(),
+            assigned,
+            open: false,
+        }
+    }
+
+    /// An array of `count` elements, which the closure may assign or only read. `open`: that is all that
+    /// is left of the storage, and other arguments may lie in it.
+    ///
+    /// # Safety
+    ///
+    /// `count` must point to an INTEGER*8.
+    #[allow(unsafe_code)]
+    pub unsafe fn array<T>(at: *const T, count: *const i64, assigned: bool, open: bool) -> Area {
+        // SAFETY: what the caller promises.
+        let count = usize::try_from(unsafe { *count }).unwrap_or(0);
         Area {
             start: at.addr(),
             bytes: count.saturating_mul(size_of::<T>()),
             assigned,
+            open,
         }
     }
 
-    /// Ends the call where a closure would get memory twice that it may assign: in Fortran no
-    /// procedure may assign such, and in Rust none may even have it.
+    /// How many elements like the one at `_at` there are.
+    pub fn count_of<T>(&self, _at: *const T) -> usize {
+        self.bytes / size_of::<T>().max(1)
+    }
+
+    /// Sees to it that a closure gets no memory twice that it may assign: what is all that is left of
+    /// a storage ends where the next argument begins, as in Fortran code that cuts a work array into pieces.
+    ///
+    /// Ends the call where that is not enough. In Fortran no procedure may assign such, and in Rust none
+    /// may even have it.
     ///
     /// # Panics
     ///
     /// With a message that says which closure, for the caller of the function.
-    pub fn apart(function: &str, closure: &str, areas: &[Area]) {
-        let end = |a: &Area| a.start.saturating_add(a.bytes);
-        let meet =
-            |a: &Area, b: &Area| a.bytes > 0 && b.bytes > 0 && a.start < end(b) && b.start < end(a);
-        for (i, a) in areas.iter().enumerate() {
-            for b in &areas[..i] {
-                assert!(
-                    !((a.assigned || b.assigned) && meet(a, b)),
-                    "{function}: the Fortran code passes one variable twice to `{closure}`"
-                );
-            }
+    pub fn apart(function: &str, closure: &str, areas: &mut [Area]) {
+        for i in 1..areas.len() {
+            let (before, rest) = areas.split_at_mut(i);
+            let b = &mut rest[0];
+            before
+                .iter_mut()
+                .for_each(|a| Area::part(function, closure, a, b));
         }
+    }
+
+    fn part(function: &str, closure: &str, a: &mut Area, b: &mut Area) {
+        let end = |a: &Area| a.start.saturating_add(a.bytes);
+        let meet = a.bytes > 0 && b.bytes > 0 && a.start < end(b) && b.start < end(a);
+        if !meet || !(a.assigned || b.assigned) {
+            return;
+        }
+        let (first, second) = if a.start < b.start { (a, b) } else { (b, a) };
+        assert!(
+            first.open && first.start < second.start,
+            "{function}: the Fortran code passes one variable twice to `{closure}`"
+        );
+        first.bytes = second.start - first.start;
     }
 
     /// A value.
@@ -247,17 +285,47 @@ mod tests {
     #[test]
     fn one_variable_cannot_be_passed_twice() {
         let x = [0.0, 1.0, 2.0];
-        let area = |from: usize, count, assigned| Area::of(&raw const x[from], count, assigned);
-        Area::apart("f", "g", &[area(0, 2, true), area(2, 1, true)]);
-        Area::apart("f", "g", &[area(0, 3, false), area(1, 1, false)]);
-        Area::apart("f", "g", &[area(0, 3, true), area(1, 0, false)]);
-        let twice = catch_unwind(|| {
-            Area::apart("f", "g", &[area(0, 2, true), area(1, 1, false)]);
-        });
-        let message = *twice.unwrap_err().downcast::<String>().unwrap();
+        let area = |from: usize, count: i64, assigned, open| {
+            // SAFETY: a number.
+            unsafe { Area::array(&raw const x[from], &raw const count, assigned, open) }
+        };
+        let counts = |mut areas: [Area; 2]| {
+            Area::apart("f", "g", &mut areas);
+            areas.map(|a| a.count_of::<f64>(&raw const x[0]))
+        };
+        let apart = counts([area(0, 2, true, false), area(2, 1, true, false)]);
+        assert_eq!(apart, [2, 1]);
+        let read = counts([area(0, 3, false, true), area(1, 1, false, false)]);
+        assert_eq!(read, [3, 1]);
+        let empty = counts([area(0, 3, true, false), area(1, 0, false, false)]);
+        assert_eq!(empty, [3, 0]);
         assert_eq!(
-            message,
-            "f: the Fortran code passes one variable twice to `g`"
+            counts([area(0, -1, true, false), area(0, 3, true, true)]),
+            [0, 3]
         );
+        // What is all that is left ends where the next one begins.
+        assert_eq!(
+            counts([area(0, 3, true, true), area(1, 2, true, true)]),
+            [1, 2]
+        );
+        assert_eq!(
+            counts([area(2, 1, false, false), area(0, 3, true, true)]),
+            [1, 2]
+        );
+        let one = Area::one(&raw const x[1], true);
+        assert_eq!(counts([area(0, 3, false, true), one]), [1, 1]);
+        for twice in [
+            [area(0, 2, true, false), area(1, 1, false, false)],
+            [area(1, 2, true, true), area(0, 3, false, false)],
+            [area(0, 3, true, true), area(0, 3, false, true)],
+            [one, area(1, 2, false, true)],
+        ] {
+            let ended = catch_unwind(|| counts(twice));
+            let message = *ended.unwrap_err().downcast::<String>().unwrap();
+            assert_eq!(
+                message,
+                "f: the Fortran code passes one variable twice to `g`"
+            );
+        }
     }
 }

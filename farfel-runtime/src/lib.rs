@@ -62,7 +62,9 @@ mod lock;
 pub mod sparse;
 mod stop;
 
-pub use arrays::{LogicalKind, check_extent, elements, from_logicals, padded, to_logicals};
+pub use arrays::{
+    LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, to_logicals, truths,
+};
 pub use closure::{Area, Given, Slot};
 pub use error::Error;
 pub use lock::{Guard, Lock};

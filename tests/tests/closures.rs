@@ -175,6 +175,49 @@ C     Only handed on, twice: with a type, without one, a subroutine.
       EXTERNAL S
       CALL S(X, Y)
       END
+      SUBROUTINE TYPES(F, X)
+      CALL F(X)
+      CALL F(1)
+      END
+C     A work array in pieces, handed on; the first piece ends where the others begin.
+      SUBROUTINE PIECES(F, W, IW, N)
+      DOUBLE PRECISION W(*)
+      INTEGER IW(*)
+      EXTERNAL F
+      CALL PIECE2(F, W(N + 1), IW(2), W, W(2*N + 1), N)
+      CALL F(W, IW(3), W(2), W(4))
+      END
+      SUBROUTINE PIECE2(F, B, IB, A, C, N)
+      DOUBLE PRECISION A(*), B(N), C(*)
+      INTEGER IB(1)
+      CALL F(A, IB, B, C)
+      END
+      SUBROUTINE WHOLE(F, X, N)
+      DIMENSION X(*)
+      CALL WHOLE2(F, X(2), N)
+      END
+      SUBROUTINE WHOLE2(F, X, N)
+      DIMENSION X(N)
+      CALL F(X)
+      END
+C     Loops that count pass one by one; what begins behind the end is empty.
+      SUBROUTINE EACH(F, G, X, N)
+      DIMENSION X(*)
+      DO 10 I = 1, N
+   10 CALL F(X(I))
+      CALL G(X(N + 1))
+      END
+C     Sections, LOGICAL arrays, columns, COMMON.
+      SUBROUTINE SHAPES(F, G, Q, A, LDA, N)
+      LOGICAL Q(N)
+      DIMENSION A(LDA, N)
+      COMMON /POOL/ P(3), R(5)
+      DO 10 I = 1, 3
+   10 P(I) = I
+      CALL F(A(2:N, 1), Q, P(2))
+      DO 20 J = 1, N
+   20 CALL G(A(1, J))
+      END
 ";
 
 // What generated bindings have of `unsafe` is not the crate's own.
@@ -258,6 +301,64 @@ fn main() {
     fortran::steps(|x, y| *y = 4.0 * *x, &mut x, &mut y);
     assert_eq!(y, 12.0);
 
+    // Arrays here and parts there.
+    let mut seen = Vec::new();
+    fortran::mixed(|x| { seen.push(x.len()); x[0] += 1.0; }, &mut [0.0; 3]).unwrap();
+    assert_eq!(seen, [3, 3]);
+    let mut w: Vec<f64> = (1..=7).map(f64::from).collect();
+    let mut seen = Vec::new();
+    let pieces = |a: &mut [f64], i: &mut [i32], b: &mut [f64], c: &mut [f64]| {
+        seen.push(([a.len(), i.len(), b.len(), c.len()], [a[0], b[0], c[0]]));
+        i[0] += 1;
+        c[0] *= 10.0;
+    };
+    let mut iw = [0; 5];
+    fortran::pieces(pieces, &mut w, &mut iw, 2).unwrap();
+    assert_eq!(seen, [([2, 4, 2, 3], [1.0, 3.0, 5.0]), ([1, 3, 2, 4], [1.0, 2.0, 4.0])]);
+    assert_eq!((iw, w[3], w[4]), ([0, 1, 1, 0, 0], 40.0, 50.0));
+    // With N = 1 the second piece of the first call is one long, with 0 it begins where the first does.
+    let lengths = |n| {
+        let mut seen = Vec::new();
+        let run = || fortran::pieces(|a, _, b, c| seen.push([a.len(), b.len(), c.len()]), &mut [0.0; 7], &mut [0; 5], n);
+        let ended = catch_unwind(AssertUnwindSafe(run));
+        (ended.map(|e| e.is_ok()).ok(), seen)
+    };
+    assert_eq!(lengths(1), (Some(true), vec![[1, 1, 5], [1, 2, 4]]));
+    assert_eq!(lengths(3), (Some(true), vec![[3, 3, 1], [1, 2, 4]]));
+    // B(N) is longer than what is left.
+    assert_eq!(lengths(5), (Some(false), vec![]));
+    let mut seen = Vec::new();
+    fortran::whole(|x| seen.push(x.len()), &mut [0.0; 5], 3).unwrap();
+    assert!(fortran::whole(|x| seen.push(x.len()), &mut [0.0; 5], 5).is_err());
+    assert_eq!(seen, [3]);
+    let mut sum = 0.0;
+    let mut rest = Vec::new();
+    for n in [3, 2] {
+        fortran::each(|x| sum += *x, |x| rest.push(x.len()), &mut [1.0, 2.0, 4.0], n).unwrap();
+    }
+    assert_eq!((sum, &*rest), (10.0, &[0, 1][..]));
+    let Err(Error::Bounds { reference, subscripts, .. }) =
+        fortran::each(|x| sum += *x, |_| panic!("called"), &mut [1.0; 3], 4)
+    else {
+        panic!("no error");
+    };
+    assert_eq!((&*reference, &*subscripts), ("X(I)", &[4][..]));
+    let mut a: Vec<f32> = (1..=6).map(|i| i as f32).collect();
+    let mut q = [true, false];
+    let mut columns = Vec::new();
+    fortran::shapes(
+        |s, q, p| {
+            assert_eq!((&*s, &*q, &*p), (&[2.0][..], &[true, false][..], &[2.0, 3.0][..]));
+            s[0] = 9.0;
+            q[1] = true;
+        },
+        |c| columns.push(c.to_vec()),
+        &mut q, &mut a, 3, 2,
+    )
+    .unwrap();
+    assert_eq!(columns, [vec![1.0, 9.0, 3.0, 4.0, 5.0, 6.0], vec![4.0, 5.0, 6.0]]);
+    assert_eq!(q, [true, true]);
+
     // Panics go through, with what was thrown, and leave all in order.
     set_hook(Box::new(|_| {}));
     let mut x = 1.0;
@@ -315,15 +416,16 @@ fn closures_stand_for_dummy_procedures() {
         "// UNUSED cannot be called from Rust: its argument F is a procedure that is not called.\n",
         "// WORDS cannot be called from Rust: its argument F is a procedure whose argument 1 is CHARACTER.\n",
         "// HIGHER cannot be called from Rust: its argument F is a procedure whose argument 1 is a procedure, too.\n",
-        "// VAGUE cannot be called from Rust: its argument F is a procedure whose argument 1 is an array of which it is not known how long it is.\n",
-        "// MIXED cannot be called from Rust: its argument F is a procedure whose argument 1 differs from call to call.\n",
+        "// TYPES cannot be called from Rust: its argument F is a procedure whose argument 1 is REAL here and INTEGER there.\n",
+        "pub fn mixed(mut f: impl FnMut(&mut [f32]), x: &mut [f32]) -> ",
+        "pub fn pieces(mut f: impl FnMut(&mut [f64], &mut [i32], &mut [f64], &mut [f64]), ",
         &format!("// SLOPE cannot be called from Rust: {ad}\n"),
         &format!("// SLOPES cannot be called from Rust: {ad}\n"),
     ] {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
     // Only what uses COMMON takes the lock.
-    assert_eq!(bindings.matches(".lock()").count(), 2, "{bindings}");
+    assert_eq!(bindings.matches(".lock()").count(), 3, "{bindings}");
 }
 
 /// Who asks for it hears why a closure cannot be differentiated, and on which way it would be.

@@ -14,11 +14,14 @@
 //! The comparisons hold whatever the program computes: objects with checks are compiled so that
 //! integer arithmetic wraps, and a subscript is evaluated where it is compared and used.
 //!
+//! Procedures that are arguments are closures of Rust and get a length with every argument: see [`given`].
+//!
 //! What the pass does not cover is a reason ([`Checked::exposed`]) for the functions that reach it to be
 //! `unsafe`. Subprograms keep their arguments that C calls by name, or that are passed on as arguments.
 
 mod arrays;
 mod frames;
+pub(crate) mod given;
 mod poly;
 mod prove;
 mod rewrite;
@@ -369,6 +372,7 @@ fn bars(work: &mut Work, body: &Block) {
         rewrite::for_each_jump(s, &mut |label| *jumps.entry(*label).or_default() += 1);
     });
     work.jumps = jumps;
+    work.counted = given::counted(body);
     found.into_iter().for_each(|why| work.reason(why));
 }
 

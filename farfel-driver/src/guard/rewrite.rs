@@ -44,11 +44,13 @@ pub(super) struct Work<'a> {
     names: HashSet<Name>,
     /// How many jumps go to each label.
     pub jumps: HashMap<u32, usize>,
+    /// The variables that loops count.
+    pub counted: HashSet<SymId>,
 }
 
 /// How a value is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+pub(super) enum Use {
     /// By its value, or to be set.
     Value,
     /// Only what stands in its subscripts matters.
@@ -74,6 +76,7 @@ impl<'a> Work<'a> {
             last_label: 0,
             names: HashSet::new(),
             jumps: HashMap::new(),
+            counted: HashSet::new(),
         }
     }
 
@@ -138,7 +141,7 @@ impl<'a> Work<'a> {
         self.arrays.get(&mut self.unit, sym, &setting)
     }
 
-    fn total(&mut self, sym: SymId) -> Option<Poly> {
+    pub(super) fn total(&mut self, sym: SymId) -> Option<Poly> {
         let setting = Setting {
             storage: &self.storage,
             given: &self.given,
@@ -532,7 +535,7 @@ impl<'a> Work<'a> {
 
     // Expressions.
 
-    fn expr(&mut self, e: &mut Expr, how: Use) {
+    pub(super) fn expr(&mut self, e: &mut Expr, how: Use) {
         match &mut e.kind {
             ExprKind::Element(..) => {
                 let shown = print_expr(&self.unit, e);
@@ -916,16 +919,15 @@ impl<'a> Work<'a> {
 
     fn call(&mut self, callee: SymId, args: &mut Vec<Expr>, span: Span) {
         let symbol = &self.unit.symbols[callee];
+        if symbol.place == Place::Dummy {
+            return self.call_given(callee, args, span);
+        }
         let name = match symbol.place {
             Place::Result => self.unit.name.clone(),
             _ => symbol.name.clone(),
         };
-        let known = match symbol.place {
-            Place::Dummy => None,
-            _ => self.guard.interfaces.get(&name),
-        };
-        let Some(target) = known else {
-            if symbol.place != Place::Dummy && !super::is_harmless(symbol) {
+        let Some(target) = self.guard.interfaces.get(&name) else {
+            if !super::is_harmless(symbol) {
                 self.reason(format!("{name} is called, whose text is not there"));
             }
             // What is not known gets what it is given, and all of it.
@@ -1036,7 +1038,7 @@ impl<'a> Work<'a> {
     ) -> Expr {
         let there = self.size_of(a);
         let shown = print_expr(&self.unit, a);
-        let count = self.count_of(a, &shown, span);
+        let count = self.count_of(a, &shown, false, span);
         let Some(count) = count else {
             return Expr::long(1 << 60, span);
         };
@@ -1061,7 +1063,14 @@ impl<'a> Work<'a> {
     }
 
     /// How many elements of its own type are behind what is passed; `None` where nobody knows.
-    fn count_of(&mut self, a: &mut Expr, shown: &str, span: Span) -> Option<Expr> {
+    /// `declared`: of an array that is no argument, no more than its declaration says.
+    pub(super) fn count_of(
+        &mut self,
+        a: &mut Expr,
+        shown: &str,
+        declared: bool,
+        span: Span,
+    ) -> Option<Expr> {
         let scalar = rank(&self.unit, a) == 0;
         match &mut a.kind {
             ExprKind::Var(s) if self.unit.symbols[*s].is_variable() => {
@@ -1091,6 +1100,10 @@ impl<'a> Work<'a> {
                         self.reason(why);
                         return None;
                     }
+                };
+                let length = match declared && self.unit.symbols[s].place != Place::Dummy {
+                    true => self.total(s).unwrap_or(length),
+                    false => length,
                 };
                 if subscripts.len() != array.lowers.len() {
                     self.reason(format!("{shown} has another number of subscripts"));
