@@ -40,11 +40,10 @@ pub(crate) fn choose(
     program: &Program,
     written: &[Written],
     config: &Config,
-    assigned: &Assigned,
     plan: &Plan,
 ) -> Result<Exports, Error> {
     exist(&mut written.iter().map(|w| w.name.as_str()), config)?;
-    choose_among(program, written, config, assigned, plan)
+    choose_among(program, written, config, plan)
 }
 
 /// Checks that the subprograms exist which the settings name.
@@ -78,7 +77,6 @@ pub(crate) fn choose_among(
     program: &Program,
     written: &[Written],
     config: &Config,
-    assigned: &Assigned,
     plan: &Plan,
 ) -> Result<Exports, Error> {
     let mut exports = Exports::default();
@@ -102,7 +100,7 @@ pub(crate) fn choose_among(
             _ if *takes_procedures && *differentiates && wanted.is_none() => Some(
                 "it takes procedures, and there are AD blocks in it or in what it calls".into(),
             ),
-            Some(unit) => obstacle(program, unit, config, assigned, plan),
+            Some(unit) => obstacle(program, unit, config, plan),
             None => Some("it is not in the program".into()),
         };
         match obstacle {
@@ -120,13 +118,7 @@ pub(crate) fn choose_among(
 }
 
 /// Why a unit cannot be called from Rust.
-fn obstacle(
-    program: &Program,
-    unit: &Unit,
-    config: &Config,
-    assigned: &Assigned,
-    plan: &Plan,
-) -> Option<String> {
+fn obstacle(program: &Program, unit: &Unit, config: &Config, plan: &Plan) -> Option<String> {
     if unit.name.contains('$') {
         return Some("its name is not one that Rust allows".into());
     }
@@ -149,12 +141,6 @@ fn obstacle(
         if s.ty == Some(Type::Character) {
             if s.is_array() {
                 return Some(format!("its argument {} is an array of CHARACTER", s.name));
-            }
-            if assigned.argument(&unit.name, position) {
-                return Some(format!(
-                    "its argument {} is CHARACTER and may be assigned",
-                    s.name
-                ));
             }
             if least_length(unit, s).is_none() {
                 return Some(format!(
@@ -541,12 +527,33 @@ impl Bindings<'_> {
         if symbol.ty == Some(Type::Character) {
             let length = format!("{copy}_length");
             let least = least_length(unit, symbol).unwrap_or(0);
-            a.rust = "&str".into();
-            a.border = "*const u8".into();
-            a.before = format!(
-                "    let {copy} = ::farfel_runtime::padded({name}, {least});\n    let {length} = {copy}.len() as i64;\n"
-            );
-            a.actual = format!("{copy}.as_ptr()");
+            let open = matches!(&symbol.length, Some(e) if e.kind == ExprKind::Star);
+            a.border = format!("{pointer} u8");
+            let held = match (assigned, open) {
+                (false, _) => {
+                    a.rust = "&str".into();
+                    a.before =
+                        format!("    let {copy} = ::farfel_runtime::padded({name}, {least});\n");
+                    a.actual = format!("{copy}.as_ptr()");
+                    copy
+                }
+                (true, false) => {
+                    a.rust = "&mut ::std::string::String".into();
+                    a.before = format!(
+                        "    let mut {copy} = ::farfel_runtime::text_of({name}, {least});\n"
+                    );
+                    a.after = format!("    *{name} = ::farfel_runtime::string_of(&{copy});\n");
+                    a.actual = format!("{copy}.as_mut_ptr()");
+                    copy
+                }
+                // It is as long as the caller makes it.
+                (true, true) => {
+                    a.rust = "&mut [u8]".into();
+                    a.actual = format!("{name}.as_mut_ptr()");
+                    name
+                }
+            };
+            let _ = writeln!(a.before, "    let {length} = {held}.len() as i64;");
             a.length = Some(length);
             return a;
         }

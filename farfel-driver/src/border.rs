@@ -7,8 +7,8 @@
 //! 2. the address of a function's result;
 //! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address,
 //!
-//! so that the calling sequence is the same on every machine. A text is not copied: it may be
-//! larger than the stack, and a subprogram that may assign one is not called from Rust.
+//! so that the calling sequence is the same on every machine. A text is not copied here: it may be
+//! larger than the stack, and assigned.
 
 use crate::names::Names;
 use farfel_lang::ir::{Arg, Class, Type, Unit, UnitKind};

@@ -81,8 +81,8 @@ impl Lowered {
         );
         let facts = Facts::of(program, &assigned, memory, plan);
         let exports = match home {
-            None => bind::choose(program, &written, config, &assigned, &facts.plan)?,
-            Some(_) => bind::choose_among(program, &written, config, &assigned, &facts.plan)?,
+            None => bind::choose(program, &written, config, &facts.plan)?,
+            Some(_) => bind::choose_among(program, &written, config, &facts.plan)?,
         };
         let part = Bindings {
             program,

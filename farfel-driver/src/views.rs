@@ -136,7 +136,7 @@ impl Session {
             self.config.unchecked.names(),
             self.config.real_bytes(),
         );
-        let exports = bind::choose(&program, written, &self.config, &assigned, &plan)?;
+        let exports = bind::choose(&program, written, &self.config, &plan)?;
         let facts = Facts::of(&program, &assigned, memory, plan);
         Ok((facts, exports.names))
     }

@@ -106,6 +106,31 @@ pub fn padded(text: &str, length: usize) -> Cow<'_, str> {
     }
 }
 
+/// A text as Fortran takes it for a CHARACTER of fixed length that it may assign: filled up with blanks, or
+/// cut off, to `length` bytes.
+///
+/// ```
+/// use farfel_runtime::text_of;
+/// assert_eq!(text_of("UP", 4), b"UP  ");
+/// assert_eq!(text_of("UPPER", 4), b"UPPE");
+/// ```
+pub fn text_of(text: &str, length: usize) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(length, b' ');
+    bytes
+}
+
+/// What Fortran made of a text, without the blanks at its end. Bytes that are no UTF-8 become U+FFFD.
+///
+/// ```
+/// use farfel_runtime::string_of;
+/// assert_eq!(string_of(b"UP  "), "UP");
+/// ```
+pub fn string_of(text: &[u8]) -> String {
+    let end = text.iter().rposition(|b| *b != b' ').map_or(0, |i| i + 1);
+    String::from_utf8_lossy(&text[..end]).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,8 @@
 //!   says: it calls code whose text is not there, or has Cray pointers or ENTRY points.
 //! - Subprograms that use COMMON, saved variables, or input and output are run by one
 //!   thread at a time; all others by as many as there are.
+//! - A CHARACTER is a `&str`, without the blanks at its end. One that may be assigned is a `&mut String`, of which
+//!   Fortran sees as much as its declaration says, or, if that is `CHARACTER*(*)`, a `&mut [u8]`.
 //! - STOP becomes [`Error::Stop`]. What Fortran's run-time library finds wrong (a READ
 //!   without IOSTAT that fails) still ends the
 //!   process, as do STOP and a failed check in a program that is built with `panic = "abort"`.
@@ -63,7 +65,8 @@ pub mod sparse;
 mod stop;
 
 pub use arrays::{
-    LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, to_logicals, truths,
+    LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, string_of, text_of,
+    to_logicals, truths,
 };
 pub use closure::{Area, Given, Slot};
 pub use error::Error;

@@ -147,6 +147,22 @@ C Through a Cray pointer; one more each time.
       RETURN 1
       END
 
+      SUBROUTINE PUT(TEXT, AT, LETTER)
+      CHARACTER*(*) TEXT
+      CHARACTER LETTER
+      INTEGER AT
+      TEXT(AT:AT) = LETTER
+      END
+      SUBROUTINE NEXTTO(TASK)
+      CHARACTER*5 TASK
+      IF (TASK .EQ. 'START') THEN
+        TASK = 'GO ON'
+      ELSE IF (TASK .EQ. 'GO ON') THEN
+        TASK = 'END'
+      ELSE
+        TASK = ' '
+      END IF
+      END
 C     Names that mean something in Rust.
       SUBROUTINE DROP(SELF, I64, CALL, FARFEL_RESULT)
       DIMENSION CALL(I64)
@@ -220,6 +236,23 @@ fn main() {
         assert_eq!(fortran::tell(|n| n + 1, text), expected.0 + 1);
     }
 
+    // Texts in and out.
+    let mut text = String::from("START");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        fortran::nextto(&mut text);
+        seen.push(text.clone());
+    }
+    assert_eq!(seen, ["GO ON", "END", ""]);
+    text = "START and more, which nobody sees".into();
+    fortran::nextto(&mut text);
+    assert_eq!(text, "GO ON");
+    let mut bytes = *b"abc";
+    assert_eq!(fortran::put(&mut bytes, 2, "X"), Ok(()));
+    assert_eq!(&bytes, b"aXc");
+    assert!(matches!(fortran::put(&mut bytes, 4, "X"), Err(Error::Bounds { .. })));
+    assert!(fortran::put(&mut [], 1, "X").is_err());
+
     let (mut own, mut result) = (0, 0.0);
     assert_eq!(fortran::drop(&mut own, 1, &[5.0], &mut result), Ok(()));
     assert_eq!((own, result), (1, 5.0));
@@ -237,7 +270,8 @@ fn every_kind_of_argument_and_result() {
     let bindings = p.bindings();
     for expected in [
         "pub fn apply(mut f: impl FnMut(f32) -> f32, x: &mut f32) {",
-        "// FILL cannot be called from Rust: its argument TEXT is CHARACTER and may be assigned.",
+        "pub fn fill(text: &mut [u8]) {",
+        "pub fn put(text: &mut [u8], at: i32, letter: &str) -> ",
         "// ALT cannot be called from Rust: it has alternate returns.",
         "// MAYBE cannot be called from Rust: its argument X is OPTIONAL.",
         "// SIZED cannot be called from Rust: its argument X is ALLOCATABLE.",
@@ -284,12 +318,12 @@ fn real_kind_8_and_exports() {
         ),
         (
             "'part', 'Sub'",
-            "cannot export sub: its argument C is CHARACTER and may be assigned",
+            "cannot export sub: its argument C is an array of CHARACTER",
         ),
     ] {
         p.file(
             "numerics/b.f",
-            "      SUBROUTINE SUB(C)\n      CHARACTER C\n      C = 'X'\n      END\n",
+            "      SUBROUTINE SUB(C)\n      CHARACTER C(2)\n      C(1) = 'X'\n      END\n",
         );
         let manifest = std::fs::read_to_string(p.directory.join("Cargo.toml")).unwrap();
         let (before, _) = manifest.split_once("exports").unwrap();
