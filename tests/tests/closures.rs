@@ -52,8 +52,15 @@ C     All types, and several procedures.
       IF (FLAG) RESULT = RESULT + MORE(RESULT)
       END
 
-      SUBROUTINE TWICE(P, X)
+      SUBROUTINE TWICE(P, X, N)
+      DIMENSION X(N)
       CALL P(X, X)
+      END
+C     A size that is two: nobody may assign it.
+      SUBROUTINE SIZES(P, A, N, M)
+      DIMENSION A(*)
+      CALL P(A, N, M)
+      CALL P(A, N, N)
       END
 
 C     A panic leaves it in the middle; what is in COMMON stays.
@@ -301,6 +308,9 @@ fn main() {
     fortran::steps(|x, y| *y = 4.0 * *x, &mut x, &mut y);
     assert_eq!(y, 12.0);
 
+    let mut sizes = Vec::new();
+    fortran::sizes(|_: &mut [f32], n: i32, m: i32| sizes.push((n, m)), &mut [0.0], &mut 2, &mut 3);
+    assert_eq!(sizes, [(2, 3), (2, 2)]);
     // Arrays here and parts there.
     let mut seen = Vec::new();
     fortran::mixed(|x| { seen.push(x.len()); x[0] += 1.0; }, &mut [0.0; 3]).unwrap();
@@ -361,8 +371,9 @@ fn main() {
 
     // Panics go through, with what was thrown, and leave all in order.
     set_hook(Box::new(|_| {}));
-    let mut x = 1.0;
-    let twice = catch_unwind(AssertUnwindSafe(|| fortran::twice(|a, b| *a = *b, &mut x)));
+    let mut x = [1.0];
+    let twice = |a: &mut [f32], b: &mut [f32]| a.copy_from_slice(b);
+    let twice = catch_unwind(AssertUnwindSafe(|| fortran::twice(twice, &mut x, 1)));
     let message = twice.unwrap_err().downcast::<String>().unwrap();
     assert_eq!(*message, "twice: the Fortran code passes one variable twice to `p`");
     let thrown = catch_unwind(|| {
@@ -441,16 +452,16 @@ fn a_derivative_through_a_closure_is_an_error_with_the_way_to_it() {
     assert!(!built.ok);
     let expected = "\
 error[F0304]: derivatives would go through the dummy procedure F
-   --> src/all.ff:124:11
+   --> src/all.ff:131:11
     |
-123 |       ADF(X)
+130 |       ADF(X)
     |       ------ for this AD block
-124 |       Y = F(X)
+131 |       Y = F(X)
     |           ^^^^
 ...
-127 |       FUNCTION SLOPES(F, X)
+134 |       FUNCTION SLOPES(F, X)
     |                       - code outside of the program passes F
-128 |       SLOPES = SLOPE(F, X)
+135 |       SLOPES = SLOPE(F, X)
     |                ----------- SLOPE gets F here
 ";
     let said: Vec<&str> = built

@@ -187,9 +187,17 @@ fn given(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Given
         {
             return Err("is an array of which it is not known how long it is".into());
         }
+        // Fortran procedures may not assign what they get twice: N that is two sizes.
+        let twice = match &actual.kind {
+            ExprKind::Var(s) if shape == Shape::One => {
+                let same = site.args.iter().filter(|a| a.kind == ExprKind::Var(*s));
+                same.count() > 1
+            }
+            _ => false,
+        };
         let here = Given {
             ty,
-            assigns: closure_may_assign(unit, site.callee, actual),
+            assigns: !twice && closure_may_assign(unit, site.callee, actual),
             array: shape != Shape::One,
             open: shape == Shape::Rest,
         };
