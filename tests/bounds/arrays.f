@@ -257,3 +257,17 @@ C     A callback with an array.
       DOUBLE PRECISION Y(N)
       CALL F(N, Y)
       END
+C     Jumps by ASSIGN: the sum of the elements up to the first that is not positive, and of the
+C     squares behind it.
+      FUNCTION PHASES(N, X, K)
+      DIMENSION X(*)
+      PHASES = 0
+      IF (K .GT. 0) ASSIGN 20 TO NEXT
+      DO 40 I = 1, N
+        IF (X(I) .LE. 0) ASSIGN 30 TO NEXT
+        IF (I .GT. 0) GOTO NEXT, (20, 30)
+   20   PHASES = PHASES + X(I)
+        GOTO 40
+   30   PHASES = PHASES + X(I)**2
+   40 CONTINUE
+      END

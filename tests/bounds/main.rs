@@ -105,6 +105,8 @@ fn main() {
     wrong("nested index", f::nested(2, &[1], &[1.0; 2]));
     let u = [1.0; 12];
     fenced(0.0, 9.0, 9, |v| wrong("smooth", f::smooth(&u, v, 4, 4)));
+    wrong("phases", f::phases(4, &[1.0, 2.0, -3.0], 1));
+    println!("phases unset: {}", f::phases(2, &[1.0, 2.0], 0).unwrap_err());
     println!("done");
 }
 
@@ -178,6 +180,9 @@ fn right() {
     let mut b = [4.0, 6.0];
     f::solve(2, &[2.0, 0.0, 1.0, 3.0], 2, &mut b).unwrap();
     assert_eq!(b, [1.0, 2.0]);
+    assert_eq!(f::phases(4, &[1.0, 2.0, -3.0, 4.0], 1), Ok(3.0 + 25.0));
+    assert_eq!(f::phases(2, &[-1.0, 2.0], 0), Ok(5.0));
+    assert_eq!(f::phases(0, &[], 0), Ok(0.0));
     let mut seen = Vec::new();
     let mut y = [1.0, 2.0, 3.0];
     f::each(|_, y| seen.extend_from_slice(y), 3, &mut y).unwrap_err();

@@ -51,7 +51,7 @@ fn wrong_calls_are_errors() {
         let (program, _) = build(dir, "bounds", release);
         let ran = command(&program, dir).assert().success();
         let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
-        assert_eq!(said.lines().count(), 63, "{said}");
+        assert_eq!(said.lines().count(), 65, "{said}");
         let line = |call: &str| {
             let found = said.lines().find_map(|l| l.strip_prefix(call));
             found.unwrap_or_else(|| panic!("no {call} in {said}"))
@@ -67,6 +67,10 @@ fn wrong_calls_are_errors() {
         assert_eq!(
             line("outer: "),
             "X of size 3 is outside: there are 2 elements (fortran/arrays.f:167)"
+        );
+        assert_eq!(
+            line("phases unset: "),
+            "Fortran program stopped: GOTO NEXT at fortran/arrays.f:268 has no label"
         );
         assert_eq!(line("done"), "");
         if valgrind() {

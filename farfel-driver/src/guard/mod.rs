@@ -22,6 +22,7 @@
 mod arrays;
 mod frames;
 pub(crate) mod given;
+mod labels;
 mod poly;
 mod prove;
 mod rewrite;
@@ -34,7 +35,7 @@ use farfel_lang::ir::{
     SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
 };
 use farfel_lang::storage::Constants;
-use rewrite::Work;
+use rewrite::{Work, place_of};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(crate) use support::module as support_module;
@@ -307,8 +308,17 @@ impl<'a> Guard<'a> {
         if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
             return (unit, false, BTreeSet::new());
         }
-        let body = std::mem::take(&mut unit.body);
+        let mut body = std::mem::take(&mut unit.body);
+        let place = |span| match self.sources.and_then(|s| place_of(s, span)) {
+            Some(place) => format!(" at {place}"),
+            None => String::new(),
+        };
+        let jumps = labels::number(&unit, &mut body, &|var, span| {
+            let name = &unit.symbols[var].name;
+            format!("GOTO {name}{} has no label", place(span))
+        });
         let mut work = Work::new(self, unit);
+        work.fails = jumps;
         work.checks = self.plan.is_checked(&work.unit.name);
         match self.plan.unmeasured.get(&work.unit.name) {
             Some(why) => work.no_lengths = Some(why.clone()),

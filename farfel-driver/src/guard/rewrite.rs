@@ -278,7 +278,7 @@ impl<'a> Work<'a> {
                 }
                 a.control.iter_mut().for_each(|c| self.expr(c, Use::Value));
             }
-            StmtKind::AssignedGoto(..) => self.reason("an assigned GOTO jumps where it is told"),
+            StmtKind::AssignedGoto(..) => self.reason("an assigned GOTO may jump to a FORMAT"),
             StmtKind::Entry(_) => self.reason("it has ENTRY points"),
             StmtKind::Ad(_) => self.reason("it is not lowered"),
             StmtKind::Comment(_)
@@ -1221,7 +1221,8 @@ fn number(subscripts: &[Expr], array: &Array, span: Span) -> Expr {
     }
 }
 
-fn place_of(sources: &Sources, span: Span) -> Option<String> {
+/// Where a statement stands, for people.
+pub(super) fn place_of(sources: &Sources, span: Span) -> Option<String> {
     if span.is_none() {
         return None;
     }

@@ -1,0 +1,107 @@
+//! Assigned GOTO, without places to jump to: ASSIGN gives its variable the number of a label among those that
+//! it can have, and the jump looks that up. A variable that nobody set ends the call.
+
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    Block, Expr, Label, Place, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rewrites the jumps of a unit and what they depend on, except where a label is that of a FORMAT. `said`: what
+/// a jump says that has no label. Returns whether there was one.
+pub(super) fn number(unit: &Unit, body: &mut Block, said: &dyn Fn(SymId, Span) -> String) -> bool {
+    let mut labels: BTreeMap<SymId, BTreeSet<Label>> = BTreeMap::new();
+    walk_block(body, &mut |s| match &s.kind {
+        StmtKind::AssignLabel(label, var) => {
+            labels.entry(*var).or_default().insert(*label);
+        }
+        StmtKind::AssignedGoto(var, _) => {
+            labels.entry(*var).or_default();
+        }
+        _ => {}
+    });
+    walk_block(body, &mut |s| {
+        if let StmtKind::Io(io) = &s.kind {
+            io.control.iter().for_each(|e| {
+                e.for_each_symbol(&mut |s| {
+                    labels.remove(&s);
+                });
+            });
+        }
+    });
+    let labels: BTreeMap<SymId, Vec<Label>> = labels
+        .into_iter()
+        .map(|(var, labels)| (var, labels.into_iter().collect()))
+        .collect();
+    let variables: Vec<SymId> = labels.keys().copied().collect();
+    let mut numbers = Numbers {
+        labels,
+        said,
+        jumps: false,
+    };
+    numbers.block(body);
+    let jumps = numbers.jumps;
+    // None has a label when the unit is entered. What is kept between calls is 0 before the first one.
+    let keeps = unit
+        .specs
+        .iter()
+        .any(|s| matches!(s.kind, SpecKind::Save(_) | SpecKind::Data(_)));
+    for var in variables.into_iter().filter(|_| jumps && !keeps) {
+        let symbol = &unit.symbols[var];
+        if symbol.place == Place::Local && !symbol.saved && symbol.init.is_none() {
+            let span = symbol.span;
+            let none = Stmt::assign(Expr::var(var, span), Expr::int(0, span), span);
+            body.insert(0, none);
+        }
+    }
+    jumps
+}
+
+struct Numbers<'a> {
+    /// The labels that each variable can have, in order.
+    labels: BTreeMap<SymId, Vec<Label>>,
+    said: &'a dyn Fn(SymId, Span) -> String,
+    jumps: bool,
+}
+
+impl Numbers<'_> {
+    fn block(&mut self, block: &mut Block) {
+        for mut s in std::mem::take(block) {
+            s.blocks_mut().into_iter().for_each(|b| self.block(b));
+            if let StmtKind::LogicalIf(condition, inner) = &mut s.kind
+                && let Some(statements) = self.statements(inner)
+            {
+                let condition = std::mem::replace(condition, Expr::logical(true, s.span));
+                s.kind = Stmt::branches(vec![(condition, statements)], None, s.span).kind;
+            } else if let Some(mut statements) = self.statements(&s) {
+                statements[0].label = s.label;
+                block.append(&mut statements);
+                continue;
+            }
+            block.push(s);
+        }
+    }
+
+    /// What stands for a statement.
+    fn statements(&mut self, s: &Stmt) -> Option<Block> {
+        let span = s.span;
+        match &s.kind {
+            StmtKind::AssignLabel(label, var) => {
+                let at = self.labels.get(var)?.iter().position(|l| l == label)?;
+                let number = Expr::int(i64::try_from(at).ok()? + 1, span);
+                Some(vec![Stmt::assign(Expr::var(*var, span), number, span)])
+            }
+            StmtKind::AssignedGoto(var, _) => {
+                let labels = self.labels.get(var)?.clone();
+                self.jumps = true;
+                let end = Stmt::stop(Expr::text((self.said)(*var, span), span), span);
+                let jump = StmtKind::ComputedGoto(labels.clone(), Expr::var(*var, span));
+                match labels.is_empty() {
+                    true => Some(vec![end]),
+                    false => Some(vec![Stmt::new(jump, span), end]),
+                }
+            }
+            _ => None,
+        }
+    }
+}
