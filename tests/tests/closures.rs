@@ -182,6 +182,40 @@ C     Only handed on, twice: with a type, without one, a subroutine.
       EXTERNAL S
       CALL S(X, Y)
       END
+C     Procedures that get procedures, through several levels.
+      SUBROUTINE PRECON(F, JAC, Q, W, N)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION W(*)
+      LOGICAL Q
+      EXTERNAL F, JAC, Q
+      CALL PRECO2(JAC, Q, F, N, W, W(N + 1))
+      END
+      SUBROUTINE PRECO2(P, Q, F, N, A, B)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION A(N), B(*)
+      LOGICAL DONE, Q
+      EXTERNAL P, F, Q
+      DONE = .FALSE.
+      CALL F(N*1, (A), B, DONE)
+      IF (.NOT. Q(B(1)) .AND. DONE) CALL P(F, Q, B)
+      END
+      SUBROUTINE OURS(F)
+      EXTERNAL F, COUNTS
+      CALL F(COUNTS)
+      END
+      SUBROUTINE EVERY(F, G, H)
+      EXTERNAL F, G, H
+      CALL F(G)
+      CALL F(H)
+      CALL G
+      CALL H
+      END
+      SUBROUTINE THIRD(F, G, H)
+      EXTERNAL F, G, H
+      CALL F(G)
+      CALL G(H)
+      CALL H
+      END
       SUBROUTINE TYPES(F, X)
       CALL F(X)
       CALL F(1)
@@ -369,6 +403,36 @@ fn main() {
     assert_eq!(columns, [vec![1.0, 9.0, 3.0, 4.0, 5.0, 6.0], vec![4.0, 5.0, 6.0]]);
     assert_eq!(q, [true, true]);
 
+    // What gets procedures.
+    let (mut inner, mut outer) = (0, 0);
+    fortran::higher(|g| { g(); outer += 1; g() }, || inner += 1);
+    assert_eq!((inner, outer), (3, 1));
+    let mut w = [1.0, 2.0, 3.0, 4.0, 5.0];
+    let mut lengths = Vec::new();
+    let mut asked = Vec::new();
+    let result = fortran::precon(
+        |n, a, b, done| {
+            lengths.push((n, a.len(), b.len()));
+            for (a, b) in a.iter().zip(b) {
+                *b += 10.0 * a;
+            }
+            *done = true;
+        },
+        |f, q, b| {
+            assert_eq!(b, [13.0, 24.0, 5.0]);
+            assert!(q(7.0) && !q(b[0]));
+            let mut done = false;
+            f(9, &[1.0], b, &mut done);
+            assert!(done);
+        },
+        |x| { asked.push(x); x == 7.0 },
+        &mut w, 2,
+    );
+    result.unwrap();
+    assert_eq!(lengths, [(2, 2, 3), (9, 1, 3)]);
+    assert_eq!(asked, [13.0, 7.0, 13.0]);
+    assert_eq!(w, [1.0, 2.0, 23.0, 24.0, 5.0]);
+
     // Panics go through, with what was thrown, and leave all in order.
     set_hook(Box::new(|_| {}));
     let mut x = [1.0];
@@ -426,7 +490,11 @@ fn closures_stand_for_dummy_procedures() {
         "sets: impl FnMut(&mut bool, &mut f32, i64, bool), result: &mut f32)",
         "// UNUSED cannot be called from Rust: its argument F is a procedure that is not called.\n",
         "// WORDS cannot be called from Rust: its argument F is a procedure whose argument 1 is CHARACTER.\n",
-        "// HIGHER cannot be called from Rust: its argument F is a procedure whose argument 1 is a procedure, too.\n",
+        "pub fn higher(mut f: impl FnMut(&mut dyn FnMut()), mut g: impl FnMut()) {",
+        "pub fn precon(mut f: impl FnMut(i32, &[f64], &mut [f64], &mut bool), mut jac: impl FnMut(&mut dyn FnMut(i32, &[f64], &mut [f64], &mut bool), &mut dyn FnMut(f64) -> bool, &mut [f64]), mut q: impl FnMut(f64) -> bool, ",
+        "// OURS cannot be called from Rust: its argument F is a procedure whose argument 1 is a procedure of the program.\n",
+        "// EVERY cannot be called from Rust: its argument F is a procedure whose argument 1 is not always the same procedure.\n",
+        "// THIRD cannot be called from Rust: its argument F is a procedure whose argument 1 is one, too, and its argument G is a procedure whose argument 1 is a third one.\n",
         "// TYPES cannot be called from Rust: its argument F is a procedure whose argument 1 is REAL here and INTEGER there.\n",
         "pub fn mixed(mut f: impl FnMut(&mut [f32]), x: &mut [f32]) -> ",
         "pub fn pieces(mut f: impl FnMut(&mut [f64], &mut [i32], &mut [f64], &mut [f64]), ",

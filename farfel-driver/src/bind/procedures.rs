@@ -11,7 +11,7 @@ use crate::Config;
 use crate::calls::for_each_call;
 use crate::guard::Plan;
 use crate::guard::given::{Shape, counted, is_procedure, shape};
-use farfel_lang::effects::closure_may_assign;
+use farfel_lang::effects::{closure_may_assign, procedure_dummies};
 use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Type, Unit};
 use farfel_lang::print::print_expr;
 use farfel_lang::types::type_of;
@@ -28,8 +28,16 @@ pub(super) struct Interface {
 }
 
 /// An argument of a closure.
-#[derive(Debug, Clone, PartialEq)]
-struct Given {
+#[derive(Debug)]
+enum Given {
+    Data(Data),
+    /// What stands for a procedure of the same call, which the closure may call in its turn.
+    Procedure(Interface),
+}
+
+/// Numbers, or an array of them.
+#[derive(Debug, Clone, Copy)]
+struct Data {
     ty: Type,
     /// It may assign it.
     assigns: bool,
@@ -61,67 +69,128 @@ pub(super) fn interface(
     config: &Config,
     plan: &Plan,
 ) -> Result<Interface, String> {
-    let name = unit.args[position]
-        .sym()
-        .map(|s| unit.symbols[s].name.clone())
-        .unwrap_or_default();
-    let fault = |why: String| format!("its argument {name} is a procedure {why}");
-    let reached = reached(program, unit, position).map_err(&fault)?;
-    let mut names: Vec<&(Name, usize)> = reached.iter().collect();
-    // The exported unit first, the others in a fixed order.
-    names.sort_by_key(|(n, p)| (*n != unit.name, n.clone(), *p));
-    let mut sites: Vec<Site> = Vec::new();
-    for at in names {
-        let Some((u, s)) = dummy(program, at) else {
-            continue;
+    let library = Library {
+        program,
+        unit,
+        config,
+        plan,
+    };
+    library.interface(position, 0)
+}
+
+/// Where procedures are looked for.
+struct Library<'p> {
+    program: &'p Program,
+    /// The exported unit.
+    unit: &'p Unit,
+    config: &'p Config,
+    plan: &'p Plan,
+}
+
+impl<'p> Library<'p> {
+    fn interface(&self, position: usize, depth: usize) -> Result<Interface, String> {
+        let (program, unit) = (self.program, self.unit);
+        let name = unit.args[position]
+            .sym()
+            .map(|s| unit.symbols[s].name.clone())
+            .unwrap_or_default();
+        let fault = |why: String| format!("its argument {name} is a procedure {why}");
+        let reached = reached(program, unit, position).map_err(&fault)?;
+        let mut names: Vec<&(Name, usize)> = reached.iter().collect();
+        // The exported unit first, the others in a fixed order.
+        names.sort_by_key(|(n, p)| (*n != unit.name, n.clone(), *p));
+        let mut sites: Vec<Site> = Vec::new();
+        for at in names {
+            let Some((u, s)) = dummy(program, at) else {
+                continue;
+            };
+            for_each_call(u, &mut |callee, args| {
+                if callee == s {
+                    sites.push(Site {
+                        unit: u,
+                        callee,
+                        args,
+                    });
+                }
+            });
+        }
+        let Some(first) = sites.first() else {
+            return Err(fault("that is not called".into()));
         };
-        for_each_call(u, &mut |callee, args| {
-            if callee == s {
-                sites.push(Site {
-                    unit: u,
-                    callee,
-                    args,
-                });
-            }
-        });
-    }
-    let Some(first) = sites.first() else {
-        return Err(fault("that is not called".into()));
-    };
-    let class = &first.unit.symbols[first.callee].class;
-    let result = |s: &Site| match s.unit.symbols[s.callee].class {
-        Class::Function => s.unit.symbols[s.callee].ty,
-        _ => None,
-    };
-    let same = |s: &Site| {
-        s.unit.symbols[s.callee].class == *class
-            && result(s) == result(first)
-            && s.args.len() == first.args.len()
-    };
-    if !sites.iter().all(same) {
-        return Err(fault("that is called in different ways".into()));
-    }
-    if *class == Class::Function {
-        rust_type(result(first), config).map_err(|ty| fault(format!("whose result is {ty}")))?;
-    }
-    let args: Result<Vec<Given>, String> = (0..first.args.len())
-        .map(|k| {
-            let why = |e| format!("whose argument {} {e}", k + 1);
-            given(&sites, k, config, plan).map_err(why)
+        let class = &first.unit.symbols[first.callee].class;
+        let result = |s: &Site| match s.unit.symbols[s.callee].class {
+            Class::Function => s.unit.symbols[s.callee].ty,
+            _ => None,
+        };
+        let same = |s: &Site| {
+            s.unit.symbols[s.callee].class == *class
+                && result(s) == result(first)
+                && s.args.len() == first.args.len()
+        };
+        if !sites.iter().all(same) {
+            return Err(fault("that is called in different ways".into()));
+        }
+        if *class == Class::Function {
+            rust_type(result(first), self.config)
+                .map_err(|ty| fault(format!("whose result is {ty}")))?;
+        }
+        let args: Result<Vec<Given>, String> = (0..first.args.len())
+            .map(|k| {
+                let why = |e| format!("whose argument {} {e}", k + 1);
+                self.given(&sites, k, depth).map_err(why)
+            })
+            .collect();
+        let shown: Vec<String> = first
+            .args
+            .iter()
+            .map(|a| print_expr(first.unit, a))
+            .collect();
+        let verb = if result(first).is_some() { "" } else { "CALL " };
+        let called = &first.unit.symbols[first.callee].name;
+        Ok(Interface {
+            result: result(first),
+            args: args.map_err(fault)?,
+            call: format!("{verb}{called}({})", shown.join(", ")),
         })
-        .collect();
-    let shown: Vec<String> = first
-        .args
-        .iter()
-        .map(|a| print_expr(first.unit, a))
-        .collect();
-    let verb = if result(first).is_some() { "" } else { "CALL " };
-    let called = &first.unit.symbols[first.callee].name;
-    Ok(Interface {
-        result: result(first),
-        args: args.map_err(fault)?,
-        call: format!("{verb}{called}({})", shown.join(", ")),
-    })
+    }
+
+    /// What the closure gets at a position.
+    fn given(&self, sites: &[Site], k: usize, depth: usize) -> Result<Given, String> {
+        let procedure = |site: &&Site| is_procedure(site.unit, &site.args[k]);
+        match sites.iter().filter(procedure).count() {
+            0 => data(sites, k, self.config, self.plan).map(Given::Data),
+            n if n == sites.len() => self.procedure(sites, k, depth).map(Given::Procedure),
+            _ => Err("is a procedure in some of its calls".into()),
+        }
+    }
+
+    /// The procedure of the exported unit that a closure gets at a position.
+    fn procedure(&self, sites: &[Site], k: usize, depth: usize) -> Result<Interface, String> {
+        if depth > 0 {
+            return Err("is a third one".into());
+        }
+        let mut found: BTreeSet<usize> = BTreeSet::new();
+        for site in sites {
+            let own = match site.args[k].kind {
+                ExprKind::Var(s) => site.unit.arg_position(s),
+                _ => None,
+            };
+            let place = own.map(|own| (site.unit.name.clone(), own));
+            let place = place.ok_or("is a procedure of the program")?;
+            for (p, _) in procedure_dummies(self.unit) {
+                if reached(self.program, self.unit, p)?.contains(&place) {
+                    found.insert(p);
+                }
+            }
+        }
+        match found.into_iter().collect::<Vec<_>>()[..] {
+            [p] => {
+                let inner = self.interface(p, depth + 1);
+                inner.map_err(|why| format!("is one, too, and {why}"))
+            }
+            _ => Err("is not always the same procedure".into()),
+        }
+    }
 }
 
 fn dummy<'p>(program: &'p Program, (name, position): &(Name, usize)) -> Option<(&'p Unit, SymId)> {
@@ -143,6 +212,10 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<Reached, S
             let passed = args.iter().enumerate();
             for (i, _) in passed.filter(|(_, a)| a.kind == ExprKind::Var(s)) {
                 let target = &u.symbols[callee];
+                if target.place == Place::Dummy {
+                    // A closure gets it.
+                    continue;
+                }
                 let found = program.unit(&target.name);
                 let Some(found) =
                     found.filter(|t| target.place == Place::Global && t.args.len() == args.len())
@@ -166,14 +239,11 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<Reached, S
     Ok(reached)
 }
 
-/// What the closure gets at a position.
-fn given(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Given, String> {
-    let mut found: Option<Given> = None;
+/// The data that the closure gets at a position.
+fn data(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Data, String> {
+    let mut found: Option<Data> = None;
     for site in sites {
         let (unit, actual) = (site.unit, &site.args[k]);
-        if is_procedure(unit, actual) {
-            return Err("is a procedure, too".into());
-        }
         let Some(ty) = type_of(unit, actual) else {
             return Err("is of unknown type".into());
         };
@@ -195,7 +265,7 @@ fn given(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Given
             }
             _ => false,
         };
-        let here = Given {
+        let here = Data {
             ty,
             assigns: !twice && closure_may_assign(unit, site.callee, actual),
             array: shape != Shape::One,
@@ -206,7 +276,7 @@ fn given(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Given
             Some(given) if given.ty != ty => {
                 return Err(format!("is {} here and {ty} there", given.ty));
             }
-            Some(given) => Given {
+            Some(given) => Data {
                 ty,
                 assigns: given.assigns && here.assigns,
                 array: given.array || here.array,
@@ -233,64 +303,157 @@ pub(super) struct Code {
     pub said: String,
 }
 
+impl Data {
+    fn rust(self, config: &Config) -> String {
+        let ty = rust_type(Some(self.ty), config).unwrap_or("()");
+        match (self.array, self.assigns) {
+            (true, true) => format!("&mut [{ty}]"),
+            (true, false) => format!("&[{ty}]"),
+            (false, true) => format!("&mut {ty}"),
+            (false, false) => ty.to_owned(),
+        }
+    }
+
+    /// The type as it crosses the border: an address.
+    fn border(self, config: &Config) -> String {
+        let access = if self.assigns { "mut" } else { "const" };
+        format!("*{access} {}", border_type(Some(self.ty), config))
+    }
+}
+
+impl Given {
+    fn rust(&self, config: &Config) -> String {
+        match self {
+            Given::Data(data) => data.rust(config),
+            Given::Procedure(procedure) => format!("&mut dyn {}", procedure.rust(config)),
+        }
+    }
+
+    fn border(&self, config: &Config) -> String {
+        match self {
+            Given::Data(data) => data.border(config),
+            Given::Procedure(procedure) => procedure.border(config),
+        }
+    }
+}
+
 impl Interface {
+    /// The trait of the closure.
+    fn rust(&self, config: &Config) -> String {
+        let types: Vec<String> = self.args.iter().map(|a| a.rust(config)).collect();
+        let result = self.result.map_or(String::new(), |ty| {
+            format!(" -> {}", rust_type(Some(ty), config).unwrap_or("()"))
+        });
+        format!("FnMut({}){result}", types.join(", "))
+    }
+
+    /// The type of what Fortran gets.
+    fn border(&self, config: &Config) -> String {
+        let mut types: Vec<String> = self.args.iter().map(|a| a.border(config)).collect();
+        let data = self.args.iter().filter(|a| matches!(a, Given::Data(_)));
+        types.extend(data.map(|_| "*const i64".to_owned()));
+        let result = self.border_result(config);
+        format!(
+            "unsafe extern \"C-unwind\" fn({}){result}",
+            types.join(", ")
+        )
+    }
+
+    fn border_result(&self, config: &Config) -> String {
+        self.result.map_or(String::new(), |ty| {
+            format!(" -> {}", border_type(Some(ty), config))
+        })
+    }
+
+    /// A closure that calls what Fortran code passes as argument `i` of another one: `farfel_aI`.
+    fn caller(&self, t: &mut String, i: usize, config: &Config) {
+        let mut declared = Vec::new();
+        let (mut before, mut after) = (String::new(), String::new());
+        let (mut actual, mut lengths) = (Vec::new(), Vec::new());
+        for (k, a) in (1..).zip(&self.args) {
+            let Given::Data(a) = a else {
+                continue;
+            };
+            let x = format!("farfel_x{k}");
+            let ty = border_type(Some(a.ty), config);
+            declared.push(format!("{x}: {}", a.rust(config)));
+            lengths.push(match a.array {
+                true => format!("&({x}.len() as i64)"),
+                false => "&1_i64".to_owned(),
+            });
+            let mutable = if a.assigns { "mut " } else { "" };
+            let method = if a.assigns { "as_mut_ptr" } else { "as_ptr" };
+            let truth = matches!(a.ty, Type::Logical(_));
+            if truth {
+                let value = match (a.array, a.assigns) {
+                    (true, _) => format!("::farfel_runtime::to_logicals::<{ty}>({x})"),
+                    (false, true) => format!("{ty}::from(*{x})"),
+                    (false, false) => format!("{ty}::from({x})"),
+                };
+                let _ = write!(before, " let {mutable}farfel_y{k} = {value};");
+                if a.assigns {
+                    let _ = match a.array {
+                        true => write!(
+                            after,
+                            " ::farfel_runtime::from_logicals(&farfel_y{k}, {x});"
+                        ),
+                        false => write!(after, " *{x} = farfel_y{k} != 0;"),
+                    };
+                }
+            }
+            let held = if truth { format!("farfel_y{k}") } else { x };
+            actual.push(match (a.array, truth || !a.assigns) {
+                (true, _) => format!("{held}.{method}()"),
+                (false, true) => format!("&{mutable}{held}"),
+                (false, false) => held,
+            });
+        }
+        actual.extend(lengths);
+        let result = self.result.map_or(String::new(), |ty| {
+            format!(" -> {}", rust_type(Some(ty), config).unwrap_or("()"))
+        });
+        let truth = match self.result {
+            Some(Type::Logical(_)) => " != 0",
+            _ => "",
+        };
+        let _ = writeln!(
+            t,
+            "            let mut farfel_a{i} = |{}|{result} {{{before} let farfel_y = a{i}({}){truth};{after} farfel_y }};",
+            declared.join(", "),
+            actual.join(", ")
+        );
+    }
+
     /// The code for the argument `name` of the function of `unit`.
     pub(super) fn code(&self, unit: &Unit, name: &str, config: &Config) -> Code {
         let plain = name.trim_start_matches("r#");
-        let rust = |ty: Type| rust_type(Some(ty), config).unwrap_or("()");
-        let border = |ty: Type| border_type(Some(ty), config);
-        let mut types = Vec::new();
-        let mut pointers = Vec::new();
-        for a in &self.args {
-            let ty = rust(a.ty);
-            types.push(match (a.array, a.assigns) {
-                (true, true) => format!("&mut [{ty}]"),
-                (true, false) => format!("&[{ty}]"),
-                (false, true) => format!("&mut {ty}"),
-                (false, false) => ty.to_owned(),
-            });
-            let access = if a.assigns { "mut" } else { "const" };
-            pointers.push(format!("*{access} {}", border(a.ty)));
-        }
-        let handed = |name: &str, wanted: &dyn Fn(&Given) -> bool| -> Vec<String> {
-            let all = (1..).zip(&self.args).filter(|(_, a)| wanted(a));
-            all.map(|(i, _)| format!("{name}{i}")).collect()
-        };
-        let any = |_: &Given| true;
-        // What arrays have behind them, and what stands there for the others.
-        let own = [handed("a", &any), handed("n", &|a| a.array)].concat();
-        let all: Vec<String> = (1..)
-            .zip(&self.args)
-            .map(|(i, a)| match a.array {
-                true => format!("n{i}"),
-                false => format!("_n{i}"),
-            })
+        let is_array = |a: &Given| matches!(a, Given::Data(d) if d.array);
+        let is_data = |a: &Given| matches!(a, Given::Data(_));
+        let numbered = || (1..).zip(&self.args);
+        let arguments: Vec<String> = numbered().map(|(i, _)| format!("a{i}")).collect();
+        let declared: Vec<String> = numbered()
+            .map(|(i, a)| format!("a{i}: {}", a.border(config)))
             .collect();
-        let all = [handed("a", &any), all].concat();
-        let length = || "*const i64".to_owned();
-        let list = |names: &[String]| -> Vec<String> {
-            let lengths = std::iter::repeat_with(length);
-            pointers
-                .iter()
-                .cloned()
-                .chain(lengths)
-                .take(names.len())
-                .collect()
+        // What arrays have behind them, and what stands there for others.
+        let lengths = numbered().filter(|(_, a)| is_data(a)).map(|(i, a)| {
+            let unused = if is_array(a) { "" } else { "_" };
+            format!("{unused}n{i}: *const i64")
+        });
+        let all: Vec<String> = declared.iter().cloned().chain(lengths).collect();
+        let own: Vec<String> = numbered()
+            .filter(|(_, a)| is_array(a))
+            .map(|(i, _)| format!("n{i}"))
+            .collect();
+        let handed = [arguments, own.clone()].concat();
+        let own = own.iter().map(|n| format!("{n}: *const i64"));
+        let own: Vec<String> = declared.iter().cloned().chain(own).collect();
+        let types = |declared: &[String]| -> String {
+            let each = declared.iter().filter_map(|d| d.split_once(": "));
+            each.map(|(_, ty)| ty).collect::<Vec<_>>().join(", ")
         };
-        let declared = |names: &[String]| -> Vec<String> {
-            let each = names.iter().zip(list(names));
-            each.map(|(a, p)| format!("{a}: {p}")).collect()
-        };
-        let types = types.join(", ");
-        let (result, border_result) = match self.result {
-            Some(ty) => (format!(" -> {}", rust(ty)), format!(" -> {}", border(ty))),
-            None => (String::new(), String::new()),
-        };
-        let function = format!(
-            "unsafe extern \"C-unwind\" fn({}){border_result}",
-            list(&all).join(", ")
-        );
-        let bound = format!("FnMut({}){border_result}", list(&own).join(", "));
+        let function = self.border(config);
+        let border_result = self.border_result(config);
+        let bound = format!("FnMut({}){border_result}", types(&own));
         let slot = format!("FARFEL_SLOT_{}", plain.to_ascii_uppercase());
 
         let mut items = String::new();
@@ -301,12 +464,12 @@ impl Interface {
              // SAFETY: the slot is filled with an F for the time of the call that got this function.\n        \
              ::farfel_runtime::border! {{ ::farfel_runtime::Slot::with::<F, _>(&{slot}, |f| f({})) }}\n    }} }}\n    \
              fn farfel_entry_{plain}<F: {bound}>(_: &F) -> {function} {{\n        farfel_enter_{plain}::<F>\n    }}",
-            declared(&all).join(", "),
-            own.join(", "),
+            all.join(", "),
+            handed.join(", "),
         );
-        let before = self.adapter(unit, name, &declared(&own), &border_result);
+        let before = self.adapter(unit, name, &own, config);
         Code {
-            rust: format!("impl FnMut({types}){result}"),
+            rust: format!("impl {}", self.rust(config)),
             border: function,
             actual: format!("farfel_code_{plain}"),
             items,
@@ -319,7 +482,8 @@ impl Interface {
     }
 
     /// The closure with addresses as arguments that calls the user's one.
-    fn adapter(&self, unit: &Unit, name: &str, declared: &[String], result: &str) -> String {
+    fn adapter(&self, unit: &Unit, name: &str, declared: &[String], config: &Config) -> String {
+        let result = self.border_result(config);
         let plain = name.trim_start_matches("r#");
         let shown = identifier(&unit.name);
         let shown = shown.trim_start_matches("r#");
@@ -336,6 +500,14 @@ impl Interface {
         let mut slices = String::new();
         let mut after = String::new();
         for (i, a) in (1..).zip(&self.args) {
+            let a = match a {
+                Given::Data(data) => data,
+                Given::Procedure(procedure) => {
+                    procedure.caller(&mut slices, i, config);
+                    actual.push(format!("&mut farfel_a{i}"));
+                    continue;
+                }
+            };
             let truth = matches!(a.ty, Type::Logical(_));
             if !a.array && !a.assigns {
                 let truth = if truth { " != 0" } else { "" };
@@ -381,7 +553,8 @@ impl Interface {
                 .iter()
                 .map(|a| format!("::farfel_runtime::Area::{a}"))
                 .collect();
-            let writes = self.args.iter().any(|a| a.assigns) && areas.len() > 1;
+            let assigns = |a: &Given| matches!(a, Given::Data(d) if d.assigns);
+            let writes = self.args.iter().any(assigns) && areas.len() > 1;
             let mutable = if writes { "mut " } else { "" };
             let _ = writeln!(
                 t,
