@@ -651,4 +651,33 @@ mod tests {
         assert_eq!(run.files, [PathBuf::from("a.ff")]);
         assert_eq!(run.arguments, ["-v", "b"]);
     }
+
+    /// README.md and the pages in `docs` show commands that exist.
+    #[test]
+    fn commands_of_the_documentation() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut pages = vec![root.join("README.md")];
+        let docs = std::fs::read_dir(root.join("docs")).unwrap();
+        pages.extend(docs.map(|entry| entry.unwrap().path()));
+        let mut tried = 0;
+        for page in pages {
+            let text = std::fs::read_to_string(&page).unwrap();
+            for block in text.split("```sh\n").skip(1) {
+                let lines = block.split("```").next().unwrap_or_default().lines();
+                for line in lines.flat_map(|l| l.split('#').next()) {
+                    for command in line.split("&&").map(str::trim) {
+                        // What follows `farfel tapenade` is another command line.
+                        if !command.starts_with("farfel ") || command.contains("tapenade") {
+                            continue;
+                        }
+                        let words = command.split_whitespace();
+                        let parsed = Cli::try_parse_from(words);
+                        assert!(parsed.is_ok(), "{}: {command}", page.display());
+                        tried += 1;
+                    }
+                }
+            }
+        }
+        assert!(tried > 30, "{tried} commands");
+    }
 }

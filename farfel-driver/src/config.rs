@@ -998,4 +998,28 @@ mod tests {
         assert!(matches!(c.check(), Err(Error::AdTool(t)) if t == "adolc"));
         assert!(c.apply_environment(&|_| Some("yes".into())).is_err());
     }
+
+    /// The page has every setting, each with a value that is one.
+    #[test]
+    fn settings_are_those_of_the_documentation() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let page = std::fs::read_to_string(root.join("docs/settings.md")).unwrap();
+        let (table, _) = page.split_once("\n\nThe cache").unwrap();
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+        let rows: Vec<&str> = rows.map(|row| row.split('`').next().unwrap()).collect();
+        for row in rows.iter().filter(|row| row.contains(" = ")) {
+            if let Err(error) = toml::from_str::<Settings>(row) {
+                panic!("{row}: {error}");
+            }
+        }
+        let documented: Vec<&str> = rows.iter().filter_map(|r| r.split(' ').next()).collect();
+        let unknown = toml::from_str::<Settings>("xyzzy = 1").err().unwrap();
+        let unknown = unknown.to_string();
+        let (_, known) = unknown.split_once("expected one of").unwrap();
+        // These are tables of their own, with places of their own in the documentation.
+        let tables = ["tapenade", "adifor", "cache", "lints"];
+        let names = known.split('`').skip(1).step_by(2);
+        let missing = names.filter(|n| !tables.contains(n) && !documented.contains(n));
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<&str>::new());
+    }
 }
