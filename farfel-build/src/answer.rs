@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::Error;
 use serde_json::Value;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// What a build made.
@@ -44,6 +45,10 @@ impl Answer {
                 let line = format!("cargo::{}={}", text("key"), text("value"));
                 self.directives.push(line);
             }
+            // Cargo takes it for a line of no meaning, and shows it where it is asked to (`-vv`).
+            Some("progress") => {
+                let _ = writeln!(std::io::stdout(), "farfel: {}", progress(&said));
+            }
             Some("diagnostic") => self.diagnostics.push(diagnostic(&said)),
             Some("finished") => {
                 self.end = Some(End::Finished {
@@ -84,6 +89,18 @@ impl Answer {
     }
 }
 
+/// How far it is, for people.
+fn progress(said: &Value) -> String {
+    let number = |key: &str| said[key].as_u64().unwrap_or_default();
+    let (done, steps, kept) = (number("done"), number("steps"), number("kept"));
+    let running = said["running"].as_array().into_iter().flatten();
+    let running: Vec<&str> = running.filter_map(Value::as_str).collect();
+    format!(
+        "{done} of {steps} steps, {kept} from the cache: {}",
+        running.join(", ")
+    )
+}
+
 fn diagnostic(said: &Value) -> Diagnostic {
     let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
     let place = said["places"].as_array().and_then(|places| places.first());
@@ -101,5 +118,20 @@ fn diagnostic(said: &Value) -> Diagnostic {
         message: text("message"),
         place,
         rendered: text("rendered"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_a_line() {
+        let said = r#"{"reason":"progress","done":12,"steps":40,"kept":3,"running":["compiling A","compiling B"]}"#;
+        let said: Value = serde_json::from_str(said).unwrap();
+        assert_eq!(
+            progress(&said),
+            "12 of 40 steps, 3 from the cache: compiling A, compiling B"
+        );
     }
 }

@@ -160,7 +160,7 @@ fn version_of(command: &Path) -> Option<String> {
 #[cfg(feature = "bundled")]
 fn inside(request: &str, answer: &mut Answer) -> Result<Built, Error> {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-    let serve = || farfel_driver::script::serve(request, &mut |line| answer.take(line));
+    let serve = || farfel_driver::script::serve(request, &mut |line| answer.take(line), &|_| {});
     if let Err(panic) = catch_unwind(AssertUnwindSafe(serve)) {
         let said = farfel_driver::script::fault_of_farfel();
         let _ = writeln!(std::io::stderr(), "error: farfel itself has failed\n{said}");

@@ -9,7 +9,9 @@ use cargo_metadata::Message;
 
 use crate::args::CargoOptions;
 use crate::error::{Error, Result};
+use crate::progress::{self, Mode};
 use crate::shell::{MessageFormat, Shell, Verbosity};
+use crate::watched;
 
 /// The cargo that runs us as its subcommand, else the one on PATH.
 ///
@@ -46,6 +48,9 @@ pub fn command(
     }
     if farfel_driver::verifies_passes() {
         command.env(farfel_driver::VERIFY_PASSES, "1");
+    }
+    if cfg!(unix) && watched::mode(shell) == Mode::Moves {
+        command.env(progress::TERMINAL, "/dev/tty");
     }
     if let Some(us) = command_for_build_scripts() {
         command.env(COMMAND, us);
@@ -223,11 +228,20 @@ fn words(options: &CargoOptions) -> Vec<OsString> {
 /// It cannot be started.
 pub fn status(mut command: Command, shell: &mut Shell) -> Result<ExitStatus> {
     shell.verbose("Running", shown(&command));
-    leave_interrupts_to_children();
-    command.status().map_err(|source| {
+    watched::leave_to_children();
+    let status = command.status().map_err(|source| {
         let program = PathBuf::from(command.get_program());
         Error::io("run", &program, &source)
-    })
+    })?;
+    clean_up(status, shell);
+    Ok(status)
+}
+
+/// What a build script that was ended has left of its line in the terminal.
+fn clean_up(status: ExitStatus, shell: &Shell) {
+    if !status.success() && watched::mode(shell) == Mode::Moves {
+        progress::erase();
+    }
 }
 
 /// The packages whose build scripts belong to a build, with their OUT_DIRs.
@@ -252,7 +266,7 @@ pub fn status_and_scripts(
         .arg("--message-format=json-render-diagnostics")
         .stdout(Stdio::piped());
     shell.verbose("Running", shown(&command));
-    leave_interrupts_to_children();
+    watched::leave_to_children();
     let program = PathBuf::from(command.get_program());
     let cannot = |source| Error::io("run", &program, &source);
     let mut running = command.spawn().map_err(cannot)?;
@@ -267,6 +281,7 @@ pub fn status_and_scripts(
         }
     }
     let status = running.wait().map_err(cannot)?;
+    clean_up(status, shell);
     Ok((status, scripts))
 }
 
@@ -277,13 +292,6 @@ fn package_name(id: &str) -> &str {
         Some((name, _)) => name,
         None => before.rsplit('/').next().unwrap_or(before),
     }
-}
-
-/// The terminal sends Ctrl-C to what we run as well as to us: how to end is its decision,
-/// and we end after it.
-pub fn leave_interrupts_to_children() {
-    // Where that cannot be, Ctrl-C ends us at once, which is no disaster.
-    let _ = ctrlc::set_handler(|| {});
 }
 
 /// The exit code that a shell would show for `status`: signals are 128 and their number.

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `args`, `lints` | the command line; levels of warnings from it |
 //! | `commands` | a module for each command |
-//! | `shell` | all that reaches the terminal |
+//! | `shell`, `progress` | all that reaches the terminal; the line that shows how far a build is |
+//! | `watched` | builds whose progress is shown, and Ctrl-C |
 //! | `error` | how a command fails, and with which exit code |
 //! | `files` | single files |
 //! | `project`, `manifest`, `libraries` | projects: where they are, what their manifests say, which libraries they use |
@@ -44,11 +45,13 @@ mod lints;
 mod manifest;
 mod package_name;
 mod programs;
+mod progress;
 mod project;
 mod shell;
 mod template;
 mod timings;
 mod unchanged;
+mod watched;
 
 use std::ffi::OsString;
 use std::io::Write as _;

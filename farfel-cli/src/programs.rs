@@ -13,7 +13,7 @@ use farfel_driver::{Config, Session};
 use crate::args::{CargoOptions, LintOptions, Test};
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
-use crate::{cargo, compiler, files, libraries, manifest};
+use crate::{cargo, compiler, files, libraries, manifest, watched};
 
 /// A project without Rust.
 pub struct Project {
@@ -198,7 +198,8 @@ pub fn build(
         let out = folder
             .join(&program.name)
             .with_extension(std::env::consts::EXE_EXTENSION);
-        let built = Session::of_main(&program.files, &config)?.build_program(&out)?;
+        let session = Session::of_main(&program.files, &config)?;
+        let built = watched::run(&session, shell, |s| s.build_program(&out))?;
         files::show_built(&built, shell);
         made.push(out);
     }
@@ -248,13 +249,15 @@ pub fn run(
 pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Result {
     let config = project.config(false, Some(lints))?;
     if project.programs.is_empty() {
-        let report = Session::of_project(&config)?.check()?;
+        let session = Session::of_project(&config)?;
+        let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
         shell.status("Checked", &config.name);
         return Ok(());
     }
     for program in project.chosen(&[])? {
-        let report = Session::of_main(&program.files, &config)?.check()?;
+        let session = Session::of_main(&program.files, &config)?;
+        let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
         shell.status("Checked", &program.name);
     }
@@ -309,7 +312,8 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
         let out = folder
             .join(&name)
             .with_extension(std::env::consts::EXE_EXTENSION);
-        let built = Session::of_main(&with(test, &common), &config)?.build_program(&out)?;
+        let session = Session::of_main(&with(test, &common), &config)?;
+        let built = watched::run(&session, shell, |s| s.build_program(&out))?;
         files::show_built(&built, shell);
         if args.no_run {
             continue;

@@ -12,7 +12,7 @@ use crate::manifest::{BUILD_HELPER, builds_by_settings_alone, manifest_dir, meta
 use crate::programs::Project;
 use crate::shell::Shell;
 use crate::unchanged::Unchanged;
-use crate::{cargo, compiler, libraries};
+use crate::{cargo, compiler, libraries, watched};
 
 /// What comes before cargo builds a project: its Farfel sources are read, so that faults in
 /// them are shown once and plainly, not as the output of a build script that failed; and the
@@ -68,7 +68,7 @@ fn check_sources(
         );
         // All packages are read before giving up, so that all faults are seen at once.
         let checked = Session::of_project(config).and_then(|session| {
-            let checked = session.check();
+            let checked = watched::run(&session, shell, Session::check);
             files.extend(session.reached());
             checked
         });

@@ -40,7 +40,7 @@
 //! | [`script`] | a request of a build script → what it asks for |
 //! | [`cache`], `remember`, `codec`, `identity` | what earlier builds have made; what tools say of themselves |
 //! | `process`, [`toolchain`], `files` | other programs within limits; gfortran; files |
-//! | `workers`, [`timings`] | what runs side by side, and when it ran |
+//! | `workers`, [`timings`], [`progress`] | what runs side by side, when it ran, and how far it is |
 //! | `passes`, `stage` | verifying passes; the stages that `farfel expand` shows |
 //!
 //! **Invariant:** this crate owns every process and every file; `farfel-lang`,
@@ -87,6 +87,7 @@ mod passes;
 mod plan;
 mod preprocess;
 mod process;
+pub mod progress;
 mod read;
 mod remember;
 pub mod render;

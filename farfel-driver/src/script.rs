@@ -38,6 +38,7 @@
 //! |---|---|---|
 //! | `cargo` | `key`, `value` | a line for cargo, `cargo::KEY=VALUE` |
 //! | `diagnostic` | those of [`messages`](crate::messages) | an error or warning in the sources |
+//! | `progress` | `done`, `steps`, `kept`, `running` | how far it is, every ten seconds: see [`Now`] |
 //! | `finished` | `library`, `bindings` | the last line: the files that were made |
 //! | `failed` | `headline`, `text` | the last line: why there are none, on one line; what people see besides, coloured where standard error is a terminal |
 //!
@@ -46,6 +47,7 @@
 use crate::config::Change;
 use crate::gfortran::Profile;
 use crate::messages::messages;
+use crate::progress::{Now, Progress};
 use crate::render;
 use crate::session::Session;
 use crate::{Built, Config, Error, Library, Link, Report, c_sources};
@@ -53,6 +55,8 @@ use serde::{Deserialize, Serialize};
 use std::env;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
@@ -84,6 +88,7 @@ enum Reply<'a> {
         key: &'a str,
         value: &'a str,
     },
+    Progress(&'a Now),
     Finished {
         library: &'a Path,
         bindings: &'a Path,
@@ -102,10 +107,14 @@ pub fn ready() -> String {
     })
 }
 
-/// Does what a request asks for, in the environment of a build script; `say` gets each line of the answer.
-/// The exit code that goes with it.
-pub fn serve(request: &str, say: &mut dyn FnMut(&str)) -> u8 {
-    let mut answer = Answer { say };
+/// Does what a request asks for, in the environment of a build script; `say` gets each line of the answer, and
+/// `show`, ten times a second, how far it is. The exit code that goes with it.
+pub fn serve(
+    request: &str,
+    say: &mut (dyn FnMut(&str) + Send),
+    show: &(dyn Fn(&Now) + Sync),
+) -> u8 {
+    let mut answer = Answer { say, show };
     let made = serde_json::from_str(request)
         .map_err(|e| Error::Request(e.to_string()))
         .and_then(|request| build(request, &mut answer));
@@ -153,12 +162,14 @@ fn build(request: Request, cargo: &mut Answer) -> Result<Built, Error> {
         let (key, file) = (Library::KEY, description.display());
         cargo.add("metadata", format!("{key}={file}"));
     }
-    let made = match (request.want, env::var_os("DOCS_RS")) {
-        (Want::Check, _) => session.check_library(&out),
-        // Documentation links nothing, and docs.rs has no Fortran compiler.
-        (Want::Build, Some(_)) => session.write_bindings(&out),
-        (Want::Build, None) => session.build_library(&out, &target, &profile()),
-    };
+    let made = cargo.telling(&session.progress(), || {
+        match (request.want, env::var_os("DOCS_RS")) {
+            (Want::Check, _) => session.check_library(&out),
+            // Documentation links nothing, and docs.rs has no Fortran compiler.
+            (Want::Build, Some(_)) => session.write_bindings(&out),
+            (Want::Build, None) => session.build_library(&out, &target, &profile()),
+        }
+    });
     // Also where there are faults: the next build is to see that they are gone.
     for file in session.reached() {
         cargo.watch(&file);
@@ -196,10 +207,36 @@ fn line(reply: &Reply) -> String {
 
 /// What is said to a build script.
 struct Answer<'a> {
-    say: &'a mut dyn FnMut(&str),
+    say: &'a mut (dyn FnMut(&str) + Send),
+    show: &'a (dyn Fn(&Now) + Sync),
 }
 
+/// How often progress is shown, and how often it is said.
+const SHOWN_EVERY: Duration = Duration::from_millis(100);
+const SAID_EVERY: Duration = Duration::from_secs(10);
+
 impl Answer<'_> {
+    /// Says how far a build is while `make` makes it.
+    fn telling<T>(&mut self, progress: &Progress, make: impl FnOnce() -> T) -> T {
+        let (over, wait) = channel::<()>();
+        std::thread::scope(move |scope| {
+            scope.spawn(move || {
+                let mut said = Instant::now();
+                while wait.recv_timeout(SHOWN_EVERY) == Err(RecvTimeoutError::Timeout) {
+                    let now = progress.now();
+                    (self.show)(&now);
+                    if said.elapsed() >= SAID_EVERY {
+                        self.reply(&Reply::Progress(&now));
+                        said = Instant::now();
+                    }
+                }
+            });
+            // Whatever comes of it, the other thread sees the end.
+            let _over = over;
+            make()
+        })
+    }
+
     fn reply(&mut self, reply: &Reply) {
         (self.say)(&line(reply));
     }

@@ -15,6 +15,7 @@ use crate::ad::{self, Chosen};
 use crate::cache::Cache;
 use crate::names::Names;
 use crate::plan::recorder::Recorder;
+use crate::progress::Progress;
 use crate::read::{self, Goal, Read};
 use crate::sources::{self, Found};
 use crate::staged::{self, Staged};
@@ -112,6 +113,11 @@ impl Session {
         &self.sources.directories
     }
 
+    /// How far the build is, also for those who look from other threads.
+    pub fn progress(&self) -> Arc<Progress> {
+        self.recorder.progress.clone()
+    }
+
     pub(crate) fn add_reached(&self, files: impl IntoIterator<Item = PathBuf>) {
         let reached = self.reached.lock();
         reached
@@ -161,7 +167,16 @@ impl Session {
         let needs: Vec<Vec<usize>> = (0..staged.requests.len())
             .map(|r| derivatives.needs(r).iter().copied().collect())
             .collect();
-        let make = |request: usize, _| derivatives.make(request);
+        let progress = &self.recorder.progress;
+        progress.expect(needs.len());
+        let make = |request: usize, worker| {
+            let name = &staged.requests[request].derivative;
+            progress.begin(worker, format!("differentiating {name}"));
+            let made = derivatives.make(request);
+            progress.end(worker);
+            progress.done(From::Ran);
+            made
+        };
         self.workers.run(&needs, &make);
     }
 

@@ -11,7 +11,7 @@ use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
 use crate::timings::{self as timings_page, Built};
-use crate::{cargo, compiler, files, programs, project};
+use crate::{cargo, compiler, files, programs, project, watched};
 
 /// Compiles a project with cargo, or single files to one executable.
 pub fn run(args: &Build, shell: &mut Shell) -> Result {
@@ -58,7 +58,8 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         None => executable_for(&args.files[0])?,
     };
     shell.status("Compiling", files::shown(&args.files));
-    let built = Session::of_files(&args.files, &config)?.build_program(&out)?;
+    let session = Session::of_files(&args.files, &config)?;
+    let built = watched::run(&session, shell, |s| s.build_program(&out))?;
     files::show_built(&built, shell);
     if args.timings {
         let mut name = out.file_name().unwrap_or_default().to_owned();

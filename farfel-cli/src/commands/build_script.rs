@@ -3,10 +3,12 @@
 use std::io::{BufRead, Read, stdin};
 use std::sync::mpsc::channel;
 
+use farfel_driver::progress::Now;
 use farfel_driver::script;
 
 use crate::args::BuildScript;
 use crate::error::{EXIT_CANNOT, Error, Result};
+use crate::progress::ScriptLine;
 use crate::shell::Shell;
 
 /// Serves the request on standard input, as [`farfel_driver::script`] describes it.
@@ -33,7 +35,11 @@ pub fn run(args: &BuildScript, shell: &mut Shell) -> Result {
     let Ok(request) = receiver.recv() else {
         return Err(Error::Exit(EXIT_CANNOT));
     };
-    match script::serve(&request, &mut |line| shell.line(line)) {
+    let line = ScriptLine::of_environment();
+    let show = |now: &Now| line.iter().for_each(|line| line.show(now));
+    let code = script::serve(&request, &mut |line| shell.line(line), &show);
+    line.iter().for_each(ScriptLine::erase);
+    match code {
         0 => Ok(()),
         code => Err(Error::Exit(code)),
     }

@@ -7,7 +7,7 @@ use crate::args::{CargoOptions, Check};
 use crate::error::Result;
 use crate::programs::Project;
 use crate::shell::Shell;
-use crate::{cargo, files, programs, project};
+use crate::{cargo, files, programs, project, watched};
 
 /// Looks for faults: in single files, or in all that a project has, Rust included.
 pub fn run(args: &Check, shell: &mut Shell) -> Result {
@@ -16,7 +16,8 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         files::readable(&args.files)?;
         let mut config = files::config(&args.files, &args.file_options, args.release)?;
         args.lints.apply(&mut config)?;
-        let report = Session::of_files(&args.files, &config)?.check()?;
+        let session = Session::of_files(&args.files, &config)?;
+        let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
         shell.status("Checked", files::shown(&args.files));
         return Ok(());

@@ -8,7 +8,7 @@ use crate::args::Run;
 use crate::error::{Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
-use crate::{cargo, compiler, files, programs, project};
+use crate::{cargo, compiler, files, programs, project, watched};
 
 /// Runs a project with cargo, or the main program in single files. Input, output and
 /// exit code are the program's own.
@@ -37,13 +37,14 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         .join("program")
         .with_extension(std::env::consts::EXE_EXTENSION);
     shell.status("Compiling", files::shown(&args.files));
-    let built = Session::of_files(&args.files, &config)?.build_program(&program)?;
+    let session = Session::of_files(&args.files, &config)?;
+    let built = watched::run(&session, shell, |s| s.build_program(&program))?;
     files::show_built(&built, shell);
 
     let mut command = Command::new(&program);
     command.args(&args.arguments);
     shell.verbose("Running", cargo::shown(&command));
-    cargo::leave_interrupts_to_children();
+    watched::leave_to_children();
     let mut running = command
         .spawn()
         .map_err(|source| Error::io("run", &program, &source))?;

@@ -14,7 +14,7 @@ use crate::args::{TextFormat, Verify};
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
-use crate::{cargo, compiler, files, programs, project};
+use crate::{cargo, compiler, files, programs, project, watched};
 
 /// Checks the derivatives of all AD blocks where a program, or tests, come to them, and prints a
 /// table.
@@ -112,7 +112,8 @@ impl Checks {
     ) -> Result<Done> {
         compiler::ensure(config, shell)?;
         shell.status("Compiling", files::shown(&sources[..1]));
-        let built = Session::of_main(sources, config)?.build_program(program)?;
+        let session = Session::of_main(sources, config)?;
+        let built = watched::run(&session, shell, |s| s.build_program(program))?;
         files::show_built(&built, shell);
         let mut command = Command::new(program);
         command.args(&args.arguments);

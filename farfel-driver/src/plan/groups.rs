@@ -44,11 +44,14 @@ pub(crate) struct Group {
     pub alone: bool,
 }
 
+/// The name of an object of everything.
+pub(super) const WHOLE: &str = "farfel";
+
 /// One object of everything.
 pub(crate) fn whole(program: &Program, requests: &[Request], exports: &[Name]) -> Group {
     let all: Vec<usize> = (0..program.units.len()).collect();
     Group {
-        name: "farfel".into(),
+        name: WHOLE.into(),
         exports: exports.to_vec(),
         units: all.clone(),
         shared: Vec::new(),

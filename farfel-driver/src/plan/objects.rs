@@ -512,6 +512,7 @@ pub(crate) fn make(
     let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
         all.iter().map(|_| OnceLock::new()).collect();
     let faults: Vec<OnceLock<Fault>> = all.iter().map(|_| OnceLock::new()).collect();
+    means.recorder.progress.expect(all.len());
     means
         .workers
         .run(&vec![Vec::new(); all.len()], &|o, worker| {
@@ -523,8 +524,9 @@ pub(crate) fn make(
                     found[o].get_or_init(|| (object, warnings));
                     means.recorder.end(step, from);
                 }
-                Ok(None) => {}
+                Ok(None) => means.recorder.progress.end(worker),
                 Err(error) => {
+                    means.recorder.progress.end(worker);
                     faults[o].get_or_init(|| error.into());
                 }
             }
@@ -563,6 +565,7 @@ pub(crate) fn make(
                     .collect(),
             );
             request_task.insert((p, *r), tasks.len());
+            means.recorder.progress.expect(1);
             tasks.push(Task::Request(p, *r));
         }
         tasks.push(Task::Object(o));

@@ -1,8 +1,10 @@
 //! Notes what ran when.
 
+use super::groups::WHOLE;
+use crate::progress::Progress;
 use crate::timings::{From, PassTime, StepTime, Timings};
 use farfel_lang::timing;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// The steps of a build that is going on.
@@ -11,6 +13,8 @@ pub(crate) struct Recorder {
     steps: Mutex<Vec<StepTime>>,
     /// What passes had taken when it began.
     passes: timing::Table,
+    /// How far it is.
+    pub progress: Arc<Progress>,
 }
 
 /// A step that is being done.
@@ -29,15 +33,18 @@ impl Recorder {
             start: Instant::now(),
             steps: Mutex::new(Vec::new()),
             passes: timing::table(),
+            progress: Arc::default(),
         }
     }
 
     /// A step begins.
     pub(crate) fn begin(&self, kind: &'static str, name: impl Into<String>, worker: usize) -> Step {
+        let name = name.into();
+        self.progress.begin(worker, doing(kind, &name));
         Step {
             start: Instant::now(),
             kind,
-            name: name.into(),
+            name,
             worker,
             reason: None,
             saved_ms: None,
@@ -46,6 +53,10 @@ impl Recorder {
 
     /// A step is over. Returns how long it took, in milliseconds.
     pub(crate) fn end(&self, step: Step, from: From) -> f64 {
+        self.progress.end(step.worker);
+        if counts(step.kind) {
+            self.progress.done(from);
+        }
         let since = |t: Instant| t.duration_since(self.start).as_secs_f64() * 1e3;
         let step = StepTime {
             name: step.name,
@@ -93,5 +104,29 @@ impl Recorder {
             .collect();
         passes.sort_by(|a, b| b.total_ms.total_cmp(&a.total_ms));
         passes
+    }
+}
+
+/// Whether a step of this kind is one that [`Progress`] counts, so that it must be expected.
+fn counts(kind: &str) -> bool {
+    matches!(kind, "request" | "compile")
+}
+
+/// What people read while a step is done.
+fn doing(kind: &str, name: &str) -> String {
+    let verb = match kind {
+        "parse" => "reading",
+        "lower" => "lowering",
+        "preprocess" => "preprocessing",
+        "request" => "differentiating",
+        "generate" => "writing",
+        "compile" => "compiling",
+        "archive" => "archiving",
+        kind => kind,
+    };
+    match name {
+        // All of a program, which needs no name.
+        WHOLE => verb.to_owned(),
+        _ => format!("{verb} {name}"),
     }
 }

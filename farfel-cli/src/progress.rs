@@ -1,0 +1,251 @@
+//! One line that shows how far a build is.
+//!
+//! At a terminal it moves; elsewhere, and in CI, a line is written now and then. The cursor is left at the
+//! beginning of a line that moves, where cargo, too, writes over it.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use farfel_driver::progress::{Now, Progress};
+
+const VERB: Style = AnsiColor::BrightCyan.on_default().bold();
+
+/// How often a line that moves is written, and how often one that stays.
+const MOVES_EVERY: Duration = Duration::from_millis(100);
+const STAYS_EVERY: Duration = Duration::from_secs(10);
+
+/// How wide a terminal is that does not say so, and the bar in a wide one.
+const WIDTH: usize = 80;
+const BAR: usize = 25;
+
+/// The variable by which build scripts know the terminal that `farfel build` was started from.
+pub const TERMINAL: &str = "FARFEL_PROGRESS";
+
+/// Erases the line that the cursor is at the beginning of.
+const ERASE: &str = "\r\x1b[K";
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By a line that moves.
+    Moves,
+    /// By lines that stay.
+    Stays,
+    /// Not at all.
+    Silent,
+}
+
+impl Mode {
+    /// How standard error takes it, where it may have it at all. `CARGO_TERM_PROGRESS_WHEN` can be `never`,
+    /// as for cargo.
+    pub fn of_terminal() -> Mode {
+        let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
+        let in_ci = std::env::var("CI").is_ok_and(|v| !v.is_empty() && v != "false");
+        match stderr().is_terminal() && !in_ci && !is("TERM", "dumb") {
+            _ if is("CARGO_TERM_PROGRESS_WHEN", "never") => Mode::Silent,
+            true => Mode::Moves,
+            false => Mode::Stays,
+        }
+    }
+}
+
+/// Shows how far a build is on standard error while `make` makes it.
+pub fn shown<T>(progress: &Progress, mode: Mode, color: bool, make: impl FnOnce() -> T) -> T {
+    let (every, moves) = match mode {
+        Mode::Moves => (MOVES_EVERY, true),
+        Mode::Stays => (STAYS_EVERY, false),
+        Mode::Silent => return make(),
+    };
+    let (over, wait) = channel::<()>();
+    std::thread::scope(move |scope| {
+        scope.spawn(move || {
+            let mut last = Now::default();
+            let mut written = false;
+            while wait.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let now = progress.now();
+                if now == last {
+                    continue;
+                }
+                let _ = match moves {
+                    true => write!(stderr(), "{}", moving(&now, "Building", "", width(), color)),
+                    false => writeln!(stderr(), "{}", staying(&now, color)),
+                };
+                (last, written) = (now, true);
+            }
+            if moves && written {
+                erase();
+            }
+        });
+        // Whatever comes of it, the other thread sees the end.
+        let _over = over;
+        make()
+    })
+}
+
+/// Takes a line that moves away.
+pub fn erase() {
+    let _ = write!(stderr(), "{ERASE}");
+}
+
+/// Says that Ctrl-C has ended a build.
+pub fn interrupted(now: &Now) {
+    if Mode::of_terminal() == Mode::Moves {
+        erase();
+    }
+    let kept = match now.done {
+        0 => String::new(),
+        done => format!(
+            " after {done} of {} steps; finished object files are kept",
+            now.steps
+        ),
+    };
+    let _ = writeln!(stderr(), "{:>12} the build{kept}", "Interrupted");
+}
+
+/// The line that moves in the terminal of a build script, whose own output goes to cargo.
+pub struct ScriptLine {
+    terminal: File,
+    /// Whose build it is.
+    name: String,
+    /// What is shown.
+    last: Mutex<Now>,
+}
+
+impl ScriptLine {
+    /// Where `farfel` has started cargo at a terminal.
+    pub fn of_environment() -> Option<ScriptLine> {
+        let path = std::env::var_os(TERMINAL).filter(|path| !path.is_empty())?;
+        let terminal = File::options().write(true).open(path).ok()?;
+        terminal.is_terminal().then(|| ScriptLine {
+            terminal,
+            name: std::env::var("CARGO_PKG_NAME").unwrap_or_default(),
+            last: Mutex::default(),
+        })
+    }
+
+    /// Shows how far it is.
+    pub fn show(&self, now: &Now) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last == *now {
+            return;
+        }
+        *last = now.clone();
+        let color = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let width = terminal_size::terminal_size_of(&self.terminal);
+        let width = width.map_or(WIDTH, |(width, _)| usize::from(width.0));
+        let line = moving(now, "Building", &self.name, width, color);
+        let _ = (&self.terminal).write_all(line.as_bytes());
+    }
+
+    /// Takes the line away.
+    pub fn erase(&self) {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != Now::default() {
+            let _ = (&self.terminal).write_all(ERASE.as_bytes());
+        }
+    }
+}
+
+/// A line that moves, in a terminal of this width.
+fn moving(now: &Now, verb: &str, name: &str, width: usize, color: bool) -> String {
+    let mut rest = String::new();
+    if !name.is_empty() {
+        rest += name;
+        rest.push(' ');
+    }
+    if let Some(full) = (BAR * now.done).checked_div(now.steps) {
+        if width >= 2 * BAR + 30 {
+            let head = if full < BAR { ">" } else { "" };
+            let (full, empty) = ("=".repeat(full), BAR - full - head.len());
+            rest += &format!("[{full}{head}{}] ", " ".repeat(empty));
+        }
+        rest += &format!("{}/{}", now.done, now.steps);
+        if now.kept > 0 {
+            rest += &format!(", {} from the cache", now.kept);
+        }
+        if !now.running.is_empty() {
+            rest += ": ";
+        }
+    }
+    rest += &now.running.join(", ");
+    // One column stays free, so that no terminal goes to the next line.
+    let room = width.saturating_sub(12 + 1 + 1);
+    if rest.chars().count() > room {
+        let kept: String = rest.chars().take(room.saturating_sub(3)).collect();
+        rest = kept + "...";
+    }
+    let style = if color { VERB } else { Style::new() };
+    format!("{ERASE}{style}{verb:>12}{style:#} {rest}\r")
+}
+
+/// A line that stays.
+fn staying(now: &Now, color: bool) -> String {
+    let style = if color { VERB } else { Style::new() };
+    format!("{style}{:>12}{style:#} {}", "Building", now.text())
+}
+
+/// The width of the terminal that standard error is.
+fn width() -> usize {
+    let size = terminal_size::terminal_size_of(stderr());
+    size.map_or(WIDTH, |(width, _)| usize::from(width.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Now {
+        Now {
+            done: 5,
+            steps: 20,
+            kept: 2,
+            running: vec!["compiling SOLVE".into(), "differentiating ROOT".into()],
+        }
+    }
+
+    /// What a terminal shows of a line.
+    fn visible(line: &str) -> &str {
+        line.trim_start_matches(ERASE).trim_end_matches('\r')
+    }
+
+    #[test]
+    fn lines_fit_into_their_terminals() {
+        let line = moving(&now(), "Building", "", 120, false);
+        assert_eq!(
+            visible(&line),
+            "    Building [======>                  ] 5/20, 2 from the cache: compiling SOLVE, differentiating ROOT"
+        );
+        let line = moving(&now(), "Building", "demo", 40, false);
+        assert_eq!(visible(&line), "    Building demo 5/20, 2 from the c...");
+        for width in 0..200 {
+            let line = moving(&now(), "Building", "demo", width, false);
+            assert!(visible(&line).len() < width.max(14 + 3), "{width}: {line}");
+        }
+        let all = Now {
+            done: 20,
+            running: Vec::new(),
+            ..now()
+        };
+        let line = moving(&all, "Building", "", 120, false);
+        assert!(line.contains("[=========================] 20/20"), "{line}");
+    }
+
+    #[test]
+    fn before_steps_are_known_there_is_what_runs() {
+        let reading = Now {
+            running: vec!["reading sources".into()],
+            ..Now::default()
+        };
+        let line = moving(&reading, "Building", "", 80, false);
+        assert_eq!(visible(&line), "    Building reading sources");
+        assert_eq!(staying(&reading, false), "    Building reading sources");
+        assert_eq!(
+            staying(&now(), false),
+            "    Building 5 of 20 steps, 2 from the cache: compiling SOLVE, differentiating ROOT"
+        );
+    }
+}
