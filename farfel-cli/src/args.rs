@@ -42,7 +42,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     color: Color,
-    /// How errors and warnings are shown: human, short, json or github
+    /// How errors and warnings are shown: human, short, json, github or sarif
     #[arg(long, global = true, value_name = "FORMAT", default_value = "human")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub message_format: MessageFormat,

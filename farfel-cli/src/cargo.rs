@@ -77,7 +77,7 @@ fn message_format(shell: &Shell) -> Option<&'static str> {
     match shell.messages {
         MessageFormat::Json => Some("json"),
         MessageFormat::Short => Some("short"),
-        MessageFormat::Human | MessageFormat::Github => None,
+        MessageFormat::Human | MessageFormat::Github | MessageFormat::Sarif => None,
     }
 }
 

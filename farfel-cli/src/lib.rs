@@ -101,14 +101,16 @@ pub fn main() -> ExitCode {
         );
     }));
     let ran = std::panic::AssertUnwindSafe(|| commands::run(cli.command, &mut shell));
-    match std::panic::catch_unwind(ran) {
+    let code = match std::panic::catch_unwind(ran) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             error.show(&mut shell);
             ExitCode::from(error.exit_code())
         }
         Err(_) => ExitCode::from(EXIT_CANNOT),
-    }
+    };
+    shell.finish();
+    code
 }
 
 /// `cargo farfel build` starts `cargo-farfel farfel build`.

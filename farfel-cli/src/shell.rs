@@ -7,7 +7,8 @@ use std::io::{self, IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
-use farfel_driver::{Report, messages, render};
+use farfel_driver::messages::Message;
+use farfel_driver::{Report, messages, render, sarif};
 use farfel_lang::encoding;
 
 const STATUS: Style = AnsiColor::BrightGreen.on_default().bold();
@@ -37,12 +38,18 @@ pub enum MessageFormat {
     Json,
     /// As GitHub Actions marks them in a change, on standard output
     Github,
+    /// All of them as one SARIF log at the end, on standard output
+    Sarif,
 }
 
 impl MessageFormat {
     /// Whether programs read it, not people.
     pub fn is_for_programs(self) -> bool {
-        matches!(self, MessageFormat::Json | MessageFormat::Github)
+        use MessageFormat::{Github, Human, Json, Sarif, Short};
+        match self {
+            Json | Github | Sarif => true,
+            Human | Short => false,
+        }
     }
 }
 
@@ -53,6 +60,8 @@ pub struct Shell {
     /// How errors and warnings in sources are shown.
     pub messages: MessageFormat,
     color: ColorChoice,
+    /// What a log at the end will have; `None` where nothing has asked for sources to be looked at.
+    log: Option<Vec<Message>>,
     err: AutoStream<io::Stderr>,
 }
 
@@ -64,6 +73,7 @@ impl Shell {
             verbosity,
             messages,
             color,
+            log: None,
             err: AutoStream::new(io::stderr(), color),
         }
     }
@@ -121,6 +131,10 @@ impl Shell {
     /// Errors and warnings in sources; without errors, nothing where only errors are to be seen. Programs
     /// that read them get all of them.
     pub fn report(&mut self, report: &Report) {
+        if self.messages == MessageFormat::Sarif {
+            let log = self.log.get_or_insert_default();
+            return log.extend(messages::messages(report));
+        }
         let quiet = self.verbosity == Verbosity::Quiet;
         let for_people = !self.messages.is_for_programs();
         let has_errors = report.diagnostics.iter().any(|d| d.is_error());
@@ -136,10 +150,17 @@ impl Shell {
             match self.messages {
                 MessageFormat::Json => self.line(&message.json()),
                 MessageFormat::Github => self.line(&message.github()),
-                MessageFormat::Human | MessageFormat::Short => {
+                MessageFormat::Human | MessageFormat::Short | MessageFormat::Sarif => {
                     self.rendered(&message.short(message.level));
                 }
             }
+        }
+    }
+
+    /// The end of a command: what was kept for it is written.
+    pub fn finish(&mut self) {
+        if let Some(log) = self.log.take() {
+            self.line(&sarif::log(&log));
         }
     }
 

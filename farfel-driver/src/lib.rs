@@ -36,7 +36,7 @@
 //! | `views` | a program for people: [`analysis`], [`copies`], [`graph`], [`intents`], [`side_by_side`], [`storage`]; `annotate` and `legible` help |
 //! | [`mod@format`] | source files → the same, laid out anew |
 //! | [`verify`], `checks` | programs that check their derivatives while they run, and what they found |
-//! | [`render`], [`messages`], `error`, `report` | faults → text; the same as data |
+//! | [`render`], [`messages`], [`sarif`], `error`, `report` | faults → text; the same as data |
 //! | [`script`] | a request of a build script → what it asks for |
 //! | [`cache`], `remember`, `codec`, `identity` | what earlier builds have made; what tools say of themselves |
 //! | `process`, [`toolchain`], `files` | other programs within limits; gfortran; files |
@@ -93,6 +93,7 @@ mod remember;
 pub mod render;
 mod report;
 mod rustdoc;
+pub mod sarif;
 pub mod script;
 mod session;
 pub mod side_by_side;

@@ -227,3 +227,39 @@ fn a_project_in_json() {
         assert!(text.contains("\"reason\":\"build-finished\""), "{text}");
     }
 }
+
+#[test]
+fn a_sarif_log() {
+    let dir = sandbox();
+    let faulty = "SUBROUTINE S(X)\nINTEGER UNUSED\nX = 1 +\nEND\n";
+    write(dir.path(), "a b.f", fixed(faulty));
+    write(dir.path(), "good.f", fixed("SUBROUTINE S(X)\nX = 1\nEND\n"));
+    let check = |file: &str| {
+        let said = farfel(dir.path())
+            .args(["check", "--message-format", "sarif", file])
+            .assert();
+        let said = said.get_output().clone();
+        let log: Value = serde_json::from_slice(&said.stdout).unwrap();
+        assert_eq!(log["version"], "2.1.0");
+        assert_eq!(log["runs"].as_array().map(Vec::len), Some(1));
+        (said.status.code(), log["runs"][0].clone())
+    };
+    let (code, run) = check("a b.f");
+    assert_eq!(code, Some(1));
+    let driver = &run["tool"]["driver"];
+    assert_eq!(driver["name"], "farfel");
+    let first = &run["results"][0];
+    assert_eq!(
+        (&first["ruleId"], &first["level"]),
+        (&"F0001".into(), &"error".into())
+    );
+    let index = first["ruleIndex"].as_u64().unwrap() as usize;
+    assert_eq!(driver["rules"][index]["id"], "F0001");
+    let place = &first["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "a%20b.f");
+    assert_eq!(place["region"]["startLine"], 3);
+
+    let (code, run) = check("good.f");
+    assert_eq!(code, Some(0));
+    assert_eq!(run["results"], serde_json::json!([]));
+}
