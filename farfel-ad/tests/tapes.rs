@@ -62,13 +62,20 @@ const ITERATED: &str = "
 fn tapes_grow() {
     check(ITERATED, 1e-10);
     let text = expand(ITERATED).unwrap();
-    // What is differentiated again does not grow: where its tape is full the program ends.
-    let (adjoint, again) = (text.split_once("SUBROUTINE F_G1GRAD_G1HESS(")).unwrap();
+    // A tangent's tape grows with it.
+    let both = "TYPE (FARFEL_R8) TAPE_R8_G1GRAD, TAPE_R8_G1GRAD_G1HESS";
+    assert!(text.contains(both), "{text}");
+    // In an adjoint of the adjoint tapes do not grow: where one is full the program ends.
+    let reverse = ITERATED
+        .replace("ADF(P)", "ADR(G)")
+        .replace("TANGENT(G)", "COTANGENT(P)");
+    check(&reverse, 1e-10);
+    let again = expand(&reverse).unwrap();
+    let (_, again) = again.split_once("SUBROUTINE F_G1GRAD_G1HESS(").unwrap();
     let again = again.split("\n      END\n").next().unwrap();
-    assert!(adjoint.contains("TYPE (FARFEL_R8) TAPE_R8_"), "{text}");
     assert!(
         !again.contains("FARFEL_") && again.contains("134217728"),
-        "{text}"
+        "{again}"
     );
     // Generated text can be read again, and says the same.
     let text = expand(&text).unwrap();

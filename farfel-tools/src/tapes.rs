@@ -4,7 +4,9 @@
 //! that is differentiated again treats them as the stacks that they are. Printed and read again,
 //! as by chains of command lines, they are arrays like others.
 
-use farfel_lang::ir::{Attribute, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit, walk_block};
+use farfel_lang::ir::{
+    Attribute, BinOp, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit, walk_block,
+};
 use std::collections::HashSet;
 
 /// Marks the tapes of a unit: arrays with the names that reverse mode gives, which are used as
@@ -30,7 +32,7 @@ pub(crate) fn mark(unit: &mut Unit) {
     }
 }
 
-/// Is an array used as `A(TOP)` only, with one TOP that is counted up and down, or passed on
+/// Is an array used as `A(TOP)` or `A(TOP + 1)` only, with one TOP that is counted up and down, or passed on
 /// together with that?
 fn is_stack(unit: &Unit, array: SymId) -> bool {
     let mut tops: HashSet<SymId> = HashSet::new();
@@ -45,14 +47,10 @@ fn is_stack(unit: &Unit, array: SymId) -> bool {
             e.walk(&mut |e| {
                 if let ExprKind::Element(x, subscripts) = &e.kind
                     && *x == array
-                    && let [
-                        Expr {
-                            kind: ExprKind::Var(top),
-                            ..
-                        },
-                    ] = subscripts.as_slice()
+                    && let [place] = subscripts.as_slice()
+                    && let Some(top) = counted(place)
                 {
-                    tops.insert(*top);
+                    tops.insert(top);
                     known += 1;
                 }
             });
@@ -75,7 +73,19 @@ fn is_stack(unit: &Unit, array: SymId) -> bool {
     uses == known && unit.symbols[*top].name.starts_with("TOP_") && counts(unit, *top)
 }
 
-/// Is a variable assigned 0, and itself plus or minus 1, only?
+/// `TOP`, `TOP + 1`, `TOP - 2`
+fn counted(e: &Expr) -> Option<SymId> {
+    match &e.kind {
+        ExprKind::Var(top) => Some(*top),
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => match (&a.kind, &b.kind) {
+            (ExprKind::Var(top), ExprKind::Int(_)) => Some(*top),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Is a variable assigned 0, and itself plus or minus a number, only?
 fn counts(unit: &Unit, top: SymId) -> bool {
     let mut fine = true;
     walk_block(&unit.body, &mut |s: &Stmt| {
@@ -84,10 +94,7 @@ fn counts(unit: &Unit, top: SymId) -> bool {
         {
             fine &= match &value.kind {
                 ExprKind::Int(0) => true,
-                ExprKind::Binary(_, a, b) => {
-                    matches!((&a.kind, &b.kind), (ExprKind::Var(x), ExprKind::Int(1)) if *x == top)
-                }
-                _ => false,
+                _ => counted(value) == Some(top),
             };
         }
     });

@@ -255,6 +255,7 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
     let status = make.declare(Symbol::variable("STATUS".into(), Type::INTEGER, span));
     let mut kept = Symbol {
         dims: deferred(None),
+        tape: true,
         ..Symbol::variable("KEPT".into(), kind.ty(), span)
     };
     kept.attributes.insert(Attribute::Allocatable);

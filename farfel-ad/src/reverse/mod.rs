@@ -38,6 +38,7 @@ mod effects;
 mod facts;
 mod fixed_point;
 mod gather;
+mod groups;
 mod growing;
 mod heads;
 mod independent;

@@ -190,6 +190,13 @@ impl Tapes {
             .to_vec()
     }
 
+    /// Whose variable a symbol is, if any tape's.
+    pub fn kind_of(&self, s: SymId) -> Option<Kind> {
+        let of = |v: &Vars| [v.values, v.top, v.most].contains(&s);
+        let found = self.used.iter().find(|(_, v)| of(v));
+        found.map(|(kind, _)| *kind)
+    }
+
     /// The variables of all tapes.
     pub fn symbols(&self) -> impl Iterator<Item = SymId> + '_ {
         self.used.values().flat_map(|v| [v.values, v.top, v.most])

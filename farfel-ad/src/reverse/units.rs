@@ -7,7 +7,7 @@ use super::made::{Known, Made};
 use super::maker::{Maker, zero};
 use super::tape::{Kind, Tapes};
 use super::tape_size::{self, Swept};
-use super::{Part, World, aliased_arguments, dead_code, heads, state};
+use super::{Part, World, aliased_arguments, dead_code, groups, heads, state};
 use crate::locations::{Set, Space, common_members};
 use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
@@ -66,6 +66,8 @@ impl World {
             for kind in used {
                 tapes.vars(&mut make, *kind);
             }
+            groups::group(&tapes, &mut made.forward);
+            groups::group(&tapes, &mut made.backward);
             let grow = &growers[i];
             tapes.grow(&mut make, grow, [&mut made.forward, &mut made.backward]);
             let derivatives = make.derivatives.clone();

@@ -8,7 +8,7 @@ use farfel_lang::ir::{
 
 /// Is it an array whose derivative the unit itself can allocate?
 pub(super) fn is_allocated_here(s: &Symbol) -> bool {
-    s.has(Attribute::Allocatable) && s.place == Place::Local
+    s.has(Attribute::Allocatable) && s.place == Place::Local || s.has(Attribute::Growing)
 }
 
 impl Gen<'_> {

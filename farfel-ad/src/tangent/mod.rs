@@ -60,10 +60,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// After how many contexts a unit's later calls share one copy.
 pub const MOST_CONTEXTS: usize = 8;
 
-/// The forms that all tangents of AD blocks are made of. A pattern does not ask which element is
-/// the largest.
-const FORMS: Forms = Forms::of(&[Form::FixedTapes]);
-const FORMS_OF_NUMBERS: Forms = Forms::of(&[Form::FixedTapes, Form::ReductionsCalled]);
+/// The forms that tangents of AD blocks are made of. Where derivatives have a dimension more than values, tapes
+/// do not grow. A pattern does not ask which element is the largest.
+const FORMS: Forms = Forms::of(&[Form::ReductionsCalled]);
+const FORMS_OF_SEVERAL: Forms = Forms::of(&[Form::FixedTapes, Form::ReductionsCalled]);
+const FORMS_OF_PATTERNS: Forms = Forms::of(&[Form::FixedTapes]);
 
 /// The forms that some tangents cannot be made without ([`needs`]).
 const AT_NEED: Forms = Forms::of(&[
@@ -95,9 +96,10 @@ fn legal<'p>(program: &'p Program, request: &Request) -> Result<Cow<'p, Program>
         request: Some(request),
     };
     let layout = Layout::of_request(request);
-    let forms = match layout.pattern {
-        true => FORMS,
-        false => FORMS_OF_NUMBERS,
+    let forms = match (layout.pattern, layout.vector) {
+        (true, _) => FORMS_OF_PATTERNS,
+        (false, true) => FORMS_OF_SEVERAL,
+        (false, false) => FORMS,
     };
     let at_need = AT_NEED.and(Forms::of(&[Form::NoEntries]));
     let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?.program;

@@ -1,0 +1,169 @@
+//! Pushes that follow each other look once whether there is room, and count once; pops likewise.
+//!
+//! ```fortran
+//!       IF (TOP + 2 .GT. MOST) STOP '…'               B = TAPE(TOP)
+//!       TAPE(TOP + 1) = A                             ...
+//!       A = SIN(A)                                    A = TAPE(TOP - 1)
+//!       TOP = TOP + 2                                 TOP = TOP - 2
+//!       TAPE(TOP) = B
+//! ```
+//!
+//! Those belong together between which nothing else is done with the tape: no call that has it as an argument, no
+//! IF or DO that keeps something.
+
+use super::tape::{Kind, Op, Tapes, Vars};
+use farfel_lang::Span;
+use farfel_lang::ir::build::{binary, difference, sum};
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, for_each_symbol};
+use std::collections::{BTreeMap, HashMap};
+
+/// Pushes, or pops, by the places where each begins.
+struct Group {
+    op: Op,
+    members: Vec<usize>,
+}
+
+/// Puts pushes and pops of a block together.
+pub(super) fn group(tapes: &Tapes, block: &mut Block) {
+    for s in block.iter_mut() {
+        for b in s.blocks_mut() {
+            group(tapes, b);
+        }
+    }
+    let mut edits = Edits::default();
+    for g in groups(tapes, block) {
+        if let (Op::Push(kind) | Op::Pop(kind), 2..) = (g.op, g.members.len())
+            && let Some(vars) = tapes.used.get(&kind)
+        {
+            edits.add(&g, vars);
+        }
+    }
+    if edits.0.is_empty() {
+        return;
+    }
+    let mut at = 0;
+    block.retain_mut(|s| {
+        let edit = edits.0.remove(&at);
+        at += 1;
+        match edit {
+            None => true,
+            Some(None) => false,
+            Some(Some(new)) => {
+                new.put_into(s);
+                true
+            }
+        }
+    });
+}
+
+/// What a block does with its tapes, one behind the other.
+fn groups(tapes: &Tapes, block: &[Stmt]) -> Vec<Group> {
+    let mut open: BTreeMap<Kind, Group> = BTreeMap::new();
+    let mut done = Vec::new();
+    let mut at = 0;
+    while let Some(s) = block.get(at) {
+        let op = tapes.op(s);
+        // What has a place that the variable of a loop tells is not counted.
+        let counted = op.filter(|_| block.get(at + 1).is_some_and(|s| counts(tapes, s)));
+        let Some(op @ (Op::Push(kind) | Op::Pop(kind))) = counted else {
+            let mut named = Vec::new();
+            for_each_symbol(std::slice::from_ref(s), &mut |x| {
+                named.extend(tapes.kind_of(x));
+            });
+            done.extend(named.iter().filter_map(|k| open.remove(k)));
+            at += 1;
+            continue;
+        };
+        match open.get_mut(&kind) {
+            Some(g) if g.op == op => g.members.push(at),
+            _ => {
+                let members = vec![at];
+                done.extend(open.insert(kind, Group { op, members }));
+            }
+        }
+        at += match op {
+            Op::Push(_) => 3,
+            _ => 2,
+        };
+    }
+    done.extend(open.into_values());
+    done
+}
+
+/// Is it the number of values on a tape that a statement changes?
+fn counts(tapes: &Tapes, s: &Stmt) -> bool {
+    let StmtKind::Assign(to, _) = &s.kind else {
+        return false;
+    };
+    matches!(to.kind, ExprKind::Var(x) if tapes.used.values().any(|v| v.top() == x))
+}
+
+/// What is new in a statement.
+enum New {
+    /// The condition of a look.
+    Full(Expr),
+    /// Where a push keeps its value.
+    Pushed(Expr),
+    /// Where a pop finds its value.
+    Popped(Expr),
+    /// All of it.
+    Count(StmtKind),
+}
+
+/// By places in the block: what becomes of a statement, nothing where it goes.
+#[derive(Default)]
+struct Edits(HashMap<usize, Option<New>>);
+
+impl Edits {
+    fn add(&mut self, g: &Group, vars: &Vars) {
+        let top = || Expr::var(vars.top(), Span::NONE);
+        let int = |n: usize| Expr::int(i64::try_from(n).unwrap_or(0), Span::NONE);
+        let all = g.members.len();
+        let push = matches!(g.op, Op::Push(_));
+        for (j, m) in g.members.iter().enumerate() {
+            let last = j + 1 == all;
+            let mut at = *m;
+            if push {
+                let most = Expr::var(vars.most(), Span::NONE);
+                let full = || binary(BinOp::Gt, sum(top(), int(all)), most);
+                self.0.insert(at, (j == 0).then(|| New::Full(full())));
+                at += 1;
+                if !last {
+                    let place = sum(top(), int(j + 1));
+                    self.0.insert(at + 1, Some(New::Pushed(place)));
+                }
+            } else {
+                if j > 0 {
+                    let place = difference(top(), int(j));
+                    self.0.insert(at, Some(New::Popped(place)));
+                }
+                at += 1;
+            }
+            let count = || {
+                let counted = match push {
+                    true => sum(top(), int(all)),
+                    false => difference(top(), int(all)),
+                };
+                New::Count(StmtKind::Assign(top(), counted))
+            };
+            self.0.insert(at, last.then(count));
+        }
+    }
+}
+
+impl New {
+    fn put_into(self, s: &mut Stmt) {
+        let place = |of: &mut Expr, place: Expr| {
+            if let ExprKind::Element(_, subscripts) = &mut of.kind {
+                *subscripts = vec![place];
+            }
+        };
+        match (self, &mut s.kind) {
+            (New::Full(full), StmtKind::LogicalIf(condition, _)) => *condition = full,
+            (New::Pushed(e), StmtKind::Assign(to, _)) => place(to, e),
+            (New::Popped(e), StmtKind::Assign(_, value)) => place(value, e),
+            (New::Count(kind), old) => *old = kind,
+            _ => {}
+        }
+    }
+}
