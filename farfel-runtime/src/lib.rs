@@ -22,7 +22,7 @@
 //! - A subprogram gets the length of each array, and hands it on with the array. A subscript, section
 //!   or substring that leads outside, in it or in what it calls, becomes [`Error::Bounds`]; what cannot
 //!   lead there is not checked. A function is `unsafe` where that cannot be done, as its documentation
-//!   says: it calls code whose text is not there, or has Cray pointers or ENTRY points.
+//!   says: it calls code whose text is not there, or has Cray pointers.
 //! - Subprograms that use COMMON, saved variables, or input and output are run by one
 //!   thread at a time; all others by as many as there are.
 //! - A CHARACTER is a `&str`, without the blanks at its end. One that may be assigned is a `&mut String`, of which

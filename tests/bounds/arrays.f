@@ -271,3 +271,28 @@ C     squares behind it.
    30   PHASES = PHASES + X(I)**2
    40 CONTINUE
       END
+C     ENTRY points with arrays of their own, and one that they have in common.
+      SUBROUTINE STORE(N, X, Z)
+      DIMENSION X(*), Y(*), Z(2, *), T(4)
+      SAVE T
+      DO 10 I = 1, N
+   10 T(I) = X(I)
+      Z(2, 1) = N
+      RETURN
+      ENTRY FETCH(Z, M, Y)
+      DO 20 I = 1, M
+   20 Y(I) = T(I)
+      Z(1, M) = M
+      END
+      SUBROUTINE KEEPS(N, X, M, Y, Z)
+      DIMENSION X(*), Y(*), Z(*)
+      CALL STORE(N, X, Z)
+      CALL FETCH(Z, M, Y)
+      END
+C     Not to be checked: X is nowhere behind PEEK.
+      SUBROUTINE PEEKS(N, X)
+      DIMENSION X(*)
+      X(N) = 0
+      ENTRY PEEK(N)
+      IF (N .GT. 0) X(1) = N
+      END

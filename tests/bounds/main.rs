@@ -107,6 +107,16 @@ fn main() {
     fenced(0.0, 9.0, 9, |v| wrong("smooth", f::smooth(&u, v, 4, 4)));
     wrong("phases", f::phases(4, &[1.0, 2.0, -3.0], 1));
     println!("phases unset: {}", f::phases(2, &[1.0, 2.0], 0).unwrap_err());
+    fenced(0.0, 9.0, 4, |z| {
+        let mut y = [0.0; 3];
+        wrong("store", f::store(3, &[1.0; 2], z));
+        wrong("store local", f::store(5, &[1.0; 5], z));
+        wrong("store common", f::store(1, &[1.0; 5], &mut z[..1]));
+        wrong("keeps", f::keeps(3, &[1.0; 2], 1, &mut y, z));
+        wrong("fetch", f::keeps(2, &[1.0; 2], 4, &mut y, z));
+        wrong("fetch local", f::keeps(1, &[1.0; 2], 5, &mut [0.0; 9], &mut [0.0; 12]));
+        wrong("fetch common", f::keeps(2, &[1.0; 2], 3, &mut y, z));
+    });
     println!("done");
 }
 
@@ -183,6 +193,9 @@ fn right() {
     assert_eq!(f::phases(4, &[1.0, 2.0, -3.0, 4.0], 1), Ok(3.0 + 25.0));
     assert_eq!(f::phases(2, &[-1.0, 2.0], 0), Ok(5.0));
     assert_eq!(f::phases(0, &[], 0), Ok(0.0));
+    let (mut y, mut z) = ([0.0; 3], [0.0; 4]);
+    f::keeps(3, &[1.0, 2.0, 3.0], 2, &mut y, &mut z).unwrap();
+    assert_eq!((y, z), ([1.0, 2.0, 0.0], [0.0, 3.0, 2.0, 0.0]));
     let mut seen = Vec::new();
     let mut y = [1.0, 2.0, 3.0];
     f::each(|_, y| seen.extend_from_slice(y), 3, &mut y).unwrap_err();

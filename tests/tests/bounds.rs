@@ -48,10 +48,16 @@ fn wrong_calls_are_errors() {
     let dir = dir.path();
     project(dir, "bounds", ARRAYS, MAIN, "");
     for release in [false, true] {
-        let (program, _) = build(dir, "bounds", release);
+        let (program, built) = build(dir, "bounds", release);
+        let reasons: Vec<&str> = built
+            .lines()
+            .filter_map(|l| l.split_once("cannot be checked: "))
+            .map(|(_, reason)| reason)
+            .collect();
+        assert_eq!(reasons, ["X is used behind PEEK, whose argument it is not"], "{built}");
         let ran = command(&program, dir).assert().success();
         let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
-        assert_eq!(said.lines().count(), 65, "{said}");
+        assert_eq!(said.lines().count(), 72, "{said}");
         let line = |call: &str| {
             let found = said.lines().find_map(|l| l.strip_prefix(call));
             found.unwrap_or_else(|| panic!("no {call} in {said}"))

@@ -23,6 +23,7 @@ mod arrays;
 mod frames;
 pub(crate) mod given;
 mod labels;
+mod points;
 mod poly;
 mod prove;
 mod rewrite;
@@ -119,9 +120,6 @@ impl Plan {
             if by_name.contains(&unit.name) {
                 leave(&unit.name, "C calls it, and says nothing of lengths");
             }
-            if unit.entry_points().count() > 1 {
-                leave(&unit.name, "it has ENTRY points");
-            }
             for_each_call(unit, &mut |callee, args| {
                 let symbol = &unit.symbols[callee];
                 let name = match symbol.place {
@@ -137,7 +135,8 @@ impl Plan {
                     Class::Subroutine => target.kind == UnitKind::Subroutine,
                     _ => target.kind == UnitKind::Function,
                 };
-                if target.args.len() != args.len() || !wanted {
+                let point = target.entry_points().find(|e| e.name == name);
+                if point.is_none_or(|e| e.args.len() != args.len()) || !wanted {
                     leave(name, "it is called with other arguments than it has");
                 }
             });
@@ -322,7 +321,7 @@ impl<'a> Guard<'a> {
         work.checks = self.plan.is_checked(&work.unit.name);
         match self.plan.unmeasured.get(&work.unit.name) {
             Some(why) => work.no_lengths = Some(why.clone()),
-            None => add_lengths(&mut work),
+            None => add_lengths(&mut work, &mut body),
         }
         if !work.checks {
             work.reasons.insert(UNCHECKED.into());
@@ -332,20 +331,37 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// The arguments with the lengths of arrays.
-fn add_lengths(work: &mut Work) {
-    for i in 0..work.unit.args.len() {
-        let Some(array) = work.unit.args[i].sym() else {
+/// The arguments with the lengths of arrays, of ENTRY points, too.
+fn add_lengths(work: &mut Work, body: &mut Block) {
+    let mut args = std::mem::take(&mut work.unit.args);
+    lengths_of(work, &mut args);
+    work.unit.args = args;
+    for s in body {
+        if let StmtKind::Entry(entry) = &mut s.kind {
+            lengths_of(work, &mut entry.args);
+        }
+    }
+}
+
+fn lengths_of(work: &mut Work, args: &mut Vec<Arg>) {
+    for i in 0..args.len() {
+        let Some(array) = args[i].sym() else {
             continue;
         };
         if !takes_length(&work.unit.symbols[array]) {
             continue;
         }
-        let name = format!("{}_N", work.unit.symbols[array].name);
-        let length = arrays::variable(&mut work.unit, &name);
-        work.unit.symbols[length].place = Place::Dummy;
-        work.unit.args.push(Arg::Dummy(length));
-        work.given.insert(array, length);
+        let length = match work.given.get(&array) {
+            Some(length) => *length,
+            None => {
+                let name = format!("{}_N", work.unit.symbols[array].name);
+                let length = arrays::variable(&mut work.unit, &name);
+                work.unit.symbols[length].place = Place::Dummy;
+                work.given.insert(array, length);
+                length
+            }
+        };
+        args.push(Arg::Dummy(length));
     }
 }
 
@@ -372,10 +388,7 @@ fn bars(work: &mut Work, body: &Block) {
             found.push(format!("its argument {} is OPTIONAL", s.name));
         }
     }
-    if unit.entry_points().count() > 1 || body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_)))
-    {
-        found.push("it has ENTRY points".into());
-    }
+    found.extend(points::bar(unit, body));
     let mut jumps: HashMap<u32, usize> = HashMap::new();
     let mut copy = body.clone();
     walk_block_mut(&mut copy, &mut |s| {

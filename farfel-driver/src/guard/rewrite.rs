@@ -279,7 +279,6 @@ impl<'a> Work<'a> {
                 a.control.iter_mut().for_each(|c| self.expr(c, Use::Value));
             }
             StmtKind::AssignedGoto(..) => self.reason("an assigned GOTO may jump to a FORMAT"),
-            StmtKind::Entry(_) => self.reason("it has ENTRY points"),
             StmtKind::Ad(_) => self.reason("it is not lowered"),
             StmtKind::Comment(_)
             | StmtKind::Do(_)
@@ -291,7 +290,8 @@ impl<'a> Work<'a> {
             | StmtKind::Pause(None)
             | StmtKind::Format(_)
             | StmtKind::Cycle(_)
-            | StmtKind::Exit(_) => {}
+            | StmtKind::Exit(_)
+            | StmtKind::Entry(_) => {}
         }
     }
 
