@@ -54,7 +54,11 @@ fn wrong_calls_are_errors() {
             .filter_map(|l| l.split_once("cannot be checked: "))
             .map(|(_, reason)| reason)
             .collect();
-        assert_eq!(reasons, ["X is used behind PEEK, whose argument it is not"], "{built}");
+        assert_eq!(
+            reasons,
+            ["X is used behind PEEK, whose argument it is not"],
+            "{built}"
+        );
         let ran = command(&program, dir).assert().success();
         let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
         assert_eq!(said.lines().count(), 72, "{said}");

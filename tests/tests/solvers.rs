@@ -53,7 +53,7 @@ const LU: [&str; 24] = [
 const ODEPACK: &str = "scipy/scipy/integrate/odepack/";
 const MACH: &str = "scipy/scipy/integrate/mach/";
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 6] = [
     Case {
         name: "lsoda",
         main: include_str!("../solvers/lsoda.rs"),
@@ -81,6 +81,18 @@ const CASES: [Case; 4] = [
         sources: &["scipy/scipy/optimize/lbfgsb_src/"],
         // The first line is what the authors' own driver says.
         expected: include_str!("../solvers/lbfgsb.txt"),
+    },
+    Case {
+        name: "cdflib",
+        main: include_str!("../solvers/cdflib.rs"),
+        sources: &["scipy/scipy/special/cdflib/"],
+        expected: include_str!("../solvers/cdflib.txt"),
+    },
+    Case {
+        name: "slsqp",
+        main: include_str!("../solvers/slsqp.rs"),
+        sources: &["scipy/scipy/optimize/slsqp/"],
+        expected: include_str!("../solvers/slsqp.txt"),
     },
 ];
 
