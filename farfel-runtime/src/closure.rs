@@ -95,6 +95,35 @@ impl Drop for Given<'_> {
     }
 }
 
+/// The closure that another one may call while it runs.
+///
+/// It may do so from within a further call of the same function, which has its own closure in the slot.
+#[derive(Debug)]
+pub struct Lent {
+    slot: &'static LocalKey<Slot>,
+    closure: *mut (),
+}
+
+impl Lent {
+    /// What is in a slot of this thread, for as long as the call lasts that put it there.
+    pub fn of(slot: &'static LocalKey<Slot>) -> Lent {
+        Lent {
+            slot,
+            closure: slot.with(|s| s.now.get()),
+        }
+    }
+
+    /// Has it in its slot while something runs.
+    pub fn during<R>(&self, run: impl FnOnce() -> R) -> R {
+        let _back = Given {
+            slot: self.slot,
+            before: self.slot.with(|s| s.now.replace(self.closure)),
+            closure: PhantomData,
+        };
+        run()
+    }
+}
+
 /// Memory that Fortran code passes to a closure.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {

@@ -433,6 +433,27 @@ fn main() {
     assert_eq!(asked, [13.0, 7.0, 13.0]);
     assert_eq!(w, [1.0, 2.0, 23.0, 24.0, 5.0]);
 
+    // From a call in a call, each finds its own.
+    let mut seen = Vec::new();
+    fortran::higher(
+        |outer| {
+            let mut text = String::from("inner");
+            fortran::higher(
+                |inner| { inner(); outer(); inner() },
+                || { text += "+"; },
+            );
+            outer();
+            let nested = catch_unwind(AssertUnwindSafe(|| {
+                fortran::higher(|_| { outer(); panic_any(1) }, || panic!("called"));
+            }));
+            assert!(nested.is_err());
+            outer();
+            assert_eq!(text, "inner+++");
+        },
+        || seen.push("outer"),
+    );
+    assert_eq!(seen, ["outer"; 5]);
+
     // Panics go through, with what was thrown, and leave all in order.
     set_hook(Box::new(|_| {}));
     let mut x = [1.0];

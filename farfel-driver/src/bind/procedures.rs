@@ -31,8 +31,9 @@ pub(super) struct Interface {
 #[derive(Debug)]
 enum Given {
     Data(Data),
-    /// What stands for a procedure of the same call, which the closure may call in its turn.
-    Procedure(Interface),
+    /// What stands for a procedure of the same call, which the closure may call in its turn: the name of
+    /// the slot that it is found by.
+    Procedure(String, Interface),
 }
 
 /// Numbers, or an array of them.
@@ -159,13 +160,13 @@ impl<'p> Library<'p> {
         let procedure = |site: &&Site| is_procedure(site.unit, &site.args[k]);
         match sites.iter().filter(procedure).count() {
             0 => data(sites, k, self.config, self.plan).map(Given::Data),
-            n if n == sites.len() => self.procedure(sites, k, depth).map(Given::Procedure),
+            n if n == sites.len() => self.procedure(sites, k, depth),
             _ => Err("is a procedure in some of its calls".into()),
         }
     }
 
     /// The procedure of the exported unit that a closure gets at a position.
-    fn procedure(&self, sites: &[Site], k: usize, depth: usize) -> Result<Interface, String> {
+    fn procedure(&self, sites: &[Site], k: usize, depth: usize) -> Result<Given, String> {
         if depth > 0 {
             return Err("is a third one".into());
         }
@@ -186,11 +187,20 @@ impl<'p> Library<'p> {
         match found.into_iter().collect::<Vec<_>>()[..] {
             [p] => {
                 let inner = self.interface(p, depth + 1);
-                inner.map_err(|why| format!("is one, too, and {why}"))
+                let inner = inner.map_err(|why| format!("is one, too, and {why}"))?;
+                let name = self.unit.args[p].sym().map(|s| &self.unit.symbols[s].name);
+                let slot = name.map(|n| slot(&identifier(n))).unwrap_or_default();
+                Ok(Given::Procedure(slot, inner))
             }
             _ => Err("is not always the same procedure".into()),
         }
     }
+}
+
+/// Where the closure is found that stands for an argument of this name.
+fn slot(name: &str) -> String {
+    let plain = name.trim_start_matches("r#");
+    format!("FARFEL_SLOT_{}", plain.to_ascii_uppercase())
 }
 
 fn dummy<'p>(program: &'p Program, (name, position): &(Name, usize)) -> Option<(&'p Unit, SymId)> {
@@ -325,14 +335,14 @@ impl Given {
     fn rust(&self, config: &Config) -> String {
         match self {
             Given::Data(data) => data.rust(config),
-            Given::Procedure(procedure) => format!("&mut dyn {}", procedure.rust(config)),
+            Given::Procedure(_, procedure) => format!("&mut dyn {}", procedure.rust(config)),
         }
     }
 
     fn border(&self, config: &Config) -> String {
         match self {
             Given::Data(data) => data.border(config),
-            Given::Procedure(procedure) => procedure.border(config),
+            Given::Procedure(_, procedure) => procedure.border(config),
         }
     }
 }
@@ -366,7 +376,7 @@ impl Interface {
     }
 
     /// A closure that calls what Fortran code passes as argument `i` of another one: `farfel_aI`.
-    fn caller(&self, t: &mut String, i: usize, config: &Config) {
+    fn caller(&self, t: &mut String, i: usize, slot: &str, config: &Config) {
         let mut declared = Vec::new();
         let (mut before, mut after) = (String::new(), String::new());
         let (mut actual, mut lengths) = (Vec::new(), Vec::new());
@@ -418,7 +428,8 @@ impl Interface {
         };
         let _ = writeln!(
             t,
-            "            let mut farfel_a{i} = |{}|{result} {{{before} let farfel_y = a{i}({}){truth};{after} farfel_y }};",
+            "            let farfel_l{i} = ::farfel_runtime::Lent::of(&{slot});\n            \
+             let mut farfel_a{i} = |{}|{result} {{{before} let farfel_y = farfel_l{i}.during(|| a{i}({})){truth};{after} farfel_y }};",
             declared.join(", "),
             actual.join(", ")
         );
@@ -454,7 +465,7 @@ impl Interface {
         let function = self.border(config);
         let border_result = self.border_result(config);
         let bound = format!("FnMut({}){border_result}", types(&own));
-        let slot = format!("FARFEL_SLOT_{}", plain.to_ascii_uppercase());
+        let slot = slot(name);
 
         let mut items = String::new();
         let _ = writeln!(
@@ -502,8 +513,8 @@ impl Interface {
         for (i, a) in (1..).zip(&self.args) {
             let a = match a {
                 Given::Data(data) => data,
-                Given::Procedure(procedure) => {
-                    procedure.caller(&mut slices, i, config);
+                Given::Procedure(slot, procedure) => {
+                    procedure.caller(&mut slices, i, slot, config);
                     actual.push(format!("&mut farfel_a{i}"));
                     continue;
                 }
