@@ -357,8 +357,10 @@ impl Bindings<'_> {
         // The macro says that it is public and unsafe.
         let visible = if exposed.is_some() { "" } else { "pub " };
         let _ = write!(t, "{visible}fn {function}(");
+        // A procedure that is not called has no type.
         let declared: Vec<String> = args
             .iter()
+            .filter(|a| !a.rust.is_empty())
             .map(|a| match a.said {
                 Some(_) => format!("mut {}: {}", a.name, a.rust),
                 None => format!("{}: {}", a.name, a.rust),

@@ -107,8 +107,18 @@ C     Which procedure it is, is known at run time only.
       END IF
       END
 
-      SUBROUTINE UNUSED(F)
+      SUBROUTINE UNUSED(F, X, G)
+      EXTERNAL F, G
+      CALL UNUSE2(G, X)
+      END
+      SUBROUTINE UNUSE2(F, X)
+      DOUBLE PRECISION F
       EXTERNAL F
+      X = 3
+      END
+      SUBROUTINE LENT(F, G)
+      EXTERNAL F, G
+      CALL F(G)
       END
       SUBROUTINE WORDS(F)
       CALL F('A')
@@ -403,6 +413,9 @@ fn main() {
     assert_eq!(columns, [vec![1.0, 9.0, 3.0, 4.0, 5.0, 6.0], vec![4.0, 5.0, 6.0]]);
     assert_eq!(q, [true, true]);
 
+    let mut single = 0.0f32;
+    fortran::unused(&mut single);
+    assert_eq!(single, 3.0);
     // What gets procedures.
     let (mut inner, mut outer) = (0, 0);
     fortran::higher(|g| { g(); outer += 1; g() }, || inner += 1);
@@ -509,7 +522,9 @@ fn closures_stand_for_dummy_procedures() {
         "/// `rhs` is called as `CALL RHS(L, T, Y, DY, Z)`.\n",
         "z: impl FnMut(::farfel_runtime::Complex<f64>, f32) -> ::farfel_runtime::Complex<f64>",
         "sets: impl FnMut(&mut bool, &mut f32, i64, bool), result: &mut f32)",
-        "// UNUSED cannot be called from Rust: its argument F is a procedure that is not called.\n",
+        "/// The procedure F is not called, and is no argument here.\n",
+        "pub fn unused(x: &mut f32) {",
+        "// LENT cannot be called from Rust: its argument F is a procedure whose argument 1 is one, too, and its argument G is a procedure that only closures get.\n",
         "// WORDS cannot be called from Rust: its argument F is a procedure whose argument 1 is CHARACTER.\n",
         "pub fn higher(mut f: impl FnMut(&mut dyn FnMut()), mut g: impl FnMut()) {",
         "pub fn precon(mut f: impl FnMut(i32, &[f64], &mut [f64], &mut bool), mut jac: impl FnMut(&mut dyn FnMut(i32, &[f64], &mut [f64], &mut bool), &mut dyn FnMut(f64) -> bool, &mut [f64]), mut q: impl FnMut(f64) -> bool, ",
@@ -541,16 +556,16 @@ fn a_derivative_through_a_closure_is_an_error_with_the_way_to_it() {
     assert!(!built.ok);
     let expected = "\
 error[F0304]: derivatives would go through the dummy procedure F
-   --> src/all.ff:131:11
+   --> src/all.ff:141:11
     |
-130 |       ADF(X)
+140 |       ADF(X)
     |       ------ for this AD block
-131 |       Y = F(X)
+141 |       Y = F(X)
     |           ^^^^
 ...
-134 |       FUNCTION SLOPES(F, X)
+144 |       FUNCTION SLOPES(F, X)
     |                       - code outside of the program passes F
-135 |       SLOPES = SLOPE(F, X)
+145 |       SLOPES = SLOPE(F, X)
     |                ----------- SLOPE gets F here
 ";
     let said: Vec<&str> = built

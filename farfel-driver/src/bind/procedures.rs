@@ -23,8 +23,8 @@ use std::fmt::Write as _;
 pub(super) struct Interface {
     result: Option<Type>,
     args: Vec<Given>,
-    /// The first call, for people.
-    call: String,
+    /// The first call, for people; `None` where there is none, so that nobody need give the procedure.
+    call: Option<String>,
 }
 
 /// An argument of a closure.
@@ -96,7 +96,7 @@ impl<'p> Library<'p> {
             .map(|s| unit.symbols[s].name.clone())
             .unwrap_or_default();
         let fault = |why: String| format!("its argument {name} is a procedure {why}");
-        let reached = reached(program, unit, position).map_err(&fault)?;
+        let (reached, lent) = reached(program, unit, position).map_err(&fault)?;
         let mut names: Vec<&(Name, usize)> = reached.iter().collect();
         // The exported unit first, the others in a fixed order.
         names.sort_by_key(|(n, p)| (*n != unit.name, n.clone(), *p));
@@ -116,7 +116,14 @@ impl<'p> Library<'p> {
             });
         }
         let Some(first) = sites.first() else {
-            return Err(fault("that is not called".into()));
+            if lent {
+                return Err(fault("that only closures get".into()));
+            }
+            return Ok(Interface {
+                result: None,
+                args: Vec::new(),
+                call: None,
+            });
         };
         let class = &first.unit.symbols[first.callee].class;
         let result = |s: &Site| match s.unit.symbols[s.callee].class {
@@ -151,7 +158,7 @@ impl<'p> Library<'p> {
         Ok(Interface {
             result: result(first),
             args: args.map_err(fault)?,
-            call: format!("{verb}{called}({})", shown.join(", ")),
+            call: Some(format!("{verb}{called}({})", shown.join(", "))),
         })
     }
 
@@ -179,7 +186,7 @@ impl<'p> Library<'p> {
             let place = own.map(|own| (site.unit.name.clone(), own));
             let place = place.ok_or("is a procedure of the program")?;
             for (p, _) in procedure_dummies(self.unit) {
-                if reached(self.program, self.unit, p)?.contains(&place) {
+                if reached(self.program, self.unit, p)?.0.contains(&place) {
                     found.insert(p);
                 }
             }
@@ -208,8 +215,9 @@ fn dummy<'p>(program: &'p Program, (name, position): &(Name, usize)) -> Option<(
     Some((unit, unit.args.get(*position)?.sym()?))
 }
 
-/// Follows a procedure through the calls that hand it on.
-fn reached(program: &Program, unit: &Unit, position: usize) -> Result<Reached, String> {
+/// Follows a procedure through the calls that hand it on. Does a closure get it, too?
+fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, bool), String> {
+    let mut lent = false;
     let start = (unit.name.clone(), position);
     let mut reached = Reached::from([start.clone()]);
     let mut open = vec![start];
@@ -223,7 +231,7 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<Reached, S
             for (i, _) in passed.filter(|(_, a)| a.kind == ExprKind::Var(s)) {
                 let target = &u.symbols[callee];
                 if target.place == Place::Dummy {
-                    // A closure gets it.
+                    lent = true;
                     continue;
                 }
                 let found = program.unit(&target.name);
@@ -246,7 +254,7 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<Reached, S
             return Err(fault);
         }
     }
-    Ok(reached)
+    Ok((reached, lent))
 }
 
 /// The data that the closure gets at a position.
@@ -438,6 +446,22 @@ impl Interface {
     /// The code for the argument `name` of the function of `unit`.
     pub(super) fn code(&self, unit: &Unit, name: &str, config: &Config) -> Code {
         let plain = name.trim_start_matches("r#");
+        let Some(call) = &self.call else {
+            let function = format!("farfel_unused_{plain}");
+            return Code {
+                rust: String::new(),
+                border: self.border(config),
+                items: format!(
+                    "    ::farfel_runtime::border! {{ extern \"C-unwind\" fn {function}() {{}} }}\n"
+                ),
+                actual: function,
+                before: String::new(),
+                said: format!(
+                    "The procedure {} is not called, and is no argument here.",
+                    plain.to_ascii_uppercase()
+                ),
+            };
+        };
         let is_array = |a: &Given| matches!(a, Given::Data(d) if d.array);
         let is_data = |a: &Given| matches!(a, Given::Data(_));
         let numbered = || (1..).zip(&self.args);
@@ -488,7 +512,7 @@ impl Interface {
                 "{before}    let farfel_code_{plain} = farfel_entry_{plain}(&farfel_{plain});\n    \
                  let _farfel_given_{plain} = ::farfel_runtime::Given::new(&{slot}, &mut farfel_{plain});\n"
             ),
-            said: format!("`{plain}` is called as `{}`.", self.call),
+            said: format!("`{plain}` is called as `{call}`."),
         }
     }
 
