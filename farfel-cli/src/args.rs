@@ -46,6 +46,9 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FORMAT", default_value = "human")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub message_format: MessageFormat,
+    /// Work in this directory
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
     /// Look for faults of Farfel itself after every pass, as FARFEL_VERIFY_PASSES=1
     #[arg(long, global = true)]
     verify_passes: bool,
@@ -100,6 +103,23 @@ pub enum Command {
     /// Look for faults without compiling
     #[command(visible_alias = "c")]
     Check(Check),
+    /// Run the benchmarks of a project
+    Bench(Bench),
+    /// Write the documentation of a project, with the comments of its Fortran
+    Doc(Doc),
+    /// Remove what was built; the build cache stays
+    Clean(Clean),
+    /// Add a dependency: cargo add
+    Add(ToCargo),
+    /// Take newer versions of dependencies: cargo update
+    Update(ToCargo),
+    /// Show what the project depends on: cargo tree
+    Tree(ToCargo),
+    /// Install the programs of a project: cargo install
+    Install(ToCargo),
+    /// Run a command again when a source changes
+    #[command(hide = true)]
+    Watch(ToCargo),
     /// Hold the derivatives of all AD blocks against differences, where a program or tests come
     Verify(Verify),
     /// Print the program after a stage of the compiler
@@ -120,6 +140,8 @@ pub enum Command {
     Cache(Cache),
     /// Say which tools are there and which are missing
     Doctor(Doctor),
+    /// Print the manual page, or write those of all commands
+    Man(Man),
     /// Serve a build script
     #[command(hide = true)]
     BuildScript(BuildScript),
@@ -135,6 +157,72 @@ pub struct BuildScript {
     /// The version of the protocol
     #[arg(long)]
     pub protocol: u32,
+}
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The directory for the pages of all commands
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+/// What is handed on to cargo as it is.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct ToCargo {
+    /// Options and arguments of cargo's command; `--help` shows them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
+    pub arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Only benchmarks whose names contain this
+    pub name: Option<String>,
+    /// Compile, but do not run
+    #[arg(long)]
+    pub no_run: bool,
+    /// Optimise, as benchmarks always are
+    #[arg(short, long)]
+    pub release: bool,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
+    #[command(flatten)]
+    pub targets: Targets,
+    /// What the benchmarks get
+    #[arg(last = true)]
+    pub arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Doc {
+    /// Open it in a browser
+    #[arg(long)]
+    pub open: bool,
+    /// Leave dependencies out
+    #[arg(long)]
+    pub no_deps: bool,
+    /// Private items, too
+    #[arg(long)]
+    pub document_private_items: bool,
+    /// Optimise
+    #[arg(short, long)]
+    pub release: bool,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct Clean {
+    /// Only what was optimised
+    #[arg(short, long)]
+    pub release: bool,
+    #[command(flatten)]
+    pub cargo: CargoOptions,
 }
 
 #[derive(Debug, Args)]
@@ -182,8 +270,31 @@ pub enum Vcs {
     None,
 }
 
+/// Which parts of the packages; without any, those that cargo's command takes by itself.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Targets {
+    /// The library
+    #[arg(long, help_heading = "Project")]
+    pub lib: bool,
+    /// All programs
+    #[arg(long, help_heading = "Project")]
+    pub bins: bool,
+    /// All examples
+    #[arg(long, help_heading = "Project")]
+    pub examples: bool,
+    /// All tests
+    #[arg(long, help_heading = "Project")]
+    pub tests: bool,
+    /// All benchmarks
+    #[arg(long, help_heading = "Project")]
+    pub benches: bool,
+    /// All of these
+    #[arg(long, help_heading = "Project")]
+    pub all_targets: bool,
+}
+
 /// What cargo understands too and is handed on to it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct CargoOptions {
     /// The project's Cargo.toml
     #[arg(long, value_name = "PATH", help_heading = "Project")]
@@ -336,6 +447,8 @@ pub struct Build {
     pub file_options: FileOptions,
     #[command(flatten)]
     pub cargo: CargoOptions,
+    #[command(flatten)]
+    pub targets: Targets,
 }
 
 #[derive(Debug, Args)]
@@ -370,6 +483,8 @@ pub struct Test {
     pub release: bool,
     #[command(flatten)]
     pub cargo: CargoOptions,
+    #[command(flatten)]
+    pub targets: Targets,
     /// What the test programs get
     #[arg(last = true)]
     pub arguments: Vec<OsString>,
@@ -389,6 +504,8 @@ pub struct Check {
     pub file_options: FileOptions,
     #[command(flatten)]
     pub cargo: CargoOptions,
+    #[command(flatten)]
+    pub targets: Targets,
 }
 
 #[derive(Debug, Args)]
@@ -439,6 +556,9 @@ pub struct Expand {
     /// After which stage: parse, lift, specialize, prune, outline, stage or final
     #[arg(long, value_name = "STAGE", default_value = "final")]
     pub stage: ExpandStage,
+    /// Only this subprogram and what it needs, by its name after the stage
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["html", "view"])]
+    pub root: Vec<String>,
     /// Instead of the program: which call made which copy of a subprogram, and why
     #[arg(long, conflicts_with = "stage", group = "view")]
     pub explain: bool,
@@ -475,6 +595,9 @@ pub struct Fmt {
     /// Convert to this source form
     #[arg(long)]
     pub form: Option<SourceForm>,
+    /// The sources of all packages of the workspace
+    #[arg(long, conflicts_with_all = ["files", "package"], help_heading = "Project")]
+    pub all: bool,
     /// Letters of names and keywords: keep, lower or upper
     #[arg(long, value_name = "CASE", default_value = "keep")]
     #[arg(hide_possible_values = true)]

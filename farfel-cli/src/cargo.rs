@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use cargo_metadata::Message;
 
-use crate::args::CargoOptions;
+use crate::args::{CargoOptions, Targets};
 use crate::error::{Error, Result};
 use crate::progress::{self, Mode};
 use crate::shell::{MessageFormat, Shell, Verbosity};
@@ -35,6 +35,23 @@ pub fn command(
     options: &CargoOptions,
     shell: &Shell,
 ) -> Result<Command> {
+    let mut command = plain(subcommand, shell)?;
+    if let Some(format) = message_format(shell) {
+        command.args(["--message-format", format]);
+    }
+    if release {
+        command.arg("--release");
+    }
+    command.args(words(options));
+    Ok(command)
+}
+
+/// A cargo command with what all of ours share.
+///
+/// # Errors
+///
+/// There is no cargo.
+pub fn plain(subcommand: &str, shell: &Shell) -> Result<Command> {
     let mut command = Command::new(find()?);
     // What `cargo run` has set for us, when it runs us, is not for the project.
     for (name, _) in std::env::vars_os() {
@@ -57,18 +74,11 @@ pub fn command(
     }
     command.arg(subcommand);
     command.args(["--color", shell.color_flag()]);
-    if let Some(format) = message_format(shell) {
-        command.args(["--message-format", format]);
-    }
     match shell.verbosity {
         Verbosity::Quiet => command.arg("--quiet"),
         Verbosity::Normal => &mut command,
         Verbosity::Verbose => command.arg("--verbose"),
     };
-    if release {
-        command.arg("--release");
-    }
-    command.args(words(options));
     Ok(command)
 }
 
@@ -110,8 +120,8 @@ fn command_for_build_scripts() -> Option<PathBuf> {
 /// # Errors
 ///
 /// The first option that only cargo understands.
-pub fn not_for_files(options: &CargoOptions) -> Result {
-    match words(options).first() {
+pub fn not_for_files(options: &CargoOptions, targets: &Targets) -> Result {
+    match words(options).into_iter().chain(parts(targets)).next() {
         None => Ok(()),
         Some(option) => Err(Error::cannot(format!(
             "`{}` is for projects, but there are files on the command line",
@@ -144,7 +154,7 @@ pub fn for_metadata(options: &CargoOptions) -> Vec<String> {
 /// # Errors
 ///
 /// The first option that only cargo understands.
-pub fn not_without_rust(options: &CargoOptions) -> Result {
+pub fn not_without_rust(options: &CargoOptions, targets: &Targets) -> Result {
     let asked = CargoOptions {
         manifest_path: None,
         target_dir: None,
@@ -154,13 +164,35 @@ pub fn not_without_rust(options: &CargoOptions) -> Result {
         offline: false,
         ..options.clone()
     };
-    match words(&asked).first() {
+    match words(&asked).into_iter().chain(parts(targets)).next() {
         None => Ok(()),
         Some(option) => Err(Error::cannot(format!(
             "`{}` is for cargo, and there is no Rust in this project",
             option.display()
         ))),
     }
+}
+
+/// Which parts of packages are meant, as cargo has it on its command line.
+pub fn parts(targets: &Targets) -> Vec<OsString> {
+    let Targets {
+        lib,
+        bins,
+        examples,
+        tests,
+        benches,
+        all_targets,
+    } = targets;
+    let all = [
+        ("--lib", lib),
+        ("--bins", bins),
+        ("--examples", examples),
+        ("--tests", tests),
+        ("--benches", benches),
+        ("--all-targets", all_targets),
+    ];
+    let given = all.into_iter().filter(|(_, given)| **given);
+    given.map(|(name, _)| name.into()).collect()
 }
 
 /// The options as cargo has them on its command line.

@@ -60,7 +60,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::error::EXIT_CANNOT;
+use crate::error::{EXIT_CANNOT, EXIT_FAULTS, Error};
 use crate::shell::Shell;
 
 /// Runs the command with the process's arguments.
@@ -85,6 +85,12 @@ pub fn main() -> ExitCode {
         cli.global.color(),
         cli.global.message_format,
     );
+    if let Some(dir) = &cli.global.directory
+        && let Err(error) = std::env::set_current_dir(dir)
+    {
+        Error::io("work in", dir, &error).show(&mut shell);
+        return ExitCode::from(EXIT_FAULTS);
+    }
     if cli.global.verifies_passes() {
         farfel_driver::verify_passes();
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use farfel_driver::{Config, Session};
 
-use crate::args::{CargoOptions, LintOptions, Test};
+use crate::args::{CargoOptions, LintOptions, Targets, Test};
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
 use crate::{cargo, compiler, files, libraries, manifest, watched};
@@ -83,11 +83,11 @@ impl Project {
     /// # Errors
     ///
     /// As [`Project::in_directory`]; there is no project.
-    pub fn find(options: &CargoOptions) -> Result<Option<Project>> {
+    pub fn find(options: &CargoOptions, targets: &Targets) -> Result<Option<Project>> {
         let dir = manifest::manifest_dir(options.manifest_path.as_deref())?;
         let found = Project::in_directory(&dir)?;
         if found.is_some() {
-            cargo::not_without_rust(options)?;
+            cargo::not_without_rust(options, targets)?;
         }
         Ok(found)
     }
@@ -213,6 +213,43 @@ pub fn build(
         format_args!("{} in {seconds:.2}s", shown.join(", ")),
     );
     Ok(made)
+}
+
+/// `farfel clean`: what [`build`] and [`test`] have made goes.
+///
+/// # Errors
+///
+/// A file cannot be removed.
+pub fn clean(
+    project: &Project,
+    only_release: bool,
+    options: &CargoOptions,
+    shell: &mut Shell,
+) -> Result {
+    let tests = farfel_driver::main_programs(&project.tests, &project.config)?;
+    let tests = tests.iter().map(|t| PathBuf::from("tests").join(stem(t)));
+    let programs = project.programs.iter().map(|p| PathBuf::from(&p.name));
+    let names: Vec<PathBuf> = programs.chain(tests).collect();
+    let mut removed = 0;
+    for release in [false, true] {
+        if only_release && !release {
+            continue;
+        }
+        let folder = project.folder(release, options);
+        for name in &names {
+            let file = folder
+                .join(name)
+                .with_extension(std::env::consts::EXE_EXTENSION);
+            match std::fs::remove_file(&file) {
+                Ok(()) => removed += 1,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::io("remove", &file, &e)),
+            }
+        }
+    }
+    let files = if removed == 1 { "file" } else { "files" };
+    shell.status("Removed", format_args!("{removed} {files}"));
+    Ok(())
 }
 
 /// `farfel run`: the exit code of the program.

@@ -2,6 +2,7 @@
 
 use crate::render::plain;
 use crate::report::Report;
+use crate::stage::ExpandStage;
 use std::path::PathBuf;
 
 /// Why there is no library or program.
@@ -54,6 +55,20 @@ pub enum Error {
         name: String,
         /// Why not.
         reason: String,
+    },
+
+    /// A stage of the compiler has no subprogram of this name.
+    #[error(
+        "there is no subprogram {name} after the stage `{stage}`{}",
+        and_those(copies)
+    )]
+    NoSubprogram {
+        /// The name.
+        name: String,
+        /// The stage.
+        stage: ExpandStage,
+        /// The names of what has been made of such a subprogram.
+        copies: Vec<String>,
     },
 
     /// The files hold no main program, so there is nothing to run.
@@ -126,6 +141,14 @@ pub enum Error {
     Request(String),
 }
 
+/// Which copies there are, behind a message that what they are copies of is not there.
+fn and_those(copies: &[String]) -> String {
+    match copies {
+        [] => String::new(),
+        copies => format!("; there are {}", copies.join(", ")),
+    }
+}
+
 impl Error {
     /// The exit code that a command ends with: 1 where the user can mend it (the sources,
     /// the settings, the machine), 2 where Farfel itself or a tool misbehaved.
@@ -138,6 +161,7 @@ impl Error {
             | Error::ToolBroken { .. }
             | Error::Export { .. }
             | Error::NoMainProgram
+            | Error::NoSubprogram { .. }
             | Error::Format { .. }
             | Error::Undefined(_)
             | Error::NoFortranCompiler { .. }

@@ -1,5 +1,6 @@
 //! The stages that can be looked at.
 
+use farfel_lang::lower::Stage;
 use std::fmt;
 use std::str::FromStr;
 
@@ -33,6 +34,19 @@ impl ExpandStage {
         ExpandStage::Stage,
         ExpandStage::Final,
     ];
+
+    /// The stage of the lowering that it is; `None` after the derivatives.
+    pub(crate) fn lowered(self) -> Option<Stage> {
+        Some(match self {
+            ExpandStage::Parse => Stage::Parse,
+            ExpandStage::Lift => Stage::Lift,
+            ExpandStage::Specialize => Stage::Specialize,
+            ExpandStage::Prune => Stage::Prune,
+            ExpandStage::Outline => Stage::Outline,
+            ExpandStage::Stage => Stage::Stage,
+            ExpandStage::Final => return None,
+        })
+    }
 
     fn name(self) -> &'static str {
         match self {

@@ -2,6 +2,7 @@
 //! and nothing written.
 
 use crate::annotate;
+use crate::assemble;
 use crate::bind;
 use crate::facts::{Facts, Memory};
 use crate::guard::Plan;
@@ -12,12 +13,11 @@ use crate::read::{Goal, Read, Written, has_main, settle};
 use crate::session::Session;
 use crate::side_by_side::SideBySide;
 use crate::stage::ExpandStage;
-use crate::staged::{self, Staged};
+use crate::staged::{self, References, Staged};
 use crate::{Error, Report, verify};
 use crate::{analysis, copies, graph, intents, storage};
 use farfel_lang::effects::{Assigned, Dummies};
 use farfel_lang::ir::Name;
-use farfel_lang::lower::Stage;
 use farfel_lang::print::{Options, print_program};
 
 impl Session {
@@ -51,17 +51,69 @@ impl Session {
     ///
     /// Those of [`Session::check`].
     pub fn expand(&self, stage: ExpandStage) -> Result<(String, Report), Error> {
-        let until = match stage {
-            ExpandStage::Parse => Stage::Parse,
-            ExpandStage::Lift => Stage::Lift,
-            ExpandStage::Specialize => Stage::Specialize,
-            ExpandStage::Prune => Stage::Prune,
-            ExpandStage::Outline => Stage::Outline,
-            ExpandStage::Stage => Stage::Stage,
-            ExpandStage::Final => return self.expand_final(false),
+        let Some(until) = stage.lowered() else {
+            return self.expand_final(false);
         };
         let (program, _, report) = staged::lower_to(self.read()?, until, None)?;
         Ok((print_program(&program, &Options::default()), report))
+    }
+
+    /// The same of some subprograms, by the names that they have after the stage, and of what they need. At
+    /// the end they stand as subprograms of a program, whoever calls them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::check`]; [`Error::NoSubprogram`].
+    pub fn expand_below(
+        &self,
+        stage: ExpandStage,
+        roots: &[String],
+    ) -> Result<(String, Report), Error> {
+        let read = self.read()?;
+        let (mut program, requests, report) = match stage.lowered() {
+            Some(until) => staged::lower_to(read, until, None)?,
+            None => {
+                let staged = self.stage(read, None)?;
+                let ad = self.ad()?;
+                let derivatives = staged.derivatives(&*ad.tool);
+                let report = self.differentiate(&staged, &derivatives)?;
+                let (units, requests) = (staged.program.units.len(), staged.requests.len());
+                let program = derivatives.program(0..units, 0..requests);
+                (program, Vec::new(), report)
+            }
+        };
+        let references = References::of(&program, &requests);
+        let mut found = Vec::new();
+        for root in roots {
+            let name = root.to_ascii_uppercase();
+            match references.graph().index(&name) {
+                Some(unit) => found.push(unit),
+                None => {
+                    let names = program.units.iter().map(|u| u.name.to_string());
+                    let begins = format!("{name}_");
+                    let copies = names.filter(|n| n.starts_with(&begins)).collect();
+                    return Err(Error::NoSubprogram {
+                        name,
+                        stage,
+                        copies,
+                    });
+                }
+            }
+        }
+        let kept = references.reached(found);
+        let mut position = 0;
+        program.units.retain(|_| {
+            position += 1;
+            kept.contains(&(position - 1))
+        });
+        let text = match stage.lowered() {
+            Some(_) => print_program(&program, &Options::default()),
+            None => {
+                let text = assemble::program_text(&program, &report.sources, true);
+                annotate::annotated(&text, &report.sources)
+            }
+        };
+        Ok((text, report))
     }
 
     /// The program as [`ExpandStage::Final`] has it, with the lines of the sources that it comes

@@ -16,7 +16,7 @@ use crate::{cargo, compiler, files, programs, project, watched};
 /// Compiles a project with cargo, or single files to one executable.
 pub fn run(args: &Build, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
-        if let Some(project) = Project::find(&args.cargo)? {
+        if let Some(project) = Project::find(&args.cargo, &args.targets)? {
             if args.timings {
                 let help = "`farfel build --timings FILES` measures the build of a program";
                 return Err(Error::cannot(
@@ -36,6 +36,7 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         let started = SystemTime::now();
         project::prepare(&args.cargo, Some(&args.lints), shell)?;
         let mut command = cargo::command("build", args.release, &args.cargo, shell)?;
+        command.args(cargo::parts(&args.targets));
         args.lints.hand_on(&mut command);
         if !args.timings {
             return faults(cargo::status(command, shell)?);
@@ -45,7 +46,7 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         return project_timings(&args.cargo, scripts, started, shell);
     }
     let started = Instant::now();
-    cargo::not_for_files(&args.cargo)?;
+    cargo::not_for_files(&args.cargo, &args.targets)?;
     files::readable(&args.files)?;
     let mut config = files::config(&args.files, &args.file_options, args.release)?;
     args.lints.apply(&mut config)?;

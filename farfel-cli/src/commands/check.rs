@@ -12,7 +12,7 @@ use crate::{cargo, files, programs, project, watched};
 /// Looks for faults: in single files, or in all that a project has, Rust included.
 pub fn run(args: &Check, shell: &mut Shell) -> Result {
     if !args.files.is_empty() {
-        cargo::not_for_files(&args.cargo)?;
+        cargo::not_for_files(&args.cargo, &args.targets)?;
         files::readable(&args.files)?;
         let mut config = files::config(&args.files, &args.file_options, args.release)?;
         args.lints.apply(&mut config)?;
@@ -22,7 +22,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         shell.status("Checked", files::shown(&args.files));
         return Ok(());
     }
-    if let Some(project) = Project::find(&args.cargo)? {
+    if let Some(project) = Project::find(&args.cargo, &args.targets)? {
         return programs::check(&project, &args.lints, shell);
     }
     project::prepare(&args.cargo, Some(&args.lints), shell)?;
@@ -38,6 +38,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         ..args.cargo.clone()
     };
     let mut command = cargo::command("check", false, &options, shell)?;
+    command.args(cargo::parts(&args.targets));
     command.args(["--config", &format!("profile.{PROFILE}.inherits={base:?}")]);
     command.env(REQUEST, "check");
     args.lints.hand_on(&mut command);

@@ -44,7 +44,11 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         let text = derivatives::page(&title, &both)?;
         return std::fs::write(page, text).map_err(|e| Error::io("write", page, &e));
     }
-    let (text, report) = Session::of_files(&sources, &config)?.expand(args.stage)?;
+    let session = Session::of_files(&sources, &config)?;
+    let (text, report) = match args.root.as_slice() {
+        [] => session.expand(args.stage)?,
+        roots => session.expand_below(args.stage, roots)?,
+    };
     shell.report(&report);
     print(&text, shell)
 }

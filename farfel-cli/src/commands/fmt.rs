@@ -17,7 +17,23 @@ use crate::{files, manifest, project};
 ///
 /// A file has faults, cannot be laid out, or would change where `--check` says that none may.
 pub fn run(args: &Fmt, shell: &mut Shell) -> Result {
-    let (paths, config) = sources(args)?;
+    if args.all {
+        let dir = manifest::manifest_dir(args.project.manifest_path.as_deref())?;
+        if Project::in_directory(&dir)?.is_none() {
+            let packages = project::farfel_packages(&dir, &[], true)?;
+            let mut all = Vec::new();
+            for package in packages {
+                let config = Config::load(&package.dir)?;
+                all.push((farfel_driver::source_files(&config)?, config));
+            }
+            return lay_out(&all, args, shell);
+        }
+    }
+    lay_out(&[sources(args)?], args, shell)
+}
+
+/// Lays out the sources of some packages, by the settings of each.
+fn lay_out(packages: &[(Vec<PathBuf>, Config)], args: &Fmt, shell: &mut Shell) -> Result {
     let options = Options {
         form: args.form.map(|form| match form {
             SourceForm::Fixed => Form::Fixed,
@@ -31,8 +47,11 @@ pub fn run(args: &Fmt, shell: &mut Shell) -> Result {
     };
     let mut failed = false;
     let mut changed = 0;
-    for path in &paths {
-        let formatted = match format_file(path, &config, &options) {
+    let each = packages
+        .iter()
+        .flat_map(|(paths, config)| paths.iter().map(move |path| (path, config)));
+    for (path, config) in each {
+        let formatted = match format_file(path, config, &options) {
             Ok(formatted) => formatted,
             Err(error) => {
                 failed = true;

@@ -44,8 +44,11 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
             .help(help)
         })?;
     }
+    if graph.nodes.is_empty() {
+        shell.note("there are no subprograms");
+    }
     let written = match args.format {
-        GraphFormat::Tree => tree::render(&graph),
+        GraphFormat::Tree => in_letters_of_the_terminal(tree::render(&graph)),
         GraphFormat::Mermaid => mermaid::render(&graph),
         GraphFormat::Dot => dot::render(&graph),
         GraphFormat::Svg => drawing::svg(&graph),
@@ -59,6 +62,18 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
             .out(&written)
             .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}"))),
     }
+}
+
+/// A tree without box characters where the locale has none.
+fn in_letters_of_the_terminal(tree: String) -> String {
+    let set = |name| std::env::var(name).ok().filter(|v| !v.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+    let locale = locale.unwrap_or_default().to_ascii_lowercase();
+    if cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8") {
+        return tree;
+    }
+    let tree = tree.replace("└── ", "`-- ").replace("├── ", "|-- ");
+    tree.replace("│   ", "|   ")
 }
 
 fn write(out: &Path, text: &str) -> Result {

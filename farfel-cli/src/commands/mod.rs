@@ -11,11 +11,13 @@ mod explain;
 mod fmt;
 mod graph;
 mod intents;
+mod man;
 mod new;
 mod run;
 mod storage;
 mod tapenade;
 mod test;
+mod to_cargo;
 mod verify;
 
 use crate::args::Command;
@@ -35,6 +37,15 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Run(args) => run::run(&args, shell),
         Command::Test(args) => test::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
+        Command::Bench(args) => to_cargo::bench(&args, shell),
+        Command::Doc(args) => to_cargo::doc(&args, shell),
+        Command::Clean(args) => to_cargo::clean(&args, shell),
+        Command::Add(args) => to_cargo::run("add", &args, shell),
+        Command::Update(args) => to_cargo::run("update", &args, shell),
+        Command::Tree(args) => to_cargo::run("tree", &args, shell),
+        Command::Install(args) => to_cargo::install(&args, shell),
+        Command::Watch(_) => to_cargo::watch(),
+        Command::Man(args) => man::run(&args, shell),
         Command::Verify(args) => verify::run(&args, shell),
         Command::Expand(args) => expand::run(&args, shell),
         Command::Fmt(args) => fmt::run(&args, shell),

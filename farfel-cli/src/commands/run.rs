@@ -4,7 +4,7 @@ use farfel_driver::Session;
 
 use std::process::Command;
 
-use crate::args::Run;
+use crate::args::{Run, Targets};
 use crate::error::{Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
@@ -14,7 +14,7 @@ use crate::{cargo, compiler, files, programs, project, watched};
 /// exit code are the program's own.
 pub fn run(args: &Run, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
-        if let Some(project) = Project::find(&args.cargo)? {
+        if let Some(project) = Project::find(&args.cargo, &Targets::default())? {
             let (release, given) = (args.release, args.arguments.as_slice());
             return ended(programs::run(&project, release, &args.cargo, given, shell)?);
         }
@@ -23,7 +23,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         command.arg("--").args(&args.arguments);
         return ended(cargo::code(cargo::status(command, shell)?));
     }
-    cargo::not_for_files(&args.cargo)?;
+    cargo::not_for_files(&args.cargo, &Targets::default())?;
     files::readable(&args.files)?;
     let config = files::config(&args.files, &args.file_options, args.release)?;
     compiler::ensure(&config, shell)?;

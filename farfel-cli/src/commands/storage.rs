@@ -12,6 +12,9 @@ pub fn run(args: &Storage, shell: &mut Shell) -> Result {
     let (named, config) = intents::program(&args.view)?;
     let (storage, report) = Session::of(named.as_deref(), &config)?.storage()?;
     shell.report(&report);
+    if storage.text().is_empty() {
+        shell.note("there is no COMMON and no EQUIVALENCE");
+    }
     let text = match args.view.format {
         TextFormat::Text => storage.text(),
         TextFormat::Json => storage.json(),

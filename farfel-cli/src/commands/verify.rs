@@ -10,7 +10,7 @@ use farfel_driver::{Config, Session};
 use tempfile::TempDir;
 
 use super::{build::faults, intents::print};
-use crate::args::{TextFormat, Verify};
+use crate::args::{Targets, TextFormat, Verify};
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
@@ -26,13 +26,13 @@ pub fn run(args: &Verify, shell: &mut Shell) -> Result {
     }
     let checks = Checks::new(args)?;
     let (blocks, ended) = if !args.files.is_empty() {
-        cargo::not_for_files(&args.cargo)?;
+        cargo::not_for_files(&args.cargo, &Targets::default())?;
         files::readable(&args.files)?;
         let mut config = files::config(&args.files, &args.file_options, args.release)?;
         checked(&mut config, args);
         let program = checks.folder.path().join("program");
         checks.program(&args.files, &program, &config, args, shell)?
-    } else if let Some(project) = Project::find(&args.cargo)? {
+    } else if let Some(project) = Project::find(&args.cargo, &Targets::default())? {
         checks.without_rust(&project, args, shell)?
     } else {
         checks.with_cargo(args, shell)?

@@ -1,0 +1,102 @@
+//! What cargo does: with the environment of our commands, and a word where there is no Rust.
+
+use super::build::faults;
+use crate::args::{Bench, CargoOptions, Clean, Doc, Targets, ToCargo};
+use crate::error::{Error, Result};
+use crate::programs::Project;
+use crate::shell::Shell;
+use crate::{cargo, manifest, programs, project};
+
+/// `farfel add`, `update`, `tree`.
+pub fn run(subcommand: &str, args: &ToCargo, shell: &mut Shell) -> Result {
+    not_without_rust(
+        subcommand,
+        "it lists dependencies in its Cargo.toml, by path",
+    )?;
+    let mut command = cargo::plain(subcommand, shell)?;
+    command.args(&args.arguments);
+    faults(cargo::status(command, shell)?)
+}
+
+/// `farfel install`: the project that is here, unless the name of a crate comes first, or options say
+/// where another one is.
+pub fn install(args: &ToCargo, shell: &mut Shell) -> Result {
+    not_without_rust(
+        "install",
+        "`farfel build --release` puts the program into target/release; copy it from there",
+    )?;
+    let mut command = cargo::plain("install", shell)?;
+    let words = || args.arguments.iter().map(|word| word.to_string_lossy());
+    let names_another = words().next().is_some_and(|first| !first.starts_with('-'))
+        || words().any(|w| ["--path", "--git", "--list", "--help", "-h"].contains(&&*w));
+    if !names_another {
+        project::prepare(&CargoOptions::default(), None, shell)?;
+        command.arg("--path").arg(manifest::manifest_dir(None)?);
+    }
+    command.args(&args.arguments);
+    faults(cargo::status(command, shell)?)
+}
+
+/// `farfel bench`.
+pub fn bench(args: &Bench, shell: &mut Shell) -> Result {
+    not_without_rust("bench", "main programs can time themselves")?;
+    project::prepare(&args.cargo, None, shell)?;
+    let mut command = cargo::command("bench", false, &args.cargo, shell)?;
+    command.args(cargo::parts(&args.targets));
+    if args.no_run {
+        command.arg("--no-run");
+    }
+    command.args(&args.name).arg("--").args(&args.arguments);
+    match cargo::code(cargo::status(command, shell)?) {
+        0 => Ok(()),
+        code => Err(Error::Exit(code)),
+    }
+}
+
+/// `farfel doc`.
+pub fn doc(args: &Doc, shell: &mut Shell) -> Result {
+    not_without_rust(
+        "doc",
+        "`farfel graph` and `farfel intents` describe its subprograms",
+    )?;
+    project::prepare(&args.cargo, None, shell)?;
+    let mut command = cargo::command("doc", args.release, &args.cargo, shell)?;
+    for (option, given) in [
+        ("--open", args.open),
+        ("--no-deps", args.no_deps),
+        ("--document-private-items", args.document_private_items),
+    ] {
+        if given {
+            command.arg(option);
+        }
+    }
+    faults(cargo::status(command, shell)?)
+}
+
+/// `farfel clean`.
+pub fn clean(args: &Clean, shell: &mut Shell) -> Result {
+    if let Some(project) = Project::find(&args.cargo, &Targets::default())? {
+        return programs::clean(&project, args.release, &args.cargo, shell);
+    }
+    let command = cargo::command("clean", args.release, &args.cargo, shell)?;
+    faults(cargo::status(command, shell)?)
+}
+
+/// `farfel watch`, which others do.
+pub fn watch() -> Result {
+    Err(Error::cannot("farfel does not watch files").help(
+        "`cargo install cargo-watch`, and then `cargo watch -s \"farfel check\"`, with any other command in its place",
+    ))
+}
+
+/// Checks that there is Rust for cargo in the project that is here.
+fn not_without_rust(subcommand: &str, help: &str) -> Result {
+    let dir = manifest::manifest_dir(None)?;
+    match Project::in_directory(&dir)? {
+        None => Ok(()),
+        Some(_) => Err(Error::cannot(format!(
+            "`farfel {subcommand}` is for cargo, and there is no Rust in this project"
+        ))
+        .help(help)),
+    }
+}
