@@ -1,5 +1,6 @@
 //! `farfel new` and `farfel init`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -97,7 +98,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
     {
         adopt(&path, &args.options, source, shell)?;
     } else if args.options.template.is_none()
-        && let Some(found) = existing::find(&path)?
+        && let Some(found) = existing::find(&path, args.options.lib)?
     {
         return take_over(&path, &found, args, shell);
     } else {
@@ -155,8 +156,12 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
             "flags of {file} that are not taken over: {flags}"
         ));
     }
-    for (file, why) in &found.left_out {
-        shell.status("Leaving out", format_args!("{}: {why}", file.display()));
+    show_left_out(found, shell);
+    if found.is_empty {
+        return Err(
+            Error::fault("Farfel accepts none of these sources, so there is nothing to build")
+                .help("gfortran compiles modern Fortran; Farfel takes files without modules, types and interface blocks"),
+        );
     }
     let with_rust = options.lib || found.programs.is_empty();
     let mut manifest: DocumentMut =
@@ -194,6 +199,23 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
 /// What Rust sees of a folder of Fortran.
 const LIBRARY: &str = "//! The Fortran subprograms of this package.\n\n\
                        farfel_runtime::include_bindings!();\n";
+
+/// Says which sources are left out. Many for one reason are said at once.
+fn show_left_out(found: &Existing, shell: &mut Shell) {
+    const FEW: usize = 5;
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (file, why) in &found.left_out {
+        let files = by_reason.entry(why).or_default();
+        files.push(file.display().to_string());
+    }
+    for (why, files) in by_reason {
+        let shown = match files.len() {
+            count if count > FEW => format!("{count} files ({}, ...)", files[..3].join(", ")),
+            _ => files.join(", "),
+        };
+        shell.status("Leaving out", format_args!("{shown}: {why}"));
+    }
+}
 
 fn existing_manifest(path: &Path) -> Option<&'static str> {
     ["Cargo.toml", "build.rs"]

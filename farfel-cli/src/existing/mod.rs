@@ -1,10 +1,13 @@
-//! What is in a folder of Fortran that is to become a project: its sources, and what a makefile or `fpm.toml`
-//! says of them, as far as it is literal.
+//! What is in a folder of Fortran that is to become a project: its sources, and what a makefile, `fpm.toml` or CMake's
+//! lists say of them, as far as it is literal.
+
+mod cmake;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use farfel_driver::messages::Message;
 use farfel_driver::{Config, Session};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
@@ -13,7 +16,7 @@ use crate::error::Result;
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Existing {
-    /// The name in `fpm.toml`.
+    /// The name in `fpm.toml` or CMake's list.
     pub name: Option<String>,
     /// The file that says how it was built so far.
     pub build_file: Option<&'static str>,
@@ -27,6 +30,8 @@ pub struct Existing {
     pub programs: Vec<PathBuf>,
     /// Sources that are left out, and why.
     pub left_out: Vec<(PathBuf, String)>,
+    /// No Fortran is left.
+    pub is_empty: bool,
     settings: Settings,
 }
 
@@ -56,12 +61,13 @@ const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 /// Variables of makefiles with flags of the Fortran compiler.
 const FLAG_VARIABLES: [&str; 6] = ["FFLAGS", "FCFLAGS", "F77FLAGS", "F90FLAGS", "FOPTS", "FOPT"];
 
-/// Looks at a folder. `None` where it has no Fortran.
+/// Looks at a folder that becomes a library, or programs if there are any and `as_library` does not say
+/// otherwise. `None` where it has no Fortran.
 ///
 /// # Errors
 ///
 /// Its files cannot be read.
-pub fn find(dir: &Path) -> Result<Option<Existing>> {
+pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
     let mut found = Existing {
         sources: all_sources(dir)?,
         ..Existing::default()
@@ -77,6 +83,9 @@ pub fn find(dir: &Path) -> Result<Option<Existing>> {
     if let Some(fpm) = read(dir, "fpm.toml").and_then(|text| text.parse::<DocumentMut>().ok()) {
         found.build_file = Some("fpm.toml");
         chosen = Some(found.fpm(&fpm));
+    } else if let Some(lists) = cmake::lists(dir).filter(|lists| found.has_any(lists)) {
+        found.build_file = Some("CMakeLists.txt");
+        chosen = Some(found.cmake(dir, lists));
     } else if let Some(name) = MAKEFILES.into_iter().find(|name| dir.join(name).is_file()) {
         found.build_file = Some(name);
         chosen = Some(found.makefile(dir, &read(dir, name).unwrap_or_default()));
@@ -96,7 +105,7 @@ pub fn find(dir: &Path) -> Result<Option<Existing>> {
     let absolute: Vec<PathBuf> = chosen.iter().map(|s| dir.join(s)).collect();
     let programs = farfel_driver::main_programs(&absolute, &config).unwrap_or_default();
     found.programs = programs.iter().filter_map(|p| relative(dir, p)).collect();
-    found.leave_out_what_is_refused(dir);
+    found.leave_out_what_is_refused(dir, &chosen, as_library);
     Ok(Some(found))
 }
 
@@ -165,9 +174,16 @@ impl Existing {
         folders.push(library.unwrap_or_else(|| "src".into()));
         let executables = fpm.get("executable").and_then(Item::as_array_of_tables);
         let mut named = executables.iter().flat_map(|e| e.iter()).peekable();
-        if named.peek().is_none() {
+        let build = fpm.get("build");
+        let of_itself = build.and_then(|b| b.get("auto-executables")?.as_bool());
+        if named.peek().is_none() && of_itself != Some(false) {
             folders.push("app".into());
         }
+        self.settings.form = match fpm.get("fortran").and_then(|f| text(f, "source-form")) {
+            Some(form) if form == "free" => Some("free"),
+            Some(form) if form == "fixed" => Some("fixed"),
+            _ => None,
+        };
         folders.extend(named.map(|e| {
             let folder = e.get("source-dir").and_then(Item::as_str);
             folder.unwrap_or("app").to_owned()
@@ -180,6 +196,24 @@ impl Existing {
         }
         let inside = |s: &&PathBuf| folders.iter().any(|f| s.starts_with(f));
         self.sources.iter().filter(inside).cloned().collect()
+    }
+
+    /// Whether CMake's lists name sources that are there.
+    fn has_any(&self, lists: &cmake::Lists) -> bool {
+        self.sources.iter().any(|s| lists.files.contains(s))
+    }
+
+    /// What CMake's lists say; the sources that they name.
+    fn cmake(&mut self, dir: &Path, lists: cmake::Lists) -> BTreeSet<PathBuf> {
+        self.name = lists.name;
+        for flag in &lists.flags {
+            self.flag(dir, flag);
+        }
+        for library in &lists.link {
+            self.link(library);
+        }
+        let named = self.sources.iter().filter(|s| lists.files.contains(*s));
+        named.cloned().collect()
     }
 
     /// What a makefile says; the sources that it names.
@@ -249,8 +283,8 @@ impl Existing {
                 } else if flag.starts_with("-f") && !flag.starts_with("-fdefault-") {
                     settings.flags.push(flag.to_owned());
                 } else {
-                    // Optimisation and debug information are those of cargo's profiles.
-                    let of_profile = ["-O", "-g", "-W", "-w", "-c", "-p"];
+                    // Optimisation and debug information are those of cargo's profiles, and the standard is ours.
+                    let of_profile = ["-O", "-g", "-W", "-w", "-c", "-p", "-std="];
                     if !of_profile.iter().any(|f| flag.starts_with(f)) {
                         self.dropped.push(flag.to_owned());
                     }
@@ -283,29 +317,66 @@ impl Existing {
     }
 
     /// Files with errors are left out until there are none, so that the rest builds.
-    fn leave_out_what_is_refused(&mut self, dir: &Path) {
+    fn leave_out_what_is_refused(
+        &mut self,
+        dir: &Path,
+        chosen: &BTreeSet<PathBuf>,
+        as_library: bool,
+    ) {
         loop {
-            let config = self.config(dir);
-            let checked = Session::of_project(&config).and_then(|session| session.check());
-            let Err(farfel_driver::Error::Diagnostics(report)) = checked else {
-                return;
-            };
             let before = self.settings.exclude.len();
-            for message in farfel_driver::messages::messages(&report) {
+            for message in self.errors(dir, chosen, as_library) {
                 let place = message.places.iter().find(|p| p.primary);
                 let Some(file) = place.map(|p| PathBuf::from(&p.file)) else {
                     continue;
                 };
-                let is_known = self.settings.exclude.contains(&file);
-                if message.level == "error" && self.sources.contains(&file) && !is_known {
+                if self.sources.contains(&file) && !self.settings.exclude.contains(&file) {
                     self.left_out.push((file.clone(), message.short("")));
                     self.settings.exclude.push(file);
                 }
             }
-            if self.settings.exclude.len() == before {
-                return;
+            let excluded = &self.settings.exclude;
+            self.programs.retain(|p| !excluded.contains(p));
+            if excluded.len() == before {
+                break;
             }
         }
+        let kept = |s: &&PathBuf| !self.settings.exclude.contains(*s);
+        self.is_empty = !chosen
+            .iter()
+            .filter(|s| farfel_driver::is_source_name(s))
+            .any(|s| kept(&s));
+    }
+
+    /// The errors in what is not left out: of each program with all that has none, as they are built, or of
+    /// the library.
+    fn errors(&self, dir: &Path, chosen: &BTreeSet<PathBuf>, as_library: bool) -> Vec<Message> {
+        let config = self.config(dir);
+        let sessions = match as_library || self.programs.is_empty() {
+            true => vec![Session::of_project(&config)],
+            false => {
+                let common = chosen.iter().filter(|s| {
+                    farfel_driver::is_source_name(s)
+                        && !self.settings.exclude.contains(s)
+                        && !self.programs.contains(s)
+                });
+                let common: Vec<PathBuf> = common.map(|s| dir.join(s)).collect();
+                let with = |program: &PathBuf| {
+                    let files = [&[dir.join(program)], &common[..]].concat();
+                    Session::of_main(&files, &config)
+                };
+                self.programs.iter().map(with).collect()
+            }
+        };
+        let mut errors: Vec<Message> = Vec::new();
+        for session in sessions {
+            let checked = session.and_then(|session| session.check());
+            if let Err(farfel_driver::Error::Diagnostics(report)) = checked {
+                errors.extend(farfel_driver::messages::messages(&report));
+            }
+        }
+        errors.retain(|m| m.level == "error");
+        errors
     }
 
     /// Adds the settings to a manifest.
@@ -504,7 +575,7 @@ mod tests {
             ("old.f", ONE),
             ("inc/a.inc", ""),
         ]);
-        let found = find(dir.path()).unwrap().unwrap();
+        let found = find(dir.path(), false).unwrap().unwrap();
         assert_eq!(
             settings(&found),
             "sources = [\"main.f\", \"sub\"]\nlink = [\"lapack\", \"blas\"]\ndefines = [\"N=3\"]\n\
@@ -520,7 +591,7 @@ mod tests {
     fn without_a_literal_list_all_belongs_to_it() {
         let make = "SRC = $(wildcard *.f)\nprog: $(SRC:.f=.o)\n\t$(FC) $^\n";
         let dir = folder(&[("makefile", make), ("main.f", MAIN), ("one.f", ONE)]);
-        let found = find(dir.path()).unwrap().unwrap();
+        let found = find(dir.path(), false).unwrap().unwrap();
         assert_eq!(settings(&found), "sources = [\"main.f\", \"one.f\"]\n");
         assert!(found.left_out.is_empty());
     }
@@ -538,7 +609,7 @@ mod tests {
             ),
             ("test/check.f", MAIN),
         ]);
-        let found = find(dir.path()).unwrap().unwrap();
+        let found = find(dir.path(), false).unwrap().unwrap();
         assert_eq!(found.name.as_deref(), Some("model"));
         assert_eq!(
             settings(&found),
@@ -555,10 +626,72 @@ mod tests {
     }
 
     #[test]
+    fn cmake_says_what_belongs_to_it() {
+        let lists = "cmake_minimum_required(VERSION 3.10)\nproject(model Fortran)\nset(SRC one.f)\n\
+                     add_executable(main main.f ${SRC})\ntarget_link_libraries(main lapack m)\n";
+        let dir = folder(&[
+            ("CMakeLists.txt", lists),
+            ("main.f", MAIN),
+            ("one.f", ONE),
+            ("old.f", ONE),
+        ]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(found.name.as_deref(), Some("model"));
+        assert_eq!(
+            settings(&found),
+            "sources = [\"main.f\", \"one.f\"]\nlink = [\"lapack\"]\n"
+        );
+        let old = (PathBuf::from("old.f"), "not in CMakeLists.txt".to_owned());
+        assert_eq!(found.left_out, [old]);
+    }
+
+    /// Programs are built one by one: they may have subprograms of the same name.
+    #[test]
+    fn programs_with_subprograms_of_one_name() {
+        let program = "      CALL ONE(X)\n      CALL OWN(X)\n      END\n      SUBROUTINE OWN(X)\n      X = 2\n      END\n";
+        let faulty = format!("{program}      SUBROUTINE TWO(X)\n      X = (1 +\n      END\n");
+        let dir = folder(&[
+            ("a.f", program),
+            ("b.f", program),
+            ("c.f", &faulty),
+            ("one.f", ONE),
+        ]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(found.programs, [PathBuf::from("a.f"), PathBuf::from("b.f")]);
+        let [(file, why)] = &found.left_out[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(file, Path::new("c.f"));
+        assert!(why.starts_with("c.f:8:15: F0001"), "{why}");
+        // A library has one of each.
+        let found = find(dir.path(), true).unwrap().unwrap();
+        assert!(found.left_out.iter().any(|(_, why)| why.contains("F0105")));
+    }
+
+    #[test]
+    fn nothing_is_left() {
+        let dir = folder(&[("src/m.f90", "module m\nend module\n")]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert!(found.is_empty);
+        let dir = folder(&[("one.f", ONE)]);
+        assert!(!find(dir.path(), false).unwrap().unwrap().is_empty);
+    }
+
+    #[test]
+    fn fpm_that_wants_no_programs() {
+        let fpm = "name = \"m\"\n[build]\nauto-executables = false\n[library]\nsource-dir = \"lib\"\n\
+                   [fortran]\nsource-form = \"fixed\"\n";
+        let dir = folder(&[("fpm.toml", fpm), ("app/main.f", MAIN), ("lib/one.f", ONE)]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(settings(&found), "sources = [\"lib\"]\nform = \"fixed\"\n");
+        assert!(found.programs.is_empty());
+    }
+
+    #[test]
     fn no_fortran() {
         let dir = folder(&[("notes.txt", ""), ("a.c", "int a;")]);
-        assert!(find(dir.path()).unwrap().is_none());
+        assert!(find(dir.path(), false).unwrap().is_none());
         let dir = folder(&[("src/one.f", ONE)]);
-        assert_eq!(settings(&find(dir.path()).unwrap().unwrap()), "");
+        assert_eq!(settings(&find(dir.path(), false).unwrap().unwrap()), "");
     }
 }
