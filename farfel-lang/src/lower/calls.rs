@@ -40,6 +40,27 @@ pub(super) fn for_each_call<'a>(block: &'a [Stmt], f: &mut dyn FnMut(SymId, &'a 
     for_each_reference(block, &mut |r| f(r.procedure, r.args));
 }
 
+/// In Fortran 77 a procedure that is passed on must be declared EXTERNAL; Farfel infers it, here for those
+/// that are meant.
+pub(super) fn declare_procedures(unit: &mut Unit, which: &dyn Fn(&Symbol) -> bool) {
+    let mut passed = Vec::new();
+    for_each_call(&unit.body, &mut |_, args| {
+        for a in args {
+            if let ExprKind::Var(s) | ExprKind::Closure(s, _) = a.kind
+                && unit.symbols[s].class.is_procedure()
+                && which(&unit.symbols[s])
+                && !passed.contains(&s)
+            {
+                passed.push(s);
+            }
+        }
+    });
+    for id in passed {
+        unit.symbols[id].external = true;
+        unit.declare(id);
+    }
+}
+
 /// The name of the top-level unit or external procedure that a symbol stands for.
 pub(super) fn global(symbols: &Symbols, id: SymId) -> Option<&Name> {
     let s = &symbols[id];

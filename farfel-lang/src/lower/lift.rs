@@ -87,7 +87,7 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
 /// What is left to do to a unit when it has no links. As the first pass, this one drops what
 /// nobody used to begin with, too.
 fn complete(unit: &mut Unit) {
-    declare_procedures(unit);
+    calls::declare_procedures(unit, &|_| true);
     compact(unit);
 }
 
@@ -518,24 +518,5 @@ impl Forest {
             }
         }
         rules
-    }
-}
-
-/// In Fortran 77 a procedure that is passed on must be declared EXTERNAL; Farfel infers it.
-fn declare_procedures(unit: &mut Unit) {
-    let mut passed = Vec::new();
-    calls::for_each_call(&unit.body, &mut |_, args| {
-        for a in args {
-            if let ExprKind::Var(s) | ExprKind::Closure(s, _) = a.kind
-                && unit.symbols[s].class.is_procedure()
-                && !passed.contains(&s)
-            {
-                passed.push(s);
-            }
-        }
-    });
-    for id in passed {
-        unit.symbols[id].external = true;
-        unit.declare(id);
     }
 }

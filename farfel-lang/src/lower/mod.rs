@@ -59,7 +59,7 @@ pub use state::with_own_state;
 pub use values::pass_values;
 
 use crate::diagnostic::{Diagnostic, any_errors};
-use crate::ir::{Level, Name, Program, Request, UnitKind};
+use crate::ir::{Level, Name, Place, Program, Request, UnitKind};
 use crate::timing;
 use crate::verify::Verifier;
 use std::collections::HashSet;
@@ -217,6 +217,8 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         }
         for unit in &mut program.units {
             if changed.contains(&unit.name) {
+                // Copies pass procedures on that were dummy procedures.
+                calls::declare_procedures(unit, &|s| s.place == Place::Global);
                 compact::compact(unit);
             }
         }
