@@ -67,14 +67,12 @@ fn tapes_grow() {
     assert!(text.contains(grows), "{text}");
     // In an adjoint of the adjoint tapes do not grow: where one is full the program ends.
     let reverse = ITERATED
-        .replace("ADF(P)", "ADR(G)")
-        .replace("TANGENT(G)", "COTANGENT(P)");
+        .replace("      ADF(P)", "      ADR(G)")
+        .replace("END ADF(H = TANGENT(G))", "END ADR(H = COTANGENT(P))");
     check(&reverse, 1e-10);
     let again = expand(&reverse).unwrap();
-    let (_, again) = again.split_once("SUBROUTINE F_G1GRAD_G1HESS(").unwrap();
-    let again = again.split("\n      END\n").next().unwrap();
     assert!(
-        !again.contains("FARFEL_") && again.contains("134217728"),
+        again.contains("ALLOCATE (TAPE_R8_G1GRAD(134217728"),
         "{again}"
     );
     // Generated text can be read again, and says the same.
