@@ -5,7 +5,8 @@
 //! corpora must be there (`cargo run -p farfel-tests --bin corpora` gets them). Environment
 //! variables: `FARFEL_BENCH_TURNS`, how often each routine takes its turn (15);
 //! `FARFEL_BENCH_ONLY`, a part of a program's name; `FARFEL_BENCH_KEEP`, a folder to leave the
-//! programs in; `FARFEL_BENCH_LEVEL`, the one level of optimisation to measure.
+//! programs in; `FARFEL_BENCH_LEVEL`, the one level of optimisation to measure; `TAPENADE_HOME`, where
+//! there is a Tapenade: its derivatives take their turns beside ours, and are compared with them.
 //!
 //! Ends with 1 when the dot products of tangents and adjoints differ, or when the medians
 //! exceed their limits. Without `--bench`, it compiles one program and looks at the products.
@@ -94,12 +95,42 @@ fn measure() -> Result<Vec<String>, Failure> {
         .collect();
     println!("Nanoseconds of a call, best of {turns} turns; derivatives in multiples of it\n");
     let mut tables: Vec<Vec<Row>> = levels.iter().map(|_| Vec::new()).collect();
+    let mut others: Vec<Vec<Pair>> = levels.iter().map(|_| Vec::new()).collect();
+    let tapenade = std::env::var_os("TAPENADE_HOME").map(PathBuf::from);
     let mut faults = Vec::new();
     for (name, folders) in PROGRAMS.iter().filter(|(n, _)| n.contains(&only)) {
-        let texts = texts(name, folders)?;
-        for ((level, flags, _), table) in levels.iter().copied().zip(&mut tables) {
-            let program = build(name, &texts, level, flags, &dir)?;
-            let rows = run(&program, turns.max(1))?;
+        let texts = texts(name, folders, "builtin")?;
+        let theirs = match &tapenade {
+            None => None,
+            Some(_) => match self::texts(name, folders, "tapenade") {
+                Ok(texts) => Some(texts),
+                // It does not read all that we do.
+                Err(why) => {
+                    eprintln!("{name}, Tapenade: {why}");
+                    None
+                }
+            },
+        };
+        for (((level, flags, _), table), compared) in
+            levels.iter().copied().zip(&mut tables).zip(&mut others)
+        {
+            let program = build(name, &texts, level, flags, &dir, None)?;
+            let theirs = match &theirs {
+                None => None,
+                Some(texts) => {
+                    let other = format!("{name}-tapenade");
+                    let built = build(&other, texts, level, flags, &dir, tapenade.as_deref());
+                    built.inspect_err(|why| eprintln!("{why}")).ok()
+                }
+            };
+            let mut rows = run(&program, turns.max(1))?;
+            if let Some(theirs) = theirs {
+                // In turns, so that what else the machine does meets both.
+                let mut other = run(&theirs, turns.max(1))?;
+                least(&mut rows, run(&program, turns.max(1))?);
+                least(&mut other, run(&theirs, turns.max(1))?);
+                compared.extend(pairs(&rows, &other));
+            }
             faults.extend(wrong(&rows));
             table.extend(rows);
         }
@@ -145,14 +176,87 @@ fn measure() -> Result<Vec<String>, Failure> {
             }
         }
     }
+    for ((level, flags, _), pairs) in levels.iter().copied().zip(&others) {
+        compare(&format!("-O{level} {}", flags.join(" ")), pairs);
+    }
     Ok(faults)
+}
+
+/// A derivative that we and Tapenade have made, in multiples of the routine's time.
+struct Pair {
+    name: String,
+    /// 1: a tangent, 2: an adjoint.
+    which: usize,
+    ours: f64,
+    theirs: f64,
+}
+
+/// Keeps the less of two times of each routine.
+fn least(rows: &mut [Row], again: Vec<Row>) {
+    for (row, other) in rows.iter_mut().zip(again) {
+        for (time, other) in row.times.iter_mut().zip(other.times) {
+            *time = time.zip(other).map(|(a, b)| a.min(b));
+        }
+    }
+}
+
+/// What both tools have made.
+fn pairs(ours: &[Row], theirs: &[Row]) -> Vec<Pair> {
+    let both = ours.iter().filter_map(|o| {
+        let same = theirs.iter().find(|t| t.name == o.name)?;
+        let pair = |which: usize| {
+            // The routine is the same, in programs of its own.
+            let primal = o.times[0]?.min(same.times[0]?);
+            Some(Pair {
+                name: o.name.clone(),
+                which,
+                ours: o.times[which]? / primal,
+                theirs: same.times[which]? / primal,
+            })
+        };
+        Some([1, 2].into_iter().filter_map(pair).collect::<Vec<_>>())
+    });
+    both.flatten().collect()
+}
+
+/// Prints how derivatives compare with Tapenade's, and the ten that compare worst.
+fn compare(flags: &str, pairs: &[Pair]) {
+    for (which, what) in [(1, "tangents"), (2, "adjoints")] {
+        let mut of: Vec<&Pair> = pairs.iter().filter(|p| p.which == which).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let mean = |f: &dyn Fn(&Pair) -> f64| {
+            let sum: f64 = of.iter().map(|p| f(p).ln()).sum();
+            (sum / of.len() as f64).exp()
+        };
+        println!(
+            "\n{flags}, {} {what}: {:.2} times the routine, Tapenade's {:.2}; ratio {:.2} (geometric means)",
+            of.len(),
+            mean(&|p| p.ours),
+            mean(&|p| p.theirs),
+            mean(&|p| p.ours / p.theirs),
+        );
+        let above = of.iter().filter(|p| p.ours > 1.25 * p.theirs).count();
+        println!("{above} above 1.25; the worst:");
+        of.sort_by(|a, b| (b.ours / b.theirs).total_cmp(&(a.ours / a.theirs)));
+        for p in of.iter().take(10) {
+            let (ours, theirs) = (p.ours, p.theirs);
+            println!(
+                "    {:20}{ours:8.2}{theirs:8.2}{:8.2}",
+                p.name,
+                ours / theirs
+            );
+        }
+    }
 }
 
 /// Looks at the products of one program.
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
     let (name, folders) = PROGRAMS[6];
-    let program = build(name, &texts(name, folders)?, "1", &[], dir.path())?;
+    let texts = texts(name, folders, "builtin")?;
+    let program = build(name, &texts, "1", &[], dir.path(), None)?;
     Ok(wrong(&run(&program, 1)?))
 }
 
@@ -160,11 +264,12 @@ fn check() -> Result<Vec<String>, Failure> {
 ///
 /// The compiler does not look from one into the other, so that a routine and its derivatives are
 /// called as from any program, however small they are.
-fn texts(name: &str, folders: &[&str]) -> Result<[String; 2], Failure> {
+fn texts(name: &str, folders: &[&str], tool: &str) -> Result<[String; 2], Failure> {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/routines.ff");
     let files = files(name, folders, &library)?;
     let mut config = Config::default();
     config.cache.enabled = false;
+    tool.clone_into(&mut config.ad_tool);
     let (text, _) = Session::of_files(&files, &config)?.expand(ExpandStage::Final)?;
     let mut units = vec![Vec::new()];
     for line in statements(&text) {
@@ -397,13 +502,14 @@ fn parts_of_call(text: &str) -> Option<Call> {
     Some((name.to_owned(), out))
 }
 
-/// Compiles and links the texts.
+/// Compiles and links the texts, with the stack of a Tapenade whose derivatives they are.
 fn build(
     name: &str,
     texts: &[String; 2],
     level: &str,
     flags: &[&str],
     dir: &Path,
+    tapenade: Option<&Path>,
 ) -> Result<PathBuf, Failure> {
     let program = dir.join(format!("{name}-O{level}"));
     let mut sources = Vec::new();
@@ -411,6 +517,9 @@ fn build(
         let path = dir.join(format!("{name}-{part}.f"));
         std::fs::write(&path, text)?;
         sources.push(path);
+    }
+    if let Some(home) = tapenade {
+        sources.push(home.join("ADFirstAidKit/adStack.c"));
     }
     let compiler = toolchain::find(&Config::default())?.path;
     let status = Command::new(&compiler)
