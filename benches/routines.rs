@@ -519,10 +519,16 @@ fn build(
         sources.push(path);
     }
     if let Some(home) = tapenade {
-        sources.push(home.join("ADFirstAidKit/adStack.c"));
+        let kit = home.join("ADFirstAidKit");
+        let stack = std::fs::read_to_string(kit.join("adStack.c"))?;
+        // Before it had all in C, the kit kept single values in buffers that are in Fortran.
+        if !stack.to_ascii_lowercase().contains("pushcontrol") {
+            sources.push(kit.join("adBuffer.f"));
+        }
+        sources.push(kit.join("adStack.c"));
     }
     let compiler = toolchain::find(&Config::default())?.path;
-    let status = Command::new(&compiler)
+    let made = Command::new(&compiler)
         .args([
             &format!("-O{level}"),
             "-w",
@@ -533,10 +539,14 @@ fn build(
         .arg("-o")
         .arg(&program)
         .args(&sources)
-        .status()?;
-    match status.success() {
+        .output()?;
+    match made.status.success() {
         true => Ok(program),
-        false => Err(format!("{} refuses {name}: {status}", compiler.display()).into()),
+        false => {
+            let said = String::from_utf8_lossy(&made.stderr);
+            let said = said.lines().take(5).collect::<Vec<_>>().join("\n");
+            Err(format!("{} refuses {name}: {said}", compiler.display()).into())
+        }
     }
 }
 
