@@ -1,7 +1,8 @@
 //! Tapes: their places, and those whose size is not known before, which grow.
 
 mod support;
-use support::{check, expand, run};
+use farfel_ad::Bounded;
+use support::{check, expand, expand_with, run};
 
 /// Iterates as often as a variable says, and changes what it began with: an argument, and a
 /// variable in COMMON.
@@ -599,4 +600,74 @@ fn loops_unrolled_by_hand_are_rolled_up() {
     DO I = 1, N, 2
     DO I = 20, 1, -1
     ");
+}
+
+/// Tapes of several types whose sizes nobody knows: how often an inner loop was carried out, and complex values.
+const SEVERAL: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION P, G, D, S
+      COMPLEX*16 Z, DZ
+      INTEGER I, J
+      P = 0.9D0
+      ADR(S)
+      CALL F(P, 150, S)
+      END ADR(G = COTANGENT(P))
+      Z = (0.3D0, 0.4D0)
+      DZ = 0
+      DO I = 1, 150
+        DO J = 1, MOD(I, 3)
+          DZ = DZ*2*Z*P + Z*Z
+          Z = Z*Z*P + (0.1D0, 0.2D0)
+        END DO
+      END DO
+      PRINT *, 'several', G, 2*DBLE(Z)*DBLE(DZ) + 2*DIMAG(Z)*DIMAG(DZ)
+      END
+      SUBROUTINE F(P, N, S)
+      DOUBLE PRECISION P, S
+      COMPLEX*16 Z
+      INTEGER N, I, J
+      Z = (0.3D0, 0.4D0)
+      I = 1
+      DO WHILE (I .LE. N)
+        J = MOD(I, 3)
+        DO WHILE (J .GT. 0)
+          Z = Z*Z*P + (0.1D0, 0.2D0)
+          J = J - 1
+        END DO
+        I = I + 1
+      END DO
+      S = DBLE(Z)**2 + DIMAG(Z)**2
+      END
+";
+
+#[test]
+fn tapes_of_all_types_grow() {
+    check(SEVERAL, 1e-10);
+    let text = expand(SEVERAL).unwrap();
+    for name in ["TYPE (FARFEL_I4) ", "TYPE (FARFEL_C8) "] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
+
+/// Tapes take what is kept on them, and an adjoint of a little the room for a little. Where one is as large as it
+/// may be, the program ends.
+#[test]
+fn tapes_take_no_more_memory_than_is_kept() {
+    let run = |text: &str, limit: u32| {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("test.f"), text).unwrap();
+        let line = format!("gfortran -std=legacy -w test.f -o test && ulimit -v {limit} && ./test");
+        let mut shell = std::process::Command::new("sh");
+        let ran = shell.args(["-c", &line]).current_dir(dir.path()).output();
+        let ran = ran.unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        (ran.status.success(), said)
+    };
+    // 200 MB of address space, of which the program itself takes a part.
+    let (fine, said) = run(&expand(ELSEWHERE).unwrap(), 200_000);
+    assert!(fine, "{said}");
+    let small = Bounded { tape: 8 * 4000 };
+    let (text, _) = expand_with(ELSEWHERE, &small).unwrap();
+    let (_, said) = run(&text, 200_000);
+    assert!(said.contains("the tape of an ADR block is full"), "{said}");
 }

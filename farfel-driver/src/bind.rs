@@ -132,6 +132,9 @@ fn obstacle(program: &Program, unit: &Unit, config: &Config, plan: &Plan) -> Opt
                 return Some(format!("its argument {} is {}", s.name, attribute.word()));
             }
         }
+        if s.has(Attribute::Growing) {
+            return Some(format!("its argument {} is a tape", s.name));
+        }
         if s.class.is_procedure() {
             match procedures::interface(program, unit, position, config, plan) {
                 Ok(_) => continue,

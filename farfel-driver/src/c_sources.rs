@@ -71,7 +71,7 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
     let identity = identity(&tool)?;
     let made: Vec<OnceLock<Result<One, Fault>>> = files.iter().map(|_| OnceLock::new()).collect();
     let no_needs = vec![Vec::new(); files.len()];
-    with.recorder.progress.expect(files.len());
+    with.recorder.progress.announce(files.len());
     with.workers.run(&no_needs, &|i, worker| {
         let one = Source {
             path: files[i],

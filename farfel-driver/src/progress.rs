@@ -48,7 +48,7 @@ impl Progress {
     }
 
     /// There are more steps to do.
-    pub(crate) fn expect(&self, steps: usize) {
+    pub(crate) fn announce(&self, steps: usize) {
         self.lock().steps += steps;
     }
 
@@ -117,7 +117,7 @@ mod tests {
         progress.begin(0, "reading sources".into());
         assert_eq!(progress.now().text(), "reading sources");
         progress.end(0);
-        progress.expect(3);
+        progress.announce(3);
         progress.done(From::Cache);
         progress.begin(1, "compiling B".into());
         progress.begin(0, "compiling A".into());

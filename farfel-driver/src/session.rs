@@ -168,7 +168,7 @@ impl Session {
             .map(|r| derivatives.needs(r).iter().copied().collect())
             .collect();
         let progress = &self.recorder.progress;
-        progress.expect(needs.len());
+        progress.announce(needs.len());
         let make = |request: usize, worker| {
             let name = &staged.requests[request].derivative;
             progress.begin(worker, format!("differentiating {name}"));

@@ -117,6 +117,14 @@ C     Called with an array for a number, so it is no part of the module.
       OPTIONAL X
       X = 1
       END
+      SUBROUTINE TAPED(TAPE, TOP)
+      TYPE FARFEL_R8; SEQUENCE
+        DOUBLE PRECISION, ALLOCATABLE :: V(:); END TYPE
+      TYPE (FARFEL_R8) TAPE
+      INTEGER*8 TOP
+      TAPE%V(TOP) = 1
+      END
+
       SUBROUTINE SIZED(X)
       REAL, ALLOCATABLE :: X(:)
       X = 1
@@ -274,6 +282,7 @@ fn every_kind_of_argument_and_result() {
         "pub fn put(text: &mut [u8], at: i32, letter: &str) -> ",
         "// ALT cannot be called from Rust: it has alternate returns.",
         "// MAYBE cannot be called from Rust: its argument X is OPTIONAL.",
+        "// TAPED cannot be called from Rust: its argument TAPE is a tape.",
         "// SIZED cannot be called from Rust: its argument X is ALLOCATABLE.",
         "// SHAPED cannot be called from Rust: its argument X has no bounds.",
         "// PAIR cannot be called from Rust: its result is an array.",

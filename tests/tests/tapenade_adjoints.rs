@@ -674,3 +674,82 @@ fn facts(dir: &Path) -> Vec<String> {
     facts.dedup();
     facts
 }
+
+/// Derivatives of adjoints by a second command line: of tapes that grow, which are read from text there.
+#[test]
+fn adjoints_with_tapes_that_grow_are_differentiated_again() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE F(N, X, Y)
+      INTEGER N
+      DOUBLE PRECISION X(N), Y
+      CALL G(N, X, Y)
+      Y = Y*Y
+      END
+      SUBROUTINE G(N, X, Y)
+      INTEGER N, I, CALLS
+      DOUBLE PRECISION X(N), Y
+      SAVE CALLS
+      DATA CALLS /0/
+      IF (N .LT. 0) WRITE (*, *) N
+      CALLS = CALLS + 1
+      Y = 1
+      I = 1
+   10 Y = Y*(1 + 1D-2*SIN(Y + X(I)))
+      I = I + 1
+      IF (I .LE. N) GOTO 10
+      END
+",
+    );
+    tapenade(dir, &["-b", "-head", "f(y)/(x)", "all.f"]).success();
+    assert!(read(dir, "all_b.f").contains("TYPE (FARFEL_R8)"));
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    for mode in [&["-d"][..], &["-b"], &["-d", "-multi"]] {
+        let options = ["-head", "f_b(xb)/(x)", "-o", "out", "all.f", "all_b.f"];
+        tapenade(dir, &[mode, &options].concat()).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      INTEGER N, I
+      PARAMETER (N = 300)
+      DOUBLE PRECISION X(N), XD(N), XB(N), XBD(N), P(N), M(N), Y, YB, H
+      DOUBLE PRECISION XV(2, N), XBV(2, N), XB1(N), XB2(N)
+      DO 10 I = 1, N
+        X(I) = 0.4D0 + 0.003D0*I
+        XD(I) = SIN(1D0*I)
+        XB(I) = 0
+        XV(1, I) = XD(I)
+        XV(2, I) = -2*XD(I)
+        XB1(I) = 0
+   10   XB2(I) = XD(I)
+      YB = 1
+      CALL F_B_D(N, X, XD, XB, XBD, Y, YB)
+      H = 1D-5
+      YB = 1
+      P = X + H*XD
+      M = X - H*XD
+      CALL F_B(N, P, XB, Y, YB)
+      P = XB
+      YB = 1
+      CALL F_B(N, M, XB, Y, YB)
+      M = XB
+      PRINT *, DOT_PRODUCT(XBD, XD), DOT_PRODUCT(P - M, XD)/(2*H)
+      YB = 1
+      CALL F_B_B(N, X, XB1, XB, XB2, Y, YB)
+      PRINT *, DOT_PRODUCT(XB1, XD), DOT_PRODUCT(XBD, XD)
+      YB = 1
+      CALL F_B_DV(N, X, XV, XB, XBV, Y, YB, 2)
+      PRINT *, DOT_PRODUCT(XBV(2, :), XD), -2*DOT_PRODUCT(XBD, XD)
+      END
+",
+    );
+    let sources = [
+        "main.f", "all.f", "all_b.f", "out_d.f", "out_b.f", "out_dv.f",
+    ];
+    agree(dir, &sources, 3, 1e-7);
+}

@@ -27,22 +27,20 @@ pub(crate) fn fix(program: &mut Program) {
     program.units.retain(|u| !growers.contains(&u.name));
     for u in program.units.iter_mut().filter(|u| has_growing(u)) {
         let mut body = std::mem::take(&mut u.body);
-        in_block(u, &growers, &mut body);
+        let mut kept = HashSet::new();
+        in_block(u, &growers, &mut kept, &mut body);
+        forget(&kept, &mut body);
         u.body = body;
-        let gone: Vec<SymId> = u
-            .symbols
-            .iter()
-            .filter(|(_, s)| is_mark(s))
-            .map(|(i, _)| i)
-            .collect();
-        for s in gone {
+        for s in kept {
             u.undeclare(s);
             let s = &mut u.symbols[s];
             (s.tape, s.saved, s.init) = (false, false, None);
         }
-        let symbols = u.symbols.iter().map(|(i, _)| i).collect::<Vec<_>>();
-        for s in symbols {
+        let grow = u.symbols.iter().filter(|(_, s)| s.has(Attribute::Growing));
+        for s in grow.map(|(id, _)| id).collect::<Vec<_>>() {
             u.symbols[s].attributes.remove(Attribute::Growing);
+            // In text that was read, its type says that it is ALLOCATABLE.
+            u.declare(s);
         }
     }
 }
@@ -61,59 +59,66 @@ fn is_grower(unit: &Unit) -> bool {
     found
 }
 
-/// Is it the size of a tape at the end of the last call? Tapes are arrays.
-fn is_mark(s: &Symbol) -> bool {
-    s.tape && s.dims.is_empty()
-}
-
-fn in_block(unit: &Unit, growers: &HashSet<Name>, block: &mut Block) {
-    let marked = |e: &Expr| {
-        let mut found = false;
-        e.for_each_symbol(&mut |s| found |= is_mark(&unit.symbols[s]));
-        found
-    };
+/// `kept` gets the variables that keep the size of a tape from call to call.
+fn in_block(unit: &Unit, growers: &HashSet<Name>, kept: &mut HashSet<SymId>, block: &mut Block) {
     let is_grower = |s: SymId| growers.contains(&unit.symbols[s].name);
-    let mut out: Block = Vec::with_capacity(block.len());
-    for mut s in std::mem::take(block) {
+    for at in 0..block.len() {
+        let (before, rest) = block.split_at_mut(at);
+        let Some(s) = rest.first_mut() else { continue };
         for b in s.blocks_mut() {
-            in_block(unit, growers, b);
+            in_block(unit, growers, kept, b);
         }
         match &mut s.kind {
-            StmtKind::Assign(target, _) if marked(target) => continue,
-            // `MIN(LAST, limit)`
-            StmtKind::Assign(_, value) if marked(value) => {
-                if let ExprKind::Call(_, args) = &mut value.kind
-                    && let Some(limit) = args.pop()
-                {
-                    *value = limit;
-                }
-            }
             StmtKind::LogicalIf(_, action) => {
                 if matches!(&action.kind, StmtKind::Call(f, _) if is_grower(*f)) {
                     **action = full_tape(action.span);
                 }
             }
-            // A backward sweep that allocates the tape again knows no variable.
             StmtKind::Allocation(a) => {
-                let sizes = a.objects.iter_mut().flat_map(|o| match &mut o.kind {
-                    ExprKind::Element(t, sizes) if unit.symbols[*t].tape => sizes.as_mut_slice(),
-                    _ => &mut [],
+                let sizes = a.objects.iter_mut().filter_map(|o| match &mut o.kind {
+                    ExprKind::Element(t, sizes) if unit.symbols[*t].has(Attribute::Growing) => {
+                        sizes.last_mut()
+                    }
+                    _ => None,
                 });
                 for size in sizes {
-                    let given = |x: &Stmt| match &x.kind {
-                        StmtKind::Assign(target, n) if target == size => Some(n.clone()),
-                        _ => None,
-                    };
-                    if let Some(n) = out.iter().rev().find_map(given) {
-                        *size = n;
-                    }
+                    largest(size, kept, before);
                 }
             }
             _ => {}
         }
-        out.push(s);
     }
-    *block = out;
+}
+
+/// `ALLOCATE (TAPE(MOST))` behind `MOST = MIN(LAST, limit)`: both get the limit, since a backward sweep that
+/// allocates the tape again knows no variable.
+fn largest(size: &mut Expr, kept: &mut HashSet<SymId>, before: &mut [Stmt]) {
+    let given = before.iter_mut().rev().find_map(|s| match &mut s.kind {
+        StmtKind::Assign(target, value) if target.reads_as(size) => Some(value),
+        _ => None,
+    });
+    let Some(value) = given else { return };
+    if let ExprKind::Call(_, args) = &mut value.kind
+        && let [
+            Expr {
+                kind: ExprKind::Var(last),
+                ..
+            },
+            limit,
+        ] = args.as_slice()
+    {
+        kept.insert(*last);
+        *value = limit.clone();
+    }
+    *size = value.clone();
+}
+
+/// Takes out what assigns some variables.
+fn forget(gone: &HashSet<SymId>, block: &mut Block) {
+    block.retain_mut(|s| {
+        s.blocks_mut().into_iter().for_each(|b| forget(gone, b));
+        !matches!(&s.kind, StmtKind::Assign(target, _) if target.base().is_some_and(|t| gone.contains(&t)))
+    });
 }
 
 /// What a program ends with when a tape is full.

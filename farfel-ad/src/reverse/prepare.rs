@@ -19,6 +19,7 @@ pub(super) struct Closure {
 
 /// The forms that adjoints need.
 const FORMS: Forms = Forms::of(&[
+    Form::FixedTapes,
     Form::ReductionsCalled,
     Form::WholeIterations,
     Form::PlainCounters,
@@ -44,7 +45,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     // With the units that are called by their ENTRY points.
     let graph = CallGraph::of(program);
     let below = graph.callees_first(graph.index(&request.head));
-    let forms = FORMS.and(Forms::of(&[Form::FixedTapes, Form::Silent]));
+    let forms = FORMS.and(Forms::of(&[Form::Silent]));
     closure(program, &below, &goal, forms)
 }
 

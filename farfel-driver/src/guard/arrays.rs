@@ -116,6 +116,7 @@ impl Arrays {
         };
         let open = symbol.dims.iter().any(|d| d.upper.is_none());
         if symbol.tape
+            || symbol.has(Attribute::Growing)
             || (symbol.origin != Origin::Written && (open || symbol.has(Attribute::Allocatable)))
         {
             return Array {

@@ -488,7 +488,7 @@ fn lower(
     let done: Vec<OnceLock<Option<State>>> = partitions.iter().map(|_| OnceLock::new()).collect();
     let needs = vec![Vec::new(); partitions.len()];
     let progress = &context.means.recorder.progress;
-    progress.expect(partitions.len());
+    progress.announce(partitions.len());
     context.means.workers.run(&needs, &|s, _| {
         done[s].get_or_init(|| lower_one(library, partitions[s], context));
         progress.done(From::Ran);
@@ -592,7 +592,7 @@ fn keep(outcome: &Outcome, context: &Context) -> Option<Vec<Kept>> {
             return None;
         }
         step.saved_ms = Some(about.took_ms);
-        recorder.progress.expect(1);
+        recorder.progress.announce(1);
         recorder.end(step, From::Fresh);
         kept.push(Kept {
             object: Object {

@@ -512,7 +512,7 @@ pub(crate) fn make(
     let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
         all.iter().map(|_| OnceLock::new()).collect();
     let faults: Vec<OnceLock<Fault>> = all.iter().map(|_| OnceLock::new()).collect();
-    means.recorder.progress.expect(all.len());
+    means.recorder.progress.announce(all.len());
     means
         .workers
         .run(&vec![Vec::new(); all.len()], &|o, worker| {
@@ -565,7 +565,7 @@ pub(crate) fn make(
                     .collect(),
             );
             request_task.insert((p, *r), tasks.len());
-            means.recorder.progress.expect(1);
+            means.recorder.progress.announce(1);
             tasks.push(Task::Request(p, *r));
         }
         tasks.push(Task::Object(o));

@@ -107,7 +107,7 @@ pub(super) struct Chosen {
 }
 
 /// The forms that heads are chosen in. The engine sees to all others that derivatives need.
-const FORMS: Forms = Forms::of(&[Form::NoCalledEntries]);
+const FORMS: Forms = Forms::of(&[Form::NoCalledEntries, Form::FixedTapes]);
 
 /// The program as heads are chosen in it, with a subprogram for each ENTRY point below these, where
 /// one is called.
