@@ -105,7 +105,7 @@ const ARRAYS: &[Case] = &[
       DOUBLE PRECISION X(3), Y(3)
       DOUBLE PRECISION, ALLOCATABLE :: W(:), A(:, :)
       INTEGER ST
-      ALLOCATE (W(0:2))
+      ALLOCATE (W(0_8:2_8))
       DO 10 I = 1, 2
       IF (I .EQ. 2) ALLOCATE (A(2, 3), STAT=ST)
    10 W(I) = X(I)*X(3)

@@ -11,7 +11,7 @@ use farfel_tests::tapenade::{
     CALLBACKS, MODEL, agree, close, files_made, numbers, pairs, read, real_tapenade, sizes,
     statements, tapenade, whole,
 };
-use farfel_tests::{farfel_path, sandbox, tree, write};
+use farfel_tests::{farfel, farfel_path, sandbox, tree, write};
 
 /// What else is differentiated: values that are overwritten, functions with side effects, arrays of
 /// assumed size, complex numbers, procedures without text, input and STOP.
@@ -752,4 +752,47 @@ fn adjoints_with_tapes_that_grow_are_differentiated_again() {
         "main.f", "all.f", "all_b.f", "out_d.f", "out_b.f", "out_dv.f",
     ];
     agree(dir, &sources, 3, 1e-7);
+    // AD blocks around what was read.
+    write(
+        dir,
+        "blocks.ff",
+        "      PROGRAM MAIN
+      INTEGER N
+      PARAMETER (N = 200)
+      DOUBLE PRECISION X(N), XB(N), Y, YB, G(N), H(N), D(N), P(N), M(N)
+      DOUBLE PRECISION T
+      DO I = 1, N
+        X(I) = 0.4D0 + 0.003D0*I
+        XB(I) = 0
+      END DO
+      YB = 1
+      ADF(TANGENT(X(3)) = 1)
+      CALL F_B(N, X, XB, Y, YB)
+      END ADF((G(I) = TANGENT(XB(I)), I = 1, N))
+      YB = 1
+      ADR(COTANGENT(XB(3)) = 1)
+      CALL F_B(N, X, XB, Y, YB)
+      END ADR((H(I) = COTANGENT(X(I)), I = 1, N))
+      YB = 1
+      ADF(DIRECTIONS = 2, TANGENT(X(3), 2) = 1)
+      CALL F_B(N, X, XB, Y, YB)
+      END ADF((D(I) = TANGENT(XB(I), 2), I = 1, N))
+      T = X(3)
+      YB = 1
+      X(3) = T + 1D-5
+      CALL F_B(N, X, P, Y, YB)
+      YB = 1
+      X(3) = T - 1D-5
+      CALL F_B(N, X, M, Y, YB)
+      PRINT *, G(7), (P(7) - M(7))/2D-5
+      PRINT *, H(7), (P(7) - M(7))/2D-5
+      PRINT *, D(7), (P(7) - M(7))/2D-5
+      END
+",
+    );
+    let line = ["expand", "blocks.ff", "all.f", "all_b.f"];
+    let expanded = farfel(dir).args(line).assert().success();
+    let text = String::from_utf8_lossy(&expanded.get_output().stdout).into_owned();
+    write(dir, "blocks.f", text);
+    agree(dir, &["blocks.f"], 3, 1e-6);
 }

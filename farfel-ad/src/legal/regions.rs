@@ -16,6 +16,7 @@ use farfel_lang::ir::{
     for_each_symbol, rewrite_exprs, unused_name, walk_block,
 };
 use farfel_lang::storage::UnitStorage;
+use farfel_lang::types::type_of;
 use std::collections::{BTreeSet, HashSet};
 
 /// Is there an ALLOCATE or DEALLOCATE of what is no tape?
@@ -374,7 +375,8 @@ impl Maker<'_> {
                 return e.clone();
             }
             let name = new.symbols.unused("NB", &|_| false);
-            let mut symbol = Symbol::variable(name, Type::INTEGER, Span::NONE);
+            let ty = type_of(self.unit, e).unwrap_or(Type::INTEGER);
+            let mut symbol = Symbol::variable(name, ty, Span::NONE);
             symbol.typed = true;
             symbol.place = Place::Dummy;
             let s = new.symbols.add(symbol);

@@ -86,6 +86,7 @@ impl Line<'_> {
             symbol.dims = vec![Dim { lower: None, upper }];
             (symbol.ty, symbol.typed) = (Some(ty), true);
             symbol.attributes.insert(Attribute::Growing);
+            symbol.tape = true;
             if !dummy {
                 symbol.attributes.insert(Attribute::Allocatable);
             }
