@@ -63,6 +63,10 @@ const ITERATED: &str = "
 fn tapes_grow() {
     check(ITERATED, 1e-10);
     let text = expand(ITERATED).unwrap();
+    // Two values that are kept one after the other are counted once, and taken back so.
+    for count in ["TOP_R8_G1GRAD + 2\n", "TOP_R8_G1GRAD - 2\n"] {
+        assert!(text.contains(count), "{text}");
+    }
     // A tangent's tape grows with it.
     let grows = "TYPE (FARFEL_R8) TAPE_R8_G1GRAD_G1HESS";
     assert!(text.contains(grows), "{text}");
