@@ -25,6 +25,10 @@ pub(super) struct Lists {
 
 const NAME: &str = "CMakeLists.txt";
 
+/// Lists and words that are longer name no sources: a few lines can double a variable without end.
+const MOST_WORDS: usize = 10_000;
+const MOST_LETTERS: usize = 10_000;
+
 /// The lists of a folder; `None` where there are none.
 pub(super) fn lists(dir: &Path) -> Option<Lists> {
     let mut lists = Lists::default();
@@ -43,7 +47,8 @@ impl Lists {
             return None;
         }
         for (command, words) in commands(&String::from_utf8_lossy(&text)) {
-            let words: Vec<String> = words.iter().flat_map(|w| self.expanded(w)).collect();
+            let words = words.iter().flat_map(|w| self.expanded(w));
+            let words: Vec<String> = words.take(MOST_WORDS).collect();
             self.command(&command, &words, dir, here);
         }
         Some(())
@@ -69,6 +74,7 @@ impl Lists {
                 if let Some((name, more)) = rest.split_first() {
                     let list = self.variables.entry(name.clone()).or_default();
                     list.extend_from_slice(more);
+                    list.truncate(MOST_WORDS);
                 }
             }
             "add_subdirectory" => {
@@ -147,7 +153,8 @@ impl Lists {
         }
         for (name, value) in &self.variables {
             let wanted = format!("${{{name}}}");
-            if text.contains(&wanted) {
+            let letters = text.len() + value.iter().map(String::len).sum::<usize>();
+            if letters < MOST_LETTERS && text.contains(&wanted) {
                 text = text.replace(&wanted, &value.join(" "));
             }
         }
@@ -304,5 +311,18 @@ mod tests {
         }
         assert_eq!(lists.flags, ["-fdefault-real-8", "-Ilib/inc", "-DN=3"]);
         assert_eq!(lists.link, ["lapack", "fft"]);
+    }
+
+    #[test]
+    fn lists_that_double_without_end_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let words = "set(A ${A} ${A})\n".repeat(60);
+        let letters = "set(B x${B}${B})\n".repeat(60);
+        let more = "list(APPEND A ${A})\n".repeat(60);
+        let text =
+            format!("set(A a.f)\nset(B b)\n{words}{letters}{more}add_library(x ${{A}} ${{B}})\n");
+        fs::write(dir.path().join(NAME), text).unwrap();
+        let lists = lists(dir.path()).unwrap();
+        assert!(lists.files.contains(Path::new("a.f")));
     }
 }
