@@ -265,7 +265,9 @@ const OF_ALL: &[Simplification] = &[Simplification {
 ///
 /// What a pass has broken.
 pub(crate) fn simplify_tangent(derivative: &mut Derivative) -> Result<(), Vec<Diagnostic>> {
-    simplify(OF_TANGENTS, derivative)
+    let reads = verify::Reads::of(derivative.unit);
+    simplify(OF_TANGENTS, derivative)?;
+    reads.verify("simplify", derivative.unit)
 }
 
 /// Simplifies a derivative that is carried out.

@@ -1,9 +1,9 @@
 //! What was generated, verified.
 
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Level, Name, Program, Unit};
+use farfel_lang::ir::{Expr, ExprKind, Level, Name, Program, StmtKind, SymId, Unit, walk_block};
 use farfel_lang::verify::{Primals, Verifier, is_on};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Verifies one unit that a pass has changed by itself: what it is made of, not what runs through it.
 ///
@@ -14,10 +14,67 @@ pub(crate) fn unit(pass: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
     if !is_on() {
         return Ok(());
     }
-    let faults = farfel_lang::verify::faults_of(unit);
+    said(pass, &farfel_lang::verify::faults_of(unit))
+}
+
+fn said(pass: &str, faults: &[String]) -> Result<(), Vec<Diagnostic>> {
     match faults.is_empty() {
         true => Ok(()),
-        false => Err(vec![farfel_lang::verify::fault(pass, &faults)]),
+        false => Err(vec![farfel_lang::verify::fault(pass, faults)]),
+    }
+}
+
+/// How often values of each tape are read inside of larger expressions.
+///
+/// No pass that simplifies tangents may add one. A statement that takes a value from a tape and does nothing else has a
+/// derivative in any case ([`crate::activity::is_pop`]), in which the cotangent of the tape is set; others have one
+/// only if what they compute counts.
+#[derive(Default)]
+pub(crate) struct Reads(BTreeMap<SymId, usize>);
+
+impl Reads {
+    /// Those of a unit, where passes are verified.
+    pub(crate) fn of(unit: &Unit) -> Reads {
+        let mut found = Reads::default();
+        if is_on() {
+            walk_block(&unit.body, &mut |s| {
+                if let StmtKind::Assign(_, value) = &s.kind {
+                    let parts = value.children();
+                    parts.into_iter().for_each(|e| found.add(unit, e));
+                }
+            });
+        }
+        found
+    }
+
+    /// Verifies that passes have added none to a unit that had these.
+    ///
+    /// # Errors
+    ///
+    /// Which they have added.
+    pub(crate) fn verify(&self, passes: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
+        let after = Reads::of(unit);
+        let more = after.0.iter().filter(|(s, n)| self.0.get(s) < Some(n));
+        let faults: Vec<String> = more
+            .map(|(s, _)| {
+                let name = &unit.symbols[*s].name;
+                format!(
+                    "{}: a value of the tape {name} is read in an expression",
+                    unit.name
+                )
+            })
+            .collect();
+        said(passes, &faults)
+    }
+
+    fn add(&mut self, unit: &Unit, e: &Expr) {
+        e.walk(&mut |e| {
+            if let ExprKind::Element(s, _) = e.kind
+                && unit.symbols[s].tape
+            {
+                *self.0.entry(s).or_default() += 1;
+            }
+        });
     }
 }
 

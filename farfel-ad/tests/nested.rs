@@ -583,3 +583,36 @@ fn cotangents_of_places_on_tapes_that_do_not_count_begin_with_zero() {
     );
     check(&text.replace("BODY", body), 1e-12);
 }
+
+/// The tangent of an adjoint takes the tangent of W from its tape. It counts nothing for R: in the adjoint around
+/// that, its cotangent is zero all the same.
+#[test]
+fn cotangents_of_tangents_on_tapes_that_do_not_count_are_zero() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION A, B, W, X, Z, D, R, Q, Q1
+      A = 1.044D0
+      B = 0.5D0
+      ADR(R)
+      W = B
+      ADF(A)
+      ADR(W)
+      W = A/W
+      W = SIN(W)
+      END ADR(W = COTANGENT(W))
+      Z = W
+      END ADF(D = TANGENT(Z))
+      R = Z**3
+      END ADR(Q = COTANGENT(B))
+      ADF(B)
+      W = B
+      ADF(W)
+      X = SIN(A/W)
+      END ADF(Z = TANGENT(X))
+      R = Z**3
+      END ADF(Q1 = TANGENT(R))
+      PRINT *, 'as_forward_mode', Q, Q1
+      END
+";
+    check(text, 1e-12);
+}

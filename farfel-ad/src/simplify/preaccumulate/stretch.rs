@@ -4,6 +4,7 @@ use super::affine::{Affine, Factor};
 use super::emit::{Writer, cost};
 use super::linear::{Linear, Reader, has_calls};
 use super::{Pass, assignment};
+use crate::activity::is_pop;
 use farfel_lang::ir::{Expr, ExprKind, Stmt, StmtKind, SymId, Type, Unit};
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -234,13 +235,19 @@ impl Pass<'_> {
                         uses.remove(i);
                         uses.add(i, &stmts[i], &latest);
                     }
+                    // What is taken from a tape stands alone: where this is differentiated again, its derivative
+                    // must come with it, whether it is used or not.
                     if let Some((_, value)) = assignment(&stmts[i])
+                        && !is_pop(self.unit, value)
                         && reader.is_native(value)
                         && !is_large(value)
                     {
                         learnt = reader.linear(value).map(Value::Tangent);
                     }
-                } else if reader.is_native(value) && !is_large(value) && !self.reads_tangents(value)
+                } else if !is_pop(self.unit, value)
+                    && reader.is_native(value)
+                    && !is_large(value)
+                    && !self.reads_tangents(value)
                 {
                     learnt = reader.affine(value).map(|a| Value::Primal(a.ungrouped()));
                 }
