@@ -191,6 +191,9 @@ pub struct Notes {
     pub entries: HashMap<Name, Name>,
     /// The units that did input or output, or stopped.
     pub silenced: HashSet<Name>,
+    /// The units whose arguments are tapes that do not grow any more: they take others than callers of the
+    /// program itself pass.
+    pub resized: HashSet<Name>,
 }
 
 /// A pass from program to program.
@@ -302,7 +305,7 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[]),
         establishes: Forms::of(&[FixedTapes]),
         applies: |p, _| fixed_tapes::grows(p),
-        run: |p, _, _, _| fixed_tapes::fix(p),
+        run: |p, _, notes, _| notes.resized.extend(fixed_tapes::fix(p)),
     },
     Pass {
         name: "input and output",

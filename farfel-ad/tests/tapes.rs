@@ -675,3 +675,57 @@ fn tapes_take_no_more_memory_than_is_kept() {
     let (_, said) = run(&text, 200_000);
     assert!(said.contains("the tape of an ADR block is full"), "{said}");
 }
+
+/// Around an adjoint whose tape grows are blocks that its calls of F have nothing to do with: derivatives of it call the
+/// sweeps of F as they are, with a tape that does not grow.
+#[test]
+fn sweeps_that_stay_as_they_are_take_tapes_that_do_not_grow() {
+    let text = |opening: &str, closing: &str| {
+        format!(
+            "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, A, R, S, T, V, GX, GA, D
+      X = 0.7D0
+      Y = 0.4D0
+      A = 0.9D0
+      T = 100
+{opening}
+      ADR(R)
+      CALL F(A, T, S)
+      CALL F(A, T, V)
+      R = X*SIN(X*Y) + S*V
+      END ADR(GX = COTANGENT(X), GA = COTANGENT(A))
+{closing}
+      DO 10 I = 1, 100
+   10 S = 0
+      S = 2*A
+      D = 2
+      DO 20 I = 1, 100
+        D = COS(S)*D*A + SIN(S)
+   20   S = SIN(S)*A
+      PRINT *, 'second', R, 2*X*COS(X*Y) - X**2*Y*SIN(X*Y)
+      PRINT *, 'first', GA, 2*S*D
+      END
+      SUBROUTINE F(X, T, Z)
+      DOUBLE PRECISION X, T, Z, A
+      Z = 2*X
+      A = 0
+      DO WHILE (A .LT. T)
+        Z = SIN(Z)*X
+        A = A + 1
+      END DO
+      END
+"
+        )
+    };
+    for (opening, closing) in [
+        (
+            "      ADF(DIRECTIONS = 2, TANGENT(Y, 1) = 1, TANGENT(Y, 2) = 3)",
+            "      END ADF(R = TANGENT(GX, 1))",
+        ),
+        ("      ADF(Y)", "      END ADF(R = TANGENT(GX))"),
+        ("      ADR(GX)", "      END ADR(R = COTANGENT(Y))"),
+    ] {
+        check(&text(opening, closing), 1e-10);
+    }
+}

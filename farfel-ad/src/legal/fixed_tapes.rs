@@ -20,8 +20,14 @@ fn has_growing(unit: &Unit) -> bool {
     unit.symbols.iter().any(|(_, s)| grows(s))
 }
 
-/// Gives all tapes their largest size.
-pub(crate) fn fix(program: &mut Program) {
+/// Gives all tapes their largest size. The units that get such tapes from their callers are not what they were.
+pub(crate) fn fix(program: &mut Program) -> HashSet<Name> {
+    let gets = |u: &&Unit| {
+        let mut args = u.args.iter().filter_map(|a| a.sym());
+        args.any(|s| u.symbols[s].has(Attribute::Growing))
+    };
+    let resized = program.units.iter().filter(gets);
+    let resized = resized.map(|u| u.name.clone()).collect();
     let growers = program.units.iter().filter(|u| is_grower(u));
     let growers: HashSet<Name> = growers.map(|u| u.name.clone()).collect();
     program.units.retain(|u| !growers.contains(&u.name));
@@ -43,6 +49,7 @@ pub(crate) fn fix(program: &mut Program) {
             u.declare(s);
         }
     }
+    resized
 }
 
 /// Does a unit make a tape larger, which is its argument?

@@ -3,6 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | `called` | what derivatives call of a program in such forms |
 //! | `fixed_tapes` | adjoints, to be differentiated again, whose tapes do not grow |
 //! | `input_output` | subprograms without input and output, for adjoints |
 //! | `loop_control` | loops whose control derivatives go through |
@@ -14,6 +15,7 @@
 //! | `cleared` | tapes of adjoints that end |
 //! | `common_sizes` | COMMON blocks that all units declare whole |
 
+pub(crate) mod called;
 pub(crate) mod cleared;
 pub(crate) mod common_sizes;
 pub(crate) mod entry_bounds;

@@ -1,12 +1,13 @@
 //! The program that an adjoint is made of.
 
+use crate::legal::called::{Called, called};
 use crate::passes::{self, Form, Forms, Goal};
 use crate::simplify::loops::drop_directives;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Place, Program, Request, SymId, Unit, UnitKind, for_each_symbol};
+use farfel_lang::ir::{Name, Program, Request, Unit};
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 /// The units below a head, as reverse mode sees them.
 pub(super) struct Closure {
@@ -72,6 +73,7 @@ fn closure(
     };
     let made = passes::legalise(Cow::Owned(below), forms, goal)?;
     let (legal, mut changed) = (made.program.into_owned(), made.notes.silenced);
+    let resized = made.notes.resized;
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = legal.units.iter().map(|u| &u.name);
     let added: HashSet<Name> = units.filter(|n| !known.contains(n)).cloned().collect();
@@ -81,12 +83,13 @@ fn closure(
         again = false;
         for u in &legal.units {
             let silent = |n: Name| changed.contains(&n) || added.contains(&n);
-            if !changed.contains(&u.name) && names(u).any(silent) {
+            if !changed.contains(&u.name) && called(u).any(silent) {
                 changed.insert(u.name.clone());
                 again = true;
             }
         }
     }
+    changed.extend(resized);
     Ok(Closure {
         program: legal,
         changed,
@@ -94,64 +97,17 @@ fn closure(
     })
 }
 
-/// The top-level procedures that a unit names.
-fn names(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
-    let mut used: BTreeSet<SymId> = BTreeSet::new();
-    for_each_symbol(&unit.body, &mut |s| {
-        used.insert(s);
-    });
-    used.into_iter().filter_map(|s| {
-        let s = &unit.symbols[s];
-        (s.place == Place::Global && s.class.is_procedure()).then(|| s.name.clone())
-    })
-}
-
 impl Closure {
     /// Adds copies of changed units that the generated ones call.
     pub fn finish(&self, made: &mut Vec<Unit>, suffix: &Name) {
-        let silent = |of: &str| Name::from(format!("{of}_S{suffix}"));
-        let mut done: HashSet<Name> = HashSet::new();
-        let mut i = 0;
-        while let Some(unit) = made.get(i) {
-            let mut wanted = Vec::new();
-            let mut added = Vec::new();
-            for name in names(unit).collect::<Vec<_>>() {
-                if self.added.contains(&name) {
-                    if made.iter().all(|u| u.name != name) {
-                        added.push(name);
-                    }
-                    continue;
-                }
-                let Some(unit) = made.get_mut(i) else { break };
-                // Generated units bear names of their own.
-                if self.changed.contains(&name)
-                    && let Some(s) = unit.symbols.find(&name)
-                {
-                    unit.symbols.rename(s, silent(&name));
-                    wanted.push(name);
-                }
-            }
-            for name in wanted {
-                if let (true, Some(u)) = (done.insert(name.clone()), self.program.unit(&name)) {
-                    let mut copy = u.clone();
-                    drop_directives(&mut copy.body);
-                    copy.name = silent(&name);
-                    if let (UnitKind::Function, Some(result)) = (copy.kind, copy.result)
-                        && copy.symbols[result].name == name
-                    {
-                        copy.symbols.rename(result, silent(&name));
-                    }
-                    made.push(copy);
-                }
-            }
-            let added = added.into_iter().filter_map(|n| self.program.unit(&n));
-            for u in added {
-                made.push(u.clone());
-                made.last_mut()
-                    .iter_mut()
-                    .for_each(|u| drop_directives(&mut u.body));
-            }
-            i += 1;
-        }
+        let own = made.len();
+        let called = Called {
+            legal: &self.program,
+            added: &|n| self.added.contains(n),
+            changed: &|n| self.changed.contains(n),
+        };
+        called.add_to(made, suffix);
+        let copies = made.iter_mut().skip(own);
+        copies.for_each(|u| drop_directives(&mut u.body));
     }
 }

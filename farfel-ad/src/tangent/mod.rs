@@ -45,6 +45,7 @@ use crate::custom_rules::{rules::Rules, shipped};
 use crate::depend::Dependence;
 use crate::flow::Flow;
 use crate::layout::Layout;
+use crate::legal::called::Called;
 use crate::locations::{Context, Set, Space};
 use crate::passes::{self, Form, Forms, Goal};
 use farfel_lang::Span;
@@ -80,17 +81,30 @@ pub(crate) fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let legal = legal(program, request)?;
+    let (legal, resized) = legal(program, request)?;
     let made = run(&legal, request, false, warnings, &mut |_, _| ())?;
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
-    add_new(program, &legal, &mut units);
+    let called = Called {
+        legal: &legal,
+        added: &|n| !n.starts_with(shipped::PREFIX) && program.unit(n).is_none(),
+        changed: &|n| resized.contains(n),
+    };
+    called.add_to(&mut units, &request.suffix);
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
+    // Its own forms are not those of the program: what it calls there is looked at again.
+    if !resized.is_empty() {
+        crate::verify::made("tangent", program, &units, &Primals::default())?;
+    }
     Ok(units)
 }
 
-/// The program in the forms that the tangents of a request need.
-fn legal<'p>(program: &'p Program, request: &Request) -> Result<Cow<'p, Program>, Vec<Diagnostic>> {
+/// The program in the forms that the tangents of a request need; the units with tapes of callers that do not grow
+/// any more.
+fn legal<'p>(
+    program: &'p Program,
+    request: &Request,
+) -> Result<(Cow<'p, Program>, HashSet<Name>), Vec<Diagnostic>> {
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
@@ -102,15 +116,17 @@ fn legal<'p>(program: &'p Program, request: &Request) -> Result<Cow<'p, Program>
         (false, false) => FORMS,
     };
     let at_need = AT_NEED.and(Forms::of(&[Form::NoEntries]));
-    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?.program;
-    with_needed(legal, at_need, &goal, &|program, lacks| {
+    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?;
+    let resized = legal.notes.resized;
+    let legal = with_needed(legal.program, at_need, &goal, &|program, lacks| {
         let graph = Below::of(program, goal.heads.iter().copied());
         let dependence = Dependence::with(&graph, Rules::of(program));
         let engine = Engine::new(program, &layout, dependence, request.span);
         let head = program.unit(&request.head);
         let roots = head.map(|h| (h.name.clone(), engine.root(h, request).context));
         needs::needed(&engine, roots.as_slice(), lacks)
-    })
+    })?;
+    Ok((legal, resized))
 }
 
 /// The program in those of some forms that it needs. `needed` tells it of forms that it lacks.
@@ -135,30 +151,13 @@ fn with_needed<'p>(
     }
 }
 
-/// Adds to derivatives what they call of units that legalising has made.
-fn add_new(program: &Program, legal: &Program, units: &mut Vec<Unit>) {
-    let mut i = 0;
-    while let Some(unit) = units.get(i) {
-        i += 1;
-        let mut names: Vec<Name> = references(unit).into_iter().collect();
-        names.sort();
-        let new = names.into_iter().filter(|n| {
-            !n.starts_with(shipped::PREFIX)
-                && program.unit(n).is_none()
-                && units.iter().all(|u| u.name != *n)
-        });
-        let new: Vec<Unit> = new.filter_map(|n| legal.unit(&n)).cloned().collect();
-        units.extend(new);
-    }
-}
-
 /// Lets `look` see what the engine knows when all tangents of a request are made.
 pub(crate) fn look_into(
     program: &Program,
     request: &Request,
     look: Look,
 ) -> Result<(), Vec<Diagnostic>> {
-    let legal = legal(program, request)?;
+    let (legal, _) = legal(program, request)?;
     run(&legal, request, false, &mut Vec::new(), look).map(|_| ())
 }
 
@@ -241,7 +240,7 @@ pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Di
     }
     let mut found = Vec::new();
     // What else is the matter, the adjoint says of its own program.
-    if let Ok(legal) = legal(program, request) {
+    if let Ok((legal, _)) = legal(program, request) {
         let _ = run(&legal, request, false, &mut found, &mut |_, _| ());
     }
     let code = farfel_lang::diagnostic::rules::AD_OUTPUT.code;

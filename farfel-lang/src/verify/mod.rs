@@ -9,6 +9,7 @@
 //! | [`resolve`](mod@crate::resolve) | types, shapes, jumps, arguments of calls: the same rules as for the user's text |
 //! | `aliases` | no generated call passes storage twice that the callee assigns |
 //! | `tangents` | one tangent, one variable: in each derivative, and across its calls |
+//! | `tapes` | a tape that grows is passed as one that grows |
 //! | `values` | no generated variable is read before it is set |
 //!
 //! What the user's text does on purpose or by mistake, its copies and derivatives do too. That
@@ -16,6 +17,7 @@
 
 mod aliases;
 mod tangents;
+mod tapes;
 mod values;
 
 use crate::dataflow::{self, Doubtful};
@@ -255,6 +257,7 @@ impl Verifier {
         for unit in program.units.iter().filter(|u| made(u)) {
             aliases::check(unit, &intents, &callable, &procedures, &mut faults);
             tangents::check(unit, primals, &callable, &mut faults);
+            tapes::check(unit, &callable, &mut faults);
         }
         faults
     }
