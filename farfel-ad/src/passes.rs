@@ -37,6 +37,7 @@
 //! looks at what it has changed, where passes are verified.
 
 use crate::custom_rules::functions::{call_functions, has_reductions};
+pub use crate::legal::called::Called;
 use crate::legal::entry_bounds::{has_bounds, with_entry_bounds};
 use crate::legal::loop_control::{
     Which, has_fixed_points, has_loops, with_conditions, written_as_statements,

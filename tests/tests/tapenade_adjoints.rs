@@ -796,3 +796,74 @@ fn adjoints_with_tapes_that_grow_are_differentiated_again() {
     write(dir, "blocks.f", text);
     agree(dir, &["blocks.f"], 3, 1e-6);
 }
+
+/// The second command line calls sweeps of the first as they are: Y has nothing to do with G. They get tapes that do
+/// not grow.
+#[test]
+fn sweeps_that_stay_as_they_are_are_copied() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE F(X, Y, A, T, R)
+      DOUBLE PRECISION X, Y, A, R, S, T, V
+      CALL G(A, T, S)
+      CALL G(A, T, V)
+      R = X*SIN(X*Y) + S*V
+      END
+      SUBROUTINE G(X, T, Z)
+      DOUBLE PRECISION X, T, Z, A
+      Z = 2*X
+      A = 0
+      DO WHILE (A .LT. T)
+        Z = SIN(Z)*X
+        A = A + 1
+      END DO
+      END
+",
+    );
+    tapenade(dir, &["-b", "-head", "f(r)/(x a)", "all.f"]).success();
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    for mode in [&["-d"][..], &["-b"], &["-d", "-multi"]] {
+        let options = ["-head", "f_b(xb)/(y)", "-o", "out", "all.f", "all_b.f"];
+        tapenade(dir, &[mode, &options].concat()).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, A, T, R, RB, XB, AB, XBD, XB1, YB, YV(2), D
+      DOUBLE PRECISION XBV(2)
+      X = 0.7D0
+      Y = 0.4D0
+      A = 0.9D0
+      T = 100
+      D = 2*X*COS(X*Y) - X**2*Y*SIN(X*Y)
+      RB = 1
+      AB = 0
+      XB = 0
+      CALL F_B_D(X, XB, XBD, Y, 1D0, A, AB, T, R, RB)
+      PRINT *, XBD, D
+      RB = 1
+      AB = 0
+      XB = 0
+      XB1 = 1
+      YB = 0
+      CALL F_B_B(X, XB, XB1, Y, YB, A, AB, T, R, RB)
+      PRINT *, YB, D
+      RB = 1
+      AB = 0
+      XB = 0
+      YV(1) = 1
+      YV(2) = -3
+      CALL F_B_DV(X, XB, XBV, Y, YV, A, AB, T, R, RB, 2)
+      PRINT *, XBV(2), -3*D
+      END
+",
+    );
+    let sources = [
+        "main.f", "all.f", "all_b.f", "out_d.f", "out_b.f", "out_dv.f",
+    ];
+    agree(dir, &sources, 3, 1e-10);
+}

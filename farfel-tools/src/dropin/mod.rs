@@ -24,6 +24,7 @@ use farfel_ad::layout::{
     Contexts, Extent, Layout, Members, Numbering, Pattern, SIZES_FILE, Taken, Unknown,
 };
 use farfel_ad::locations::{Context, Set, Space};
+use farfel_ad::passes::Called;
 use farfel_ad::reverse;
 use farfel_ad::tangent::{Tangent, differentiate_heads};
 use farfel_lang::callgraph::CallGraph;
@@ -462,6 +463,7 @@ impl<'a> Run<'a> {
             }
         }
         self.add_copies(program, &mut units);
+        self.add_resized(program, &legal.notes.resized, &mut units);
         self.add_state(program, &mut units);
         for unit in &self.program.units {
             let moved = self.moved(unit);
@@ -509,6 +511,23 @@ impl Run<'_> {
             }
             at += 1;
         }
+    }
+
+    /// Adds copies of sweeps that derivatives call as they are, and whose tapes do not grow.
+    fn add_resized(&self, program: &Program, resized: &HashSet<Name>, units: &mut Vec<Derived>) {
+        let mut made: Vec<Unit> = units.iter().map(|d| d.unit.clone()).collect();
+        let called = Called {
+            legal: program,
+            added: &|_| false,
+            changed: &|n| resized.contains(n),
+        };
+        let suffix = self.options.file_stem("").to_ascii_uppercase();
+        called.add_to(&mut made, &suffix);
+        let mut made = made.into_iter();
+        for (derived, unit) in units.iter_mut().zip(made.by_ref()) {
+            derived.unit = unit;
+        }
+        units.extend(made.map(|u| Derived::new(u.name.clone(), None, u)));
     }
 
     /// The variables of a unit that have moved to COMMON.
