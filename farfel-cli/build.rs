@@ -1,6 +1,7 @@
-//! The templates are part of the command: without this, cargo would not notice a change.
+//! The templates and the pages of errors are part of the command: without this, cargo would not notice a change.
 #![allow(clippy::print_stdout)]
 
 fn main() {
     println!("cargo::rerun-if-changed=templates");
+    println!("cargo::rerun-if-changed=errors");
 }

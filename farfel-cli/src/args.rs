@@ -781,7 +781,10 @@ mod tests {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut pages = vec![root.join("README.md")];
         let docs = std::fs::read_dir(root.join("docs")).unwrap();
-        pages.extend(docs.map(|entry| entry.unwrap().path()));
+        pages.extend(
+            docs.map(|entry| entry.unwrap().path())
+                .filter(|p| p.is_file()),
+        );
         let mut tried = 0;
         for page in pages {
             let text = std::fs::read_to_string(&page).unwrap();

@@ -10,6 +10,7 @@
 //! | `shell`, `progress` | all that reaches the terminal; the line that shows how far a build is |
 //! | `watched` | builds whose progress is shown, and Ctrl-C |
 //! | `error` | how a command fails, and with which exit code |
+//! | `error_pages` | the pages of `docs/errors`, which `farfel explain` prints |
 //! | `files` | single files |
 //! | `project`, `manifest`, `libraries` | projects: where they are, what their manifests say, which libraries they use |
 //! | `programs` | projects without Rust |
@@ -38,6 +39,7 @@ mod dependency;
 mod derivatives;
 mod drawing;
 mod error;
+mod error_pages;
 mod existing;
 mod files;
 mod libraries;

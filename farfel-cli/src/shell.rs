@@ -11,6 +11,8 @@ use farfel_driver::messages::Message;
 use farfel_driver::{Report, messages, render, sarif};
 use farfel_lang::encoding;
 
+use crate::error_pages;
+
 const STATUS: Style = AnsiColor::BrightGreen.on_default().bold();
 const NOTE: Style = AnsiColor::BrightCyan.on_default().bold();
 const WARNING: Style = AnsiColor::BrightYellow.on_default().bold();
@@ -160,7 +162,7 @@ impl Shell {
     /// The end of a command: what was kept for it is written.
     pub fn finish(&mut self) {
         if let Some(log) = self.log.take() {
-            self.line(&sarif::log(&log));
+            self.line(&sarif::log(&log, &error_pages::summary));
         }
     }
 

@@ -4,7 +4,7 @@
 //!
 //! | field of the run | what is in it |
 //! |---|---|
-//! | `tool.driver` | `name`, `version`, `informationUri`; `rules`: each rule that a result names, with `id` (F0107), `name` (unknown-procedure) and `fullDescription`, the text of `farfel explain` |
+//! | `tool.driver` | `name`, `version`, `informationUri`; `rules`: each rule that a result names, with `id` (F0107), `name` (unknown-procedure) and `fullDescription`, what the rule is about |
 //! | `columnKind` | `unicodeCodePoints`: columns count characters, from 1 |
 //! | `results` | the diagnostics in the order of [`messages`](crate::messages) |
 //!
@@ -19,11 +19,11 @@
 //! The schema is that of OASIS: <https://json.schemastore.org/sarif-2.1.0.json>.
 
 use crate::messages::{Message, Place};
-use farfel_lang::diagnostic::rules;
+use farfel_lang::diagnostic::{Rule, rules};
 use serde_json::{Value, json};
 
-/// The log of these messages, as JSON.
-pub fn log(messages: &[Message]) -> String {
+/// The log of these messages, as JSON. `about` says what a rule is about.
+pub fn log(messages: &[Message], about: &dyn Fn(&Rule) -> String) -> String {
     let mut codes: Vec<&str> = messages.iter().map(|m| m.code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -34,7 +34,7 @@ pub fn log(messages: &[Message]) -> String {
             json!({
                 "id": rule.code,
                 "name": rule.name,
-                "fullDescription": {"text": rule.explanation},
+                "fullDescription": {"text": about(rule)},
                 "help": {"text": format!("`farfel explain {}` says more", rule.code)},
             })
         })
@@ -149,11 +149,14 @@ mod tests {
             help: Some("write it".into()),
             rendered: String::new(),
         };
-        let log: Value = serde_json::from_str(&log(&[message])).unwrap();
+        let log: Value =
+            serde_json::from_str(&log(&[message], &|rule| format!("about {}", rule.name))).unwrap();
         let run = &log["runs"][0];
         let driver = &run["tool"]["driver"];
         assert_eq!(driver["rules"][0]["id"], "F0107");
         assert_eq!(driver["rules"][0]["name"], "unknown-procedure");
+        let description = &driver["rules"][0]["fullDescription"]["text"];
+        assert_eq!(description, "about unknown-procedure");
         let region = |line: usize| json!({"startLine": line, "startColumn": 7, "endLine": line, "endColumn": 9});
         assert_eq!(
             run["results"],

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use farfel_tests::{farfel, fixed, repository, sandbox, write};
 
-/// README.md and the pages in `docs`.
+/// README.md and the pages in `docs` and `docs/errors`.
 fn pages() -> Vec<PathBuf> {
-    let docs = fs::read_dir(repository().join("docs")).unwrap();
-    let docs = docs.map(|entry| entry.unwrap().path());
+    let folders = ["docs", "docs/errors"].map(|f| fs::read_dir(repository().join(f)).unwrap());
+    let paths = folders.into_iter().flatten().map(|f| f.unwrap().path());
+    let docs = paths.filter(|path| path.is_file());
     docs.chain([repository().join("README.md")]).collect()
 }
 
@@ -93,7 +94,12 @@ fn links_lead_somewhere_and_the_index_has_every_page() {
     }
     assert!(checked > 20, "{checked} links");
     let index = repository().join("docs/README.md");
-    let listed: Vec<PathBuf> = links(&index).into_iter().map(|(path, _)| path).collect();
+    let errors = links(&repository().join("docs/errors.md"));
+    let listed: Vec<PathBuf> = links(&index)
+        .into_iter()
+        .chain(errors)
+        .map(|(path, _)| path)
+        .collect();
     for page in pages() {
         let known = page == index || page == repository().join("README.md");
         assert!(known || listed.contains(&page), "{}", page.display());

@@ -553,9 +553,13 @@ fn rules_are_explained() {
     let output = farfel(dir.path()).args(["explain", "f0107"]).assert();
     let text = String::from_utf8_lossy(&output.success().get_output().stdout).into_owned();
     assert!(
-        text.starts_with("F0107 unknown-procedure: warn\n"),
+        text.starts_with("F0107: unknown-procedure (warning)\n"),
         "{text}"
     );
+    assert!(text.contains("    error[F0107]: "), "{text}");
+    let listed = farfel(dir.path()).arg("explain").assert().success();
+    let listed = String::from_utf8_lossy(&listed.get_output().stdout).into_owned();
+    assert!(listed.contains("\n  F0107 unknown-procedure "), "{listed}");
     farfel(dir.path())
         .args(["explain", "unknwon-procedure"])
         .assert()

@@ -7,38 +7,107 @@ use farfel_lang::lints;
 
 use crate::args::Explain;
 use crate::error::{Error, Result};
+use crate::error_pages;
 use crate::shell::Shell;
+
+/// What the codes that begin so are about; the first that fits counts.
+const GROUPS: &[(&str, &str)] = &[
+    ("F00", "Text and syntax"),
+    ("F014", "Constants and storage"),
+    ("F01", "Names, types and calls"),
+    ("F02", "Nested subprograms"),
+    ("F03", "Differentiation"),
+    ("F04", "The Fortran compiler"),
+    ("F05", "Legal, and probably not meant"),
+    ("F09", "Farfel itself"),
+];
 
 /// Prints what a rule is about, or all rules.
 pub fn run(args: &Explain, shell: &mut Shell) -> Result {
-    let mut text = String::new();
-    match &args.name {
-        Some(name) => {
-            let rule = lints::rule(name).map_err(Error::cannot)?;
-            // Infallible, here and below: it is a String.
-            let _ = writeln!(text, "{} {}: {}", rule.code, rule.name, level(rule));
-            let _ = writeln!(text, "\n{}", rule.explanation);
-            if rule.level.is_some() {
-                let _ = writeln!(
-                    text,
-                    "\nSet its level with `-A`, `-W` or `-D {0}`, with `{0} = \"allow\"` under\n\
-                     [package.metadata.farfel.lints] in Cargo.toml, or for one program unit with the\n\
-                     comment `!farfel: allow({0})` in it.",
-                    rule.name
-                );
-            }
-        }
-        None => {
-            for rule in rules::ALL {
-                let _ = writeln!(text, "{} {:<24} {}", rule.code, rule.name, level(rule));
-            }
-        }
-    }
+    let text = match &args.name {
+        Some(name) => error_pages::shown(lints::rule(name).map_err(Error::cannot)?),
+        None => list(),
+    };
     shell
         .out(&text)
         .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
 }
 
+/// All rules by what they are about.
+fn list() -> String {
+    let mut text = String::new();
+    for (group, rules) in grouped() {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        // Infallible, here and below: it is a String.
+        let _ = writeln!(text, "{gap}{group}");
+        for rule in rules {
+            let _ = writeln!(text, "  {} {:<24} {}", rule.code, rule.name, level(rule));
+        }
+    }
+    text + "\n`farfel explain CODE` says more, with an example.\n"
+}
+
+/// The groups in the order of codes, with their rules.
+fn grouped() -> Vec<(&'static str, Vec<&'static Rule>)> {
+    let mut groups: Vec<(&str, Vec<&Rule>)> = Vec::new();
+    for rule in rules::ALL {
+        let mut fit = GROUPS
+            .iter()
+            .filter(|(begin, _)| rule.code.starts_with(begin));
+        let group = fit.next().map_or("", |(_, group)| *group);
+        match groups.last_mut() {
+            Some((last, rules)) if *last == group => rules.push(rule),
+            _ => groups.push((group, vec![rule])),
+        }
+    }
+    groups
+}
+
 fn level(rule: &Rule) -> &'static str {
     rule.level.map_or("error", |l| l.word())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/errors.md` has all rules in the same groups, each with what it is about.
+    /// `FARFEL_UPDATE=1 cargo test -p farfel-cli explain` writes it.
+    #[test]
+    fn the_index_has_all_rules() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors.md");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (head, _) = text.split_once("\n## ").unwrap();
+        let mut index = head.to_owned();
+        for (group, rules) in grouped() {
+            assert!(!group.is_empty(), "{}", rules[0].code);
+            write!(
+                index,
+                "\n## {group}\n\n| code | name | level | about |\n|---|---|---|---|\n"
+            )
+            .unwrap();
+            for rule in rules {
+                let (code, name, level) = (rule.code, rule.name, level(rule));
+                let summary = error_pages::summary(rule);
+                let about = summary.split_inclusive(". ").next().unwrap().trim_end();
+                writeln!(
+                    index,
+                    "| [{code}](errors/{code}.md) | `{name}` | {level} | {about} |"
+                )
+                .unwrap();
+            }
+        }
+        if std::env::var_os("FARFEL_UPDATE").is_some() {
+            std::fs::write(&path, &index).unwrap();
+        } else {
+            assert_eq!(text, index, "FARFEL_UPDATE=1 writes it anew");
+        }
+    }
+
+    #[test]
+    fn the_list_fits_a_terminal() {
+        let list = list();
+        assert!(list.lines().all(|l| l.len() <= 80), "{list}");
+        assert_eq!(list.matches("  F0").count(), rules::ALL.len());
+    }
 }
