@@ -553,7 +553,7 @@ fn rules_are_explained() {
     let output = farfel(dir.path()).args(["explain", "f0107"]).assert();
     let text = String::from_utf8_lossy(&output.success().get_output().stdout).into_owned();
     assert!(
-        text.starts_with("F0107: unknown-procedure (warning)\n"),
+        text.starts_with("F0107: unknown-procedure (error or warning)\n"),
         "{text}"
     );
     assert!(text.contains("    error[F0107]: "), "{text}");

@@ -19,13 +19,18 @@ const WARNING: Style = AnsiColor::BrightYellow.on_default().bold();
 
 /// The page of `rule`, with colours, and how its level is set.
 pub fn shown(rule: &Rule) -> String {
+    let blocks = blocks(page(rule));
+    let mut said = blocks
+        .iter()
+        .filter(|b| b.kind == Kind::Code("text".into()));
     let level = match rule.level {
         None => "error",
         Some(Level::Allow) => "warning, off by default",
-        Some(Level::Warn) => "warning",
-        Some(Level::Deny) => "error by default",
+        // Some are more than a warning in places, or in Farfel sources.
+        Some(_) if said.any(|b| b.text.starts_with("error[")) => "error or warning",
+        Some(_) => "warning",
     };
-    let mut parts = blocks(page(rule)).into_iter();
+    let mut parts = blocks.into_iter();
     let mut shown = String::new();
     if let Some(title) = parts.next() {
         shown = format!("{HEADING}{}{HEADING:#} ({level})\n", title.text);
@@ -59,21 +64,31 @@ fn one(part: &Block) -> String {
     }
 }
 
-/// A line of a message. Sentences that are too long go on below where they begin.
+/// A line of a message. What is too long goes on below where it begins: a sentence behind its colon, a
+/// label behind its mark.
 fn said(text: &str) -> String {
-    let sentence = ["error[", "warning[", "  = "]
-        .iter()
-        .any(|b| text.trim_start().starts_with(b.trim_start()));
-    let begins = match text.find(": ") {
-        Some(at) if sentence => at + 2,
-        _ => return line(text) + "\n",
+    let marked = text.trim_start();
+    let head = |word: &str| marked.starts_with(word);
+    let begins = match () {
+        () if head("error[") || head("warning[") || head("= ") => text.find(": ").map(|at| at + 2),
+        () if head("|") => text.rfind("^ ").or(text.rfind("- ")).map(|at| at + 2),
+        () => None,
     };
-    let further = format!("{INDENT}{}", " ".repeat(begins));
-    let text = wrapped(text, INDENT, &further);
-    let style = match text.trim_start() {
-        t if t.starts_with("error[") => ERROR,
-        t if t.starts_with("warning[") => WARNING,
-        _ => return text + "\n",
+    let Some(begins) = begins else {
+        return line(text) + "\n";
+    };
+    // The bar at the left goes on.
+    let bar = if head("|") { text.find('|') } else { None };
+    let further = (0..begins).map(|at| if Some(at) == bar { '|' } else { ' ' });
+    let text = wrapped(
+        text,
+        INDENT,
+        &(INDENT.to_owned() + &further.collect::<String>()),
+    );
+    let style = match () {
+        () if head("error[") => ERROR,
+        () if head("warning[") => WARNING,
+        () => return text + "\n",
     };
     let (head, rest) = text.split_once(':').unwrap_or((&text, ""));
     format!("{style}{head}{style:#}:{rest}\n")
@@ -94,4 +109,24 @@ fn wrapped(text: &str, first: &str, further: &str) -> String {
         .word_splitter(WordSplitter::NoHyphenation)
         .break_words(false);
     fill(text, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_of_messages_go_on_where_they_begin() {
+        let plain = |text: &str| anstream::adapter::strip_str(&said(text)).to_string();
+        let many = "word ".repeat(20);
+        let title = plain(&format!("error[F0001]: {many}"));
+        let lines: Vec<&str> = title.lines().collect();
+        assert!(lines[0].starts_with("    error[F0001]: word"), "{title}");
+        assert!(lines[1].starts_with("                  word"), "{title}");
+        let label = plain(&format!("  |   ^^^ {many}"));
+        let lines: Vec<&str> = label.lines().collect();
+        assert!(lines[0].starts_with("      |   ^^^ word"), "{label}");
+        assert!(lines[1].starts_with("      |       word"), "{label}");
+        assert_eq!(plain("3 |       X = 1"), "    3 |       X = 1\n");
+    }
 }

@@ -13,22 +13,20 @@ use super::*;
 const NO_PROGRAM: &[(&str, &str)] = &[
     (
         "F0201",
-        "nothing reports it any more, and codes are not used again",
+        "nothing reports it any more, and no code is used again",
+    ),
+    (
+        "F0308",
+        "what Tapenade or ADIFOR say, which have to be installed",
     ),
     (
         "F0401",
-        "what a compiler says of its flags, of C, or of a program that Farfel takes",
+        "what a compiler says of its flags, of C, or of what Farfel takes",
     ),
     (
         "F0901",
-        "a fault of Farfel, which a known program would not be left with",
+        "a fault of Farfel, which is mended where a program shows it",
     ),
-];
-
-/// Pages that are still to be written.
-const NOT_WRITTEN: &[&str] = &[
-    "F0301", "F0302", "F0303", "F0304", "F0305", "F0306", "F0307", "F0308", "F0309", "F0310",
-    "F0311", "F0312", "F0313",
 ];
 
 /// The pages as they are on the disk, by their codes.
@@ -142,9 +140,6 @@ fn every_rule_has_a_page() {
         let title = format!("{}: {}", rule.code, rule.name);
         assert_eq!((&parts[0].kind, &parts[0].text), (&Kind::Heading, &title));
         assert_eq!(parts[1].kind, Kind::Paragraph, "{}", rule.code);
-        if NOT_WRITTEN.contains(&rule.code) {
-            continue;
-        }
         assert!(summary(rule).len() <= 240, "{}", summary(rule));
         // Readers see which program it is, also where they do not see what stands behind the fence.
         for pair in parts.windows(2) {
@@ -217,7 +212,7 @@ fn programs_do_what_their_pages_say() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(
-        tried >= rules::ALL.len() - NO_PROGRAM.len() - NOT_WRITTEN.len(),
+        tried >= rules::ALL.len() - NO_PROGRAM.len(),
         "{tried} examples"
     );
 }
