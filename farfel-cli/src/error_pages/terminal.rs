@@ -42,7 +42,7 @@ pub fn shown(rule: &Rule) -> String {
     if rule.level.is_some() {
         let name = rule.name;
         let set = format!(
-            "Set its level with `-A`, `-W` or `-D {name}`, with `{name} = \"allow\"` under \
+            "Set the level of its warnings with `-A`, `-W` or `-D {name}`, with `{name} = \"allow\"` under \
              `[package.metadata.farfel.lints]` in `Cargo.toml`, or for one program unit with the comment \
              `!farfel: allow({name})` in it."
         );

@@ -157,7 +157,10 @@ fn every_rule_has_a_page() {
                 assert!(examples(page(rule)).is_empty(), "{code}");
                 assert!(why.len() > 20, "{code}");
             }
-            None => assert!(codes.is_some_and(|at| at <= 3), "{}", rule.code),
+            None => {
+                assert!(codes.is_some_and(|at| at <= 3), "{}", rule.code);
+                assert!(!examples(page(rule)).is_empty(), "{}", rule.code);
+            }
         }
     }
     let mut apart = NO_PROGRAM.iter().map(|(code, _)| *code);
@@ -169,12 +172,10 @@ fn every_rule_has_a_page() {
 fn programs_do_what_their_pages_say() {
     let update = std::env::var_os("FARFEL_UPDATE").is_some();
     let mut wrong = String::new();
-    let mut tried = 0;
     for (rule, (code, path)) in rules::ALL.iter().zip(pages()) {
         let page = fs::read_to_string(&path).unwrap();
         let mut now = page.clone();
         for example in examples(&page).iter().rev() {
-            tried += 1;
             let said = messages::messages(&checked(&example.fails, rule));
             let codes: BTreeSet<&str> = said.iter().map(|m| m.code).collect();
             let rendered: Vec<&str> = said.iter().map(|m| m.rendered.trim_end()).collect();
@@ -184,7 +185,7 @@ fn programs_do_what_their_pages_say() {
                 wrong += &format!("{code}: this causes {codes:?}\n{program}\n{rendered}\n");
             }
             let lines = program.lines().count();
-            if lines > 16 {
+            if lines > 15 {
                 wrong += &format!("{code}: {lines} lines\n{program}\n");
             }
             match &example.said {
@@ -211,10 +212,6 @@ fn programs_do_what_their_pages_say() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(
-        tried >= rules::ALL.len() - NO_PROGRAM.len(),
-        "{tried} examples"
-    );
 }
 
 #[test]
