@@ -92,5 +92,5 @@ mod script;
 pub use answer::Built;
 pub use diagnostic::{Diagnostic, Severity};
 pub use error::Error;
-pub use script::{Build, Form, Level, compile, try_compile};
+pub use script::{Build, Derivative, Form, Level, compile, try_compile};
 pub use serde_json::Value;

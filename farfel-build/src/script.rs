@@ -45,6 +45,81 @@ pub enum Level {
     Deny,
 }
 
+/// A derivative of a subprogram: see [`Build::derive`].
+///
+/// Arguments are named as in the Fortran text; where their declaration does not tell the last bound, as `x(n)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Derivative {
+    kind: &'static str,
+    subprogram: String,
+    /// Without any, it is the function's own.
+    of: Option<Vec<String>>,
+    by: Vec<String>,
+}
+
+impl Derivative {
+    fn new(kind: &'static str, subprogram: impl Into<String>) -> Self {
+        Derivative {
+            kind,
+            subprogram: subprogram.into(),
+            of: None,
+            by: Vec::new(),
+        }
+    }
+
+    /// The derivative of one number by arguments: one reverse sweep.
+    #[must_use]
+    pub fn gradient(subprogram: impl Into<String>) -> Self {
+        Self::new("gradient", subprogram)
+    }
+
+    /// The derivatives of arguments by arguments: a forward sweep with as many directions as there are numbers to
+    /// differentiate by.
+    #[must_use]
+    pub fn jacobian(subprogram: impl Into<String>) -> Self {
+        Self::new("jacobian", subprogram)
+    }
+
+    /// The Jacobian times a vector, the tangent: one forward sweep.
+    #[must_use]
+    pub fn jvp(subprogram: impl Into<String>) -> Self {
+        Self::new("jvp", subprogram)
+    }
+
+    /// A vector, the cotangent, times the Jacobian: one reverse sweep.
+    #[must_use]
+    pub fn vjp(subprogram: impl Into<String>) -> Self {
+        Self::new("vjp", subprogram)
+    }
+
+    /// The second derivatives of one number by one argument, and the gradient.
+    #[must_use]
+    pub fn hessian(subprogram: impl Into<String>) -> Self {
+        Self::new("hessian", subprogram)
+    }
+
+    /// The Hessian times a vector, and the gradient, at the cost of a few gradients.
+    #[must_use]
+    pub fn hvp(subprogram: impl Into<String>) -> Self {
+        Self::new("hvp", subprogram)
+    }
+
+    /// What is differentiated: an argument of the subprogram. Without it, the result of the function. Call it again
+    /// for more.
+    #[must_use]
+    pub fn of(mut self, argument: impl Into<String>) -> Self {
+        self.of.get_or_insert_default().push(argument.into());
+        self
+    }
+
+    /// An argument to differentiate by. Call it again for more.
+    #[must_use]
+    pub fn by(mut self, argument: impl Into<String>) -> Self {
+        self.by.push(argument.into());
+        self
+    }
+}
+
 /// A build with settings of its own, which override those of `Cargo.toml`.
 ///
 /// ```no_run
@@ -164,6 +239,25 @@ impl Build {
             Level::Deny => "deny",
         };
         self.set(&format!("lints.{}", name.as_ref()), level)
+    }
+
+    /// A subprogram that is to be made: the derivative of one that the sources have.
+    ///
+    /// ```no_run
+    /// use farfel_build::{Build, Derivative};
+    /// Build::new()
+    ///     .derive("cost_gradient", Derivative::gradient("cost").by("x"))
+    ///     .derive("model_jacobian", Derivative::jacobian("model").of("f").by("x").by("p"))
+    ///     .compile();
+    /// ```
+    #[must_use]
+    pub fn derive(self, name: impl AsRef<str>, derivative: Derivative) -> Self {
+        let value = json!({
+            derivative.kind: derivative.subprogram,
+            "of": derivative.of,
+            "by": derivative.by,
+        });
+        self.set(&format!("derive.{}", name.as_ref()), value)
     }
 
     /// One more directory for INCLUDE files.

@@ -1,6 +1,7 @@
 //! Settings: from `Cargo.toml`, from the builder, from the environment.
 
 use crate::Error;
+use crate::derive::{self, Derived};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Level;
 use farfel_lang::ir::Given;
@@ -110,6 +111,9 @@ pub struct Config {
     /// `tangent`, `adjoint`, `arguments`, `in` and `out`: as the directive
     /// `!farfel: derivative(…)` in a source.
     pub derivatives: Vec<Given>,
+    /// `derive`: a table with the names of subprograms that are to be made, each the derivative of one that the
+    /// sources have: `cost_gradient = { gradient = "cost", by = "x" }`.
+    pub derive: Vec<Derived>,
     /// The libraries that the package uses: those of its dependencies that have Farfel sources
     /// and a `links` key. No setting: cargo says which they are.
     pub libraries: Vec<Library>,
@@ -223,6 +227,7 @@ impl Default for Config {
             install: false,
             lints: Lints::default(),
             derivatives: Vec::new(),
+            derive: Vec::new(),
             libraries: Vec::new(),
             verify: false,
             shown_as: None,
@@ -305,6 +310,7 @@ struct Settings {
     install: Option<bool>,
     lints: Option<BTreeMap<String, LevelName>>,
     derivatives: Option<BTreeMap<String, DerivativeSettings>>,
+    derive: Option<BTreeMap<String, derive::Settings>>,
 }
 
 /// What is said of the derivative of a procedure.
@@ -583,7 +589,17 @@ impl Config {
             install,
             lints,
             derivatives,
+            derive,
         } = settings;
+        let derive = derive.unwrap_or_default().into_iter();
+        self.derive = derive
+            .map(|(name, asked)| {
+                asked.of(&name).map_err(|message| Error::Config {
+                    origin: format!("{origin}, setting `derive.{name}`"),
+                    message,
+                })
+            })
+            .collect::<Result<_, _>>()?;
         let derivatives = derivatives.unwrap_or_default().into_iter();
         self.derivatives = derivatives
             .map(|(procedure, d)| d.of(&procedure, origin))
@@ -599,7 +615,9 @@ impl Config {
         self.debug_lines = debug_lines.unwrap_or(false);
         self.preprocess = preprocess.unwrap_or(false);
         self.defines = defines.unwrap_or_default();
-        self.exports = exports;
+        // What is asked for is to be called.
+        let derived = self.derive.iter().map(|d| d.name.clone());
+        self.exports = exports.map(|named| named.into_iter().chain(derived).collect());
         self.unchecked = unchecked.unwrap_or_default();
         self.max_copies = max_copies;
         self.max_tape = max_tape;

@@ -13,6 +13,7 @@
 //! | read | `sources` | directories → files and their text |
 //! | | `preprocess` | text with lines for a preprocessor → text with line markers |
 //! | | `parse` | texts → programs, side by side |
+//! | | `derive` | subprograms and settings → subprograms that compute their derivatives |
 //! | | `read` | programs → one, with its libraries, names resolved |
 //! | staged | `staged` | program → lowered program, and the derivatives that it asks for |
 //! | | `lowered` | the same of a library, with what Rust can call |
@@ -67,6 +68,7 @@ mod checks;
 mod codec;
 mod config;
 pub mod copies;
+mod derive;
 mod error;
 mod facts;
 mod files;
@@ -110,6 +112,7 @@ mod workers;
 
 pub use build::{Built, BuiltProgram, Link};
 pub use config::{CacheSettings, Config, Library, ToolSettings};
+pub use derive::Derived;
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;
 pub use gfortran::Profile;

@@ -1,5 +1,6 @@
 //! From source files to one program whose names are resolved.
 
+use crate::derive;
 use crate::parse::parse;
 use crate::sources;
 use crate::{Config, Error, Report, is_c_source_name, library};
@@ -118,6 +119,14 @@ pub(crate) fn read(
 ) -> Result<Read, Error> {
     let mut sources = Sources::new();
     let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
+    if !any_errors(&diagnostics) {
+        derive::add(
+            &mut program,
+            &config.derive,
+            goal == Goal::Library,
+            &mut sources,
+        )?;
+    }
     let mut left_out = Vec::new();
     let first = files.first().map(|f| sources::shown(config, f));
     if goal != Goal::Program {

@@ -95,7 +95,7 @@ pub(crate) fn read(
         places: Vec::new(),
         notes: Notes::default(),
     };
-    if !config.derivatives.is_empty() {
+    if !config.derivatives.is_empty() || !config.derive.is_empty() {
         return Ok(None);
     }
     let texts: Vec<_> = paths

@@ -1,0 +1,883 @@
+//! Derivatives of whole subprograms that the settings ask for: `derive`.
+//!
+//! `cost_gradient = { gradient = "cost", by = "x" }` becomes a subprogram with an AD block, as a user would write
+//! it, in a source of its own that is parsed with the others:
+//!
+//! ```fortran
+//!       DOUBLE PRECISION FUNCTION COST_GRADIENT(N, X, X_GRADIENT)
+//!       INTEGER N
+//!       DOUBLE PRECISION X(N), COST, X_GRADIENT(N)
+//!       ADR(COST_GRADIENT)
+//!       COST_GRADIENT = COST(N, X)
+//!       END ADR(X_GRADIENT = COTANGENT(X))
+//!       END
+//! ```
+//!
+//! Its arguments are those of the subprogram, in the same order and with the same declarations, and after them the
+//! derivatives. `farfel expand --stage parse` shows it.
+
+use crate::Error;
+use farfel_lang::Sources;
+use farfel_lang::ir::{
+    Arg, Class, Dim, ExprKind, Name, Place, Program, Remarks, SpecKind, SymId, Symbol, Type, Unit,
+    UnitKind,
+};
+use farfel_lang::lower::compact;
+use farfel_lang::print::{Form, Options, print_unit};
+use farfel_lang::resolve::resolve;
+use farfel_lang::source::Span;
+use farfel_lang::storage::constant::extents;
+use farfel_lang::syntax::{NoIncludes, ReadOptions, parse_with};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The most dimensions of an array.
+const MOST_DIMENSIONS: usize = 7;
+
+/// Which derivative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Of one number by arguments, in reverse mode.
+    Gradient,
+    /// Of arguments by arguments, in forward mode with a direction for each element.
+    Jacobian,
+    /// The Jacobian times a vector: forward mode.
+    Jvp,
+    /// A vector times the Jacobian: reverse mode.
+    Vjp,
+    /// The second derivative of one number: forward over reverse mode.
+    Hessian,
+    /// The Hessian times a vector, and the gradient.
+    Hvp,
+}
+
+/// A subprogram that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Derived {
+    /// How it is called in the settings.
+    pub(crate) name: String,
+    kind: Kind,
+    /// Of which subprogram.
+    subprogram: String,
+    /// The dependent variables: arguments, or the name of the function.
+    of: Vec<Variable>,
+    /// The independent variables.
+    by: Vec<Variable>,
+}
+
+/// An argument, with the bounds that its declaration does not tell: `x(n)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Variable {
+    name: Name,
+    bounds: Option<String>,
+}
+
+/// An entry of the table `derive`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    gradient: Option<String>,
+    jacobian: Option<String>,
+    jvp: Option<String>,
+    vjp: Option<String>,
+    hessian: Option<String>,
+    hvp: Option<String>,
+    of: Option<Names>,
+    by: Names,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Names {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Names {
+    fn list(self) -> Vec<String> {
+        match self {
+            Names::One(name) => vec![name],
+            Names::Several(names) => names,
+        }
+    }
+}
+
+impl Settings {
+    /// What an entry asks for; else what is wrong with it.
+    pub(crate) fn of(self, name: &str) -> Result<Derived, String> {
+        let asked = [
+            (Kind::Gradient, self.gradient),
+            (Kind::Jacobian, self.jacobian),
+            (Kind::Jvp, self.jvp),
+            (Kind::Vjp, self.vjp),
+            (Kind::Hessian, self.hessian),
+            (Kind::Hvp, self.hvp),
+        ];
+        let mut asked = asked.into_iter().filter_map(|(kind, of)| Some((kind, of?)));
+        let (Some((kind, subprogram)), None) = (asked.next(), asked.next()) else {
+            return Err(
+                "it needs one of `gradient`, `jacobian`, `jvp`, `vjp`, `hessian` and `hvp`, with the name of a subprogram".into(),
+            );
+        };
+        if !is_identifier(name) {
+            return Err("this is not a name that a subprogram can have".into());
+        }
+        let variables = |names: Vec<String>| -> Result<Vec<Variable>, String> {
+            names.iter().map(|n| Variable::read(n)).collect()
+        };
+        // A function is differentiated itself unless something else is named.
+        let of = match self.of {
+            Some(names) => names.list(),
+            None => vec![subprogram.clone()],
+        };
+        let (of, by) = (variables(of)?, variables(self.by.list())?);
+        if of.is_empty() || by.is_empty() {
+            return Err("`of` and `by` must each name a variable".into());
+        }
+        Ok(Derived {
+            name: name.to_owned(),
+            kind,
+            subprogram,
+            of,
+            by,
+        })
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && name.len() <= farfel_lang::ir::LONGEST_NAME
+}
+
+impl Variable {
+    /// `x`, or `x(n)`.
+    fn read(text: &str) -> Result<Variable, String> {
+        let (name, bounds) = match text.split_once('(') {
+            None => (text, None),
+            Some((name, rest)) => {
+                let bounds = rest.trim_end().strip_suffix(')').map(str::trim);
+                (name, Some(bounds.filter(|b| !b.is_empty()).unwrap_or("?")))
+            }
+        };
+        let plain = |b: &str| !b.contains(['?', '!', '&', ';', '\'', '"', '\n']);
+        if !is_identifier(name.trim()) || !bounds.is_none_or(plain) {
+            return Err(format!(
+                "`{text}` is neither the name of an argument nor one with bounds, such as `x(n)`"
+            ));
+        }
+        Ok(Variable {
+            name: upper(name.trim()),
+            bounds: bounds.map(str::to_owned),
+        })
+    }
+}
+
+fn upper(name: &str) -> Name {
+    name.to_ascii_uppercase().into()
+}
+
+/// Adds the subprograms that are asked for to a program that was parsed. `all` is whether it is the
+/// whole project: a single file need not have what the settings name.
+///
+/// # Errors
+///
+/// [`Error::Config`] with everything that cannot be.
+pub(crate) fn add(
+    program: &mut Program,
+    derived: &[Derived],
+    all: bool,
+    sources: &mut Sources,
+) -> Result<(), Error> {
+    let mut faults: Vec<(String, String)> = Vec::new();
+    let mut taken: BTreeSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    for wanted in derived {
+        let mut fault = |message: String| faults.push((wanted.name.clone(), message));
+        let Some(unit) = program.unit(&upper(&wanted.subprogram)) else {
+            if all {
+                fault(format!(
+                    "there is no subprogram {}",
+                    upper(&wanted.subprogram)
+                ));
+            }
+            continue;
+        };
+        let name = upper(&wanted.name);
+        if !taken.insert(name.clone()) {
+            fault(format!("there is a subprogram {name} already"));
+            continue;
+        }
+        match Maker::new(unit, wanted, &name).map(|maker| maker.text(wanted)) {
+            Ok(text) => {
+                let file = sources.add(format!("derive.{}", wanted.name), text);
+                let parsed = parse_with(sources, file, &free_form(), &mut NoIncludes);
+                match parsed.diagnostics.first() {
+                    None => program.units.extend(parsed.program.units),
+                    Some(d) => fault(format!("{}: {}", sources.text(d.span), d.message)),
+                }
+            }
+            Err(messages) => messages.into_iter().for_each(fault),
+        }
+    }
+    let mut faults = faults.into_iter();
+    let Some((first, message)) = faults.next() else {
+        return Ok(());
+    };
+    let others = faults.map(|(name, message)| format!("\nsetting `derive.{name}`: {message}"));
+    Err(Error::Config {
+        origin: format!("setting `derive.{first}`"),
+        message: message + &others.collect::<String>(),
+    })
+}
+
+/// A unit that has the declarations of a subprogram, and what is added to them.
+struct Maker {
+    unit: Unit,
+    /// What is differentiated, as callers call it.
+    callee: Name,
+    /// The arguments of the call.
+    actual: Vec<SymId>,
+    of: Vec<SymId>,
+    by: Vec<SymId>,
+}
+
+impl Maker {
+    /// Everything but what depends on the kind of derivative.
+    fn new(unit: &Unit, wanted: &Derived, name: &Name) -> Result<Maker, Vec<String>> {
+        let callee = unit.name.clone();
+        if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
+            return Err(vec![format!("{callee} is not a subprogram")]);
+        }
+        // Types and shapes are known of resolved units. What is wrong with it is said of the whole program.
+        let mut alone = Program {
+            units: vec![unit.clone()],
+        };
+        resolve(&mut alone);
+        let mut unit = alone.units.remove(0);
+        let mut faults = Vec::new();
+        for arg in &unit.args {
+            let Some(symbol) = arg.sym().map(|s| &unit.symbols[s]) else {
+                faults.push(format!("{callee} has alternate returns"));
+                continue;
+            };
+            if symbol.class.is_procedure() {
+                faults.push(format!(
+                    "{callee} takes the procedure {}, and closures from Rust have no derivatives: write a Fortran subprogram that calls {callee} with the procedure that is meant, and derive that",
+                    symbol.name
+                ));
+            } else if let Some(bar) = symbol.handover_bar() {
+                faults.push(format!("the argument {} is {bar}", symbol.name));
+            }
+        }
+        let single = matches!(wanted.kind, Kind::Gradient | Kind::Hessian | Kind::Hvp);
+        let of = find(&unit, &wanted.of, "of", &mut faults);
+        let by = find(&unit, &wanted.by, "by", &mut faults);
+        if single && (of.len() > 1 || of.iter().any(|s| unit.symbols[*s].is_array())) {
+            faults.push("it is of one number: `of` must name one that is not an array".into());
+        }
+        let real = |s: &SymId| matches!(unit.symbols[*s].ty, Some(Type::Real(_)));
+        if matches!(wanted.kind, Kind::Jacobian | Kind::Hessian) && !of.iter().chain(&by).all(real)
+        {
+            faults.push("its matrix is of real numbers, and there is a COMPLEX one: `jvp` and `vjp` take them".into());
+        }
+        if wanted.kind == Kind::Hessian && by.len() > 1 {
+            faults.push("a Hessian is by one argument".into());
+        }
+        let rank = |s: &SymId| unit.symbols[*s].dims.len();
+        let most = |list: &[SymId]| list.iter().map(rank).max().unwrap_or_default();
+        let dimensions = match wanted.kind {
+            Kind::Jacobian => most(&of) + most(&by),
+            Kind::Hessian => 2 * most(&by),
+            _ => 0,
+        };
+        if dimensions > MOST_DIMENSIONS {
+            faults.push(format!(
+                "its array would have {dimensions} dimensions, and {MOST_DIMENSIONS} are the most"
+            ));
+        }
+        set_bounds(&mut unit, wanted, &mut faults);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        // Symbols are counted anew where some go: arguments are known by their positions.
+        let positions = |list: &[SymId]| -> Vec<Option<usize>> {
+            list.iter().map(|s| unit.arg_position(*s)).collect()
+        };
+        let (of, by) = (positions(&of), positions(&by));
+        strip(&mut unit, name);
+        let actual: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
+        let back = |list: Vec<Option<usize>>| -> Vec<SymId> {
+            let one = |p: Option<usize>| p.map_or(unit.result, |p| actual.get(p).copied());
+            list.into_iter().filter_map(one).collect()
+        };
+        let (of, by) = (back(of), back(by));
+        Ok(Maker {
+            unit,
+            callee,
+            actual,
+            of,
+            by,
+        })
+    }
+
+    /// The whole subprogram.
+    fn text(mut self, wanted: &Derived) -> String {
+        let body = match wanted.kind {
+            Kind::Gradient => self.gradient(),
+            Kind::Jacobian => self.jacobian(),
+            Kind::Jvp => self.jvp(),
+            Kind::Vjp => self.vjp(),
+            Kind::Hessian => self.hessian(),
+            Kind::Hvp => self.hvp(),
+        };
+        let options = Options {
+            form: Form::Free,
+            ..Options::default()
+        };
+        let mut text = print_unit(&self.unit, &options);
+        let end = text.rfind("END").unwrap_or(text.len());
+        text.insert_str(end, &body);
+        text
+    }
+
+    fn name(&self, s: SymId) -> &Name {
+        &self.unit.symbols[s].name
+    }
+
+    /// `CALL F(X)`, or `F_GRADIENT = F(X)`.
+    fn call(&self) -> String {
+        let actual: Vec<&str> = self.actual.iter().map(|s| self.name(*s).as_str()).collect();
+        let call = format!("{}({})", self.callee, actual.join(", "));
+        match self.unit.result {
+            Some(result) => format!("{} = {call}", self.name(result)),
+            None => format!("CALL {call}"),
+        }
+    }
+
+    /// One more argument, of the type of a variable, with the dimensions of some.
+    fn argument(&mut self, of: SymId, what: &str, shaped: &[SymId]) -> SymId {
+        let wanted = format!("{}_{what}", self.name(of));
+        let dims = shaped
+            .iter()
+            .flat_map(|s| self.unit.symbols[*s].dims.clone());
+        let symbol = Symbol {
+            place: Place::Dummy,
+            dims: dims.collect(),
+            ..self.variable(&wanted, self.unit.symbols[of].ty)
+        };
+        let s = self.unit.symbols.add(symbol);
+        self.unit.args.push(Arg::Dummy(s));
+        self.unit.declare(s);
+        s
+    }
+
+    fn variable(&self, wanted: &str, ty: Option<Type>) -> Symbol {
+        let name = self.unit.symbols.unused(wanted, &|_| false);
+        Symbol {
+            typed: true,
+            ty,
+            ..Symbol::variable(name, Type::REAL, self.unit.span)
+        }
+    }
+
+    /// Variables that count.
+    fn counters(&mut self, count: usize) -> Vec<SymId> {
+        let mut counters = Vec::new();
+        for i in 1..=count {
+            let symbol = self.variable(&format!("I{i}"), Some(Type::INTEGER));
+            let s = self.unit.symbols.add(symbol);
+            self.unit.declare(s);
+            counters.push(s);
+        }
+        counters
+    }
+
+    fn document(&mut self, lines: &[String]) {
+        let mut comments: Vec<String> = lines.iter().map(|l| format!(" {l}")).collect();
+        if !self.unit.comments.is_empty() {
+            comments.push(String::new());
+            comments.append(&mut self.unit.comments);
+        }
+        self.unit.comments = comments;
+    }
+
+    fn listed(&self, list: &[SymId]) -> String {
+        let names: Vec<&str> = list.iter().map(|s| self.name(*s).as_str()).collect();
+        names.join(" and ")
+    }
+
+    /// `what` of the dependent variables: the function itself, or its arguments.
+    fn dependents(&self) -> String {
+        match (self.unit.result, &self.of[..]) {
+            (Some(result), [of]) if *of == result => self.callee.to_string(),
+            _ => format!("{} in {}", self.listed(&self.of), self.callee),
+        }
+    }
+
+    fn gradient(&mut self) -> String {
+        let (of, by) = (self.of[0], self.by.clone());
+        let results = self.each(&by, "GRADIENT");
+        self.document(&[format!(
+            "The gradient of {} by {}: {} is the derivative by each element.",
+            self.dependents(),
+            self.listed(&by),
+            self.listed(&results),
+        )]);
+        let closing = self.assigned(&results, "COTANGENT", &by);
+        let (of, call) = (self.name(of), self.call());
+        format!("ADR({of})\n{call}\nEND ADR({closing})\n")
+    }
+
+    fn jvp(&mut self) -> String {
+        let (of, by) = (self.of.clone(), self.by.clone());
+        let seeds = self.each(&by, "TANGENT");
+        let results = self.each(&of, "TANGENT");
+        self.document(&[format!(
+            "The derivative of {} in the direction {} of {}: {}.",
+            self.dependents(),
+            self.listed(&seeds),
+            self.listed(&by),
+            self.listed(&results),
+        )]);
+        let opening = self.given("TANGENT", &by, &seeds);
+        let closing = self.assigned(&results, "TANGENT", &of);
+        let call = self.call();
+        format!("ADF({opening})\n{call}\nEND ADF({closing})\n")
+    }
+
+    fn vjp(&mut self) -> String {
+        let (of, by) = (self.of.clone(), self.by.clone());
+        let seeds = self.each(&of, "COTANGENT");
+        let results = self.each(&by, "COTANGENT");
+        self.document(&[format!(
+            "The gradient by {} of the sum of {} times {}: {}.",
+            self.listed(&by),
+            self.listed(&seeds),
+            self.dependents(),
+            self.listed(&results),
+        )]);
+        let opening = self.given("COTANGENT", &of, &seeds);
+        let closing = self.assigned(&results, "COTANGENT", &by);
+        let call = self.call();
+        format!("ADR({opening})\n{call}\nEND ADR({closing})\n")
+    }
+
+    fn hvp(&mut self) -> String {
+        let (of, by) = (self.of[0], self.by.clone());
+        let seeds = self.each(&by, "DIRECTION");
+        let gradients = self.each(&by, "GRADIENT");
+        let results = self.each(&by, "HVP");
+        self.document(&[format!(
+            "The Hessian of {} by {} times {}: {}; {} is the gradient.",
+            self.dependents(),
+            self.listed(&by),
+            self.listed(&seeds),
+            self.listed(&results),
+            self.listed(&gradients),
+        )]);
+        let opening = self.given("TANGENT", &by, &seeds);
+        let inner = self.assigned(&gradients, "COTANGENT", &by);
+        let closing = self.assigned(&results, "TANGENT", &gradients);
+        let (of, call) = (self.name(of), self.call());
+        format!("ADF({opening})\nADR({of})\n{call}\nEND ADR({inner})\nEND ADF({closing})\n")
+    }
+
+    fn hessian(&mut self) -> String {
+        let (of, by) = (self.of[0], self.by[0]);
+        let gradient = self.argument(by, "GRADIENT", &[by]);
+        let result = self.argument(by, "HESSIAN", &[by, by]);
+        let rank = self.unit.symbols[by].dims.len();
+        let counters = self.counters(2 * rank);
+        let (rows, columns) = counters.split_at(rank);
+        self.document(&[format!(
+            "The Hessian of {} by {}: {}; {} is the gradient.",
+            self.dependents(),
+            self.name(by),
+            self.name(result),
+            self.name(gradient),
+        )]);
+        let seed = format!("TANGENT({}) = 1", self.seeded(by, columns, &[]));
+        let opening = self.counted(seed, &[(by, columns)]);
+        let element = format!(
+            "{} = TANGENT({})",
+            self.element(result, &counters),
+            self.seeded_as(gradient, rows, by, columns, &[])
+        );
+        let closing = self.counted(element, &[(by, rows), (by, columns)]);
+        let inner = self.assigned(&[gradient], "COTANGENT", &[by]);
+        let count = self.size(by);
+        let (of, call) = (self.name(of), self.call());
+        format!(
+            "ADF(DIRECTIONS = {count}, &\n  {opening})\nADR({of})\n{call}\nEND ADR({inner})\nEND ADF({closing})\n"
+        )
+    }
+
+    fn jacobian(&mut self) -> String {
+        let (of, by) = (self.of.clone(), self.by.clone());
+        let mut results = Vec::new();
+        for y in &of {
+            for x in &by {
+                let what = format!("BY_{}", self.name(*x));
+                results.push((*y, *x, self.argument(*y, &what, &[*y, *x])));
+            }
+        }
+        let rank = |m: &Maker, s: SymId| m.unit.symbols[s].dims.len();
+        let most = |list: &[SymId]| {
+            list.iter()
+                .map(|s| rank(self, *s))
+                .max()
+                .unwrap_or_default()
+        };
+        let (most_rows, most_columns) = (most(&of), most(&by));
+        let counters = self.counters(most_rows + most_columns);
+        let (rows, columns) = counters.split_at(most_rows);
+        let all: Vec<SymId> = results.iter().map(|(.., s)| *s).collect();
+        self.document(&[
+            format!(
+                "The Jacobian of {} by {}: {}. Its first dimensions are those of what is differentiated.",
+                self.dependents(),
+                self.listed(&by),
+                self.listed(&all),
+            ),
+        ]);
+        let mut opening = Vec::new();
+        for (i, x) in by.iter().enumerate() {
+            let columns = &columns[..rank(self, *x)];
+            let seed = format!("TANGENT({}) = 1", self.seeded(*x, columns, &by[..i]));
+            opening.push(self.counted(seed, &[(*x, columns)]));
+        }
+        let mut closing = Vec::new();
+        for (y, x, result) in results {
+            let (rows, columns) = (&rows[..rank(self, y)], &columns[..rank(self, x)]);
+            let before = by.iter().position(|s| *s == x).unwrap_or_default();
+            let element = format!(
+                "{} = TANGENT({})",
+                self.element(result, &[rows, columns].concat()),
+                self.seeded_as(y, rows, x, columns, &by[..before])
+            );
+            closing.push(self.counted(element, &[(y, rows), (x, columns)]));
+        }
+        let sizes: Vec<String> = by.iter().map(|x| self.size(*x)).collect();
+        format!(
+            "ADF(DIRECTIONS = {}, &\n  {})\n{}\nEND ADF({})\n",
+            sizes.join(" + "),
+            opening.join(", &\n  "),
+            self.call(),
+            closing.join(", &\n  ")
+        )
+    }
+
+    /// An argument for each variable, like it.
+    fn each(&mut self, list: &[SymId], what: &str) -> Vec<SymId> {
+        list.iter()
+            .map(|s| self.argument(*s, what, &[*s]))
+            .collect()
+    }
+
+    /// `X_GRADIENT = COTANGENT(X), …`
+    fn assigned(&self, to: &[SymId], word: &str, of: &[SymId]) -> String {
+        let one =
+            |(to, of): (&SymId, &SymId)| format!("{} = {word}({})", self.name(*to), self.name(*of));
+        let all: Vec<String> = to.iter().zip(of).map(one).collect();
+        all.join(", &\n  ")
+    }
+
+    /// `TANGENT(X) = X_TANGENT, …`
+    fn given(&self, word: &str, of: &[SymId], values: &[SymId]) -> String {
+        let one = |(of, value): (&SymId, &SymId)| {
+            format!("{word}({}) = {}", self.name(*of), self.name(*value))
+        };
+        let all: Vec<String> = of.iter().zip(values).map(one).collect();
+        all.join(", &\n  ")
+    }
+
+    /// `X(I1, I2)`, or `X`.
+    fn element(&self, s: SymId, subscripts: &[SymId]) -> String {
+        let name = self.name(s);
+        match subscripts {
+            [] => name.to_string(),
+            _ => {
+                let all: Vec<&str> = subscripts.iter().map(|s| self.name(*s).as_str()).collect();
+                format!("{name}({})", all.join(", "))
+            }
+        }
+    }
+
+    /// An element of an independent variable, and its direction: those of the variables `before` come first.
+    fn seeded(&self, x: SymId, subscripts: &[SymId], before: &[SymId]) -> String {
+        self.seeded_as(x, subscripts, x, subscripts, before)
+    }
+
+    /// An element of a variable, and the direction of an element of an independent one.
+    fn seeded_as(
+        &self,
+        y: SymId,
+        rows: &[SymId],
+        x: SymId,
+        columns: &[SymId],
+        before: &[SymId],
+    ) -> String {
+        let mut direction = before.iter().fold(String::new(), |mut text, s| {
+            text += &self.size(*s);
+            text += " + ";
+            text
+        });
+        match columns {
+            [] => direction += "1",
+            _ => {
+                let array = self.name(x);
+                let mut stride = String::new();
+                for (d, counter) in columns.iter().enumerate() {
+                    let (d, counter) = (d + 1, self.name(*counter));
+                    // Infallible: it is a String.
+                    let first = self.first(x, d);
+                    let _ = match (d, &*first) {
+                        (1, "1") => write!(direction, "{counter}"),
+                        (1, _) => write!(direction, "{counter} - {first} + 1"),
+                        _ => write!(direction, " + {stride}*({counter} - {first})"),
+                    };
+                    if d > 1 {
+                        stride.push('*');
+                    }
+                    let _ = write!(stride, "SIZE({array}, {d})");
+                }
+            }
+        }
+        format!("{}, {direction}", self.element(y, rows))
+    }
+
+    /// An item for each element of arrays: `(item, I1 = LBOUND(X, 1), UBOUND(X, 1))`.
+    fn counted(&self, item: String, of: &[(SymId, &[SymId])]) -> String {
+        let mut text = item;
+        for (array, counters) in of {
+            for (d, counter) in counters.iter().enumerate() {
+                let (d, counter) = (d + 1, self.name(*counter));
+                let (first, array) = (self.first(*array, d), self.name(*array));
+                text = format!("({text}, &\n    {counter} = {first}, UBOUND({array}, {d}))");
+            }
+        }
+        text
+    }
+
+    /// The first subscript in a dimension, from 1.
+    fn first(&self, array: SymId, dimension: usize) -> String {
+        let dim = self.unit.symbols[array].dims.get(dimension - 1);
+        match dim.and_then(|d| d.lower.as_ref()).map(|e| &e.kind) {
+            None => "1".into(),
+            Some(ExprKind::Int(n)) => n.to_string(),
+            Some(_) => format!("LBOUND({}, {dimension})", self.name(array)),
+        }
+    }
+
+    /// How many elements a variable has.
+    fn size(&self, s: SymId) -> String {
+        match extents(&self.unit, &self.unit.symbols[s].dims) {
+            Some(known) => known
+                .iter()
+                .map(|n| (*n).max(0))
+                .product::<i64>()
+                .to_string(),
+            None => format!("SIZE({})", self.name(s)),
+        }
+    }
+}
+
+/// The variables of a unit that have these names.
+fn find(unit: &Unit, names: &[Variable], setting: &str, faults: &mut Vec<String>) -> Vec<SymId> {
+    let mut found: Vec<SymId> = Vec::new();
+    for Variable { name, .. } in names {
+        let is = |s: &SymId| unit.symbols[*s].name == *name;
+        let args = || unit.args.iter().filter_map(|a| a.sym());
+        let result = unit
+            .result
+            .filter(|_| setting == "of" && *name == unit.name);
+        let Some(s) = result.or_else(|| args().find(is)) else {
+            let known: Vec<&str> = args().map(|s| unit.symbols[s].name.as_str()).collect();
+            faults.push(match (unit.kind, *name == unit.name) {
+                (UnitKind::Subroutine, true) => format!(
+                    "{name} is a subroutine: `{setting}` must say which of its arguments {} is meant",
+                    known.join(", ")
+                ),
+                _ => format!(
+                    "`{setting}` names {name}, and {} has the arguments {}",
+                    unit.name,
+                    known.join(", ")
+                ),
+            });
+            continue;
+        };
+        let symbol = &unit.symbols[s];
+        if !symbol.ty.is_some_and(Type::is_differentiable) || !symbol.is_variable() {
+            faults.push(format!(
+                "{name} is neither REAL, DOUBLE PRECISION nor COMPLEX"
+            ));
+        } else if found.contains(&s) {
+            faults.push(format!("`{setting}` names {name} twice"));
+        } else {
+            found.push(s);
+        }
+    }
+    found
+}
+
+/// Gives arrays the bounds of the settings; says which need some.
+fn set_bounds(unit: &mut Unit, wanted: &Derived, faults: &mut Vec<String>) {
+    let args: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
+    for s in args {
+        let name = unit.symbols[s].name.clone();
+        let named = wanted.of.iter().chain(&wanted.by);
+        let named: Vec<&Variable> = named.filter(|v| v.name == name).collect();
+        let mut bounds = named.iter().filter_map(|v| v.bounds.as_deref());
+        let Some(own) = bounds.next() else {
+            let star = |d: &Dim| matches!(&d.upper, Some(e) if e.kind == ExprKind::Star);
+            if !named.is_empty() && unit.symbols[s].dims.last().is_some_and(star) {
+                faults.push(format!(
+                    "{name} is declared without its last bound: say what it is, such as `{}(n)`",
+                    name.to_ascii_lowercase()
+                ));
+            }
+            continue;
+        };
+        if let Some(other) = bounds.find(|b| *b != own) {
+            faults.push(format!("{name} has the bounds {own} and {other}"));
+        }
+        if !unit.symbols[s].is_array() {
+            faults.push(format!("{name} is not an array"));
+            continue;
+        }
+        match read_bounds(unit, own) {
+            Ok(dims) => unit.symbols[s].dims = dims,
+            Err(message) => faults.push(format!("the bounds {own} of {name}: {message}")),
+        }
+    }
+}
+
+/// Bounds, from text, in the names of a unit.
+fn read_bounds(unit: &mut Unit, text: &str) -> Result<Vec<Dim>, String> {
+    let mut sources = Sources::new();
+    let statement = format!("SUBROUTINE BOUNDS\nDIMENSION FARFEL_ARRAY({text})\nEND\n");
+    let file = sources.add("bounds", statement);
+    let mut parsed = parse_with(&mut sources, file, &free_form(), &mut NoIncludes);
+    if let Some(fault) = parsed.diagnostics.first() {
+        return Err(fault.message.clone());
+    }
+    let own = parsed.program.units.first_mut();
+    let Some((own, array)) = own
+        .and_then(|u| Some((u.symbols.find("FARFEL_ARRAY")?, u)))
+        .map(|(s, u)| (u, s))
+    else {
+        return Err("they cannot be read".into());
+    };
+    let mut dims = own.symbols[array].dims.clone();
+    let star = |d: &Dim| matches!(&d.upper, Some(e) if e.kind == ExprKind::Star);
+    if dims.iter().any(|d| d.upper.is_none() || star(d)) {
+        return Err("they must have an end".into());
+    }
+    let mut unknown = None;
+    for expr in dims
+        .iter_mut()
+        .flat_map(|d| d.lower.iter_mut().chain(&mut d.upper))
+    {
+        expr.for_each_symbol_mut(&mut |s| {
+            let name = &own.symbols[*s].name;
+            match unit.symbols.find(name) {
+                Some(theirs) => *s = theirs,
+                None => unknown = Some(name.clone()),
+            }
+        });
+    }
+    match unknown {
+        Some(name) => Err(format!("{} has no {name}", unit.name)),
+        None => Ok(dims),
+    }
+}
+
+fn free_form() -> ReadOptions {
+    ReadOptions {
+        form: Some(Form::Free),
+        ..ReadOptions::default()
+    }
+}
+
+/// Leaves the declarations of the arguments, and gives the unit another name.
+fn strip(unit: &mut Unit, name: &Name) {
+    let old = std::mem::replace(&mut unit.name, name.clone());
+    unit.body.clear();
+    unit.nested.clear();
+    unit.given.clear();
+    unit.remarks = Remarks::default();
+    unit.recursive = false;
+    unit.contained = false;
+    unit.constant = false;
+    unit.joint = false;
+    let needed = needed(unit);
+    unit.specs.retain_mut(|spec| match &mut spec.kind {
+        SpecKind::Common(blocks) => {
+            blocks.retain(|(_, l)| l.iter().any(|e| needed.contains(&e.sym)));
+            !blocks.is_empty()
+        }
+        SpecKind::Implicit
+        | SpecKind::Type(..)
+        | SpecKind::Attribute(..)
+        | SpecKind::Dimension(_)
+        | SpecKind::Intrinsic(_)
+        | SpecKind::External(_)
+        | SpecKind::Parameter(_)
+        | SpecKind::Use(_)
+        | SpecKind::Intent(..) => true,
+        SpecKind::Comment(_)
+        | SpecKind::Pointer(_)
+        | SpecKind::Equivalence(_)
+        | SpecKind::Save(_)
+        | SpecKind::Data(_)
+        | SpecKind::StatementFunction(_)
+        | SpecKind::Namelist(_)
+        | SpecKind::Format(..)
+        | SpecKind::Include(_) => false,
+    });
+    compact(unit);
+    if let Some(result) = unit.result {
+        let of = unit.symbols[result].clone();
+        unit.symbols.rename(result, name.clone());
+        let function = unit.symbols.intern(&old, Span::NONE);
+        unit.symbols[function] = Symbol {
+            class: Class::Function,
+            place: Place::Global,
+            external: true,
+            typed: true,
+            ty: of.ty,
+            length: of.length,
+            ..Symbol::new(old, Span::NONE)
+        };
+        unit.declare(function);
+    }
+}
+
+/// What the declarations of the arguments, and of the result, mention.
+fn needed(unit: &Unit) -> BTreeSet<SymId> {
+    let mut found = BTreeSet::new();
+    let args = unit.args.iter().filter_map(|a| a.sym());
+    let mut open: Vec<SymId> = args.chain(unit.result).collect();
+    while let Some(s) = open.pop() {
+        if !found.insert(s) {
+            continue;
+        }
+        let symbol = &unit.symbols[s];
+        let bounds = symbol
+            .dims
+            .iter()
+            .flat_map(|d| d.lower.iter().chain(&d.upper));
+        let value = match &symbol.class {
+            Class::Parameter(value) => Some(&**value),
+            _ => None,
+        };
+        for expr in bounds.chain(&symbol.length).chain(value) {
+            expr.for_each_symbol(&mut |s| open.push(s));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
