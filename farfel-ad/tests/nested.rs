@@ -616,3 +616,51 @@ fn cotangents_of_tangents_on_tapes_that_do_not_count_are_zero() {
 ";
     check(text, 1e-12);
 }
+
+/// The adjoint of an adjoint keeps no count of what its tape can hold, since it does not stop: it puts values there after
+/// it took some, and in the third adjoint all cotangents of the tape begin with zero.
+#[test]
+fn tapes_without_an_end_are_cleared_whole() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION R, S
+      R = 1
+      S = 1
+      CALL OUTER(R, S)
+      PRINT *, 'zero', R, 0D0
+      PRINT *, 'zero', S, 0D0
+      END
+      SUBROUTINE OUTER(R, S)
+      DOUBLE PRECISION R, S, D
+        DOUBLE PRECISION FUNCTION F(FLAG)
+        LOGICAL FLAG
+        DOUBLE PRECISION G, T
+        ADR()
+        D = G(0.5D0)
+        END ADR(T = COTANGENT(R))
+        F = 0.5D0
+        S = T
+        END
+      ADR()
+      D = F(.TRUE.)
+      END ADR(R = COTANGENT(R))
+      END
+      DOUBLE PRECISION FUNCTION G(X)
+      DOUBLE PRECISION X, T, E(3)
+      T = 0.2538D0
+      ADR(T)
+      ADR(T)
+      ADR(COTANGENT(E) = E**2)
+      E = SIN(X)
+      END ADR(E(3) = COTANGENT(X))
+   50 E = 0.5D0
+      J = 11
+      IF (J .LT. 4) GOTO 50
+      T = E(3)*T
+      END ADR(T = COTANGENT(E(2)))
+      END ADR(T = COTANGENT(T))
+      G = 0.5D0
+      END
+";
+    check(text, 1e-12);
+}

@@ -83,23 +83,28 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         return;
     };
     let span = Span::NONE;
-    // Where more is put on it later, all of it may be used.
-    let mut used = most;
+    // Where more is put on it later, all of it may be used. Where the program does not stop when it is full, nobody
+    // knows the most: that is taken out.
+    let sets = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(to, _) if to.reads_as(&Expr::var(most, span)));
+    let mut used = unit.body.iter().any(sets).then_some(most);
     if !uses.iter().skip(first).any(|u| u.puts) {
         let name = unit.symbols.unused("USED", &|_| false);
-        used = unit
+        let count = unit
             .symbols
             .add(Symbol::variable(name, Type::Integer(8), span));
-        unit.declare(used);
-        let set = Stmt::assign(Expr::var(used, span), Expr::var(top, span), span);
+        unit.declare(count);
+        used = Some(count);
+        let set = Stmt::assign(Expr::var(count, span), Expr::var(top, span), span);
         // Comments before a statement are about it; a directive must stand right before its loop.
         let is_comment = |s: &Stmt| matches!(s.kind, StmtKind::Comment(_));
         let before = unit.body[..first].iter().rev();
         let comments = before.take_while(|s| is_comment(s)).count();
         unit.body.insert(first - comments, set);
     }
-    let range = [Expr::int(1, span), Expr::var(used, span)];
-    let [from, to] = range.map(Some);
+    let (from, to) = match used {
+        Some(used) => (Some(Expr::int(1, span)), Some(Expr::var(used, span))),
+        None => (None, None),
+    };
     // Of several directions, whose dimensions come first, all.
     let others = unit.symbols[tape].dims.len().saturating_sub(1);
     let all = || Expr::range(None, None, None, span);
