@@ -18,7 +18,7 @@
 //! }
 //! ```
 //!
-//! Every `.ff`, `.f`, `.for`, `.f77` and `.f90` file under `src` and `fortran` then is a part of one
+//! Every `.ff`, `.f`, `.for`, `.f77`, `.f90`, `.f95`, `.f03` and `.f08` file under `src` and `fortran` then is a part of one
 //! library, and `farfel_runtime::include_bindings!()` brings its subprograms into Rust.
 //! Settings are in `Cargo.toml`, under `[package.metadata.farfel]`; [`Build`] changes them in `build.rs`.
 //! What programs in Farfel look like, [`gallery`] shows.

@@ -170,6 +170,12 @@ impl Build {
         self.add("sources", text(path.into()))
     }
 
+    /// A file or directory that gfortran gets as it is, relative to the project. Call it again for more.
+    #[must_use]
+    pub fn pass_through(self, path: impl Into<PathBuf>) -> Self {
+        self.add("pass-through", text(path.into()))
+    }
+
     /// How many bytes a REAL has: 4 or 8.
     #[must_use]
     pub fn real_kind(self, bytes: u8) -> Self {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use farfel_driver::Config;
+use farfel_driver::{Config, Session};
 use farfel_lang::syntax::Form;
 
 use crate::args::{FileOptions, SourceForm};
@@ -141,6 +141,14 @@ pub fn shown(files: &[PathBuf]) -> String {
         .map(|file| file.display().to_string())
         .collect();
     names.join(", ")
+}
+
+/// Shows what is worth knowing of sources that are not built.
+pub fn show_note(session: &Session, shell: &mut Shell) {
+    // Whatever is wrong with them was said before.
+    if let Ok(Some(note)) = session.note() {
+        shell.warn(note);
+    }
 }
 
 /// Shows what is worth knowing of a program that was built.

@@ -289,6 +289,7 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
         let session = Session::of_project(&config)?;
         let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
+        files::show_note(&session, shell);
         shell.status("Checked", &config.name);
         return Ok(());
     }
@@ -296,6 +297,7 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
         let session = Session::of_main(&program.files, &config)?;
         let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
+        files::show_note(&session, shell);
         shell.status("Checked", &program.name);
     }
     Ok(())

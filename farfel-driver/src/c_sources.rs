@@ -33,13 +33,37 @@ use std::sync::OnceLock;
 #[derive(Default)]
 pub(crate) struct Compiled {
     pub objects: Vec<Kept>,
-    /// What the objects want and none of them has: procedures and COMMON blocks by their Fortran
-    /// names, and perhaps others.
-    pub calls: BTreeSet<Name>,
     /// The headers that were read, but for those of the system.
     pub headers: BTreeSet<PathBuf>,
+    names: Names,
+}
+
+impl Compiled {
+    /// One more object.
+    pub(crate) fn add(&mut self, kept: Kept) {
+        self.names.add(&kept.object.code);
+        self.objects.push(kept);
+    }
+
+    /// And other ones, which these know.
+    pub(crate) fn join(&mut self, other: Compiled) {
+        self.objects.extend(other.objects);
+        self.headers.extend(other.headers);
+        self.names.wanted.extend(other.names.wanted);
+        self.names.defined.extend(other.names.defined);
+        self.names.main |= other.names.main;
+    }
+
+    /// What the objects want and none of them has: procedures and COMMON blocks by their Fortran
+    /// names, and perhaps others.
+    pub(crate) fn calls(&self) -> BTreeSet<Name> {
+        &self.names.wanted - &self.names.defined
+    }
+
     /// One of the objects has the function `main`.
-    pub has_main: bool,
+    pub(crate) fn has_main(&self) -> bool {
+        self.names.main
+    }
 }
 
 /// With what C is compiled.
@@ -84,13 +108,11 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
     });
     let mut all = Compiled::default();
     let mut faults = Report::default();
-    let mut defined = Names::default();
     for one in made.into_iter().filter_map(OnceLock::into_inner) {
         match one {
             Ok(one) => {
-                defined.add(&one.kept.object.code);
                 all.headers.extend(one.headers);
-                all.objects.push(one.kept);
+                all.add(one.kept);
             }
             Err(Fault::Error(e)) => return Err(e),
             Err(Fault::Said(said, file)) => faults.add(&said, file),
@@ -99,8 +121,6 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
     if !faults.diagnostics.is_empty() {
         return Err(Error::Diagnostics(faults));
     }
-    all.calls = &defined.wanted - &defined.defined;
-    all.has_main = defined.main;
     Ok(all)
 }
 
@@ -372,10 +392,16 @@ impl Names {
                 _ => name,
             };
             self.main |= name == "main" && !symbol.is_undefined();
-            let Some(name) = name.strip_suffix('_') else {
-                continue;
+            let name = match name {
+                // As gfortran calls blank COMMON, which has no name in a program.
+                "__BLNK__" => "",
+                name => match name.strip_suffix('_') {
+                    Some(name) => name,
+                    None => continue,
+                },
             };
-            let set = match symbol.is_undefined() {
+            // A COMMON block of Fortran is everybody's.
+            let set = match symbol.is_undefined() || symbol.is_common() {
                 true => &mut self.wanted,
                 false => &mut self.defined,
             };

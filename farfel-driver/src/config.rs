@@ -44,10 +44,15 @@ pub struct Config {
     /// Version of the package.
     pub version: String,
     /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`,
-    /// `.f77`, `.f90` and `.c` files in all their depth. Without it: `src` and `fortran`.
+    /// `.f77`, `.f90`, `.f95`, `.f03`, `.f08` and `.c` files in all their depth. Without it: `src` and `fortran`.
     pub sources: Option<Vec<PathBuf>>,
     /// `exclude`: files and directories that are left out of the sources.
     pub exclude: Vec<PathBuf>,
+    /// `pass-through`: files and directories that gfortran gets as they are.
+    pub pass_through: Vec<PathBuf>,
+    /// `file-flags`: more flags for the Fortran compiler, for files and directories that gfortran gets as
+    /// they are.
+    pub file_flags: BTreeMap<PathBuf, Vec<String>>,
     /// `link`: libraries that the sources call, by the names that a linker knows: `["lapack", "blas"]`.
     pub link: Vec<String>,
     /// `ad-tool`: what makes derivatives: `builtin`, `tapenade` or `adifor`.
@@ -202,6 +207,8 @@ impl Default for Config {
             version: "0.0.0".into(),
             sources: None,
             exclude: Vec::new(),
+            pass_through: Vec::new(),
+            file_flags: BTreeMap::new(),
             link: Vec::new(),
             ad_tool: BUILTIN.into(),
             tapenade: ToolSettings::default(),
@@ -302,6 +309,8 @@ struct Settings {
     max_copies: Option<usize>,
     max_tape: Option<u32>,
     flags: Option<Vec<String>>,
+    pass_through: Option<Vec<PathBuf>>,
+    file_flags: Option<BTreeMap<PathBuf, Vec<String>>>,
     include: Option<Vec<PathBuf>>,
     opt_level: Option<OptLevel>,
     debug: Option<bool>,
@@ -565,6 +574,8 @@ impl Config {
         let Settings {
             sources,
             exclude,
+            pass_through,
+            file_flags,
             link,
             ad_tool,
             tapenade,
@@ -606,6 +617,8 @@ impl Config {
             .collect::<Result<_, _>>()?;
         self.sources = sources;
         self.exclude = exclude.unwrap_or_default();
+        self.pass_through = pass_through.unwrap_or_default();
+        self.file_flags = file_flags.unwrap_or_default();
         self.link = link.unwrap_or_default();
         self.form = form.map(|f| match f {
             FormName::Fixed => Form::Fixed,

@@ -7,8 +7,12 @@ use crate::toolchain::Compiler;
 use crate::{Config, Error, files};
 use farfel_lang::diagnostic::rules::COMPILER;
 use farfel_lang::encoding::encode;
+use farfel_lang::syntax::Form;
 use farfel_lang::{Diagnostic, Severity, Sources, Span};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// How to optimise, where the settings do not say.
 pub struct Profile {
@@ -18,24 +22,45 @@ pub struct Profile {
     pub debug: bool,
 }
 
-/// The flags for a source, without its name and that of the output.
+/// One line for each message.
+const SHORT_MESSAGES: [&str; 2] = ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never"];
+
+/// The flags for what Farfel writes, without its name and that of the output.
 pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
+    // Old programs are what it is for. Messages stay for what is wrong even so.
+    let language = ["-std=legacy", "-ffixed-form", "-fdollar-ok"].map(str::to_owned);
+    common_flags(config, profile, &language)
+}
+
+/// The flags for a file that gfortran gets as it is.
+pub(crate) fn flags_as_it_is(config: &Config, profile: &Profile, form: Form) -> Vec<String> {
+    let mut language = match form {
+        Form::Free => vec![
+            "-ffree-form".to_owned(),
+            // Names of the preprocessor may stand for long texts.
+            "-ffree-line-length-none".to_owned(),
+        ],
+        Form::Fixed => vec![
+            "-ffixed-form".to_owned(),
+            format!("-ffixed-line-length-{}", config.line_length),
+            "-std=legacy".to_owned(),
+        ],
+    };
+    if form == Form::Fixed && config.debug_lines {
+        language.push("-fd-lines-as-code".into());
+    }
+    common_flags(config, profile, &language)
+}
+
+/// Those for both.
+fn common_flags(config: &Config, profile: &Profile, language: &[String]) -> Vec<String> {
     let level = config.opt_level.as_deref().unwrap_or(&profile.opt_level);
     let level = match level {
         "z" => "s",
         other => other,
     };
-    let mut flags: Vec<String> = [
-        // Old programs are what it is for. Messages stay for what is wrong even so.
-        "-std=legacy",
-        "-ffixed-form",
-        "-fdollar-ok",
-        // One line for each message.
-        "-fno-diagnostics-show-caret",
-        "-fdiagnostics-color=never",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut flags = language.to_vec();
+    flags.extend(SHORT_MESSAGES.map(str::to_owned));
     flags.push(format!("-O{level}"));
     if config.debug.unwrap_or(profile.debug) {
         flags.push("-g".into());
@@ -91,38 +116,104 @@ pub(crate) fn compile(
     objects: &[Vec<u8>],
     sources: &Sources,
 ) -> Result<Compiled, Fault> {
-    let mut scratch = files::Scratch::new()?;
+    let scratch = files::Scratch::new()?;
     let source = scratch.path().join("farfel.f");
-    let output = scratch.path().join("output");
     files::write_if_changed(&source, &encode(text))?;
     let mut command = compiler.command();
     // Libraries are searched for what stands before them.
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
-    // What it leaves there when it is killed goes with the rest.
-    for name in ["TMPDIR", "TMP", "TEMP"] {
-        command.env(name, scratch.path());
-    }
-    // Debug information names the switches, and with them the directory of the module's file.
-    command.arg("-gno-record-gcc-switches");
     // The last that fits counts, and the one may be in the other.
     let here = std::env::current_dir().ok();
     for directory in here.into_iter().chain([scratch.path().to_owned()]) {
-        let mut flag = OsString::from("-ffile-prefix-map=");
-        flag.push(directory);
-        flag.push("=.");
-        command.arg(flag);
+        command.arg(unnamed(&directory));
     }
     // Where the module's file goes.
     command.arg("-J").arg(scratch.path());
-    command.arg("-o").arg(&output).arg(&source);
+    command.arg("-o").arg(output(&scratch)).arg(&source);
     for (i, object) in objects.iter().enumerate() {
         let path = scratch.path().join(format!("{i}.o"));
         files::write_if_changed(&path, object)?;
         command.arg(path);
     }
     command.args(libraries);
+    run(command, scratch, sources)
+}
+
+/// A file as it is.
+pub(crate) struct Source<'a> {
+    /// What it is called for the compiler, which goes by the ending.
+    pub name: &'static str,
+    pub text: &'a [u8],
+    /// The module files that it may read, by their names.
+    pub modules: &'a BTreeMap<String, Vec<u8>>,
+}
+
+/// Compiles a file as it is, in a directory that has nothing but it. Returns the object, and the module
+/// files that came of it.
+///
+/// # Errors
+///
+/// Whatever [`Fault`] says.
+pub(crate) fn compile_module(
+    compiler: &Compiler,
+    args: &[String],
+    source: &Source,
+    sources: &Sources,
+) -> Result<(Compiled, BTreeMap<String, Vec<u8>>), Fault> {
+    let scratch = files::Scratch::new()?;
+    // One of its own, that goes later than the one that the compiler runs in.
+    let made = files::Scratch::new()?;
+    files::write_if_changed(&scratch.path().join(source.name), source.text)?;
+    for (name, bytes) in source.modules {
+        files::write_if_changed(&scratch.path().join(name), bytes)?;
+    }
+    let mut command = compiler.command();
+    // Module files have the path of the source in them.
+    command.current_dir(scratch.path()).args(args);
+    command.arg(unnamed(scratch.path()));
+    command.arg("-J").arg(made.path()).arg("-I").arg(".");
+    command.arg("-o").arg(output(&scratch)).arg(source.name);
+    let compiled = run(command, scratch, sources)?;
+    let mut modules = BTreeMap::new();
+    let entries = std::fs::read_dir(made.path()).map_err(Error::io(made.path()))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with("mod") {
+            let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
+            modules.insert(name.into_owned(), bytes);
+        }
+    }
+    Ok((compiled, modules))
+}
+
+/// What it makes.
+fn output(scratch: &files::Scratch) -> PathBuf {
+    scratch.path().join("output")
+}
+
+/// The flag by which a directory is not named in what is made.
+fn unnamed(directory: &Path) -> OsString {
+    let mut flag = OsString::from("-ffile-prefix-map=");
+    flag.push(directory);
+    flag.push("=.");
+    flag
+}
+
+/// Runs the compiler, with a directory for what it needs for a moment.
+fn run(
+    mut command: Command,
+    mut scratch: files::Scratch,
+    sources: &Sources,
+) -> Result<Compiled, Fault> {
+    let output = output(&scratch);
+    // What it leaves there when it is killed goes with the rest.
+    for name in ["TMPDIR", "TMP", "TEMP"] {
+        command.env(name, scratch.path());
+    }
+    // Debug information names the switches, and with them the directory of the module's file.
+    command.arg("-gno-record-gcc-switches");
     let shown = format!("{command:?}");
     let failed = |reason: String| Error::Command {
         command: shown.clone(),
@@ -231,7 +322,7 @@ fn split(line: &str) -> Option<(&str, Severity, &str)> {
 
 /// The statement that a place names: the line without the blanks around it. The column is
 /// that of the printed program, so it says nothing.
-fn span(place: &str, sources: &Sources) -> Option<Span> {
+pub(crate) fn span(place: &str, sources: &Sources) -> Option<Span> {
     let (id, file, rest) = sources
         .iter()
         .filter_map(|(id, f)| {

@@ -26,6 +26,7 @@
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | | `c_sources` | C → object files, and what they call |
+//! | | `pass_through` | Fortran that gfortran gets as it is → object files and module files |
 //! | | `archive` | object files → static library |
 //! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `calls`, `names` and `rustdoc` say what must be in it |
 //! | all of it | `session`, `build` | the stages in order; a program, a library |
@@ -85,6 +86,7 @@ pub mod messages;
 mod names;
 mod parse;
 mod partitions;
+mod pass_through;
 mod passes;
 mod plan;
 mod preprocess;
@@ -116,8 +118,8 @@ pub use derive::Derived;
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;
 pub use gfortran::Profile;
+pub use pass_through::{main_programs, passed_through};
 pub use passes::{REPORT, VERIFY_PASSES, fault_of_farfel, verifies_passes, verify_passes};
-pub use read::main_programs;
 pub use report::Report;
 pub use session::Session;
 pub use sources::{c_source_files, is_c_source_name, is_source_name, read_file, source_files};

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Files that end so go through the preprocessor without being told to.
-const EXTENSIONS: [&str; 7] = ["F", "FF", "FOR", "F77", "F90", "FPP", "FTN"];
+const EXTENSIONS: [&str; 10] = [
+    "F", "FF", "FOR", "F77", "F90", "F95", "F03", "F08", "FPP", "FTN",
+];
 
 /// How far the preprocessor may go with one file.
 const LIMITS: Limits = Limits {

@@ -12,7 +12,7 @@ use farfel_lang::lower::Options;
 use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::targets::Targets;
 use farfel_lang::{Diagnostic, Sources};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// What a program is made for.
@@ -47,6 +47,8 @@ pub(crate) struct Read {
     pub real: u8,
     /// What C calls: it stays, under the name that it has.
     pub by_name: Vec<Name>,
+    /// The subprograms in files that gfortran gets as they are, each with its file.
+    pub passed: BTreeMap<Name, String>,
 }
 
 impl Read {
@@ -103,6 +105,16 @@ pub(crate) struct Written {
     pub differentiates: bool,
 }
 
+/// What there is beside the files that the front end reads.
+pub(crate) struct Beside {
+    /// The first of all files: where only one main program is wanted, it is there.
+    pub first: Option<PathBuf>,
+    /// The subprograms in files that gfortran gets as they are, each with its file.
+    pub passed: BTreeMap<Name, String>,
+    /// The names of main programs that are left out already.
+    pub left_out: Vec<Name>,
+}
+
 /// Parses and resolves files into one program.
 ///
 /// # Errors
@@ -115,6 +127,7 @@ pub(crate) fn read(
     files: &[PathBuf],
     config: &Config,
     goal: Goal,
+    beside: Beside,
     included: &mut Vec<PathBuf>,
 ) -> Result<Read, Error> {
     let mut sources = Sources::new();
@@ -127,8 +140,8 @@ pub(crate) fn read(
             &mut sources,
         )?;
     }
-    let mut left_out = Vec::new();
-    let first = files.first().map(|f| sources::shown(config, f));
+    let mut left_out = beside.left_out;
+    let first = beside.first.map(|f| sources::shown(config, &f));
     if goal != Goal::Program {
         program.units.retain(|u| {
             let of = || sources.get(u.span.file).map(|f| &f.name);
@@ -152,8 +165,10 @@ pub(crate) fn read(
         let theirs = sources.iter().skip(count);
         theirs.for_each(|(id, _)| lints.quiet_in(id));
     }
-    let in_c = sources::words(files);
-    let mut read = resolve(program, diagnostics, sources, lints, config, &in_c)?;
+    let mut elsewhere = sources::words(files);
+    elsewhere.extend(beside.passed.keys().map(Name::to_string));
+    let mut read = resolve(program, diagnostics, sources, lints, config, &elsewhere)?;
+    read.passed = beside.passed;
     read.left_out = left_out;
     read.written.retain(|w| own.contains(&w.name));
     let mut units = read.program.units.iter();
@@ -185,8 +200,8 @@ pub(crate) fn strict(config: &Config, sources: &Sources) -> Lints {
 }
 
 /// Resolves a program that was parsed from files of `sources`; `diagnostics` is what was said of
-/// it there. `in_c` are words of C sources: one of them may be a procedure that is not known here, and
-/// if it is none the linker says so.
+/// it there. `elsewhere` are words of C sources, and subprograms that gfortran gets as they are: one of them
+/// may be a procedure that is not known here, and if it is none the linker says so.
 ///
 /// # Errors
 ///
@@ -197,7 +212,7 @@ pub(crate) fn resolve(
     sources: Sources,
     lints: Lints,
     config: &Config,
-    in_c: &BTreeSet<String>,
+    elsewhere: &BTreeSet<String>,
 ) -> Result<Read, Error> {
     // What is wrong with the comments is found again where names are resolved.
     let (lints, _) = lints.within(&program);
@@ -209,7 +224,7 @@ pub(crate) fn resolve(
     diagnostics.extend(found);
     diagnostics.retain(|d| {
         let name = || sources.text(d.span).to_ascii_uppercase();
-        d.rule.code != UNKNOWN_PROCEDURE.code || !in_c.contains(&name())
+        d.rule.code != UNKNOWN_PROCEDURE.code || !elsewhere.contains(&name())
     });
     let report = settle(sources, diagnostics, &lints)?;
     let differentiating = differentiating(&program);
@@ -234,6 +249,7 @@ pub(crate) fn resolve(
         part: false,
         real: config.real_bytes(),
         by_name: Vec::new(),
+        passed: BTreeMap::new(),
     })
 }
 
@@ -299,12 +315,8 @@ pub(crate) fn has_main(program: &Program) -> bool {
     program.units.iter().any(|u| u.kind == UnitKind::Program)
 }
 
-/// Those of the files that have a main program.
-///
-/// # Errors
-///
-/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
-pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+/// Those of files that the front end reads which have a main program.
+pub(crate) fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     for file in files.iter().filter(|f| !is_c_source_name(f)) {
         let only = std::slice::from_ref(file);

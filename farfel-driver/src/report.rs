@@ -1,6 +1,6 @@
 //! What a compilation has to say.
 
-use farfel_lang::{Diagnostic, Sources};
+use farfel_lang::{Diagnostic, FileId, Sources, Span};
 
 /// What a compilation has to say, with the sources that the places in it refer to.
 #[derive(Debug, Clone, Default)]
@@ -9,4 +9,25 @@ pub struct Report {
     pub sources: Sources,
     /// The faults, in any order.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Report {
+    /// Adds another one, about other files.
+    pub(crate) fn extend(&mut self, other: Report) {
+        let count = self.sources.iter().count() as u32;
+        for (_, file) in other.sources.iter() {
+            self.sources.add(file.name.clone(), file.text.clone());
+        }
+        let moved = |span: &mut Span| {
+            if !span.is_none() {
+                span.file = FileId(span.file.0 + count);
+            }
+        };
+        for mut diagnostic in other.diagnostics {
+            moved(&mut diagnostic.span);
+            let related = diagnostic.related.iter_mut();
+            related.for_each(|(span, _)| moved(span));
+            self.diagnostics.push(diagnostic);
+        }
+    }
 }

@@ -12,17 +12,22 @@
 //! Each stage reports all faults that it finds, and none begins after faults.
 
 use crate::ad::{self, Chosen};
+use crate::c_sources::Compiled;
 use crate::cache::Cache;
 use crate::names::Names;
+use crate::pass_through::{self, Passed};
 use crate::plan::recorder::Recorder;
+use crate::plan::shelf::Shelf;
 use crate::progress::Progress;
-use crate::read::{self, Goal, Read};
+use crate::read::{self, Beside, Goal, Read};
 use crate::sources::{self, Found};
 use crate::staged::{self, Staged};
 use crate::timings::From;
+use crate::toolchain::Compiler;
 use crate::workers::Workers;
 use crate::{Config, Error, Report};
 use farfel_ad::schedule::Derivatives;
+use farfel_lang::syntax::Form;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -36,6 +41,7 @@ pub struct Session {
     pub(crate) recorder: Recorder,
     cache: OnceLock<Arc<Cache>>,
     reached: Mutex<BTreeSet<PathBuf>>,
+    passed: OnceLock<Passed>,
 }
 
 impl Session {
@@ -96,7 +102,56 @@ impl Session {
             recorder: Recorder::new(),
             cache: OnceLock::new(),
             reached: Mutex::new(reached),
+            passed: OnceLock::new(),
         }
+    }
+
+    /// The files that gfortran gets as they are.
+    pub(crate) fn passed(&self) -> Result<&Passed, Error> {
+        if let Some(passed) = self.passed.get() {
+            return Ok(passed);
+        }
+        let mut passed = Passed::among(&self.sources.all(), &self.config)?;
+        match self.goal {
+            Goal::Library => passed.leave_out_mains(|_| false),
+            Goal::Program => {}
+            Goal::First => {
+                let first = self.sources.files.first();
+                passed.leave_out_mains(|path| first.is_some_and(|f| f == path));
+            }
+        }
+        passed.look();
+        self.add_reached(passed.reached.iter().cloned());
+        Ok(self.passed.get_or_init(|| passed))
+    }
+
+    /// What there is to say of files that gfortran gets as they are though no setting names them.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or a setting names what is not there.
+    pub fn note(&self) -> Result<Option<String>, Error> {
+        Ok(self.passed()?.note())
+    }
+
+    /// Compiles the files that gfortran gets as they are. What it warned of is added to `report`.
+    pub(crate) fn compile_passed(
+        &self,
+        compiler: &Compiler,
+        shelf: &Shelf,
+        flags: &(dyn Fn(Form) -> Vec<String> + Sync),
+        report: &mut Report,
+    ) -> Result<Compiled, Error> {
+        let with = pass_through::Shop {
+            config: &self.config,
+            compiler,
+            flags,
+            cache: self.cache(),
+            shelf,
+            workers: &self.workers,
+            recorder: &self.recorder,
+        };
+        pass_through::compile(self.passed()?, &with, report)
     }
 
     /// The files that have been read so far, INCLUDE files and C headers too, also where a stage
@@ -145,10 +200,18 @@ impl Session {
     pub(crate) fn read(&self) -> Result<Read, Error> {
         let step = self.recorder.begin("parse", "sources", 0);
         let mut included = Vec::new();
-        let files = self.sources.all();
-        let read = read::read(&files, &self.config, self.goal, &mut included);
+        let passed = self.passed()?;
+        let mut files = self.sources.all();
+        let beside = Beside {
+            first: files.first().cloned(),
+            passed: passed.externals(),
+            left_out: passed.left_out.iter().map(|(n, _)| n.clone()).collect(),
+        };
+        files.retain(|f| !passed.has(f));
+        let read = read::read(&files, &self.config, self.goal, beside, &mut included);
         self.add_reached(included);
         let read = read?;
+        passed.check()?;
         self.recorder.end(step, From::Ran);
         Ok(read)
     }
@@ -189,6 +252,7 @@ impl Session {
         self.make_all(staged, derivatives);
         let mut diagnostics = staged.report.diagnostics.clone();
         diagnostics.extend(derivatives.said(0..staged.requests.len()));
+        staged.explain(&mut diagnostics);
         read::settle(staged.report.sources.clone(), diagnostics, &staged.lints)
     }
 }

@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a source file ends in, in any case.
-const EXTENSIONS: [&str; 5] = ["ff", "f", "for", "f77", "f90"];
+const EXTENSIONS: [&str; 8] = ["ff", "f", "for", "f77", "f90", "f95", "f03", "f08"];
+
+/// Those of files in free form.
+const FREE: [&str; 4] = ["f90", "f95", "f03", "f08"];
 
 /// Whether a file is named like a Fortran source: what a build looks for in its directories.
 ///
@@ -82,17 +85,12 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
     match &config.sources {
         Some(named) => {
             for path in named {
-                let path = config.root.join(path);
+                let path = existing("sources", path, config)?;
                 if path.is_dir() {
                     search(&path, &mut files)?;
                     found.directories.push(path);
-                } else if path.exists() {
-                    files.insert(path);
                 } else {
-                    return Err(Error::Config {
-                        origin: "setting `sources`".into(),
-                        message: format!("{} does not exist", path.display()),
-                    });
+                    files.insert(path);
                 }
             }
         }
@@ -106,14 +104,23 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
             }
         }
     }
-    for path in &config.exclude {
-        let path = config.root.join(path);
-        if !path.exists() {
-            return Err(Error::Config {
-                origin: "setting `exclude`".into(),
-                message: format!("{} does not exist", path.display()),
-            });
+    for path in &config.pass_through {
+        let path = existing("pass-through", path, config)?;
+        // It need not be named twice.
+        if path.is_dir() {
+            search(&path, &mut files)?;
+            if !found.directories.iter().any(|d| path.starts_with(d)) {
+                found.directories.push(path);
+            }
+        } else {
+            files.insert(path);
         }
+    }
+    for path in config.file_flags.keys() {
+        existing("file-flags", path, config)?;
+    }
+    for path in &config.exclude {
+        let path = existing("exclude", path, config)?;
         files.retain(|f| !f.starts_with(&path));
     }
     (found.c_files, found.files) = files.into_iter().partition(|f| is_c_source_name(f));
@@ -121,6 +128,18 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
         check_name(path).map_err(Error::io(path))?;
     }
     Ok(found)
+}
+
+/// A file or directory that a setting names.
+fn existing(setting: &str, path: &Path, config: &Config) -> Result<PathBuf, Error> {
+    let path = config.root.join(path);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(Error::Config {
+            origin: format!("setting `{setting}`"),
+            message: format!("{} does not exist", path.display()),
+        }),
+    }
 }
 
 fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
@@ -177,16 +196,19 @@ pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// Whether the name of a file says that it is in free form.
+pub(crate) fn is_free_by_name(path: &Path) -> bool {
+    let extension = path.extension().and_then(|e| e.to_str());
+    extension.is_some_and(|e| FREE.iter().any(|x| x.eq_ignore_ascii_case(e)))
+}
+
 /// The source form of a file: what the settings or a comment in it ask for, free form where
-/// its name ends in `.f90`, and otherwise what it looks like.
+/// its name ends in `.f90` or the like, and otherwise what it looks like.
 pub(crate) fn form(path: &Path, text: &str, config: &Config) -> Form {
-    let free = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("f90"));
     config
         .form
         .or_else(|| asked_form(text))
-        .or(free.then_some(Form::Free))
+        .or(is_free_by_name(path).then_some(Form::Free))
         .unwrap_or_else(|| detect(text))
 }
 

@@ -6,11 +6,13 @@ use crate::read::{Read, settle};
 use crate::{Error, Report};
 use farfel_ad::AdTool;
 use farfel_ad::schedule::Derivatives;
+use farfel_lang::Diagnostic;
 use farfel_lang::callgraph::CallGraph;
+use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::{Name, Program, Request};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Stage, lower_with};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A lowered program that calls derivatives which are not made yet.
 pub(crate) struct Staged {
@@ -24,6 +26,8 @@ pub(crate) struct Staged {
     pub verify: Option<Plan>,
     /// The procedures and COMMON blocks that C knows by their names.
     pub by_name: BTreeSet<Name>,
+    /// The subprograms in files that gfortran gets as they are, each with its file.
+    pub passed: BTreeMap<Name, String>,
 }
 
 impl Staged {
@@ -41,6 +45,22 @@ impl Staged {
             lints,
             verify: None,
             by_name: BTreeSet::new(),
+            passed: BTreeMap::new(),
+        }
+    }
+
+    /// Says of procedures that derivatives would go through in which file they are, where that is one
+    /// that gfortran gets as it is.
+    pub(crate) fn explain(&self, diagnostics: &mut [Diagnostic]) {
+        let unknown = |d: &&mut Diagnostic| d.rule == &rules::AD_UNKNOWN_PROCEDURE;
+        for d in diagnostics.iter_mut().filter(unknown) {
+            let words = d.message.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let mut files = words.filter_map(|w| Some((w, self.passed.get(w)?)));
+            if let Some((name, file)) = files.next() {
+                d.help = Some(format!(
+                    "{name} is in {file}, which gfortran compiles as it is: write it in FORTRAN 77 in a file of its                      own, or give its derivative by hand with `!farfel: derivative({name}(…), tangent = …, in = …, out = …)`"
+                ));
+            }
         }
     }
 
@@ -116,9 +136,11 @@ pub(crate) fn lower_to(
 pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
     let lints = read.lints.clone();
     let by_name = read.by_name.iter().cloned().collect();
+    let passed = read.passed.clone();
     let (program, requests, report) = lower_to(read, Stage::Stage, exports)?;
     Ok(Staged {
         by_name,
+        passed,
         ..Staged::new(program, requests, report, lints)
     })
 }

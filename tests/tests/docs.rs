@@ -134,7 +134,8 @@ fn fortran_that_is_supported() {
     }
 }
 
-/// Each statement in the table is an error that says so.
+/// Each statement in the table is an error that says so in a source of Farfel, and something for gfortran
+/// where the name of the file says that it is newer.
 #[test]
 fn fortran_that_is_not_supported() {
     let table = section("docs/fortran.md", "What is not accepted");
@@ -145,8 +146,19 @@ fn fortran_that_is_not_supported() {
     for statement in statements {
         let is_unit = statement.contains("module ") || statement.contains("function ");
         let before = if is_unit { "" } else { "subroutine s(n)\n" };
-        write(dir.path(), "s.f90", format!("{before}{statement}\nend\n"));
-        let check = ["check", "--message-format", "json", "s.f90"];
+        let text = format!("{before}{statement}\nend\n");
+        write(dir.path(), "s.f90", &text);
+        let said = farfel(dir.path())
+            .args(["check", "s.f90"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(
+            said.contains("1 file is modern Fortran"),
+            "{statement}: {said}"
+        );
+        write(dir.path(), "s.ff", format!("!farfel: form=free\n{text}"));
+        let check = ["check", "--message-format", "json", "s.ff"];
         let said = farfel(dir.path()).args(check).assert().code(1);
         let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
         let syntax = said
@@ -156,6 +168,35 @@ fn fortran_that_is_not_supported() {
             .contains("\"code\":\"F000");
         assert!(syntax, "{statement}: {said}");
     }
+}
+
+#[test]
+fn modern_fortran_as_printed() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let root = repository().display();
+    let shown = section("docs/rust.md", "Modern Fortran");
+    write(
+        dir,
+        "Cargo.toml",
+        format!(
+            "[package]\nname = \"shapes\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+             [dependencies]\nfarfel-runtime = {{ path = \"{root}/farfel-runtime\" }}\n\
+             [build-dependencies]\nfarfel-build = {{ path = \"{root}/farfel-build\" }}\n"
+        ),
+    );
+    write(dir, "build.rs", BUILD);
+    write(dir, "src/shapes.f90", &blocks(&shown, "fortran")[0]);
+    let rust = &blocks(&shown, "rust")[0];
+    let (declared, called) = rust.split_once("\n\n").unwrap();
+    let bindings = "mod fortran {\n    farfel_runtime::include_bindings!();\n}\n";
+    write(
+        dir,
+        "src/main.rs",
+        format!("{bindings}{declared}\nfn main() {{ {called} }}\n"),
+    );
+    let said = farfel(dir).args(["run", "-q"]).assert().success();
+    said.stdout_eq("12.5664\n");
 }
 
 const BUILD: &str = "fn main() {\n    farfel_build::compile();\n}\n";

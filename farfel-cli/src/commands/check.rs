@@ -19,6 +19,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         let session = Session::of_files(&args.files, &config)?;
         let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
+        files::show_note(&session, shell);
         shell.status("Checked", files::shown(&args.files));
         return Ok(());
     }

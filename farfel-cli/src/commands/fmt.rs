@@ -47,10 +47,23 @@ fn lay_out(packages: &[(Vec<PathBuf>, Config)], args: &Fmt, shell: &mut Shell) -
     };
     let mut failed = false;
     let mut changed = 0;
-    let each = packages
-        .iter()
-        .flat_map(|(paths, config)| paths.iter().map(move |path| (path, config)));
-    for (path, config) in each {
+    let each = packages.iter().flat_map(|(paths, config)| {
+        // What cannot be read is found out below.
+        let passed = farfel_driver::passed_through(paths, config).unwrap_or_default();
+        let each = paths.iter();
+        each.map(move |path| (path, config, passed.contains(path)))
+    });
+    for (path, config, passed) in each {
+        if passed {
+            let shown = path.display();
+            match args.files.is_empty() {
+                true => shell.verbose("Skipped", format_args!("{shown}, which gfortran compiles as it is")),
+                false => shell.note(format_args!(
+                    "`{shown}` is left as it is: it is modern Fortran, which gfortran compiles as it is"
+                )),
+            }
+            continue;
+        }
         let formatted = match format_file(path, config, &options) {
             Ok(formatted) => formatted,
             Err(error) => {

@@ -63,7 +63,9 @@ impl Session {
     ///
     /// [`Error::Io`].
     pub fn describe(&self, out: &Path) -> Result<PathBuf, Error> {
-        library::describe(&self.config, &self.sources.files, out)
+        let passed = self.passed()?;
+        let files = self.sources.files.iter().filter(|f| !passed.has(f));
+        library::describe(&self.config, &files.cloned().collect::<Vec<_>>(), out)
     }
 
     /// The bindings of a project alone, where nothing is compiled and nothing linked: for
@@ -136,7 +138,7 @@ impl Session {
         let ad = self.ad();
         let compiler = toolchain::find_or_install(config);
         let c = self.compile_c(profile, &shelf);
-        let (ad, compiler, c) = match (ad, compiler, c) {
+        let (ad, compiler, mut c) = match (ad, compiler, c) {
             (Ok(ad), Ok(compiler), Ok(c)) => (ad, compiler, c),
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
                 // Faults of the Fortran sources come first.
@@ -146,8 +148,25 @@ impl Session {
         };
         self.add_reached(c.headers.iter().cloned());
         let mut flags = compiler.target_flags()?;
+        let of_target = flags.clone();
         flags.extend(gfortran::flags(config, profile));
         flags.push("-c".into());
+        let as_it_is = |form| {
+            [
+                &of_target[..],
+                &gfortran::flags_as_it_is(config, profile, form),
+            ]
+            .concat()
+        };
+        let mut warned = Report::default();
+        match self.compile_passed(&compiler, &shelf, &as_it_is, &mut warned) {
+            Ok(passed) => c.join(passed),
+            Err(error) => {
+                // And here.
+                self.whole(&BTreeSet::new(), &names, false)?;
+                return Err(error);
+            }
+        }
         self.add_reached(toolchain::files_of(&flags).map(|(_, file)| file));
         let means = Means {
             tool: &*ad.tool,
@@ -170,7 +189,7 @@ impl Session {
         };
 
         // Staged, and asked which objects there are.
-        let (planning, mut notices) = self.plan_library(read, &c.calls, &memo, &context)?;
+        let (planning, mut notices) = self.plan_library(read, &c.calls(), &memo, &context)?;
         let Planning {
             sources,
             mut diagnostics,
@@ -221,13 +240,15 @@ impl Session {
         std::mem::forget(to_make);
         std::mem::forget(lowered);
         let (directories, libraries) = compiler.runtime_libraries();
+        let mut report = Report {
+            sources,
+            diagnostics,
+        };
+        report.extend(warned);
         Ok(Built {
             library: place.library,
             bindings: place.bindings,
-            report: Report {
-                sources,
-                diagnostics,
-            },
+            report,
             link: Some(Link {
                 library: names.library(),
                 directories: directories.to_vec(),
@@ -248,7 +269,7 @@ impl Session {
             || config.verify
             || config.verify_passes
             || !self.sources.c_files.is_empty();
-        if one {
+        if one || !self.passed()?.files.is_empty() {
             return Ok(None);
         }
         let step = self.recorder.begin("parse", "sources", 0);
@@ -322,10 +343,11 @@ impl Session {
         let mut read = self.read()?;
         read.call_from_c(called_from_c);
         let mut notices = Vec::new();
-        if read.written.is_empty() {
+        if read.written.is_empty() && self.passed()?.files.is_empty() {
             notices.push("no Fortran subprogram was found, so the library is empty".into());
         }
         notices.extend(said_of(&read.left_out));
+        notices.extend(self.note()?);
         let step = self.recorder.begin("lower", "program", 0);
         let lowered = Lowered::new(read, None, &self.config, names, adjoints_share_state)?;
         self.recorder.end(step, From::Ran);

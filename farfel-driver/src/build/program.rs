@@ -44,7 +44,7 @@ impl Session {
             opt_level: "2".into(),
             debug: false,
         };
-        let c = c_sources::compile(
+        let mut beside = c_sources::compile(
             &self.sources.all(),
             &Workshop {
                 config,
@@ -56,8 +56,12 @@ impl Session {
                 recorder,
             },
         )?;
-        read.call_from_c(&c.calls);
-        if !has_main(&read.program) && !c.has_main {
+        let compiler = toolchain::find_or_install(config)?;
+        let mut warned = Report::default();
+        let as_it_is = |form| gfortran::flags_as_it_is(config, &profile, form);
+        beside.join(self.compile_passed(&compiler, &Shelf::default(), &as_it_is, &mut warned)?);
+        read.call_from_c(&beside.calls());
+        if !has_main(&read.program) && !beside.has_main() {
             return Err(Error::NoMainProgram);
         }
         let mut staged = self.stage(read, None)?;
@@ -65,12 +69,11 @@ impl Session {
             verify::prepare(&mut staged, config);
         }
         let ad = self.ad()?;
-        let compiler = toolchain::find_or_install(config)?;
         let mut flags = gfortran::flags(config, &profile);
         let linked = config.libraries.iter().flat_map(|l| &l.config.link);
         let linked = config.link.iter().chain(linked);
         flags.extend(linked.map(|l| format!("-l{l}")));
-        let beside: Vec<(String, Vec<u8>)> = c
+        let beside: Vec<(String, Vec<u8>)> = beside
             .objects
             .into_iter()
             .map(|k| (k.object.name, k.object.code))
@@ -100,14 +103,18 @@ impl Session {
             files::write_program(out, &program.code)?;
         }
         self.cache().finish();
+        let mut notices = self.cache().notices();
+        notices.extend(self.note()?);
+        let mut report = Report {
+            sources: staged.report.sources,
+            diagnostics,
+        };
+        report.extend(warned);
         Ok(BuiltProgram {
             blocks: staged.verify.map(|p| p.blocks).unwrap_or_default(),
             timings: recorder.timings(workers.count()),
-            notices: self.cache().notices(),
-            report: Report {
-                sources: staged.report.sources,
-                diagnostics,
-            },
+            notices,
+            report,
         })
     }
 }

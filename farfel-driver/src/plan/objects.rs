@@ -626,6 +626,7 @@ pub(crate) fn make(
     for (p, d) in said.into_iter().chain(refused) {
         // Comments allow warnings in some units, which only their part knows.
         let mut one = vec![d];
+        parts[p].0.staged.explain(&mut one);
         parts[p].0.staged.lints.apply(&mut one);
         for d in one {
             // A statement that two objects have is warned of once, whoever asked for it.
@@ -688,7 +689,7 @@ fn name(line: &str) -> &str {
 }
 
 /// Why an object is made: the first line in which its recipe differs from the last one.
-fn reason(before: Option<&str>, now: &str) -> String {
+pub(crate) fn reason(before: Option<&str>, now: &str) -> String {
     let Some(before) = before else {
         return "it is new".into();
     };

@@ -133,6 +133,16 @@ impl Shelf {
     /// What is known of an object and its contents, if it was made with this key and is what
     /// it was.
     pub(crate) fn find(&self, name: &str, key: &str) -> Option<(&About, Vec<u8>)> {
+        let (about, code, _) = self.find_with_text(name, key)?;
+        Some((about, code))
+    }
+
+    /// The same with what was put beside it.
+    pub(crate) fn find_with_text(
+        &self,
+        name: &str,
+        key: &str,
+    ) -> Option<(&About, Vec<u8>, Vec<u8>)> {
         let known = self.state.objects.get(name).filter(|k| k.key == key)?;
         let directory = self.directory.as_ref()?;
         let object = directory.join(format!("{name}.o"));
@@ -140,8 +150,8 @@ impl Shelf {
             let bytes = fs::read(path).ok()?;
             (hash(&bytes) == expected).then_some(bytes)
         };
-        is(&directory.join(text_file(name)), &known.text)?;
-        Some((&known.about, is(&object, &known.code)?))
+        let text = is(&directory.join(text_file(name)), &known.text)?;
+        Some((&known.about, is(&object, &known.code)?, text))
     }
 
     /// What an object was made from last time.
@@ -230,12 +240,14 @@ impl Shelf {
     }
 }
 
-/// The name of the file with what an object was compiled from: Fortran, or C without what the
-/// preprocessor takes out.
+/// The name of the file beside an object: the Fortran that it was compiled from, C without what the
+/// preprocessor takes out, or the module files that came of a source which was passed through.
 fn text_file(object: &str) -> String {
-    match object.ends_with(".c") {
-        true => format!("{object}.i"),
-        false => format!("{object}.f"),
+    match object.rsplit_once('.') {
+        Some((_, "c")) => format!("{object}.i"),
+        // Only objects of sources are named like files.
+        Some(_) => format!("{object}.modules"),
+        None => format!("{object}.f"),
     }
 }
 

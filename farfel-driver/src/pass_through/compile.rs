@@ -1,0 +1,289 @@
+//! Files to objects and module files.
+//!
+//! An object is a function of its text with all that it includes, of compiler and flags, and of the
+//! module files that it reads. gfortran finds no others but those of the system: what a file may read
+//! lies in a directory of its own. So an object is made again when the interface of a module that it
+//! uses has changed, and not when only the module's subprograms have.
+
+use super::{File, Passed, order};
+use crate::c_sources::Compiled;
+use crate::cache::{Cache, Entry, Key, Origin};
+use crate::codec::{Reader, Writer};
+use crate::gfortran::{self, Fault, Source};
+use crate::plan::messages;
+use crate::plan::objects::{Kept, Object, reason};
+use crate::plan::recorder::Recorder;
+use crate::plan::shelf::{About, Shelf};
+use crate::timings::From;
+use crate::toolchain::Compiler;
+use crate::workers::Workers;
+use crate::{Config, Error, Report};
+use farfel_lang::encoding::encode;
+use farfel_lang::syntax::Form;
+use farfel_lang::{Diagnostic, diagnostic::any_errors};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// With what they are compiled.
+pub(crate) struct Shop<'a> {
+    pub config: &'a Config,
+    pub compiler: &'a Compiler,
+    /// For files in free form, and in fixed form.
+    pub flags: &'a (dyn Fn(Form) -> Vec<String> + Sync),
+    pub cache: &'a Cache,
+    pub shelf: &'a Shelf,
+    pub workers: &'a Workers,
+    pub recorder: &'a Recorder,
+}
+
+/// Module files by their names.
+type Modules = BTreeMap<String, Vec<u8>>;
+
+/// What a file has become.
+struct One {
+    kept: Kept,
+    modules: Modules,
+    warnings: Vec<Diagnostic>,
+}
+
+/// Compiles all of them, side by side as far as their modules allow. What the compiler warned of is
+/// added to `report`.
+///
+/// # Errors
+///
+/// [`Error::Diagnostics`] with what the compiler refuses.
+pub(crate) fn compile(
+    passed: &Passed,
+    with: &Shop,
+    report: &mut Report,
+) -> Result<Compiled, Error> {
+    let mut all = Compiled::default();
+    let files = &passed.files;
+    if files.is_empty() {
+        return Ok(all);
+    }
+    passed.check()?;
+    let needs: Vec<Vec<usize>> = order::needs(files)
+        .iter()
+        .map(|needs| needs.iter().map(|(n, _)| *n).collect())
+        .collect();
+    let made: Vec<OnceLock<Result<One, Fault>>> = files.iter().map(|_| OnceLock::new()).collect();
+    with.recorder.progress.announce(files.len());
+    with.workers.run(&needs, &|i, worker| {
+        let given = needs[i]
+            .iter()
+            .filter_map(|n| made[*n].get()?.as_ref().ok());
+        let given = given.flat_map(|one| &one.modules);
+        let one = files[i].object(given.collect(), passed, with, worker);
+        made[i].get_or_init(|| one).is_ok()
+    });
+    let mut said = Vec::new();
+    let mut error = None;
+    for one in made.into_iter().filter_map(OnceLock::into_inner) {
+        match one {
+            Ok(one) => {
+                said.extend(one.warnings);
+                all.add(one.kept);
+            }
+            Err(Fault::Diagnostics(faults)) => said.extend(faults),
+            Err(Fault::Error(e)) => error = error.or(Some(e)),
+        }
+    }
+    with.config.lints.apply(&mut said);
+    let said = Report {
+        sources: passed.sources.clone(),
+        diagnostics: said,
+    };
+    if any_errors(&said.diagnostics) {
+        return Err(Error::Diagnostics(said));
+    }
+    report.extend(said);
+    for dir in &with.config.include {
+        let named = files.iter().flat_map(|f| &f.scan.uses);
+        let paths = named.map(|u| with.config.root.join(dir).join(format!("{}.mod", u.name)));
+        all.headers.extend(paths.filter(|path| path.is_file()));
+    }
+    match error {
+        Some(error) => Err(error),
+        None => Ok(all),
+    }
+}
+
+impl File {
+    /// The module files that this one may read: of the project, and of other packages where `include`
+    /// names their folder.
+    fn reads(&self, given: Vec<(&String, &Vec<u8>)>, config: &Config) -> Modules {
+        let uses = self.scan.uses.iter().map(|u| format!("{}.mod", u.name));
+        let of_parent = |p: &super::scan::Named| {
+            let mut names = vec![format!("{}.smod", p.name)];
+            if !p.name.contains('@') {
+                names.push(format!("{}.mod", p.name));
+            }
+            names
+        };
+        let parents = self.scan.parents.iter().flat_map(of_parent);
+        let mut reads = Modules::new();
+        for name in uses.chain(parents) {
+            let of_project = given.iter().find(|(n, _)| **n == name);
+            let elsewhere = || {
+                let dirs = config.include.iter();
+                let paths = dirs.map(|d| config.root.join(d).join(&name));
+                paths
+                    .filter(|p| p.is_file())
+                    .find_map(|p| std::fs::read(p).ok())
+            };
+            if let Some(bytes) = of_project
+                .map(|(_, bytes)| (*bytes).clone())
+                .or_else(elsewhere)
+            {
+                reads.insert(name, bytes);
+            }
+        }
+        reads
+    }
+
+    fn object(
+        &self,
+        given: Vec<(&String, &Vec<u8>)>,
+        passed: &Passed,
+        with: &Shop,
+        worker: usize,
+    ) -> Result<One, Fault> {
+        let mut step = with.recorder.begin("compile", &self.name, worker);
+        let reads = self.reads(given, with.config);
+        let mut flags = (with.flags)(self.form);
+        flags.extend(self.flags.iter().cloned());
+        flags.push("-c".into());
+        let mut key = Key::builder("fortran")
+            .field("farfel", crate::identity::identity())
+            .field("compiler", with.compiler.identity(&flags))
+            .field("flags", flags.join("\n"))
+            .field("text", blake3::hash(self.text.as_bytes()).as_bytes());
+        for (name, bytes) in &reads {
+            key = key.field(&format!("module {name}"), blake3::hash(bytes).as_bytes());
+        }
+        let key = key.finish();
+        let name = self.name.replace(['/', '\\', ':'], "-");
+        let kept = |about: About, code: Vec<u8>| Kept {
+            object: Object {
+                name: name.clone(),
+                about,
+                code,
+            },
+            key: key.hex(),
+            recipe: key.recipe().to_owned(),
+        };
+        if let Some((about, code, modules, from)) = found(&name, &key, with) {
+            let warnings = messages::from_text(&about.messages, &passed.sources);
+            if let Some(warnings) = warnings {
+                with.recorder.end(step, from);
+                if from != From::Fresh {
+                    with.shelf.put(&name, &code, &packed(&modules))?;
+                }
+                return Ok(One {
+                    kept: kept(about, code),
+                    modules,
+                    warnings,
+                });
+            }
+        }
+        step.reason = Some(reason(with.shelf.recipe(&name), key.recipe()));
+        let source = Source {
+            name: match self.form {
+                Form::Free => "farfel.f90",
+                Form::Fixed => "farfel.f",
+            },
+            text: &encode(&self.text),
+            modules: &reads,
+        };
+        let compiled = gfortran::compile_module(with.compiler, &flags, &source, &passed.sources);
+        let took_ms = with.recorder.end(step, From::Ran);
+        let (compiled, modules) = compiled.map_err(|fault| self.explained(fault, with.config))?;
+        let about = About {
+            messages: messages::to_text(&compiled.warnings, &passed.sources),
+            took_ms,
+            ..About::default()
+        };
+        let entry = Entry {
+            files: vec![
+                (
+                    "about".into(),
+                    serde_json::to_vec(&about).unwrap_or_default(),
+                ),
+                ("code".into(), compiled.output.clone()),
+                ("modules".into(), packed(&modules)),
+            ],
+        };
+        with.cache.put(&key, &entry);
+        with.shelf.put(&name, &compiled.output, &packed(&modules))?;
+        Ok(One {
+            kept: kept(about, compiled.output),
+            modules,
+            warnings: compiled.warnings,
+        })
+    }
+
+    /// Says what can be done where a module is nowhere.
+    fn explained(&self, fault: Fault, config: &Config) -> Fault {
+        let Fault::Diagnostics(mut faults) = fault else {
+            return fault;
+        };
+        for fault in &mut faults {
+            let missing = fault
+                .message
+                .split_once("module file '")
+                .and_then(|(_, rest)| {
+                    let (name, _) = rest.split_once('\'')?;
+                    fault
+                        .message
+                        .starts_with("Cannot open")
+                        .then(|| name.to_owned())
+                });
+            if let Some(file) = missing {
+                let (module, _) = file.split_once('.').unwrap_or((&file, ""));
+                fault.help = Some(format!(
+                    "no source of `{}` has a module {module}: the setting `include` names folders with files like {file}, \
+                     `link` the library, and `exclude` leaves sources out",
+                    config.name
+                ));
+            }
+        }
+        Fault::Diagnostics(faults)
+    }
+}
+
+/// What the last build, or the cache, has.
+fn found(name: &str, key: &Key, with: &Shop) -> Option<(About, Vec<u8>, Modules, From)> {
+    if let Some((about, code, modules)) = with.shelf.find_with_text(name, &key.hex())
+        && let Some(modules) = unpacked(&modules)
+    {
+        return Some((about.clone(), code, modules, From::Fresh));
+    }
+    let (entry, origin) = with.cache.find(key)?;
+    let from = match origin {
+        Origin::Remote => From::Remote,
+        _ => From::Cache,
+    };
+    let about = serde_json::from_slice(entry.file("about")?).ok()?;
+    let modules = unpacked(entry.file("modules")?)?;
+    Some((about, entry.file("code")?.to_owned(), modules, from))
+}
+
+/// Module files as one.
+fn packed(modules: &Modules) -> Vec<u8> {
+    let mut to = Writer::default();
+    for (name, bytes) in modules {
+        to.text(name);
+        to.bytes(bytes);
+    }
+    to.0
+}
+
+fn unpacked(bytes: &[u8]) -> Option<Modules> {
+    let mut from = Reader(bytes);
+    let mut modules = Modules::new();
+    while !from.0.is_empty() {
+        modules.insert(from.text()?.to_owned(), from.bytes()?.to_owned());
+    }
+    Some(modules)
+}

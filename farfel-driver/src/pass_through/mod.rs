@@ -1,0 +1,383 @@
+//! Files that gfortran gets as they are: those that the setting `pass-through` names, and modern Fortran,
+//! which the front end does not take.
+//!
+//! | module | what |
+//! |---|---|
+//! | `statements` | the statements of a text of any Fortran |
+//! | `scan` | which modules and subprograms a file has, and which modules it uses |
+//! | `text` | a file with what it includes, as one text |
+//! | `order` | which file is compiled after which |
+//! | `compile` | files → objects and module files, with the cache and the rules of dependency that the rest has |
+//!
+//! # Which files that are
+//!
+//! A file is passed through without being named where it is modern Fortran beyond doubt, so that a
+//! mistake in FORTRAN 77 stays an error of ours:
+//!
+//! - its name says free form (`.f90` and later), and it has statements that Farfel knows it does not
+//!   take (F0008), or errors beside a statement of Fortran 2003 or later;
+//! - it begins a module or submodule;
+//! - it uses a module of such a file.
+//!
+//! Sources in Farfel (`.ff`), and files with AD blocks, never are.
+
+mod compile;
+mod order;
+mod scan;
+mod statements;
+mod text;
+
+pub(crate) use compile::{Shop, compile};
+
+use crate::sources::{self, Includes};
+use crate::{Config, Error, Report, is_c_source_name};
+use farfel_lang::diagnostic::rules;
+use farfel_lang::ir::Name;
+use farfel_lang::syntax::{Form, Layout, ReadOptions, parse_with};
+use farfel_lang::{Diagnostic, Sources};
+use scan::{Scan, scan};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use text::Text;
+
+/// The files that gfortran gets as they are.
+#[derive(Default)]
+pub(crate) struct Passed {
+    pub files: Vec<File>,
+    /// Their texts, and those that they include.
+    pub sources: Sources,
+    /// What they include.
+    pub reached: BTreeSet<PathBuf>,
+    /// What is wrong with them: modules that use each other in a circle, files that cannot be included.
+    pub faults: Vec<Diagnostic>,
+    /// The main programs that are left out, with their files.
+    pub left_out: Vec<(Name, PathBuf)>,
+}
+
+/// One of them.
+pub(crate) struct File {
+    pub path: PathBuf,
+    /// Its name as people see it.
+    pub name: String,
+    form: Form,
+    text: String,
+    scan: Scan,
+    /// The flags that it gets besides.
+    flags: Vec<String>,
+    /// What the front end does not take, with its line; `None` where a setting names the file.
+    why: Option<String>,
+}
+
+impl File {
+    /// It has a main program.
+    pub(crate) fn has_main(&self) -> bool {
+        self.scan.main.is_some()
+    }
+}
+
+impl Passed {
+    /// Those among the sources of a program or library.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when one cannot be read; [`Error::Config`] when flags are set for a file that is not
+    /// among them.
+    pub(crate) fn among(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
+        let mut passed = choose(files, config)?;
+        for (named, flags) in &config.file_flags {
+            let other = files.iter().find(|f| {
+                f.starts_with(config.root.join(named)) && !is_c_source_name(f) && !passed.has(f)
+            });
+            if let Some(other) = other {
+                return Err(Error::Config {
+                    origin: "setting `file-flags`".into(),
+                    message: format!(
+                        "{} has no object file of its own: Farfel compiles it together with others; `flags` are for \
+                         all of them, and `pass-through` names files that gfortran compiles as they are",
+                        sources::shown(config, other)
+                    ),
+                });
+            }
+            let named = config.root.join(named);
+            for file in passed.files.iter_mut() {
+                if file.path.starts_with(&named) {
+                    file.flags.extend(flags.iter().cloned());
+                }
+            }
+        }
+        Ok(passed)
+    }
+
+    /// Leaves out the files with main programs that are not wanted.
+    pub(crate) fn leave_out_mains(&mut self, wanted: impl Fn(&Path) -> bool) {
+        let (kept, out) = std::mem::take(&mut self.files)
+            .into_iter()
+            .partition(|f| !f.has_main() || wanted(&f.path));
+        self.files = kept;
+        self.left_out = out
+            .into_iter()
+            .filter_map(|f| Some((f.scan.main?.as_str().into(), f.path)))
+            .collect();
+    }
+
+    /// Finds what is wrong with modules.
+    pub(crate) fn look(&mut self) {
+        self.faults
+            .extend(order::faults(&self.files, &self.sources));
+    }
+
+    /// # Errors
+    ///
+    /// What is wrong with them before they are compiled.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.faults.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Diagnostics(Report {
+                sources: self.sources.clone(),
+                diagnostics: self.faults.clone(),
+            })),
+        }
+    }
+
+    /// Has it this file? Or has it left out the main program in it?
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.files.iter().any(|f| f.path == path) || self.left_out.iter().any(|(_, p)| p == path)
+    }
+
+    /// The subprograms that others can call by their names, each with its file.
+    pub(crate) fn externals(&self) -> BTreeMap<Name, String> {
+        let of = |f: &File| {
+            let names = f.scan.externals.iter();
+            let each = names.map(|n| (n.as_str().into(), f.name.clone()));
+            each.collect::<Vec<_>>()
+        };
+        self.files.iter().flat_map(of).collect()
+    }
+
+    /// What there is to say of files that no setting names.
+    pub(crate) fn note(&self) -> Option<String> {
+        /// The most files that are named.
+        const NAMED: usize = 5;
+        let found: Vec<(&str, &str)> = self
+            .files
+            .iter()
+            .filter_map(|f| Some((f.name.as_str(), f.why.as_deref()?)))
+            .collect();
+        let (first, rest) = found.split_at(found.len().min(NAMED));
+        let shown: Vec<String> = first
+            .iter()
+            .map(|(name, why)| format!("{name} ({why})"))
+            .collect();
+        let more = match rest.len() {
+            0 => String::new(),
+            n => format!(", and {n} more"),
+        };
+        let what = match found.len() {
+            0 => return None,
+            1 => "1 file is modern Fortran, which gfortran compiles as it is",
+            n => &format!("{n} files are modern Fortran, which gfortran compiles as they are"),
+        };
+        Some(format!(
+            "{what}: {}{more}; nothing in them can be differentiated or checked. The setting `pass-through` names \
+             such files without a note",
+            shown.join(", ")
+        ))
+    }
+}
+
+/// Whether a setting names the file.
+fn is_named(path: &Path, config: &Config) -> bool {
+    let under = |named: &PathBuf| {
+        let named = config.root.join(named);
+        let real = || Some((path.canonicalize().ok()?, named.canonicalize().ok()?));
+        path.starts_with(&named) || real().is_some_and(|(path, named)| path.starts_with(named))
+    };
+    config.pass_through.iter().any(under)
+}
+
+fn is_farfel(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("ff"))
+}
+
+/// Those of some files that gfortran gets as they are, for who does not build.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read.
+pub fn passed_through(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let passed = choose(files, config)?;
+    Ok(passed.files.into_iter().map(|f| f.path).collect())
+}
+
+/// Those of the files that have a main program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
+pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let passed = choose(files, config)?;
+    let is_passed = |path: &PathBuf| passed.files.iter().any(|f| f.path == *path);
+    let others: Vec<PathBuf> = files.iter().filter(|f| !is_passed(f)).cloned().collect();
+    let found = crate::read::main_programs(&others, config)?;
+    let with = |path: &&PathBuf| {
+        let of = |f: &File| f.path == **path && f.has_main();
+        found.contains(path) || passed.files.iter().any(of)
+    };
+    Ok(files.iter().filter(with).cloned().collect())
+}
+
+fn choose(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
+    let mut passed = Passed::default();
+    let mut includes = Includes::new(config);
+    let mut left: Vec<&PathBuf> = Vec::new();
+    for path in files.iter().filter(|f| !is_c_source_name(f)) {
+        let named = is_named(path, config);
+        let may_be = || -> Result<bool, Error> {
+            if is_farfel(path) {
+                return Ok(false);
+            }
+            Ok(sources::is_free_by_name(path) || begins_any(path, "module", "submodule")?)
+        };
+        if !named && !may_be()? {
+            left.push(path);
+            continue;
+        }
+        let text = text::read(path, config, &mut passed.sources, &mut includes)?;
+        let scan = scanned(&text, config);
+        let why = match named {
+            true => None,
+            false => match refused(
+                path,
+                &text,
+                &scan,
+                config,
+                &mut passed.sources,
+                &mut includes,
+            ) {
+                Some(why) => Some(why),
+                None => {
+                    left.push(path);
+                    continue;
+                }
+            },
+        };
+        passed.add(path, text, scan, why, config);
+    }
+    passed.add_users(&left, config, &mut includes)?;
+    // What one file includes is a part of it, whatever its name ends in.
+    passed.files.retain(|f| !includes.is_reached(&f.path));
+    passed.files.sort_by(|a, b| a.path.cmp(&b.path));
+    passed.reached = includes.reached;
+    Ok(passed)
+}
+
+impl Passed {
+    fn add(&mut self, path: &Path, text: Text, scan: Scan, why: Option<String>, config: &Config) {
+        self.faults.extend(text.faults);
+        self.files.push(File {
+            path: path.to_owned(),
+            name: sources::shown(config, path),
+            form: text.form,
+            text: text.whole,
+            scan,
+            flags: Vec::new(),
+            why,
+        });
+    }
+
+    /// The front end cannot take a file that uses a module of another one.
+    fn add_users(
+        &mut self,
+        left: &[&PathBuf],
+        config: &Config,
+        includes: &mut Includes,
+    ) -> Result<(), Error> {
+        let modules = self.files.iter().flat_map(|f| &f.scan.defines);
+        let modules: BTreeSet<String> = modules.map(|m| m.name.clone()).collect();
+        for path in left {
+            if modules.is_empty() || is_farfel(path) || !begins_any(path, "use", "use")? {
+                continue;
+            }
+            let text = text::read(path, config, &mut self.sources, includes)?;
+            let scan = scanned(&text, config);
+            let used = scan.uses.iter().find(|u| modules.contains(&u.name));
+            if let Some(used) = used.filter(|_| !scan.differentiates) {
+                let why = format!(
+                    "line {}: it uses the module {}",
+                    line(&used.place),
+                    used.name
+                );
+                self.add(path, text, scan, Some(why), config);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number in `file:12:`.
+fn line(place: &str) -> &str {
+    place.rsplit(':').nth(1).unwrap_or_default()
+}
+
+fn scanned(text: &Text, config: &Config) -> Scan {
+    let layout = Layout {
+        line_length: config.line_length,
+        debug_lines: config.debug_lines,
+    };
+    let statements = statements::statements(&text.whole, text.form, layout);
+    scan(&statements)
+}
+
+/// Whether a line of the file begins with one of two words, whatever it is then.
+fn begins_any(path: &Path, one: &str, other: &str) -> Result<bool, Error> {
+    let text = sources::read_file(path).map_err(Error::io(path))?;
+    let begins = |line: &[u8], word: &str| {
+        let first = line.get(..word.len());
+        first.is_some_and(|first| first.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let mut statements = text.split(|b| *b == b'\n' || *b == b';');
+    Ok(statements.any(|line| {
+        let line = line.trim_ascii_start();
+        begins(line, one) || begins(line, other)
+    }))
+}
+
+/// Why the front end does not take a file that is modern Fortran; `None` where it does, or where it is a
+/// mistake that it does not.
+fn refused(
+    path: &Path,
+    text: &Text,
+    scan: &Scan,
+    config: &Config,
+    sources: &mut Sources,
+    includes: &mut Includes,
+) -> Option<String> {
+    let free = sources::is_free_by_name(path);
+    if scan.differentiates || (!free && scan.defines.is_empty()) {
+        return None;
+    }
+    let options = ReadOptions {
+        form: Some(text.form),
+        ..config.read_options()
+    };
+    let said = parse_with(sources, text.id, &options, includes).diagnostics;
+    let mut errors = said.iter().filter(|d| d.is_error());
+    // A line for a preprocessor is nothing for gfortran either.
+    let foreign =
+        |d: &&Diagnostic| d.rule == &rules::UNSUPPORTED && !sources.text(d.span).starts_with('#');
+    if let Some(module) = scan.defines.first() {
+        let (_, name) = module.name.split_once('@').unwrap_or(("", &module.name));
+        return Some(format!("line {}: module {name}", line(&module.place)));
+    }
+    if let Some(d) = errors.clone().find(foreign) {
+        let at = sources.get(d.span.file)?.line_column(d.span.start);
+        return Some(format!("line {}: {}", at.line, d.message));
+    }
+    errors.next()?;
+    let newer = scan.newer.as_ref()?;
+    Some(format!(
+        "line {}: Farfel does not know this statement",
+        line(newer)
+    ))
+}

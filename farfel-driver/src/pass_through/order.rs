@@ -1,0 +1,112 @@
+//! Which file is compiled after which: modules before those that use them.
+
+use super::File;
+use super::scan::Named;
+use crate::gfortran;
+use farfel_lang::diagnostic::rules;
+use farfel_lang::{Diagnostic, Sources, Span};
+use std::collections::HashMap;
+
+/// For each file the others whose modules it uses, each with one place where it does.
+pub(super) fn needs(files: &[File]) -> Vec<Vec<(usize, &Named)>> {
+    let owners = owners(files);
+    let of = |(at, file): (usize, &'_ File)| {
+        let mut needs: Vec<(usize, &Named)> = Vec::new();
+        for used in files[at].scan.uses.iter().chain(&files[at].scan.parents) {
+            let owner = owners.get(used.name.as_str()).copied();
+            // In one file gfortran has the order that is written.
+            let own = file.scan.defines.iter().any(|d| d.name == used.name);
+            if let Some(owner) = owner.filter(|_| !own)
+                && needs.iter().all(|(n, _)| *n != owner)
+            {
+                needs.push((owner, used));
+            }
+        }
+        needs
+    };
+    files.iter().enumerate().map(of).collect()
+}
+
+/// The file of each module.
+fn owners(files: &[File]) -> HashMap<&str, usize> {
+    let mut owners = HashMap::new();
+    for (at, file) in files.iter().enumerate() {
+        for module in &file.scan.defines {
+            owners.entry(module.name.as_str()).or_insert(at);
+        }
+    }
+    owners
+}
+
+/// Modules that two files have, and files that use each other's modules in a circle.
+pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
+    let span = |named: &Named| gfortran::span(&named.place, sources).unwrap_or(Span::NONE);
+    let mut faults = Vec::new();
+    let mut first: HashMap<&str, (usize, &Named)> = HashMap::new();
+    for (at, file) in files.iter().enumerate() {
+        for module in &file.scan.defines {
+            let (owner, before) = *first.entry(&module.name).or_insert((at, module));
+            if owner != at {
+                faults.push(
+                    Diagnostic::error(
+                        &rules::COMPILER,
+                        span(module),
+                        format!("two files have a module {}", module.name),
+                    )
+                    .related(span(before), "the other one")
+                    .help("leave one of the files out with the setting `exclude`"),
+                );
+            }
+        }
+    }
+    if faults.is_empty() {
+        faults.extend(circle(&needs(files)).map(|circle| {
+            let uses =
+                |(at, used): &(usize, &Named)| format!("{} uses {}", files[*at].name, used.name);
+            let all: Vec<String> = circle.iter().map(uses).collect();
+            let message = format!("modules use each other in a circle: {}", all.join(", "));
+            let error = Diagnostic::error(&rules::COMPILER, span(circle[0].1), message)
+                .help("move what both need into a module of its own");
+            let others = circle[1..].iter();
+            others.fold(error, |d, (_, used)| d.related(span(used), "and here"))
+        }));
+    }
+    faults
+}
+
+/// Files each of which needs the next, and the last the first.
+fn circle<'f>(needs: &[Vec<(usize, &'f Named)>]) -> Option<Vec<(usize, &'f Named)>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        Open,
+        Done,
+    }
+    let mut state = vec![State::New; needs.len()];
+    for start in 0..needs.len() {
+        // The way from `start`: a file, and how many of its needs have been looked at.
+        let mut way: Vec<(usize, usize)> = Vec::new();
+        if state[start] == State::New {
+            way.push((start, 0));
+        }
+        while let Some((at, next)) = way.last_mut() {
+            state[*at] = State::Open;
+            let Some((need, _)) = needs[*at].get(*next) else {
+                state[*at] = State::Done;
+                way.pop();
+                continue;
+            };
+            *next += 1;
+            match state[*need] {
+                State::New => way.push((*need, 0)),
+                State::Done => {}
+                State::Open => {
+                    let from = way.iter().position(|(at, _)| at == need)?;
+                    let step = |(at, next): &(usize, usize)| (*at, needs[*at][next - 1].1);
+                    return Some(way[from..].iter().map(step).collect());
+                }
+            }
+        }
+    }
+    None
+}

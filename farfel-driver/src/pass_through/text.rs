@@ -1,0 +1,146 @@
+//! The text of a file as gfortran gets it: one text with all that it includes, and with line markers that
+//! say where each line comes from.
+
+use super::statements::marker;
+use crate::gfortran;
+use crate::preprocess::{self, Outcome};
+use crate::sources::{self, Includes};
+use crate::{Config, Error};
+use farfel_lang::diagnostic::rules;
+use farfel_lang::syntax::{Form, Loader};
+use farfel_lang::{Diagnostic, FileId, Sources, Span};
+use std::path::Path;
+
+/// A file that was read.
+pub(super) struct Text {
+    /// What stands in it, after the preprocessor.
+    pub id: FileId,
+    pub form: Form,
+    /// With what it includes.
+    pub whole: String,
+    /// What cannot be included, or not preprocessed.
+    pub faults: Vec<Diagnostic>,
+}
+
+/// How deep files may include each other.
+const DEEPEST: usize = 30;
+
+/// Reads a file, and what it includes.
+pub(super) fn read(
+    path: &Path,
+    config: &Config,
+    sources: &mut Sources,
+    includes: &mut Includes,
+) -> Result<Text, Error> {
+    let text = sources::read(path).map_err(Error::io(path))?;
+    let name = sources::shown(config, path);
+    includes.add_source(&name, path);
+    let form = sources::form(path, &text, config);
+    let id = sources.add(name.clone(), text.clone());
+    let mut read = Text {
+        id,
+        form,
+        whole: marked(1, &name),
+        faults: Vec::new(),
+    };
+    match preprocess::run(path, id, form, sources, includes, config)? {
+        Outcome::Plain => {}
+        Outcome::Done(done) => read.id = done,
+        Outcome::Faults(faults) => read.faults = faults,
+    }
+    let text = sources.get(read.id).map_or(text, |f| f.text.clone());
+    let mut inline = Inline {
+        form,
+        sources,
+        includes,
+        faults: Vec::new(),
+    };
+    inline.add(&text, &name, &mut read.whole, 0);
+    read.faults.extend(inline.faults);
+    Ok(read)
+}
+
+/// A line that says of the next one where it comes from.
+fn marked(line: usize, name: &str) -> String {
+    let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("# {line} \"{name}\"\n")
+}
+
+/// Puts files in the place of INCLUDE lines.
+struct Inline<'a, 'b> {
+    form: Form,
+    sources: &'a mut Sources,
+    includes: &'a mut Includes<'b>,
+    faults: Vec<Diagnostic>,
+}
+
+impl Inline<'_, '_> {
+    fn add(&mut self, text: &str, name: &str, whole: &mut String, depth: usize) {
+        let (mut file, mut number) = (name.to_owned(), 0);
+        for line in text.lines() {
+            number += 1;
+            if let Some((next, name)) = marker(line) {
+                (file, number) = (name, next.saturating_sub(1));
+            }
+            let Some(included) = included(line, self.form) else {
+                whole.push_str(line);
+                whole.push('\n');
+                continue;
+            };
+            let found = match depth {
+                DEEPEST => Err("the files include each other".to_owned()),
+                _ => self.includes.load(&file, included),
+            };
+            match found {
+                Ok((name, text)) => {
+                    if !self.sources.iter().any(|(_, f)| f.name == name) {
+                        self.sources.add(name.clone(), text.clone());
+                    }
+                    whole.push_str(&marked(1, &name));
+                    self.add(&text, &name, whole, depth + 1);
+                    whole.push_str(&marked(number + 1, &file));
+                }
+                Err(why) => {
+                    let place = format!("{file}:{number}:");
+                    self.faults.push(Diagnostic::error(
+                        &rules::INCLUDE_FAILED,
+                        gfortran::span(&place, self.sources).unwrap_or(Span::NONE),
+                        format!("cannot include `{included}`: {why}"),
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// The file that an INCLUDE line names.
+fn included(line: &str, form: Form) -> Option<&str> {
+    if form == Form::Fixed && line.starts_with(['C', 'c', '*', '!']) {
+        return None;
+    }
+    let line = line.trim_start();
+    let (word, rest) = line.split_at_checked("include".len())?;
+    let rest = rest.trim_start();
+    let quote = rest.chars().next().filter(|c| ['\'', '"'].contains(c))?;
+    let (name, after) = rest[1..].split_once(quote)?;
+    let after = after.trim_start();
+    let ends = after.is_empty() || after.starts_with('!');
+    (word.eq_ignore_ascii_case("include") && ends).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn include_lines() {
+        let free = |line| included(line, Form::Free);
+        assert_eq!(free("  INCLUDE 'a b.inc' ! more"), Some("a b.inc"));
+        assert_eq!(free("include\"x.h\""), Some("x.h"));
+        assert_eq!(free("include = 'x'"), None);
+        assert_eq!(free("include 'x' // y"), None);
+        assert_eq!(free("! include 'x'"), None);
+        assert_eq!(included("c include 'x'", Form::Fixed), None);
+        assert_eq!(included("      include 'x'", Form::Fixed), Some("x"));
+    }
+}
