@@ -65,6 +65,8 @@ impl Project {
         let tests = match dir.join("tests").is_dir() {
             true => farfel_driver::source_files(&Config {
                 sources: Some(vec!["tests".into()]),
+                // It may name others.
+                pass_through: Vec::new(),
                 ..config.clone()
             })?,
             false => Vec::new(),

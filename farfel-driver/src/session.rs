@@ -14,6 +14,7 @@
 use crate::ad::{self, Chosen};
 use crate::c_sources::Compiled;
 use crate::cache::Cache;
+use crate::gfortran::{self, Profile};
 use crate::names::Names;
 use crate::pass_through::{self, Passed};
 use crate::plan::recorder::Recorder;
@@ -25,7 +26,7 @@ use crate::staged::{self, Staged};
 use crate::timings::From;
 use crate::toolchain::Compiler;
 use crate::workers::Workers;
-use crate::{Config, Error, Report};
+use crate::{Config, Error, Report, toolchain};
 use farfel_ad::schedule::Derivatives;
 use farfel_lang::syntax::Form;
 use std::collections::BTreeSet;
@@ -132,6 +133,28 @@ impl Session {
     /// A file cannot be read, or a setting names what is not there.
     pub fn note(&self) -> Result<Option<String>, Error> {
         Ok(self.passed()?.note())
+    }
+
+    /// Has gfortran compile the files that it gets as they are, to see whether it takes them. Nothing is left
+    /// but what the cache keeps.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Diagnostics`] with what it refuses; [`Error::NoFortranCompiler`].
+    pub fn check_passed_through(&self) -> Result<Report, Error> {
+        let mut report = Report::default();
+        if self.passed()?.files.is_empty() {
+            return Ok(report);
+        }
+        let profile = Profile {
+            opt_level: "0".into(),
+            debug: false,
+        };
+        let compiler = toolchain::find_or_install(&self.config)?;
+        let flags = |form| gfortran::flags_as_it_is(&self.config, &profile, form);
+        self.compile_passed(&compiler, &Shelf::default(), &flags, &mut report)?;
+        self.cache().finish();
+        Ok(report)
     }
 
     /// Compiles the files that gfortran gets as they are. What it warned of is added to `report`.

@@ -55,6 +55,9 @@ pub(crate) fn words(files: &[PathBuf]) -> BTreeSet<String> {
 /// Where sources are looked for without settings.
 const DIRECTORIES: [&str; 2] = ["src", "fortran"];
 
+/// Where the tests of a project without Rust are.
+const TESTS: &str = "tests";
+
 /// The sources of a project.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -105,15 +108,16 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
         }
     }
     for path in &config.pass_through {
-        let path = existing("pass-through", path, config)?;
-        // It need not be named twice.
-        if path.is_dir() {
-            search(&path, &mut files)?;
-            if !found.directories.iter().any(|d| path.starts_with(d)) {
-                found.directories.push(path);
-            }
-        } else {
-            files.insert(path);
+        let named = existing("pass-through", path, config)?;
+        // Tests are none of the sources that are looked for here.
+        if !path.starts_with(TESTS) && !files.iter().any(|f| f.starts_with(&named)) {
+            return Err(Error::Config {
+                origin: "setting `pass-through`".into(),
+                message: format!(
+                    "{} is not among the sources; the setting `sources` names them",
+                    named.display()
+                ),
+            });
         }
     }
     for path in config.file_flags.keys() {

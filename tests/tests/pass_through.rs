@@ -138,6 +138,16 @@ fn a_setting_names_such_files_without_a_note() {
         fs::rename(dir.join("src").join(name), dir.join("modern").join(name)).unwrap();
     }
     manifest(dir, "pass-through = [\"modern\", \"src/z.f\"]");
+    refused(
+        dir,
+        &["run"],
+        &["pass-through", "modern is not among the sources"],
+    );
+    let sources = "sources = [\"src\", \"modern\"]\n";
+    manifest(
+        dir,
+        &format!("{sources}pass-through = [\"modern\", \"src/z.f\"]"),
+    );
     let (good, printed, said) = ran(dir, &["run"]);
     assert!(good, "{said}");
     assert_eq!(printed, PRINTED);
@@ -157,7 +167,10 @@ fn a_setting_names_such_files_without_a_note() {
         assert!(good || only_layout, "{args:?}\n{said}");
         assert!(!said.contains("F0"), "{args:?}\n{said}");
     }
-    manifest(dir, "pass-through = [\"modern\", \"src/none.f\"]");
+    manifest(
+        dir,
+        &format!("{sources}pass-through = [\"modern\", \"src/none.f\"]"),
+    );
     refused(dir, &["run"], &["pass-through", "none.f does not exist"]);
 }
 

@@ -156,12 +156,13 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
             "flags of {file} that are not taken over: {flags}"
         ));
     }
-    show_left_out(found, shell);
+    show_by_reason("Passing on", &passed_by_reason(found), shell);
+    show_by_reason("Leaving out", &found.left_out, shell);
     if found.is_empty {
-        return Err(
-            Error::fault("Farfel accepts none of these sources, so there is nothing to build")
-                .help("gfortran compiles modern Fortran; Farfel takes files without modules, types and interface blocks"),
-        );
+        return Err(Error::fault(
+            "Farfel accepts none of these sources, so there is nothing to build",
+        )
+        .help("the lines above say why; gfortran does not compile them as they are, either"));
     }
     let with_rust = options.lib || found.programs.is_empty();
     let mut manifest: DocumentMut =
@@ -200,11 +201,21 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
 const LIBRARY: &str = "//! The Fortran subprograms of this package.\n\n\
                        farfel_runtime::include_bindings!();\n";
 
-/// Says which sources are left out. Many for one reason are said at once.
-fn show_left_out(found: &Existing, shell: &mut Shell) {
+/// The sources that gfortran gets as they are, and why.
+fn passed_by_reason(found: &Existing) -> Vec<(PathBuf, String)> {
+    let reason = |(file, why): &(PathBuf, Option<String>)| {
+        let why = why.clone();
+        let why = why.unwrap_or_else(|| "modern Fortran, which gfortran compiles as it is".into());
+        (file.clone(), why)
+    };
+    found.passed.iter().map(reason).collect()
+}
+
+/// Says what becomes of sources. Many for one reason are said at once.
+fn show_by_reason(verb: &str, sources: &[(PathBuf, String)], shell: &mut Shell) {
     const FEW: usize = 5;
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (file, why) in &found.left_out {
+    for (file, why) in sources {
         let files = by_reason.entry(why).or_default();
         files.push(file.display().to_string());
     }
@@ -213,7 +224,7 @@ fn show_left_out(found: &Existing, shell: &mut Shell) {
             count if count > FEW => format!("{count} files ({}, ...)", files[..3].join(", ")),
             _ => files.join(", "),
         };
-        shell.status("Leaving out", format_args!("{shown}: {why}"));
+        shell.status(verb, format_args!("{shown}: {why}"));
     }
 }
 

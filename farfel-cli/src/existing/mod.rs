@@ -28,6 +28,8 @@ pub struct Existing {
     pub sources: Vec<PathBuf>,
     /// Those that have a main program.
     pub programs: Vec<PathBuf>,
+    /// Sources that gfortran gets as they are, and why where Farfel would refuse them.
+    pub passed: Vec<(PathBuf, Option<String>)>,
     /// Sources that are left out, and why.
     pub left_out: Vec<(PathBuf, String)>,
     /// No Fortran is left.
@@ -40,6 +42,7 @@ pub struct Existing {
 struct Settings {
     sources: Option<Vec<PathBuf>>,
     exclude: Vec<PathBuf>,
+    pass_through: Vec<PathBuf>,
     link: Vec<String>,
     defines: Vec<String>,
     include: Vec<PathBuf>,
@@ -106,6 +109,7 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
     let programs = farfel_driver::main_programs(&absolute, &config).unwrap_or_default();
     found.programs = programs.iter().filter_map(|p| relative(dir, p)).collect();
     found.leave_out_what_is_refused(dir, &chosen, as_library);
+    found.name_what_is_passed(dir, &chosen);
     Ok(Some(found))
 }
 
@@ -188,6 +192,20 @@ impl Existing {
             let folder = e.get("source-dir").and_then(Item::as_str);
             folder.unwrap_or("app").to_owned()
         }));
+        if let Some(cpp) = fpm.get("preprocess").and_then(|p| p.get("cpp")) {
+            let texts = |key: &str| {
+                let list = cpp.get(key).and_then(Item::as_array);
+                let texts = list.into_iter().flatten();
+                let texts = texts.filter_map(|t| t.as_str().map(str::to_owned));
+                texts.collect::<Vec<String>>()
+            };
+            let suffixes = texts("suffixes");
+            let is_small = |s: &String| !s.contains(|c: char| c.is_ascii_uppercase());
+            self.settings.preprocess = suffixes.is_empty() || suffixes.iter().any(is_small);
+            // Those with braces stand for what fpm knows.
+            let defines = texts("macros").into_iter().filter(|m| !m.contains('{'));
+            self.settings.defines.extend(defines);
+        }
         if let Some(link) = fpm.get("build").and_then(|b| b.get("link")) {
             let one = link.as_str().map(str::to_owned).into_iter();
             let many = link.as_array().into_iter().flatten();
@@ -280,11 +298,25 @@ impl Existing {
                         return self.dropped.push(flag.to_owned());
                     }
                     settings.include.push(folder.into());
-                } else if flag.starts_with("-f") && !flag.starts_with("-fdefault-") {
+                } else if flag.starts_with("-f")
+                    && !flag.starts_with("-fdefault-")
+                    && flag != "-fimplicit-none"
+                {
                     settings.flags.push(flag.to_owned());
                 } else {
                     // Optimisation and debug information are those of cargo's profiles, and the standard is ours.
-                    let of_profile = ["-O", "-g", "-W", "-w", "-c", "-p", "-std="];
+                    // Where module files go as well, and `-fimplicit-none` only complains.
+                    let of_profile = [
+                        "-O",
+                        "-g",
+                        "-W",
+                        "-w",
+                        "-c",
+                        "-p",
+                        "-std=",
+                        "-J",
+                        "-fimplicit-none",
+                    ];
                     if !of_profile.iter().any(|f| flag.starts_with(f)) {
                         self.dropped.push(flag.to_owned());
                     }
@@ -301,6 +333,7 @@ impl Existing {
             root: dir.to_owned(),
             sources: s.sources.clone(),
             exclude: s.exclude.clone(),
+            pass_through: s.pass_through.clone(),
             defines: s.defines.clone(),
             include: s.include.clone(),
             real_kind: s.real_kind.unwrap_or(4),
@@ -316,7 +349,27 @@ impl Existing {
         }
     }
 
-    /// Files with errors are left out until there are none, so that the rest builds.
+    /// The setting `pass-through`, so that no build has a note of these files.
+    fn name_what_is_passed(&mut self, dir: &Path, chosen: &BTreeSet<PathBuf>) {
+        let kept = |s: &&PathBuf| !self.settings.exclude.contains(*s);
+        let absolute: Vec<PathBuf> = chosen.iter().filter(kept).map(|s| dir.join(s)).collect();
+        let config = self.config(dir);
+        let passed = farfel_driver::passed_through(&absolute, &config).unwrap_or_default();
+        let passed: BTreeSet<PathBuf> = passed.iter().filter_map(|p| relative(dir, p)).collect();
+        let is_fortran = |s: &&PathBuf| farfel_driver::is_source_name(s);
+        let fortran: Vec<PathBuf> = self.sources.iter().filter(is_fortran).cloned().collect();
+        self.settings.pass_through = whole_folders(&fortran, &passed);
+        self.passed.retain(|(file, _)| passed.contains(file));
+        for file in passed {
+            if !self.passed.iter().any(|(p, _)| *p == file) {
+                self.passed.push((file, None));
+            }
+        }
+        self.passed.sort();
+    }
+
+    /// Files with errors are left out until there are none, so that the rest builds. What Farfel does not read
+    /// and gfortran takes is passed through.
     fn leave_out_what_is_refused(
         &mut self,
         dir: &Path,
@@ -324,20 +377,20 @@ impl Existing {
         as_library: bool,
     ) {
         loop {
-            let before = self.settings.exclude.len();
+            let mut found = false;
             for message in self.errors(dir, chosen, as_library) {
                 let place = message.places.iter().find(|p| p.primary);
                 let Some(file) = place.map(|p| PathBuf::from(&p.file)) else {
                     continue;
                 };
                 if self.sources.contains(&file) && !self.settings.exclude.contains(&file) {
-                    self.left_out.push((file.clone(), message.short("")));
-                    self.settings.exclude.push(file);
+                    self.refuse(dir, file, &message);
+                    found = true;
                 }
             }
             let excluded = &self.settings.exclude;
             self.programs.retain(|p| !excluded.contains(p));
-            if excluded.len() == before {
+            if !found {
                 break;
             }
         }
@@ -346,6 +399,32 @@ impl Existing {
             .iter()
             .filter(|s| farfel_driver::is_source_name(s))
             .any(|s| kept(&s));
+    }
+
+    /// A file with an error is passed through if Farfel cannot read it and it is none of Farfel's own, and else
+    /// left out.
+    fn refuse(&mut self, dir: &Path, file: PathBuf, message: &Message) {
+        let named = self.settings.pass_through.iter().position(|p| *p == file);
+        let first = self.passed.iter().position(|(p, _)| *p == file);
+        let unread = message.code.starts_with("F000");
+        let why = message.short("");
+        match named {
+            // It came up in this round already.
+            Some(_) if unread => {}
+            None if unread && may_be_passed(&dir.join(&file)) => {
+                self.passed.push((file.clone(), Some(why)));
+                self.settings.pass_through.push(file);
+            }
+            _ => {
+                // What Farfel says of it says more.
+                let said = first.and_then(|at| self.passed.remove(at).1);
+                if let Some(at) = named {
+                    self.settings.pass_through.remove(at);
+                }
+                self.left_out.push((file.clone(), said.unwrap_or(why)));
+                self.settings.exclude.push(file);
+            }
+        }
     }
 
     /// The errors in what is not left out: of each program with all that has none, as they are built, or of
@@ -370,7 +449,10 @@ impl Existing {
         };
         let mut errors: Vec<Message> = Vec::new();
         for session in sessions {
-            let checked = session.and_then(|session| session.check());
+            let checked = session.and_then(|session| {
+                session.check()?;
+                session.check_passed_through()
+            });
             if let Err(farfel_driver::Error::Diagnostics(report)) = checked {
                 errors.extend(farfel_driver::messages::messages(&report));
             }
@@ -384,6 +466,7 @@ impl Existing {
         let Settings {
             sources,
             exclude,
+            pass_through,
             link,
             defines,
             include,
@@ -403,6 +486,7 @@ impl Existing {
         for (name, list) in [
             ("sources", shown(sources.as_deref().unwrap_or_default())),
             ("exclude", shown(exclude)),
+            ("pass-through", shown(pass_through)),
             ("link", link.clone()),
             ("defines", defines.clone()),
             ("include", shown(include)),
@@ -435,6 +519,38 @@ impl Existing {
         metadata.insert("farfel", Item::Table(table));
         manifest["package"]["metadata"] = Item::Table(metadata);
     }
+}
+
+/// Whether gfortran may take a file that Farfel refuses: one without AD blocks, if there is a gfortran.
+fn may_be_passed(file: &Path) -> bool {
+    if file
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("ff"))
+    {
+        return false;
+    }
+    let text = fs::read(file).unwrap_or_default().to_ascii_uppercase();
+    let mut lines = text.split(|b| *b == b'\n');
+    let closes = |line: &[u8]| {
+        let words: Vec<u8> = line.iter().copied().filter(|b| *b != b' ').collect();
+        words.starts_with(b"ENDADF") || words.starts_with(b"ENDADR")
+    };
+    !lines.any(closes) && farfel_driver::toolchain::find(&Config::default()).is_ok()
+}
+
+/// Folders all of whose sources are among the chosen ones, as high as they are, and the files that are in
+/// none.
+fn whole_folders(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let whole = |folder: &&Path| {
+        let mut inside = all.iter().filter(|s| s.starts_with(folder));
+        !folder.as_os_str().is_empty() && inside.all(|s| chosen.contains(s))
+    };
+    let entry = |file: &PathBuf| {
+        let highest = file.ancestors().skip(1).filter(whole).last();
+        highest.map_or_else(|| file.clone(), Path::to_owned)
+    };
+    let entries: BTreeSet<PathBuf> = chosen.iter().map(entry).collect();
+    entries.into_iter().collect()
 }
 
 /// A list, on several lines where it is long.
@@ -668,9 +784,46 @@ mod tests {
         assert!(found.left_out.iter().any(|(_, why)| why.contains("F0105")));
     }
 
+    /// What gfortran takes is passed through, by folders where these are whole, and what it does not is left
+    /// out with what uses it.
+    #[test]
+    fn modern_fortran_is_passed_through() {
+        let module = |name: &str, body: &str| format!("module {name}\n{body}\nend module\n");
+        let dir = folder(&[
+            ("src/one.f", ONE),
+            ("src/new/a.f90", &module("a", "  use b")),
+            ("src/new/deep/b.f90", &module("b", "  integer :: n = 1")),
+            ("src/new/make.ff", "      SUBROUTINE MORE\n      END\n"),
+            ("src/mixed/c.f90", &module("c", "  use a")),
+            ("src/mixed/d.f90", "subroutine d\nend\n"),
+            ("src/mixed/e.f90", &module("e", "  use nowhere")),
+            ("src/mixed/f.f90", &module("f", "  use e")),
+            (
+                "src/union.f",
+                "      SUBROUTINE U\n      FORALL (I = 1:3) J = I\n      END\n",
+            ),
+            (
+                "app/main.f90",
+                "program p\n  use c\n  call one(x)\nend program\n",
+            ),
+        ]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(
+            settings(&found),
+            "sources = [\"app\", \"src\"]\nexclude = [\"src/mixed/e.f90\", \"src/mixed/f.f90\"]\n\
+             pass-through = [\"app\", \"src/mixed/c.f90\", \"src/new/a.f90\", \"src/new/deep\", \"src/union.f\"]\n"
+        );
+        assert_eq!(found.programs, [PathBuf::from("app/main.f90")]);
+        let (_, why) = &found.left_out[0];
+        assert!(
+            why.starts_with("src/mixed/e.f90:2:3: F0401 Cannot open module file"),
+            "{why}"
+        );
+    }
+
     #[test]
     fn nothing_is_left() {
-        let dir = folder(&[("src/m.f90", "module m\nend module\n")]);
+        let dir = folder(&[("src/m.ff", "      MODULE M\n      END MODULE\n")]);
         let found = find(dir.path(), false).unwrap().unwrap();
         assert!(found.is_empty);
         let dir = folder(&[("one.f", ONE)]);

@@ -185,10 +185,13 @@ impl Passed {
     }
 }
 
-/// Whether a setting names the file.
+/// Whether a setting names the file, or a folder that it is in. Sources in Farfel are named one by one.
 fn is_named(path: &Path, config: &Config) -> bool {
     let under = |named: &PathBuf| {
         let named = config.root.join(named);
+        if is_farfel(path) && named.is_dir() {
+            return false;
+        }
         let real = || Some((path.canonicalize().ok()?, named.canonicalize().ok()?));
         path.starts_with(&named) || real().is_some_and(|(path, named)| path.starts_with(named))
     };
