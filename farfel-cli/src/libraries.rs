@@ -133,7 +133,7 @@ impl ByPath {
         let package = manifest.get("package").and_then(Item::as_table_like);
         let version = package.and_then(|p| p.get("version")?.as_str());
         let library = Library::in_directory(&dir, version.unwrap_or("0.0.0"))?;
-        let index = (!library.files.is_empty()).then(|| {
+        let index = (!(library.files.is_empty() && library.passed.is_empty())).then(|| {
             self.libraries.push(Library { uses, ..library });
             self.libraries.len() - 1
         });

@@ -23,7 +23,7 @@ use crate::workers::Workers;
 use crate::{Config, Error, Report, preprocess, sources};
 use farfel_lang::encoding::decode;
 use farfel_lang::ir::Name;
-use object::{Object as _, ObjectSymbol as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,13 +35,19 @@ pub(crate) struct Compiled {
     pub objects: Vec<Kept>,
     /// The headers that were read, but for those of the system.
     pub headers: BTreeSet<PathBuf>,
+    /// The sources whose objects run code on the stack: they pass procedures as arguments that see the variables of
+    /// the procedure around them.
+    pub on_stack: Vec<String>,
     names: Names,
 }
 
 impl Compiled {
-    /// One more object.
-    pub(crate) fn add(&mut self, kept: Kept) {
+    /// One more object, of the source of this name.
+    pub(crate) fn add(&mut self, kept: Kept, source: &str) {
         self.names.add(&kept.object.code);
+        if runs_on_stack(&kept.object.code) {
+            self.on_stack.push(source.to_owned());
+        }
         self.objects.push(kept);
     }
 
@@ -49,6 +55,7 @@ impl Compiled {
     pub(crate) fn join(&mut self, other: Compiled) {
         self.objects.extend(other.objects);
         self.headers.extend(other.headers);
+        self.on_stack.extend(other.on_stack);
         self.names.wanted.extend(other.names.wanted);
         self.names.defined.extend(other.names.defined);
         self.names.main |= other.names.main;
@@ -108,11 +115,14 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
     });
     let mut all = Compiled::default();
     let mut faults = Report::default();
-    for one in made.into_iter().filter_map(OnceLock::into_inner) {
+    for (one, file) in made.into_iter().zip(&files) {
+        let Some(one) = one.into_inner() else {
+            continue;
+        };
         match one {
             Ok(one) => {
                 all.headers.extend(one.headers);
-                all.add(one.kept);
+                all.add(one.kept, &sources::shown(with.config, file));
             }
             Err(Fault::Error(e)) => return Err(e),
             Err(Fault::Said(said, file)) => faults.add(&said, file),
@@ -369,6 +379,19 @@ fn headers(text: &str, root: &Path, source: &Path) -> Vec<PathBuf> {
         }
     }
     found.into_iter().collect()
+}
+
+/// Whether an object says that it needs a stack which can be executed.
+fn runs_on_stack(code: &[u8]) -> bool {
+    let Ok(file) = object::File::parse(code) else {
+        return false;
+    };
+    let note = file.section_by_name(".note.GNU-stack");
+    let executable = u64::from(object::elf::SHF_EXECINSTR);
+    note.is_some_and(|note| match note.flags() {
+        object::SectionFlags::Elf { sh_flags } => sh_flags & executable != 0,
+        _ => false,
+    })
 }
 
 /// The global names of objects by which Fortran would know them.

@@ -22,6 +22,8 @@ pub struct Library {
     pub config: Config,
     /// Its sources.
     pub files: Vec<PathBuf>,
+    /// Those that gfortran gets as they are.
+    pub passed: Vec<PathBuf>,
     /// The libraries that it uses directly, by their positions in [`Config::libraries`].
     pub uses: Vec<usize>,
     /// The package itself uses it.

@@ -32,8 +32,13 @@ pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
     common_flags(config, profile, &language)
 }
 
-/// The flags for a file that gfortran gets as it is.
-pub(crate) fn flags_as_it_is(config: &Config, profile: &Profile, form: Form) -> Vec<String> {
+/// The flags for files that gfortran gets as they are, but for those of [`language_as_it_is`].
+pub(crate) fn flags_as_it_is(config: &Config, profile: &Profile) -> Vec<String> {
+    common_flags(config, profile, &[])
+}
+
+/// How such a file is written.
+pub(crate) fn language_as_it_is(config: &Config, form: Form) -> Vec<String> {
     let mut language = match form {
         Form::Free => vec![
             "-ffree-form".to_owned(),
@@ -49,7 +54,7 @@ pub(crate) fn flags_as_it_is(config: &Config, profile: &Profile, form: Form) -> 
     if form == Form::Fixed && config.debug_lines {
         language.push("-fd-lines-as-code".into());
     }
-    common_flags(config, profile, &language)
+    language
 }
 
 /// Those for both.

@@ -11,6 +11,7 @@
 //! | settings | `config` | `Cargo.toml`, environment, calls → [`Config`] |
 //! | | `library` | what cargo says of dependencies → their sources and settings |
 //! | read | `sources` | directories → files and their text |
+//! | | `pass_through` | files → those that gfortran gets as they are, with their modules |
 //! | | `preprocess` | text with lines for a preprocessor → text with line markers |
 //! | | `parse` | texts → programs, side by side |
 //! | | `derive` | subprograms and settings → subprograms that compute their derivatives |
@@ -26,7 +27,7 @@
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | | `c_sources` | C → object files, and what they call |
-//! | | `pass_through` | Fortran that gfortran gets as it is → object files and module files |
+//! | | `passed` | Fortran that gfortran gets as it is → object files and module files |
 //! | | `archive` | object files → static library |
 //! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `calls`, `names` and `rustdoc` say what must be in it |
 //! | all of it | `session`, `build` | the stages in order; a program, a library |
@@ -87,6 +88,7 @@ mod names;
 mod parse;
 mod partitions;
 mod pass_through;
+mod passed;
 mod passes;
 mod plan;
 mod preprocess;
@@ -118,9 +120,9 @@ pub use derive::Derived;
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;
 pub use gfortran::Profile;
-pub use pass_through::{main_programs, passed_through};
+pub use pass_through::passed_through;
 pub use passes::{REPORT, VERIFY_PASSES, fault_of_farfel, verifies_passes, verify_passes};
 pub use report::Report;
-pub use session::Session;
+pub use session::{Session, main_programs};
 pub use sources::{c_source_files, is_c_source_name, is_source_name, read_file, source_files};
 pub use stage::{ExpandStage, UnknownStage};

@@ -10,6 +10,7 @@
 //! the build scripts of the packages that depend on it, as `DEP_…_FARFEL_LIBRARY`.
 
 use crate::parse::parse;
+use crate::pass_through::passed_through;
 use crate::sources::{self, find};
 use crate::{Config, Error, Library, files};
 use farfel_lang::ir::Program;
@@ -17,7 +18,7 @@ use farfel_lang::packages::{Package, join};
 use farfel_lang::syntax::Form;
 use farfel_lang::{Diagnostic, Sources};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 impl Library {
@@ -30,10 +31,13 @@ impl Library {
     pub fn in_directory(directory: &Path, version: &str) -> Result<Library, Error> {
         let mut config = Config::from_manifest(directory)?;
         config.version = version.to_owned();
-        let files = find(&config)?.files;
+        let mut files = find(&config)?.files;
+        let passed = passed_through(&files, &config)?;
+        files.retain(|f| !passed.contains(f));
         Ok(Library {
             config,
             files,
+            passed,
             uses: Vec::new(),
             direct: false,
         })
@@ -58,6 +62,12 @@ impl Library {
         Ok(libraries)
     }
 
+    /// What stands before the names of its files, as cargo names the directories of its packages: it says
+    /// nothing of this machine.
+    pub(crate) fn shown_as(&self) -> String {
+        format!("{}-{}", self.config.name, self.config.version)
+    }
+
     fn shown(&self) -> String {
         format!("{} {}", self.config.name, self.config.version)
     }
@@ -72,6 +82,8 @@ struct Description {
     version: String,
     root: PathBuf,
     files: Vec<PathBuf>,
+    passed: Vec<PathBuf>,
+    file_flags: BTreeMap<PathBuf, Vec<String>>,
     real_kind: u8,
     save_all: bool,
     free_form: Option<bool>,
@@ -84,7 +96,7 @@ struct Description {
     libraries: Vec<PathBuf>,
 }
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The name of the file with a [`Description`], in OUT_DIR.
 const FILE: &str = "farfel-library.json";
@@ -93,13 +105,20 @@ const FILE: &str = "farfel-library.json";
 const VARIABLE_END: &str = "_FARFEL_LIBRARY";
 
 /// Writes down what users of this package need to know.
-pub(crate) fn describe(config: &Config, sources: &[PathBuf], out: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn describe(
+    config: &Config,
+    sources: &[PathBuf],
+    passed: &[PathBuf],
+    out: &Path,
+) -> Result<PathBuf, Error> {
     let description = Description {
         format: FORMAT,
         name: config.name.clone(),
         version: config.version.clone(),
         root: config.root.clone(),
         files: sources.to_vec(),
+        passed: passed.to_vec(),
+        file_flags: config.file_flags.clone(),
         real_kind: config.real_kind,
         save_all: config.is_static(),
         free_form: config.form.map(|f| f == Form::Free),
@@ -168,9 +187,11 @@ fn load(
             defines: said.defines,
             debug_lines: said.debug_lines,
             include: said.include,
+            file_flags: said.file_flags,
             ..Config::default()
         },
         files: said.files,
+        passed: said.passed,
         uses,
         direct: false,
     });
@@ -191,11 +212,7 @@ pub(crate) fn add(
     for library in &config.libraries {
         agrees(library, config)?;
         let how = Config {
-            // As cargo names the directories of its packages: it says nothing of this machine.
-            shown_as: Some(format!(
-                "{}-{}",
-                library.config.name, library.config.version
-            )),
+            shown_as: Some(library.shown_as()),
             fc: config.fc.clone(),
             install: config.install,
             ..library.config.clone()

@@ -4,7 +4,8 @@ use crate::derive;
 use crate::parse::parse;
 use crate::sources;
 use crate::{Config, Error, Report, is_c_source_name, library};
-use farfel_lang::diagnostic::{any_errors, rules::UNKNOWN_PROCEDURE};
+use farfel_lang::diagnostic::any_errors;
+use farfel_lang::diagnostic::rules::{DUPLICATE_UNIT, UNKNOWN_PROCEDURE};
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::ir::{Name, Place, Program, StmtKind, Unit, UnitKind, walk_block};
 use farfel_lang::lints::Lints;
@@ -157,6 +158,15 @@ pub(crate) fn read(
         unit.given.extend(config.derivatives.iter().cloned());
     }
     let own: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    for unit in &program.units {
+        if let Some(file) = beside.passed.get(&unit.name) {
+            let message = format!(
+                "{} is in {file}, too, which gfortran compiles as it is",
+                unit.name
+            );
+            diagnostics.push(Diagnostic::error(&DUPLICATE_UNIT, unit.span, message));
+        }
+    }
     let mut lints = strict(config, &sources);
     if !config.libraries.is_empty() {
         let count = sources.iter().count();

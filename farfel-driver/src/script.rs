@@ -266,6 +266,9 @@ impl Answer<'_> {
         for l in &link.called {
             self.add("rustc-link-lib", l);
         }
+        for argument in &link.arguments {
+            self.add("rustc-link-arg", argument);
+        }
         for d in &link.directories {
             self.add("rustc-link-search", format!("native={}", d.display()));
         }

@@ -17,6 +17,7 @@ use crate::cache::Cache;
 use crate::gfortran::{self, Profile};
 use crate::names::Names;
 use crate::pass_through::{self, Passed};
+use crate::passed;
 use crate::plan::recorder::Recorder;
 use crate::plan::shelf::Shelf;
 use crate::progress::Progress;
@@ -28,7 +29,6 @@ use crate::toolchain::Compiler;
 use crate::workers::Workers;
 use crate::{Config, Error, Report, toolchain};
 use farfel_ad::schedule::Derivatives;
-use farfel_lang::syntax::Form;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -121,6 +121,9 @@ impl Session {
                 passed.leave_out_mains(|path| first.is_some_and(|f| f == path));
             }
         }
+        for library in &self.config.libraries {
+            passed.add_library(library, &self.config)?;
+        }
         passed.look();
         self.add_reached(passed.reached.iter().cloned());
         Ok(self.passed.get_or_init(|| passed))
@@ -151,7 +154,7 @@ impl Session {
             debug: false,
         };
         let compiler = toolchain::find_or_install(&self.config)?;
-        let flags = |form| gfortran::flags_as_it_is(&self.config, &profile, form);
+        let flags = gfortran::flags_as_it_is(&self.config, &profile);
         self.compile_passed(&compiler, &Shelf::default(), &flags, &mut report)?;
         self.cache().finish();
         Ok(report)
@@ -162,10 +165,10 @@ impl Session {
         &self,
         compiler: &Compiler,
         shelf: &Shelf,
-        flags: &(dyn Fn(Form) -> Vec<String> + Sync),
+        flags: &[String],
         report: &mut Report,
     ) -> Result<Compiled, Error> {
-        let with = pass_through::Shop {
+        let with = passed::Shop {
             config: &self.config,
             compiler,
             flags,
@@ -174,7 +177,7 @@ impl Session {
             workers: &self.workers,
             recorder: &self.recorder,
         };
-        pass_through::compile(self.passed()?, &with, report)
+        passed::compile(self.passed()?, &with, report)
     }
 
     /// The files that have been read so far, INCLUDE files and C headers too, also where a stage
@@ -278,6 +281,20 @@ impl Session {
         staged.explain(&mut diagnostics);
         read::settle(staged.report.sources.clone(), diagnostics, &staged.lints)
     }
+}
+
+/// Those of the files that have a main program.
+///
+/// # Errors
+///
+/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
+pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let passed = pass_through::mains(files, config)?;
+    let is_passed = |path: &PathBuf| passed.iter().any(|(p, _)| p == path);
+    let others: Vec<PathBuf> = files.iter().filter(|f| !is_passed(f)).cloned().collect();
+    let found = read::main_programs(&others, config)?;
+    let has = |path: &PathBuf| found.contains(path) || passed.contains(&(path.clone(), true));
+    Ok(files.iter().filter(|f| has(f)).cloned().collect())
 }
 
 /// Files that are named: those of C stand among them.

@@ -405,18 +405,25 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
     p.file(
         "src/main.rs",
         "mod fortran { farfel_runtime::include_bindings!(); }\n\
-         unsafe extern \"C\" { fn square_area(side: f64) -> f64; }\n\
+         unsafe extern \"C\" { fn square_area(side: f64) -> f64; fn twice(x: &mut f64); }\n\
          fn main() {\n    // SAFETY: the argument is passed by value.\n    let area = unsafe { square_area(3.0) };\n\
          \x20   let mut x = 0.0;\n    // SAFETY: Fortran sets X and nothing else.\n\
-         \x20   unsafe { fortran::old(&mut x) };\n    println!(\"{area} {x}\");\n}\n",
+         \x20   unsafe { fortran::old(&mut x); twice(&mut x) };\n    println!(\"{area} {x}\");\n}\n",
     );
-    p.file("fortran/grid.f90", GRID);
+    // What an earlier run has left in the target directory is not taken.
+    let now = format!("! {}\n", std::process::id());
+    let grid = format!("{GRID}{now}");
+    p.file("fortran/grid.f90", &grid);
     p.file(
         "fortran/area.f90",
-        "real(c_double) function square_area(side) bind(c)\n  use iso_c_binding\n  use grid\n\
+        now + "real(c_double) function square_area(side) bind(c)\n  use iso_c_binding\n  use grid\n\
          \x20 real(c_double), value :: side\n  square_area = area(cell(side))\nend function\n\
          subroutine fresh(x)\n  use grid\n  real(8), intent(out) :: x\n\
-         \x20 common /named/ i\n  common j\n  x = area(cell())\n  i = i + 1\n  j = j + 1\nend subroutine\n",
+         \x20 common /named/ i\n  common j\n  x = area(cell())\n  i = i + 1\n  j = j + 1\nend subroutine\n\
+         subroutine twice(x) bind(c)\n  use iso_c_binding\n  real(c_double) :: x\n  integer :: n\n  n = 2\n\
+         \x20 call apply(times, x)\ncontains\n  subroutine times(x)\n    real(c_double) :: x\n    x = n*x\n  end subroutine\n\
+         end subroutine\n\
+         subroutine apply(f, x)\n  external f\n  real(8) :: x\n  call f(x)\nend subroutine\n",
     );
     let old = |last: &str| {
         let before =
@@ -425,7 +432,7 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
         fixed(&format!("SUBROUTINE OLD(X)\n{before}{common}{last}\nEND\n"))
     };
     p.file("fortran/old.f", old("X = X + 0"));
-    assert_eq!(p.run(), "9 4\n");
+    assert_eq!(p.run(), "9 8\n");
     let why = "FRESH is called, whose text is not there";
     assert!(p.bindings().contains(why), "{}", p.bindings());
     let built = || {
@@ -441,24 +448,30 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
         names
     };
     // A module's subprograms are nobody else's, its interface is.
-    p.file("fortran/grid.f90", GRID.replace("**2", "**3"));
+    p.file("fortran/grid.f90", grid.replace("**2", "**3"));
     assert_eq!(built(), ["fortran/grid.f90"]);
-    assert_eq!(p.run(), "27 8\n");
-    p.file("fortran/grid.f90", GRID.replace("= 2", "= 5"));
+    assert_eq!(p.run(), "27 16\n");
+    p.file("fortran/grid.f90", grid.replace("= 2", "= 5"));
     assert_eq!(built(), ["fortran/area.f90", "fortran/grid.f90"]);
-    assert_eq!(p.run(), "9 25\n");
+    assert_eq!(p.run(), "9 50\n");
     // The cache has what was there before, module files too.
-    p.file("fortran/grid.f90", GRID);
+    p.file("fortran/grid.f90", &grid);
     assert_eq!(built(), <[String; 0]>::default());
-    assert_eq!(p.run(), "9 4\n");
+    assert_eq!(p.run(), "9 8\n");
     // A shelf that is damaged is not believed.
     let modules = p.out().join("farfel/fortran-grid.f90.modules");
     fs::write(&modules, "x").unwrap();
     p.file("fortran/old.f", old("X = -X"));
-    assert_eq!(p.run(), "9 -4\n");
+    assert_eq!(p.run(), "9 -8\n");
     let warnings = p.cargo(&["check"]).stderr;
     assert!(
         warnings.contains("2 files are modern Fortran"),
+        "{warnings}"
+    );
+    // TIMES sees a variable of TWICE, which takes code on the stack.
+    let warnings = p.cargo(&["build"]).stderr;
+    assert!(
+        warnings.contains("internal procedures are passed as arguments in fortran/area.f90"),
         "{warnings}"
     );
 }
@@ -510,4 +523,105 @@ fn flags_and_warnings() {
          [package.metadata.farfel.file-flags]\n\"src/old.f\" = [\"-fno-such-flag\"]",
     );
     refused(dir, &["run"], &["-fno-such-flag"]);
+}
+
+/// Packages that use a library get such files of it, too; its COMMON blocks would be others.
+#[test]
+fn libraries_have_them() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let root = farfel_tests::repository().display();
+    let package = |name: &str, dependencies: &str| {
+        let head =
+            format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
+        let text = format!("{head}[dependencies]\n{dependencies}\n");
+        write(dir, &format!("{name}/Cargo.toml"), text);
+    };
+    write(dir, "shapes/src/grid.f90", GRID);
+    let fresh = "subroutine fresh(x)\n  use grid\n  real(8), intent(out) :: x\n  x = area(cell())\nend subroutine\n";
+    write(dir, "shapes/src/fresh.f90", fresh);
+    write(
+        dir,
+        "shapes/src/old.f",
+        fixed("SUBROUTINE OLD(X)\nDOUBLE PRECISION X\nCALL FRESH(X)\nX = -X\nEND\n"),
+    );
+    let main = "DOUBLE PRECISION X\nCALL OLD(X)\nPRINT '(F4.1)', X\nEND\n";
+    write(dir, "app/src/main.f", fixed(main));
+    package("shapes", "");
+    package("app", "shapes = { path = \"../shapes\" }");
+    let app = dir.join("app");
+    let (good, printed, said) = ran(&app, &["run"]);
+    assert!(good, "{said}");
+    assert_eq!(printed, "-4.0\n");
+    assert!(!said.contains("modern Fortran"), "{said}");
+
+    // The same by cargo.
+    let build =
+        format!("[build-dependencies]\nfarfel-build = {{ path = \"{root}/farfel-build\" }}\n");
+    let runtime = format!("farfel-runtime = {{ path = \"{root}/farfel-runtime\" }}");
+    let script = "fn main() { farfel_build::compile(); }\n";
+    package("shapes", &format!("{runtime}\n{build}"));
+    let manifest = fs::read_to_string(dir.join("shapes/Cargo.toml")).unwrap();
+    let linked = manifest.replace("edition", "links = \"shapes-0-1\"\nedition");
+    write(dir, "shapes/Cargo.toml", linked);
+    write(dir, "shapes/build.rs", script);
+    write(
+        dir,
+        "shapes/src/lib.rs",
+        "farfel_runtime::include_bindings!();\n",
+    );
+    package(
+        "calls",
+        &format!("{runtime}\nshapes = {{ path = \"../shapes\" }}\n{build}"),
+    );
+    write(dir, "calls/build.rs", script);
+    write(
+        dir,
+        "calls/src/main.rs",
+        "mod fortran { farfel_runtime::include_bindings!(); }\nfn main() {\n    let mut x = 0.0;\n\
+         \x20   // SAFETY: X is set.\n    unsafe { fortran::mine(&mut x) };\n    println!(\"{x}\");\n}\n",
+    );
+    let mine = "SUBROUTINE MINE(X)\nDOUBLE PRECISION X\nCALL OLD(X)\nX = 2*X\nEND\n";
+    write(dir, "calls/fortran/mine.f", fixed(mine));
+    let calls = dir.join("calls");
+    let (good, printed, said) = ran(&calls, &["run"]);
+    assert!(good, "{said}");
+    assert_eq!(printed, "-8\n");
+    // A change in the library is seen.
+    write(dir, "shapes/src/grid.f90", GRID.replace("**2", "**3"));
+    assert_eq!(ran(&calls, &["run", "-q"]).1, "-16\n");
+
+    let common = fresh.replace("  x =", "  common /c/ y\n  x =");
+    write(dir, "shapes/src/fresh.f90", common);
+    refused(
+        &app,
+        &["check"],
+        &[
+            "F0111",
+            "shapes-0.1.0/src/fresh.f90:4",
+            "COMMON block of a library",
+        ],
+    );
+}
+
+/// One name for two things is an error wherever they are.
+#[test]
+fn names_that_two_have() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let modern = "subroutine s\n  type t\n  end type\nend\n";
+    write(dir, "a.f90", modern);
+    write(dir, "b.f90", modern);
+    write(dir, "p.f", fixed("CALL S\nEND\n"));
+    refused(
+        dir,
+        &["check", "p.f", "a.f90", "b.f90"],
+        &["F0105", "b.f90:1", "two subprograms are called S"],
+    );
+    write(dir, "b.f", fixed("SUBROUTINE S\nEND\n"));
+    refused(
+        dir,
+        &["check", "p.f", "a.f90", "b.f"],
+        &["F0105", "b.f:1", "S is in a.f90, too"],
+    );
 }

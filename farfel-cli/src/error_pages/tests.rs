@@ -116,6 +116,7 @@ fn checked(program: &Program, rule: &Rule) -> Report {
                     ..Config::default()
                 },
                 files: vec![path],
+                passed: Vec::new(),
                 uses: Vec::new(),
                 direct: true,
             }),

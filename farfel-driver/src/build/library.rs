@@ -45,6 +45,8 @@ pub struct Link {
     pub libraries: Vec<&'static str>,
     /// The libraries that the sources call.
     pub called: Vec<String>,
+    /// What else the linker must be told.
+    pub arguments: Vec<String>,
 }
 
 /// Where a library is made.
@@ -65,7 +67,8 @@ impl Session {
     pub fn describe(&self, out: &Path) -> Result<PathBuf, Error> {
         let passed = self.passed()?;
         let files = self.sources.files.iter().filter(|f| !passed.has(f));
-        library::describe(&self.config, &files.cloned().collect::<Vec<_>>(), out)
+        let files: Vec<PathBuf> = files.cloned().collect();
+        library::describe(&self.config, &files, &passed.own(), out)
     }
 
     /// The bindings of a project alone, where nothing is compiled and nothing linked: for
@@ -148,16 +151,10 @@ impl Session {
         };
         self.add_reached(c.headers.iter().cloned());
         let mut flags = compiler.target_flags()?;
-        let of_target = flags.clone();
+        let mut as_it_is = flags.clone();
+        as_it_is.extend(gfortran::flags_as_it_is(config, profile));
         flags.extend(gfortran::flags(config, profile));
         flags.push("-c".into());
-        let as_it_is = |form| {
-            [
-                &of_target[..],
-                &gfortran::flags_as_it_is(config, profile, form),
-            ]
-            .concat()
-        };
         let mut warned = Report::default();
         match self.compile_passed(&compiler, &shelf, &as_it_is, &mut warned) {
             Ok(passed) => c.join(passed),
@@ -224,6 +221,17 @@ impl Session {
         let made = objects::make(&to_make, &means, &mut diagnostics)?;
         let mut objects = in_order(order, made, &to_make);
         objects.extend(c.objects);
+        let mut arguments = Vec::new();
+        if !c.on_stack.is_empty() {
+            // rustc tells the linker that there is no such thing.
+            arguments.push("-Wl,-z,execstack".to_owned());
+            notices.push(format!(
+                "the stack is executable, for internal procedures are passed as arguments in {}; a package that uses \
+                 this one needs `cargo::rustc-link-arg={}` from its build script",
+                c.on_stack.join(", "),
+                arguments[0]
+            ));
+        }
 
         // Files: the library, what the next build wants to know, the bindings.
         self.write_library(&objects, &means, &names, &place, target, out)?;
@@ -254,6 +262,7 @@ impl Session {
                 directories: directories.to_vec(),
                 libraries: libraries.collect(),
                 called: config.link.clone(),
+                arguments,
             }),
             notices,
         })

@@ -58,7 +58,7 @@ impl Session {
         )?;
         let compiler = toolchain::find_or_install(config)?;
         let mut warned = Report::default();
-        let as_it_is = |form| gfortran::flags_as_it_is(config, &profile, form);
+        let as_it_is = gfortran::flags_as_it_is(config, &profile);
         beside.join(self.compile_passed(&compiler, &Shelf::default(), &as_it_is, &mut warned)?);
         read.call_from_c(&beside.calls());
         if !has_main(&read.program) && !beside.has_main() {

@@ -1,5 +1,5 @@
 //! Files that gfortran gets as they are: those that the setting `pass-through` names, and modern Fortran,
-//! which the front end does not take.
+//! which the front end does not take. What becomes of them, [`crate::passed`] says.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,7 +7,6 @@
 //! | `scan` | which modules and subprograms a file has, and which modules it uses |
 //! | `text` | a file with what it includes, as one text |
 //! | `order` | which file is compiled after which |
-//! | `compile` | files → objects and module files, with the cache and the rules of dependency that the rest has |
 //!
 //! # Which files that are
 //!
@@ -21,20 +20,17 @@
 //!
 //! Sources in Farfel (`.ff`), and files with AD blocks, never are.
 
-mod compile;
-mod order;
-mod scan;
+pub(crate) mod order;
+pub(crate) mod scan;
 mod statements;
 mod text;
 
-pub(crate) use compile::{Shop, compile};
-
 use crate::sources::{self, Includes};
-use crate::{Config, Error, Report, is_c_source_name};
+use crate::{Config, Error, Library, Report, gfortran, is_c_source_name};
 use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::Name;
 use farfel_lang::syntax::{Form, Layout, ReadOptions, parse_with};
-use farfel_lang::{Diagnostic, Sources};
+use farfel_lang::{Diagnostic, Sources, Span};
 use scan::{Scan, scan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -59,11 +55,19 @@ pub(crate) struct File {
     pub path: PathBuf,
     /// Its name as people see it.
     pub name: String,
-    form: Form,
-    text: String,
-    scan: Scan,
-    /// The flags that it gets besides.
-    flags: Vec<String>,
+    /// How it is written.
+    pub form: Form,
+    /// With all that it includes.
+    pub text: String,
+    /// What it has and uses.
+    pub scan: Scan,
+    /// The flags that say how it is written, and those that it gets besides.
+    pub language: Vec<String>,
+    pub flags: Vec<String>,
+    /// Folders with module files of other packages.
+    pub include: Vec<PathBuf>,
+    /// It is one of a library.
+    pub of_library: bool,
     /// What the front end does not take, with its line; `None` where a setting names the file.
     why: Option<String>,
 }
@@ -120,6 +124,57 @@ impl Passed {
             .collect();
     }
 
+    /// Adds those of a library that the package with these settings uses.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Passed::among`].
+    pub(crate) fn add_library(&mut self, library: &Library, user: &Config) -> Result<(), Error> {
+        let config = Config {
+            pass_through: library.passed.clone(),
+            shown_as: Some(library.shown_as()),
+            fc: user.fc.clone(),
+            install: user.install,
+            ..library.config.clone()
+        };
+        let mut other = Passed::among(&library.passed, &config)?;
+        other.leave_out_mains(|_| false);
+        for mut file in other.files {
+            // Those of the front end have other names there.
+            if let Some(common) = &file.scan.common {
+                let span = gfortran::span(&common.place, &other.sources);
+                other.faults.push(
+                    Diagnostic::error(
+                        &rules::PACKAGE_CONFLICT,
+                        span.unwrap_or(Span::NONE),
+                        "a COMMON block of a library is in a file that gfortran compiles as it is",
+                    )
+                    .help("put what it has into a module; packages that use this one cannot share COMMON blocks with it"),
+                );
+            }
+            file.of_library = true;
+            self.files.push(file);
+        }
+        let mut said = Report {
+            sources: std::mem::take(&mut self.sources),
+            diagnostics: std::mem::take(&mut self.faults),
+        };
+        said.extend(Report {
+            sources: other.sources,
+            diagnostics: other.faults,
+        });
+        (self.sources, self.faults) = (said.sources, said.diagnostics);
+        self.reached.extend(other.reached);
+        self.reached.extend(library.passed.iter().cloned());
+        Ok(())
+    }
+
+    /// The files of the package itself.
+    pub(crate) fn own(&self) -> Vec<PathBuf> {
+        let own = self.files.iter().filter(|f| !f.of_library);
+        own.map(|f| f.path.clone()).collect()
+    }
+
     /// Finds what is wrong with modules.
     pub(crate) fn look(&mut self) {
         self.faults
@@ -148,7 +203,7 @@ impl Passed {
     pub(crate) fn externals(&self) -> BTreeMap<Name, String> {
         let of = |f: &File| {
             let names = f.scan.externals.iter();
-            let each = names.map(|n| (n.as_str().into(), f.name.clone()));
+            let each = names.map(|n| (n.name.as_str().into(), f.name.clone()));
             each.collect::<Vec<_>>()
         };
         self.files.iter().flat_map(of).collect()
@@ -203,6 +258,12 @@ fn is_farfel(path: &Path) -> bool {
         .is_some_and(|e| e.eq_ignore_ascii_case("ff"))
 }
 
+/// For each of some files that gfortran gets as they are, whether it has a main program.
+pub(crate) fn mains(files: &[PathBuf], config: &Config) -> Result<Vec<(PathBuf, bool)>, Error> {
+    let passed = choose(files, config)?.files.into_iter();
+    Ok(passed.map(|f| (f.path.clone(), f.has_main())).collect())
+}
+
 /// Those of some files that gfortran gets as they are, for who does not build.
 ///
 /// # Errors
@@ -211,23 +272,6 @@ fn is_farfel(path: &Path) -> bool {
 pub fn passed_through(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
     let passed = choose(files, config)?;
     Ok(passed.files.into_iter().map(|f| f.path).collect())
-}
-
-/// Those of the files that have a main program.
-///
-/// # Errors
-///
-/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
-pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
-    let passed = choose(files, config)?;
-    let is_passed = |path: &PathBuf| passed.files.iter().any(|f| f.path == *path);
-    let others: Vec<PathBuf> = files.iter().filter(|f| !is_passed(f)).cloned().collect();
-    let found = crate::read::main_programs(&others, config)?;
-    let with = |path: &&PathBuf| {
-        let of = |f: &File| f.path == **path && f.has_main();
-        found.contains(path) || passed.files.iter().any(of)
-    };
-    Ok(files.iter().filter(with).cloned().collect())
 }
 
 fn choose(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
@@ -284,7 +328,10 @@ impl Passed {
             form: text.form,
             text: text.whole,
             scan,
+            language: gfortran::language_as_it_is(config, text.form),
             flags: Vec::new(),
+            include: config.include.iter().map(|d| config.root.join(d)).collect(),
+            of_library: false,
             why,
         });
     }

@@ -8,7 +8,7 @@ use farfel_lang::{Diagnostic, Sources, Span};
 use std::collections::HashMap;
 
 /// For each file the others whose modules it uses, each with one place where it does.
-pub(super) fn needs(files: &[File]) -> Vec<Vec<(usize, &Named)>> {
+pub(crate) fn needs(files: &[File]) -> Vec<Vec<(usize, &Named)>> {
     let owners = owners(files);
     let of = |(at, file): (usize, &'_ File)| {
         let mut needs: Vec<(usize, &Named)> = Vec::new();
@@ -38,7 +38,7 @@ fn owners(files: &[File]) -> HashMap<&str, usize> {
     owners
 }
 
-/// Modules that two files have, and files that use each other's modules in a circle.
+/// Modules and subprograms that two files have, and files that use each other's modules in a circle.
 pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
     let span = |named: &Named| gfortran::span(&named.place, sources).unwrap_or(Span::NONE);
     let mut faults = Vec::new();
@@ -57,6 +57,15 @@ pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
                     .help("leave one of the files out with the setting `exclude`"),
                 );
             }
+        }
+    }
+    let mut first: HashMap<&str, &Named> = HashMap::new();
+    for external in files.iter().flat_map(|f| &f.scan.externals) {
+        let before = *first.entry(&external.name).or_insert(external);
+        if before != external {
+            let message = format!("two subprograms are called {}", external.name);
+            let error = Diagnostic::error(&rules::DUPLICATE_UNIT, span(external), message);
+            faults.push(error.related(span(before), "the other one"));
         }
     }
     if faults.is_empty() {

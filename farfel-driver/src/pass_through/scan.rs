@@ -20,7 +20,9 @@ pub(crate) struct Scan {
     /// The modules and submodules that its submodules belong to.
     pub parents: Vec<Named>,
     /// Subprograms outside of modules, in capital letters.
-    pub externals: Vec<String>,
+    pub externals: Vec<Named>,
+    /// Its first COMMON statement.
+    pub common: Option<Named>,
     /// The name of its main program, if there is one, in capital letters.
     pub main: Option<String>,
     /// It has AD blocks.
@@ -92,6 +94,7 @@ pub(crate) fn scan(statements: &[Statement]) -> Scan {
             name: name.to_owned(),
             place: place.clone(),
         };
+        let external = |name: &str| named(&name.to_ascii_uppercase());
         let squeezed: String = text.chars().filter(|c| *c != ' ').collect();
         scan.differentiates |= ["endadf", "endadr"].iter().any(|w| squeezed.starts_with(w));
         if scan.newer.is_none() && is_newer(text, &squeezed) {
@@ -100,6 +103,9 @@ pub(crate) fn scan(statements: &[Statement]) -> Scan {
         let (word, rest) = split(text);
         if let Some(name) = used(word, rest) {
             scan.uses.push(named(name));
+        }
+        if word == "common" && !rest.starts_with(['=', '(', '%']) {
+            scan.common.get_or_insert_with(|| named("common"));
         }
         if closes(word, rest) {
             open.pop();
@@ -129,14 +135,14 @@ pub(crate) fn scan(statements: &[Statement]) -> Scan {
             "blockdata" => Some(Block::Other),
             _ => procedure(text).map(|name| {
                 if top {
-                    scan.externals.push(name.to_ascii_uppercase());
+                    scan.externals.push(external(name));
                 }
                 Block::Other
             }),
         };
         if word == "entry" && open.len() == 1 {
             let name = Some(split(rest).0).filter(|name| !name.is_empty());
-            scan.externals.extend(name.map(str::to_ascii_uppercase));
+            scan.externals.extend(name.map(external));
         }
         match opened {
             Some(block) => open.push(block),
@@ -337,7 +343,7 @@ mod tests {
         assert_eq!(names(&found.uses), ["iso_c_binding", "b", "c"]);
         assert_eq!(found.uses[1].place, "f:3:");
         assert_eq!(names(&found.parents), ["a", "a", "a@d"]);
-        assert_eq!(found.externals, ["OUTSIDE", "MORE", "OTHER"]);
+        assert_eq!(names(&found.externals), ["OUTSIDE", "MORE", "OTHER"]);
         assert_eq!(found.main, None);
     }
 
@@ -355,7 +361,7 @@ mod tests {
         );
         assert_eq!(main("subroutine s\nend\n"), None);
         let found = of("subroutine s\ninterface\nsubroutine t\nend\nend interface\nentry u\nend\n");
-        assert_eq!(found.externals, ["S", "U"]);
+        assert_eq!(names(&found.externals), ["S", "U"]);
     }
 
     /// Words that are names of variables.
@@ -363,14 +369,16 @@ mod tests {
     fn variables() {
         let found = of(
             "subroutine s\nuse = 1\nmodule = 2\nprogram = use\ninterface = 3\n\
-            block = 1\nimport = 2\nendfunction = 3\nentry = 2\nend module_x\n\
+            block = 1\nimport = 2\ncommon(1) = 2\nendfunction = 3\nentry = 2\nend module_x\n\
             real function_of\nend\nsubroutine t\nend\n",
         );
         assert!(
             found.defines.is_empty() && found.uses.is_empty(),
             "{found:?}"
         );
-        assert_eq!(found.externals, ["S", "T"]);
+        assert_eq!(names(&found.externals), ["S", "T"]);
+        assert_eq!(found.common, None);
+        assert!(of("subroutine s\ncommon x\nend\n").common.is_some());
         assert_eq!((found.main, found.newer), (None, None));
     }
 

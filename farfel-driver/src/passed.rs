@@ -1,15 +1,16 @@
-//! Files to objects and module files.
+//! Fortran that gfortran gets as it is: files to objects and module files.
 //!
 //! An object is a function of its text with all that it includes, of compiler and flags, and of the
 //! module files that it reads. gfortran finds no others but those of the system: what a file may read
 //! lies in a directory of its own. So an object is made again when the interface of a module that it
 //! uses has changed, and not when only the module's subprograms have.
 
-use super::{File, Passed, order};
 use crate::c_sources::Compiled;
 use crate::cache::{Cache, Entry, Key, Origin};
 use crate::codec::{Reader, Writer};
 use crate::gfortran::{self, Fault, Source};
+use crate::pass_through::scan::Named;
+use crate::pass_through::{File, Passed, order};
 use crate::plan::messages;
 use crate::plan::objects::{Kept, Object, reason};
 use crate::plan::recorder::Recorder;
@@ -22,14 +23,15 @@ use farfel_lang::encoding::encode;
 use farfel_lang::syntax::Form;
 use farfel_lang::{Diagnostic, diagnostic::any_errors};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// With what they are compiled.
 pub(crate) struct Shop<'a> {
     pub config: &'a Config,
     pub compiler: &'a Compiler,
-    /// For files in free form, and in fixed form.
-    pub flags: &'a (dyn Fn(Form) -> Vec<String> + Sync),
+    /// The flags for all of them.
+    pub flags: &'a [String],
     pub cache: &'a Cache,
     pub shelf: &'a Shelf,
     pub workers: &'a Workers,
@@ -79,11 +81,15 @@ pub(crate) fn compile(
     });
     let mut said = Vec::new();
     let mut error = None;
-    for one in made.into_iter().filter_map(OnceLock::into_inner) {
+    for (one, file) in made.into_iter().zip(files) {
+        let Some(one) = one.into_inner() else {
+            continue;
+        };
         match one {
             Ok(one) => {
-                said.extend(one.warnings);
-                all.add(one.kept);
+                // Whoever wrote a library has seen its warnings.
+                said.extend(one.warnings.into_iter().filter(|_| !file.of_library));
+                all.add(one.kept, &file.name);
             }
             Err(Fault::Diagnostics(faults)) => said.extend(faults),
             Err(Fault::Error(e)) => error = error.or(Some(e)),
@@ -98,11 +104,8 @@ pub(crate) fn compile(
         return Err(Error::Diagnostics(said));
     }
     report.extend(said);
-    for dir in &with.config.include {
-        let named = files.iter().flat_map(|f| &f.scan.uses);
-        let paths = named.map(|u| with.config.root.join(dir).join(format!("{}.mod", u.name)));
-        all.headers.extend(paths.filter(|path| path.is_file()));
-    }
+    let found = files.iter().flat_map(File::module_files);
+    all.headers.extend(found.map(|(_, path)| path));
     match error {
         Some(error) => Err(error),
         None => Ok(all),
@@ -112,34 +115,39 @@ pub(crate) fn compile(
 impl File {
     /// The module files that this one may read: of the project, and of other packages where `include`
     /// names their folder.
-    fn reads(&self, given: Vec<(&String, &Vec<u8>)>, config: &Config) -> Modules {
+    fn reads(&self, given: Vec<(&String, &Vec<u8>)>) -> Modules {
+        let mut reads = Modules::new();
+        let found = self.module_files().into_iter();
+        reads.extend(found.filter_map(|(name, path)| Some((name, std::fs::read(path).ok()?))));
+        for name in self.module_names() {
+            if let Some((_, bytes)) = given.iter().find(|(n, _)| **n == name) {
+                reads.insert(name, (*bytes).clone());
+            }
+        }
+        reads
+    }
+
+    /// The module files of other packages among them.
+    fn module_files(&self) -> Vec<(String, PathBuf)> {
+        let find = |name: String| {
+            let mut paths = self.include.iter().map(|dir| dir.join(&name));
+            let path = paths.find(|path| path.is_file())?;
+            Some((name, path))
+        };
+        self.module_names().filter_map(find).collect()
+    }
+
+    /// The names of all that it may read.
+    fn module_names(&self) -> impl Iterator<Item = String> {
         let uses = self.scan.uses.iter().map(|u| format!("{}.mod", u.name));
-        let of_parent = |p: &super::scan::Named| {
+        let of_parent = |p: &Named| {
             let mut names = vec![format!("{}.smod", p.name)];
             if !p.name.contains('@') {
                 names.push(format!("{}.mod", p.name));
             }
             names
         };
-        let parents = self.scan.parents.iter().flat_map(of_parent);
-        let mut reads = Modules::new();
-        for name in uses.chain(parents) {
-            let of_project = given.iter().find(|(n, _)| **n == name);
-            let elsewhere = || {
-                let dirs = config.include.iter();
-                let paths = dirs.map(|d| config.root.join(d).join(&name));
-                paths
-                    .filter(|p| p.is_file())
-                    .find_map(|p| std::fs::read(p).ok())
-            };
-            if let Some(bytes) = of_project
-                .map(|(_, bytes)| (*bytes).clone())
-                .or_else(elsewhere)
-            {
-                reads.insert(name, bytes);
-            }
-        }
-        reads
+        uses.chain(self.scan.parents.iter().flat_map(of_parent))
     }
 
     fn object(
@@ -150,9 +158,9 @@ impl File {
         worker: usize,
     ) -> Result<One, Fault> {
         let mut step = with.recorder.begin("compile", &self.name, worker);
-        let reads = self.reads(given, with.config);
-        let mut flags = (with.flags)(self.form);
-        flags.extend(self.flags.iter().cloned());
+        let reads = self.reads(given);
+        let mut flags = self.language.clone();
+        flags.extend(with.flags.iter().chain(&self.flags).cloned());
         flags.push("-c".into());
         let mut key = Key::builder("fortran")
             .field("farfel", crate::identity::identity())
