@@ -11,8 +11,9 @@ use crate::{Config, Error, toolchain};
 use farfel_lang::diagnostic::rules;
 use farfel_lang::syntax::Form;
 use farfel_lang::{Diagnostic, FileId, Sources, Span};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Files that end so go through the preprocessor without being told to.
@@ -67,15 +68,18 @@ pub(crate) fn run(
         sources,
         includes,
         seen: BTreeSet::new(),
+        texts: blake3::Hasher::new(),
         faults: Vec::new(),
     };
     scan.file(path, file);
     if !scan.faults.is_empty() {
         return Ok(Outcome::Faults(scan.faults));
     }
-    let (written, said, good) = preprocess(path, form, config)?;
+    let texts = scan.texts.finalize();
+    let (written, said, good) = &*known_or_preprocessed(texts, path, form, config)?;
+    let (written, said, good) = (written.as_str(), said.as_str(), *good);
     if !good {
-        let faults = messages(&said, file, sources, config);
+        let faults = messages(said, file, sources, config);
         return Ok(Outcome::Faults(faults));
     }
     let mut markers = Markers {
@@ -86,7 +90,7 @@ pub(crate) fn run(
         includes,
         faults: Vec::new(),
     };
-    let text = markers.text(&written);
+    let text = markers.text(written);
     if !markers.faults.is_empty() {
         return Ok(Outcome::Faults(markers.faults));
     }
@@ -118,7 +122,35 @@ pub(crate) fn relative(path: &Path, config: &Config) -> PathBuf {
 }
 
 /// What the preprocessor leaves and says, and whether it was content.
-fn preprocess(path: &Path, form: Form, config: &Config) -> Result<(String, String, bool), Error> {
+type Preprocessed = (String, String, bool);
+
+/// The same, once in a process for the same texts: several programs of a project are made of the same files.
+fn known_or_preprocessed(
+    texts: blake3::Hash,
+    path: &Path,
+    form: Form,
+    config: &Config,
+) -> Result<Arc<Preprocessed>, Error> {
+    static KNOWN: Mutex<BTreeMap<[u8; 32], Arc<Preprocessed>>> = Mutex::new(BTreeMap::new());
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Config {
+        root,
+        defines,
+        include,
+        fc,
+        ..
+    } = config;
+    let how = format!("{texts} {path:?} {form:?} {root:?} {defines:?} {include:?} {fc:?}");
+    let key = *blake3::hash(how.as_bytes()).as_bytes();
+    if let Some(known) = lock().get(&key) {
+        return Ok(known.clone());
+    }
+    let made = Arc::new(preprocess(path, form, config)?);
+    lock().insert(key, made.clone());
+    Ok(made)
+}
+
+fn preprocess(path: &Path, form: Form, config: &Config) -> Result<Preprocessed, Error> {
     let compiler = toolchain::find_or_install(config)?;
     let mut command = compiler.command();
     command.current_dir(match config.root.as_os_str().is_empty() {
@@ -188,6 +220,8 @@ struct Scan<'a, 'b> {
     sources: &'a mut Sources,
     includes: &'a mut Includes<'b>,
     seen: BTreeSet<PathBuf>,
+    /// What it has looked through.
+    texts: blake3::Hasher,
     faults: Vec<Diagnostic>,
 }
 
@@ -197,6 +231,7 @@ impl Scan<'_, '_> {
             .sources
             .get(file)
             .map_or_else(|| "".into(), |f| f.text.clone());
+        self.texts.update(blake3::hash(text.as_bytes()).as_bytes());
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             if let Some(name) = included(line) {
