@@ -69,6 +69,20 @@ impl<'p> Checker<'_, 'p> {
                 if !(list.doubt)(&a.var) && !(list.doubt)(&a.other) {
                     self.assignment(list, a);
                 }
+                let counter = a.other.base().filter(|s| around.contains(s));
+                if let Some(s) = counter.filter(|_| !list.opening) {
+                    self.error(
+                        Diagnostic::error(
+                            &rules::NOT_ASSIGNABLE,
+                            a.other.span,
+                            format!(
+                                "{} counts the implied DO around it and cannot be assigned",
+                                list.unit.symbols[s].name
+                            ),
+                        )
+                        .help("count with a variable of its own"),
+                    );
+                }
                 return;
             }
             AdItem::ImpliedDo(d) => d,
