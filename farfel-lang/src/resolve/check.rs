@@ -338,19 +338,7 @@ impl<'p> Checker<'_, 'p> {
         let Some(s) = target.base() else {
             if let ExprKind::Call(s, args) = &target.kind {
                 let name = &unit.symbols[*s].name;
-                let place = args.first().map(|a| match &a.kind {
-                    ExprKind::Int(n) => n.to_string(),
-                    ExprKind::Var(v) => unit.symbols[*v].name.to_string(),
-                    _ => "I".to_owned(),
-                });
-                let help = match (unit.symbols[*s].ty, place, args.len()) {
-                    (Some(Type::Character), Some(i), 1) => format!(
-                        "one character of {name} is {name}({i}:{i}); if it is an array, declare its bounds, for instance `DIMENSION {name}(10)`"
-                    ),
-                    _ => format!(
-                        "declare its bounds if it is an array, for instance `DIMENSION {name}(10)`"
-                    ),
-                };
+                let help = super::help_for_subscripts(&unit.symbols, *s, args);
                 self.error(
                     Diagnostic::error(
                         &rules::NOT_ASSIGNABLE,

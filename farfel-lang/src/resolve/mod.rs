@@ -21,7 +21,9 @@ mod procedures;
 mod suspicious;
 
 use crate::diagnostic::{Diagnostic, Rule, rules};
-use crate::ir::{Arg, EntryPoint, Expr, Name, Program, StmtKind, Unit};
+use crate::ir::{
+    Arg, EntryPoint, Expr, ExprKind, Name, Program, StmtKind, SymId, Symbols, Type, Unit,
+};
 use crate::lints::Lints;
 use crate::source::{FileId, Span};
 use crate::targets::Targets;
@@ -224,6 +226,28 @@ const CERTAIN: &[&Rule] = &[
     &rules::NOT_A_VALUE,
     &rules::AD_NOT_DIFFERENTIABLE,
 ];
+
+/// What to do about `NAME(…)` where the name has no bounds.
+fn help_for_subscripts(symbols: &Symbols, s: SymId, args: &[Expr]) -> String {
+    let symbol = &symbols[s];
+    let name = &symbol.name;
+    let place = match args {
+        [a] if symbol.ty == Some(Type::Character) => match &a.kind {
+            ExprKind::Int(n) => Some(n.to_string()),
+            ExprKind::Var(v) => Some(symbols[*v].name.to_string()),
+            _ => Some("I".to_owned()),
+        },
+        _ => None,
+    };
+    match place {
+        Some(i) => format!(
+            "one character of {name} is {name}({i}:{i}); if it is an array, declare its bounds, for instance `DIMENSION {name}(10)`"
+        ),
+        None => {
+            format!("declare its bounds if it is an array, for instance `DIMENSION {name}(10)`")
+        }
+    }
+}
 
 fn duplicate_units(program: &Program) -> Vec<Diagnostic> {
     let mut seen: HashMap<&Name, &crate::ir::Unit> = HashMap::new();

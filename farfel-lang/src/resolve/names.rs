@@ -3,8 +3,8 @@
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::intrinsics::{Intrinsic, is_vendor_procedure, vendor};
 use crate::ir::{
-    Class, Expr, ExprKind, Implicit, Name, Place, Program, SpecKind, Stmt, StmtKind, SymId, Symbol,
-    Type, Unit, UnitKind, walk_block_mut,
+    Class, DoControl, Expr, ExprKind, Implicit, IoKind, Name, Place, Program, SpecKind, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
 };
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -182,6 +182,10 @@ struct Use {
     ranged: bool,
     /// Named in an INTRINSIC statement.
     intrinsic: bool,
+    /// `NAME = …`, `DO … NAME = …` or `READ *, NAME`.
+    assigned: bool,
+    /// Named in a DATA or EQUIVALENCE statement.
+    stored: bool,
 }
 
 impl Resolver<'_> {
@@ -290,7 +294,11 @@ impl Resolver<'_> {
             let seen = s.clone();
             seen.tell(&mut self.scopes[level].unit.symbols[id]);
         } else if self.find_in_surroundings(level, id, used) {
-        } else if used.called || used.applied.is_some() && !self.is_substring(level, id, used) {
+        } else if used.called
+            || used.applied.is_some()
+                && !self.is_substring(level, id, used)
+                && !self.is_scalar(level, id, used)
+        {
             self.global_procedure(level, id, used);
         } else {
             self.implicit_variable(level, id);
@@ -339,7 +347,11 @@ impl Resolver<'_> {
             Class::Variable
         } else if used.called {
             Class::Subroutine
-        } else if used.applied.is_some() && !array && !self.is_substring(level, id, used) {
+        } else if used.applied.is_some()
+            && !array
+            && !self.is_substring(level, id, used)
+            && !self.is_scalar(level, id, used)
+        {
             Class::Function
         } else if external {
             Class::Procedure
@@ -392,6 +404,26 @@ impl Resolver<'_> {
     fn is_substring(&self, level: usize, id: SymId, used: Use) -> bool {
         let s = &self.scopes[level].unit.symbols[id];
         used.ranged && s.ty.or_else(|| self.implicit_at(level, &s.name)) == Some(Type::Character)
+    }
+
+    /// True when a name without bounds has a place in memory or a value, so that it is no function
+    /// although `NAME(…)` is written.
+    fn is_scalar(&self, level: usize, id: SymId, used: Use) -> bool {
+        let s = &self.scopes[level].unit.symbols[id];
+        if s.external || used.intrinsic || s.place == Place::Result {
+            return false;
+        }
+        let placed = matches!(s.place, Place::Common(_) | Place::Pointee(_));
+        let known = || {
+            Intrinsic::find(&s.name).is_some()
+                || self.globals.get(&s.name).is_some()
+                || self.scopes[level].nested.contains_key(&s.name)
+        };
+        placed
+            || s.saved
+            || s.init.is_some()
+            || used.stored
+            || used.assigned && (s.place == Place::Dummy || !known())
     }
 
     fn implicit_at(&self, level: usize, name: &str) -> Option<Type> {
@@ -834,14 +866,11 @@ fn rewrite_expr(
             Diagnostic::error(
                 &rules::NOT_A_PROCEDURE,
                 e.span,
-                format!("{} is a variable, not a function or an array", symbol.name),
+                format!("{} is a scalar, not an array or a function", symbol.name),
             )
             .label("used with arguments")
             .related(symbol.span, "first mentioned here")
-            .help(format!(
-                "declare its bounds if it is an array, for instance `DIMENSION {}(10)`",
-                symbol.name
-            )),
+            .help(super::help_for_subscripts(symbols, id, args)),
         );
         e.kind = ExprKind::Call(id, std::mem::take(args));
     } else {
@@ -858,6 +887,11 @@ fn is_bound(s: &Symbol) -> bool {
 fn uses(unit: &Unit) -> HashMap<SymId, Use> {
     let mut found: HashMap<SymId, Use> = HashMap::new();
     let mut called = HashSet::new();
+    let mut assigned = HashSet::new();
+    let whole = |e: &Expr| match e.kind {
+        ExprKind::Var(s) => Some(s),
+        _ => None,
+    };
     let expr = |e: &Expr, found: &mut HashMap<SymId, Use>| {
         e.walk(&mut |e| {
             if let ExprKind::Apply(s, args) = &e.kind {
@@ -871,6 +905,15 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
         match &s.kind {
             StmtKind::Call(c, _) => called.extend([*c]),
             StmtKind::Entry(e) if unit.result.is_none() => called.extend([e.name]),
+            StmtKind::Assign(target, _) => assigned.extend(whole(target)),
+            StmtKind::Do(d) => {
+                if let DoControl::Count { var, .. } = &d.control {
+                    assigned.insert(*var);
+                }
+            }
+            StmtKind::Io(io) if io.kind == IoKind::Read => {
+                assigned.extend(io.items.iter().filter_map(whole));
+            }
             _ => {}
         }
         s.for_each_own_expr(&mut |e| expr(e, &mut found));
@@ -894,11 +937,27 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
     for s in called {
         found.entry(s).or_default().called = true;
     }
+    for s in assigned {
+        found.entry(s).or_default().assigned = true;
+    }
     for spec in &unit.specs {
-        if let SpecKind::Intrinsic(list) = &spec.kind {
-            for s in list {
-                found.entry(*s).or_default().intrinsic = true;
+        match &spec.kind {
+            SpecKind::Intrinsic(list) => {
+                for s in list {
+                    found.entry(*s).or_default().intrinsic = true;
+                }
             }
+            SpecKind::Equivalence(groups) => {
+                for s in groups.iter().flatten().filter_map(whole) {
+                    found.entry(s).or_default().stored = true;
+                }
+            }
+            SpecKind::Data(sets) => {
+                for s in sets.iter().flat_map(|s| &s.targets).filter_map(whole) {
+                    found.entry(s).or_default().stored = true;
+                }
+            }
+            _ => {}
         }
     }
     found
