@@ -340,6 +340,8 @@ impl Parser<'_> {
                     .related(open, "the loop begins here")
                     .help(format!("give END DO the label {l}")),
                 );
+                // A loop whose label is missing is reported once.
+                self.frame.references.retain(|(r, ..)| *r != l);
                 self.frame.close(None, Vec::new(), st.whole());
             }
         }
