@@ -2,7 +2,7 @@
 
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{SpecKind, UnitKind};
+use crate::ir::{Spec, SpecKind, UnitKind};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
@@ -157,17 +157,32 @@ impl Parser<'_> {
     /// USE of a module that comes with compilers.
     pub(super) fn use_module(&mut self, st: &Statement, free: bool, pos: usize) {
         self.keep_comments();
+        let nothing = |s: &&Spec| {
+            matches!(
+                s.kind,
+                SpecKind::Use(_) | SpecKind::Include(_) | SpecKind::Comment(_)
+            )
+        };
+        let mut earlier = self.frame.unit.specs.iter();
+        let before = earlier.find(|s| !nothing(s)).map(|s| s.span);
         let mut line = self.line(st, free, pos);
         let read = line.used_module();
         match self.check(read) {
             Some(text) => self.frame.spec(SpecKind::Use(text), st.whole()),
             None => self.comments.clear(),
         }
-        if self.frame.executable || label_of(st).is_some() {
-            self.report(Diagnostic::error(
+        if self.frame.executable || before.is_some() || label_of(st).is_some() {
+            let report = Diagnostic::error(
                 &rules::MISPLACED_STATEMENT,
                 st.whole(),
                 "USE stands before all other specification statements, without a label",
+            );
+            let report = match before {
+                Some(first) => report.related(first, "specifications begin here"),
+                None => report,
+            };
+            self.report(report.help(
+                "move it up to the line after SUBROUTINE, FUNCTION or PROGRAM, and take its label away",
             ));
         }
     }
