@@ -232,7 +232,9 @@ impl Line<'_> {
         }
         if let Some(end) = super::unsupported::words()
             .filter(|w| w.as_bytes()[0] == first)
-            .find_map(|w| self.keyword_end(self.pos, w))
+            .filter_map(|w| Some((w, self.keyword_end(self.pos, w)?)))
+            // What follows BLOCK is DATA, misspelt.
+            .find_map(|(w, end)| (w != "BLOCK" || self.at(end) == 0).then_some(end))
         {
             self.pos = end;
             return Kind::Foreign;
@@ -262,7 +264,11 @@ impl Line<'_> {
         let next = self.at(end);
         match kind {
             Kind::Do => {
-                next == 0 || next.is_ascii_digit() || self.keyword_end(end, "WHILE").is_some()
+                next == 0
+                    || next.is_ascii_digit()
+                    || ["WHILE", "CONCURRENT"]
+                        .iter()
+                        .any(|w| self.keyword_end(end, w).is_some())
             }
             // Without parentheses it is a fault, but no less the beginning of a block.
             Kind::If | Kind::ElseIf => next == b'(' || self.st.text.ends_with(b"THEN"),

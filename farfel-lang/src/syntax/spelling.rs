@@ -26,10 +26,6 @@ pub(super) fn foreign(word: &str, statement: &str) -> Option<&'static str> {
     let starts = |words: &[&str]| words.iter().any(|w| word.starts_with(w));
     if word.starts_with("ADF") || word.starts_with("ADR") {
         Some("the variables stand in parentheses, as in `ADF(X)` and `ADR(Y)`")
-    } else if statement == "BLOCK" || statement.starts_with("ENDBLOCK") {
-        Some(
-            "Farfel does not know BLOCK constructs: declare the variables at the top of the program unit",
-        )
     } else if behind.starts_with(":=") {
         Some("an assignment is written with `=`")
     } else if behind.starts_with("==") {

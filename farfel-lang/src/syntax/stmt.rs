@@ -5,6 +5,7 @@ use super::descriptors;
 use super::form::{CHAR, HOLLERITH};
 use super::frame::{Purpose, RenamedResult};
 use super::line::{Line, Read};
+use super::unsupported;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
 use std::collections::HashSet;
@@ -213,6 +214,12 @@ impl Line<'_> {
         }
         let from = self.pos;
         let kind = self.classify();
+        if kind == Kind::Foreign
+            && let Some(f) = unsupported::find(self, from)
+        {
+            let span = self.st.span(from, self.st.text.len());
+            return Err(Box::new(f.fault("statements", span)));
+        }
         if kind == Kind::Assignment {
             self.warn_of_then(from);
         }
@@ -317,6 +324,22 @@ impl Line<'_> {
             self.expect(b')')?;
             self.end()?;
             return Ok(DoControl::While(condition));
+        }
+        if let Some(end) = self.keyword_end(self.pos, "CONCURRENT")
+            && self.at(end) == b'('
+        {
+            let span = self.st.whole();
+            return Err(Box::new(
+                Diagnostic::error(
+                    &rules::UNSUPPORTED,
+                    span,
+                    "Farfel does not know DO CONCURRENT loops",
+                )
+                .label("its iterations have no order")
+                .help(
+                    "write a DO loop for each index, as in `DO I = 1, N`, with an IF for the mask",
+                ),
+            ));
         }
         let (var, from, to, step) = self.loop_control()?;
         self.end()?;

@@ -1,5 +1,9 @@
 //! The statements that Fortran has and Farfel has not, why, and what to write instead.
 
+use super::line::Line;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::source::Span;
+
 /// A statement of Fortran that Farfel has not.
 pub(super) struct Foreign {
     /// The words that it begins with.
@@ -36,8 +40,29 @@ const IN_COMMON: &str =
 const POINTERS: &str =
     "use the variable itself, or an ALLOCATABLE array that is passed as an argument";
 
+impl Foreign {
+    /// What is said about it; `what`: statements or blocks.
+    pub(super) fn fault(&self, what: &str, span: Span) -> Diagnostic {
+        Diagnostic::error(
+            &rules::UNSUPPORTED,
+            span,
+            format!("Farfel does not know {} {what}", self.word),
+        )
+        .label(self.why)
+        .help(self.help)
+    }
+}
+
+/// The one that the statement is from here on.
+pub(super) fn find(line: &Line, from: usize) -> Option<&'static Foreign> {
+    KNOWN
+        .iter()
+        .filter(|f| line.keyword_end(from, f.word).is_some())
+        .max_by_key(|f| f.word.len())
+}
+
 /// All of them.
-pub(super) const KNOWN: &[Foreign] = &[
+const KNOWN: &[Foreign] = &[
     block(
         "MODULE",
         "Farfel's program units are subprograms; modules would make the names of one known in others",
@@ -52,6 +77,26 @@ pub(super) const KNOWN: &[Foreign] = &[
         "INTERFACE",
         "Farfel compares calls with the subprograms themselves",
         "take the block out; a type statement or EXTERNAL declares what it names",
+    ),
+    block(
+        "ABSTRACT INTERFACE",
+        "Farfel compares calls with the subprograms themselves",
+        "take the block out; a type statement or EXTERNAL declares what is called",
+    ),
+    one(
+        "PROCEDURE",
+        "procedures have no interfaces of their own",
+        "write EXTERNAL and the name, with a type statement if it is a function",
+    ),
+    block(
+        "BLOCK",
+        "names have the same meaning in all of a program unit",
+        "declare the variables at the top of the program unit, and take BLOCK and END BLOCK out",
+    ),
+    one(
+        "ERROR STOP",
+        "STOP ends a program",
+        "write STOP with a code that is not zero, as in `STOP 1`",
     ),
     block("STRUCTURE", "variables have no components", COMPONENTS),
     block("UNION", "variables have no components", COMPONENTS),

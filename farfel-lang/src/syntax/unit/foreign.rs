@@ -6,8 +6,7 @@ use crate::ir::{Spec, SpecKind, UnitKind};
 use crate::source::Span;
 use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
-use crate::syntax::modules;
-use crate::syntax::unsupported::KNOWN;
+use crate::syntax::{modules, unsupported};
 
 /// A block that is passed over to its END.
 #[derive(Debug)]
@@ -29,11 +28,7 @@ impl Parser<'_> {
         }
         self.comments.clear();
         let line = self.line(st, free, 0);
-        let word = KNOWN
-            .iter()
-            .filter(|f| line.keyword_end(0, f.word).is_some())
-            .max_by_key(|f| f.word.len());
-        let Some(f) = word else {
+        let Some(f) = unsupported::find(&line, 0) else {
             let word = line.text(0, pos).to_owned();
             return self.report(Diagnostic::error(
                 &rules::UNSUPPORTED,
@@ -50,17 +45,11 @@ impl Parser<'_> {
                 _ => true,
             };
         let what = if opens { "blocks" } else { "statements" };
-        let report = Diagnostic::error(
-            &rules::UNSUPPORTED,
-            st.whole(),
-            format!("Farfel does not know {} {what}", f.word),
-        )
-        .label(f.why)
-        .help(f.help);
-        self.report(report);
+        self.report(f.fault(what, st.whole()));
         if opens {
             self.skipped = Some(Skipped {
-                word: f.word,
+                // `ABSTRACT INTERFACE` ends with END INTERFACE.
+                word: f.word.rsplit(' ').next().unwrap_or(f.word),
                 depth: 1,
                 units: 0,
             });
