@@ -69,7 +69,9 @@ impl fmt::Display for ExpandStage {
 
 /// A name that is not one of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no stage; the stages are parse, lift, specialize, prune, outline, stage, final")]
+#[error(
+    "`{0}` is not a stage; the stages are parse, lift, specialize, prune, outline, stage, final"
+)]
 pub struct UnknownStage(String);
 
 impl FromStr for ExpandStage {

@@ -383,7 +383,7 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
     match text {
         Some(unit) => {
             if !matches!(unit.kind, UnitKind::Function | UnitKind::Subroutine) {
-                faults.push(fault(span, format!("{name} is no subprogram")));
+                faults.push(fault(span, format!("{name} is not a subprogram")));
                 return None;
             }
             from_text(&mut given, unit, faults);
@@ -403,7 +403,7 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
     let lists = given.inputs.iter().chain(&given.outputs);
     for listed in lists.chain([&given.sets]).flatten() {
         if !arguments.contains(listed) && *listed != name {
-            let message = format!("{listed} is no argument of {name}");
+            let message = format!("{listed} is not an argument of {name}");
             faults.push(fault(span, message));
         }
     }

@@ -522,7 +522,7 @@ fn closures_stand_for_dummy_procedures() {
         "/// `rhs` is called as `CALL RHS(L, T, Y, DY, Z)`.\n",
         "z: impl FnMut(::farfel_runtime::Complex<f64>, f32) -> ::farfel_runtime::Complex<f64>",
         "sets: impl FnMut(&mut bool, &mut f32, i64, bool), result: &mut f32)",
-        "/// The procedure F is not called, and is no argument here.\n",
+        "/// The procedure F is not called, and is not an argument here.\n",
         "pub fn unused(x: &mut f32) {",
         "// LENT cannot be called from Rust: its argument F is a procedure whose argument 1 is one, too, and its argument G is a procedure that only closures get.\n",
         "// WORDS cannot be called from Rust: its argument F is a procedure whose argument 1 is CHARACTER.\n",

@@ -305,7 +305,7 @@ fn an_unknown_stage_names_the_known_ones() {
         .code(2)
         .stdout_eq(str![])
         .stderr_eq(str![[r#"
-error: invalid value 'lifted' for '--stage <STAGE>': `lifted` is no stage; the stages are parse, lift, specialize, prune, outline, stage, final
+error: invalid value 'lifted' for '--stage <STAGE>': `lifted` is not a stage; the stages are parse, lift, specialize, prune, outline, stage, final
 
 For more information, try '--help'.
 

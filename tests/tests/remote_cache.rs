@@ -259,7 +259,7 @@ fn a_server_that_never_ends() {
 fn a_server_that_answers_garbage() {
     let server = Web::start(Behaviour::Garbage);
     let why = is_survived(&server.address("http", "/"), 5_000);
-    assert_eq!(why, "it answered with something that is no entry");
+    assert_eq!(why, "it answered with something that is not an entry");
     let server = Web::start(Behaviour::Noise);
     for scheme in ["redis", "webdav", "http"] {
         is_survived(&server.address(scheme, "/0"), 5_000);

@@ -150,7 +150,7 @@ pub fn faults(status: std::process::ExitStatus) -> Result {
 fn executable_for(source: &Path) -> Result<PathBuf> {
     let stem = source
         .file_stem()
-        .ok_or_else(|| Error::cannot(format!("`{}` is no source file", source.display())))?;
+        .ok_or_else(|| Error::cannot(format!("`{}` is not a source file", source.display())))?;
     let out = PathBuf::from(stem).with_extension(std::env::consts::EXE_EXTENSION);
     if out == source {
         return Err(Error::cannot(format!(

@@ -324,7 +324,7 @@ fn depend(document: &mut DocumentMut, source: &Source, path: &Path, shell: &mut 
             .as_table_like_mut()
             .ok_or_else(|| {
                 Error::cannot(format!(
-                    "`{section}` in `{}` is no table",
+                    "`{section}` in `{}` is not a table",
                     manifest.display()
                 ))
             })?;

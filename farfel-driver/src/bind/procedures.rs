@@ -457,7 +457,7 @@ impl Interface {
                 actual: function,
                 before: String::new(),
                 said: format!(
-                    "The procedure {} is not called, and is no argument here.",
+                    "The procedure {} is not called, and is not an argument here.",
                     plain.to_ascii_uppercase()
                 ),
             };

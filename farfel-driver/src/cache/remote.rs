@@ -139,7 +139,7 @@ impl Remote {
     fn opened(&self, key: &[u8; 32], bytes: Vec<u8>) -> Option<(Entry, Vec<u8>)> {
         if !entry::begins(&bytes) {
             // A page of a web server that asks for a password, or another program's data.
-            let why = "it answered with something that is no entry";
+            let why = "it answered with something that is not an entry";
             self.state.give_up(&self.shown, why);
             return None;
         }

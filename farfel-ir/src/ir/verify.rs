@@ -130,7 +130,7 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
             Place::Dummy => {
                 let takes = |e: EntryPoint| e.args.iter().any(|a| a.sym() == Some(id));
                 if named.contains(&id) && !unit.entry_points().any(takes) {
-                    fault(format!("{} is no argument", s.name));
+                    fault(format!("{} is not an argument", s.name));
                 }
             }
             Place::Host(h) => {

@@ -191,7 +191,7 @@ fn not_a_dummy(unit: &Unit, word: &str, s: SymId, span: Span, diagnostics: &mut 
         Diagnostic::error(
             &rules::CONFLICTING_DECLARATION,
             span,
-            format!("{} is {word}, but it is no dummy argument", s.name),
+            format!("{} has {word}, but is not a dummy argument", s.name),
         )
         .related(s.span, "first mentioned here"),
     );
@@ -215,7 +215,7 @@ fn attribute_of(
                 Attribute::Automatic if s.saved => {
                     "keeps its value by SAVE, DATA or its declaration"
                 }
-                Attribute::Automatic if s.place != Place::Local => "is no local variable",
+                Attribute::Automatic if s.place != Place::Local => "is not a local variable",
                 Attribute::Allocatable if !s.is_array() => "is not an array",
                 _ => return,
             }

@@ -307,7 +307,7 @@ impl Habits<'_> {
                 DoControl::Count { var, .. }
                     if matches!(unit.symbols[*var].ty, Some(Type::Real(_))) =>
                 {
-                    "a loop whose variable is no whole number"
+                    "a loop whose variable is not a whole number"
                 }
                 _ => match (d.body.last().map(|s| &s.kind), d.end) {
                     (Some(StmtKind::Do(inner)), DoEnd::Label(l))

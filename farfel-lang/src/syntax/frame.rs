@@ -199,7 +199,7 @@ impl Frame {
         let format = self.formats.contains(&label);
         let (message, help) = if purpose == Purpose::Format && !format {
             (
-                format!("the statement with label {label} is no FORMAT"),
+                format!("the statement with label {label} is not a FORMAT statement"),
                 "name the label of a FORMAT statement, or write `*` or the format itself, as in `'(I5)'`",
             )
         } else if purpose == Purpose::Jump && format {

@@ -145,7 +145,10 @@ fn what_is_no_entry_ends_it() {
             (0..5).for_each(|n| assert_eq!(get(remote, n), None));
         });
         assert_eq!(said.len(), 1);
-        assert!(said[0].ends_with("something that is no entry"), "{said:?}");
+        assert!(
+            said[0].ends_with("something that is not an entry"),
+            "{said:?}"
+        );
         assert_eq!(map.reads.load(Ordering::Relaxed), before + 1);
     }
 }
