@@ -5,7 +5,7 @@ use super::form::CHAR;
 use super::form::Piece;
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Expr, ExprKind, Name};
+use crate::ir::{Class, Expr, ExprKind, Name, Place};
 use crate::source::Span;
 use crate::storage::constant;
 
@@ -78,6 +78,36 @@ impl Line<'_> {
         Err(self.expected("an expression"))
     }
 
+    /// The value of a kind: a constant expression whose names this unit declares above, or one of
+    /// those around it.
+    pub(super) fn kind_value(&self, mut kind: Expr) -> Option<i64> {
+        let symbols = &self.frame.unit.symbols;
+        kind.rewrite(&mut |e| {
+            let ExprKind::Var(s) = e.kind else {
+                return;
+            };
+            let own = &symbols[s];
+            let declared = own.class != Class::Unknown
+                || own.typed
+                || own.external
+                || own.is_array()
+                || own.place != Place::Local;
+            if declared {
+                return;
+            }
+            let around = self.hosts.iter().rev().find_map(|h| {
+                let found = h.unit.symbols.find(&own.name)?;
+                Some((h, found))
+            });
+            if let Some((h, found)) = around
+                && let Some(n) = constant::integer(&h.unit, &Expr::var(found, e.span))
+            {
+                *e = Expr::int(n, e.span);
+            }
+        });
+        constant::integer(&self.frame.unit, &kind)
+    }
+
     /// `_8` or `_NAME` after a constant.
     fn kind_suffix(&mut self) -> Read<Option<u8>> {
         let next = self.at(self.pos + 1);
@@ -90,7 +120,7 @@ impl Line<'_> {
             Some((n, _)) => Some(n),
             None => {
                 let (sym, span) = self.expect_sym("a kind")?;
-                constant::integer(&self.frame.unit, &Expr::var(sym, span))
+                self.kind_value(Expr::var(sym, span))
             }
         };
         match value.and_then(|n| u8::try_from(n).ok()) {

@@ -60,14 +60,15 @@ impl Line<'_> {
     fn kind(&mut self) -> Read<i64> {
         let before = self.frame.unit.symbols.len();
         let e = self.expr()?;
-        let value = constant::integer(&self.frame.unit, &e);
+        let span = e.span;
+        let value = self.kind_value(e);
         // The type says the number; nothing names KIND any more.
         self.frame.unit.symbols.truncate(before);
         value.ok_or_else(|| {
             Box::new(
                 Diagnostic::error(
                     &rules::SYNTAX,
-                    e.span,
+                    span,
                     "the kind of a type must be a constant whose value is known here",
                 )
                 .help(
