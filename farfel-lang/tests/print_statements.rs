@@ -70,7 +70,7 @@ const STATEMENTS: [&str; 40] = [
     "ENDFILE 10",
     "V1 = (/ 1.0, 2.0, 3.0 /)",
     "V1(1:2) = V2 + 1",
-    "M1 = IEOR(M1, 5) + LEN(S1)",
+    "M1 = IEOR(INT(M1), 5) + LEN(S1)",
     "ADF(I) = 3",
     "RETURN",
     "M2(1) = Z'1F'",
