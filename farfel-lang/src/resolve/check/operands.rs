@@ -304,7 +304,6 @@ impl Checker<'_, '_> {
     fn intrinsic(&mut self, unit: &Unit, i: &Intrinsic, args: &[Expr]) {
         let positional = |e: &&Expr| !matches!(e.kind, ExprKind::Keyword(..));
         let args: Vec<&Expr> = args.iter().take_while(positional).collect();
-        self.kinds_alike(unit, i, &args);
         let Some(wants) = wants(i) else {
             return;
         };
@@ -355,46 +354,6 @@ impl Checker<'_, '_> {
                 }
             }
         }
-    }
-
-    /// Some functions take arguments of one size only: gfortran converts for MOD and MAX, but not for
-    /// these.
-    fn kinds_alike(&mut self, unit: &Unit, i: &Intrinsic, args: &[&Expr]) {
-        if !matches!(i.name, "IAND" | "IOR" | "IEOR" | "SIGN" | "ATAN2" | "MERGE") {
-            return;
-        }
-        let [a, b, ..] = args else {
-            return;
-        };
-        if [a, b].iter().any(|e| matches!(e.kind, ExprKind::Bits(_))) {
-            return;
-        }
-        let (Some(t), Some(s)) = (type_of(unit, a), type_of(unit, b)) else {
-            return;
-        };
-        // Types that differ in more than the size are the fault of `alike`.
-        if Types::of(t) != Types::of(s) || t.with_real(self.real) == s.with_real(self.real) {
-            return;
-        }
-        // To the larger one, so that nothing is lost.
-        let convert = match (t, s) {
-            (Type::Integer(8), _) | (_, Type::Integer(8)) => "INT(…, 8)",
-            (Type::Integer(4), _) | (_, Type::Integer(4)) => "INT",
-            (Type::Real(_), _) => "DBLE",
-            (Type::Complex(_), _) => "DCMPLX",
-            _ => return,
-        };
-        self.error(
-            Diagnostic::error(
-                &rules::TYPE_MISMATCH,
-                b.span,
-                format!(
-                    "the arguments of {} must be of one size, and they are {t} and {s}",
-                    i.name
-                ),
-            )
-            .help(format!("convert one of them, for instance by {convert}")),
-        );
     }
 
     /// What is said about a file, and the unit and the format.
