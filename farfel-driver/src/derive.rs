@@ -17,7 +17,6 @@
 //! derivatives. `farfel expand --stage parse` shows it.
 
 use crate::Error;
-use farfel_lang::Sources;
 use farfel_lang::ir::{
     Arg, Class, Dim, ExprKind, Name, Place, Program, Remarks, SpecKind, SymId, Symbol, Type, Unit,
     UnitKind,
@@ -28,6 +27,7 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::source::Span;
 use farfel_lang::storage::constant::extents;
 use farfel_lang::syntax::{NoIncludes, ReadOptions, parse_with};
+use farfel_lang::{FileId, Sources};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -179,7 +179,8 @@ fn upper(name: &str) -> Name {
 }
 
 /// Adds the subprograms that are asked for to a program that was parsed. `all` is whether it is the
-/// whole project: a single file need not have what the settings name.
+/// whole project: a single file need not have what the settings name. The result are their texts: what is worth a
+/// warning there has been said of what the user wrote.
 ///
 /// # Errors
 ///
@@ -189,17 +190,21 @@ pub(crate) fn add(
     derived: &[Derived],
     all: bool,
     sources: &mut Sources,
-) -> Result<(), Error> {
+) -> Result<Vec<FileId>, Error> {
     let mut faults: Vec<(String, String)> = Vec::new();
+    let mut texts = Vec::new();
     let mut taken: BTreeSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for wanted in derived {
         let mut fault = |message: String| faults.push((wanted.name.clone(), message));
         let Some(unit) = program.unit(&upper(&wanted.subprogram)) else {
-            if all {
+            let named = upper(&wanted.subprogram);
+            let mut points = program.units.iter().flat_map(Unit::entry_points);
+            if points.any(|e| *e.name == named) {
                 fault(format!(
-                    "there is no subprogram {}",
-                    upper(&wanted.subprogram)
+                    "{named} is an ENTRY point: write a subprogram that calls it, and derive that"
                 ));
+            } else if all {
+                fault(format!("there is no subprogram {named}"));
             }
             continue;
         };
@@ -212,7 +217,8 @@ pub(crate) fn add(
             Ok(text) => {
                 let file = sources.add(format!("derive.{}", wanted.name), text);
                 let parsed = parse_with(sources, file, &free_form(), &mut NoIncludes);
-                match parsed.diagnostics.first() {
+                texts.push(file);
+                match parsed.diagnostics.iter().find(|d| d.is_error()) {
                     None => program.units.extend(parsed.program.units),
                     Some(d) => fault(format!("{}: {}", sources.text(d.span), d.message)),
                 }
@@ -222,7 +228,7 @@ pub(crate) fn add(
     }
     let mut faults = faults.into_iter();
     let Some((first, message)) = faults.next() else {
-        return Ok(());
+        return Ok(texts);
     };
     let others = faults.map(|(name, message)| format!("\nsetting `derive.{name}`: {message}"));
     Err(Error::Config {
@@ -672,12 +678,13 @@ impl Maker {
 
     /// How many elements a variable has.
     fn size(&self, s: SymId) -> String {
-        match extents(&self.unit, &self.unit.symbols[s].dims) {
-            Some(known) => known
-                .iter()
-                .map(|n| (*n).max(0))
-                .product::<i64>()
-                .to_string(),
+        let known = extents(&self.unit, &self.unit.symbols[s].dims);
+        let size = known.and_then(|known| {
+            let mut each = known.iter().map(|n| (*n).max(0));
+            each.try_fold(1_i64, i64::checked_mul)
+        });
+        match size {
+            Some(size) => size.to_string(),
             None => format!("SIZE({})", self.name(s)),
         }
     }

@@ -133,14 +133,11 @@ pub(crate) fn read(
 ) -> Result<Read, Error> {
     let mut sources = Sources::new();
     let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
-    if !any_errors(&diagnostics) {
-        derive::add(
-            &mut program,
-            &config.derive,
-            goal == Goal::Library,
-            &mut sources,
-        )?;
-    }
+    let whole = goal == Goal::Library;
+    let derived = match any_errors(&diagnostics) {
+        true => Vec::new(),
+        false => derive::add(&mut program, &config.derive, whole, &mut sources)?,
+    };
     let mut left_out = beside.left_out;
     let first = beside.first.map(|f| sources::shown(config, &f));
     if goal != Goal::Program {
@@ -168,6 +165,7 @@ pub(crate) fn read(
         }
     }
     let mut lints = strict(config, &sources);
+    derived.into_iter().for_each(|file| lints.quiet_in(file));
     if !config.libraries.is_empty() {
         let count = sources.iter().count();
         diagnostics.extend(library::add(&mut program, config, &mut sources, included)?);

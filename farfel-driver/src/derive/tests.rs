@@ -14,6 +14,9 @@ const SOURCE: &str = "\
       END
       SUBROUTINE ESCAPES(X, *)
       END
+      SUBROUTINE POINTS(X)
+      ENTRY POINT(X)
+      END
       SUBROUTINE SHAPED(X)
       REAL X(:)
       END
@@ -68,6 +71,10 @@ fn faults_say_what_is_wrong() {
         (
             "a = { jvp = 'model', of = 'y', by = 'x(n) end' }",
             "is neither the name of",
+        ),
+        (
+            "a = { jvp = 'point', of = 'x', by = 'x' }",
+            "POINT is an ENTRY point: write a subprogram that calls it",
         ),
         (
             "a = { jvp = 'modl', of = 'y', by = 'x' }",
