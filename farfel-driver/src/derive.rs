@@ -25,6 +25,7 @@ use farfel_lang::lower::compact;
 use farfel_lang::print::{Form, Options, print_unit};
 use farfel_lang::resolve::resolve;
 use farfel_lang::source::Span;
+use farfel_lang::spelling::closest;
 use farfel_lang::storage::constant::extents;
 use farfel_lang::syntax::{NoIncludes, ReadOptions, parse_with};
 use farfel_lang::{FileId, Sources};
@@ -204,7 +205,13 @@ pub(crate) fn add(
                     "{named} is an ENTRY point: write a subprogram that calls it, and derive that"
                 ));
             } else if all {
-                fault(format!("there is no subprogram {named}"));
+                let known = program.units.iter().map(|u| u.name.as_str());
+                let meant = closest(&named, known);
+                let meant = meant.map(|m| format!("; did you mean {m}?"));
+                fault(format!(
+                    "there is no subprogram {named}{}",
+                    meant.unwrap_or_default()
+                ));
             }
             continue;
         };

@@ -43,7 +43,7 @@ pub mod packages;
 pub mod print;
 pub mod quote;
 pub mod resolve;
-mod spelling;
+pub mod spelling;
 pub mod syntax;
 pub mod timing;
 pub mod verify;

@@ -1,7 +1,12 @@
 //! Names that may have been meant.
 
 /// The known name most like `name`, if any is like enough to be meant.
-pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+///
+/// ```
+/// use farfel_lang::spelling::closest;
+/// assert_eq!(closest("KEPLR", ["KEPLER", "NEWTON"].into_iter()), Some("KEPLER"));
+/// ```
+pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Names of a letter or two are all alike.
     let most = |k: &str| (name.len().min(k.len()) / 3).max(1);
     known

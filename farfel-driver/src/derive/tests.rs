@@ -78,7 +78,7 @@ fn faults_say_what_is_wrong() {
         ),
         (
             "a = { jvp = 'modl', of = 'y', by = 'x' }",
-            "setting `derive.a`: there is no subprogram MODL",
+            "setting `derive.a`: there is no subprogram MODL; did you mean MODEL?",
         ),
         (
             "model = { jvp = 'model', of = 'y', by = 'x' }",
