@@ -288,6 +288,9 @@ impl<'a> Problem<'a> {
                     .ty
                     .is_some_and(|t| t.is_differentiable())
                 && unit.symbols[call.callee].class != Class::Subroutine;
+            let described = self.dependence.described(unit, call.callee);
+            let actual_varied = |i: usize| described.reads(i) && actual_varied(i);
+            let actual_live = |i: usize| described.writes(i) && actual_live(i);
             let any_in = (0..n).any(actual_varied);
             if !any_in || !result && !(0..n).any(actual_live) {
                 return None;

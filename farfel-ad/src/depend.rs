@@ -5,14 +5,14 @@
 //! through an INTEGER, a condition or a subscript does not depend on where it came from.
 
 use crate::calls::{CallSite, calls};
-use crate::custom_rules::rules::{Rule, Rules};
+use crate::custom_rules::rules::{Described, Rule, Rules};
 use crate::flow::Flow;
 use crate::locations::{Commons, Set, Space, differentiable};
 use crate::matrix::Matrix;
 pub(crate) use crate::matrix::{Move, Moves};
 use farfel_lang::access::{self, Access, Kind, Source};
 use farfel_lang::callgraph::Below;
-use farfel_lang::effects::{Effect, Effects, Locations, Question};
+use farfel_lang::effects::{Effect, Effects, Locations, Question, Touched};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Stmt, SymId, Symbol, Type, Unit};
 use farfel_lang::solve::{Graph, forward_each};
@@ -44,6 +44,13 @@ pub struct Dependence {
     summaries: HashMap<Name, Summary>,
 }
 
+/// What a statement does to derivatives. Some that are constant leave them as they are.
+fn own(effects: &Effects, unit: &Unit, at: &dyn Locations, s: &Stmt, touched: &mut Touched) {
+    if !unit.leaves_derivatives {
+        effects.own(unit, at, s, touched);
+    }
+}
+
 /// Those variables of a unit that can have a derivative.
 struct Differentiable<'u>(&'u Unit, &'u Space);
 
@@ -58,9 +65,10 @@ impl Locations for Differentiable<'_> {
 }
 
 impl Dependence {
-    /// Analyses the units of a call graph: a fixed point that starts from below.
+    /// Analyses the units of a call graph: a fixed point that starts from below. Derivatives that are
+    /// given do not count, but for what is constant.
     pub fn of(graph: &Below) -> Self {
-        Self::with(graph, Rules::default())
+        Self::with(graph, Rules::without_derivatives(&graph.units))
     }
 
     /// The same with procedures whose derivatives are given: what these say goes before what
@@ -191,6 +199,7 @@ impl Dependence {
         let question = Question {
             commons,
             without_text: without_text.collect(),
+            own,
             ..Question::default()
         };
         Effects::of(&units.collect::<Vec<_>>(), question)
@@ -202,6 +211,16 @@ impl Dependence {
         (s.place == Place::Global)
             .then(|| self.rules.get(&s.name))
             .flatten()
+    }
+
+    /// What is said of a procedure that a unit calls, where it has no text.
+    pub fn described(&self, unit: &Unit, s: SymId) -> Described<'_> {
+        let s = &unit.symbols[s];
+        match s.place {
+            Place::Global => self.rules.described(&s.name),
+            // Nobody knows which one it is.
+            _ => self.rules.described(""),
+        }
     }
 
     /// The summary of a top-level unit.
@@ -278,7 +297,9 @@ impl Dependence {
                             self.slots_to_locs(unit, space, summary, call, from, out);
                         }
                         None => {
-                            for a in args {
+                            let described = self.described(unit, *s);
+                            let read = args.iter().enumerate().filter(|(i, _)| described.reads(*i));
+                            for (_, a) in read {
                                 self.depends(unit, space, a, out);
                             }
                         }
@@ -335,11 +356,14 @@ impl Dependence {
                 // Without text and list it changes nothing that has a derivative.
                 return moves;
             }
+            let described = self.described(unit, call.callee);
             let mut from = Set::with_capacity(space.len);
-            for i in 0..call.args.len() {
+            for i in (0..call.args.len()).filter(|i| described.reads(*i)) {
                 self.argument(unit, space, call, i, &mut from);
             }
-            for (target, _) in call.args.iter().filter_map(target) {
+            let written = call.args.iter().enumerate();
+            let written = written.filter(|(i, _)| described.writes(*i));
+            for (target, _) in written.filter_map(|(_, a)| target(a)) {
                 moves.push(Move {
                     target,
                     strong: false,

@@ -285,6 +285,68 @@ C     farfel: derivative(tangent = COUNTS_D, in = A, out = ())
     ");
 }
 
+/// A directive says what a procedure without text does with its arguments: bounds stay, what it gives a value without
+/// reading anything that varies has derivative zero, and what it only looks at keeps its derivative.
+#[test]
+fn procedures_without_text() {
+    let text = "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D, G, T(3), S
+!     farfel: external(LOOKUP(K, N, T), reads = (K, N), writes = T)
+!     farfel: external(WATCH(X, N), reads = (X, N))
+      EXTERNAL LOOKUP, WATCH
+      X = 0.7D0
+      N = 3
+      ADF(X)
+      T(2) = X
+      S = X*X
+      CALL LOOKUP(2, 3, T)
+      CALL WATCH(S, 1)
+      Y = T(2)*S
+      END ADF(D = TANGENT(Y))
+      PRINT *, 'tangent', D, 2*T(2)*X
+      ADR(Y)
+      CALL WORK(X, N, Y)
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'adjoint', G, 5*X**4
+      END
+      SUBROUTINE WORK(X, N, Y)
+      DOUBLE PRECISION X, Y, W(N, 2)
+!     farfel: external(WATCH(X, N), reads = (X, N))
+      EXTERNAL WATCH
+      DO I = 1, N
+        W(I, 1) = X**I
+      END DO
+      CALL WATCH(W, N)
+      Y = W(2, 1)*W(N, 1)
+      END
+";
+    let library = "      SUBROUTINE LOOKUP(K, N, T)
+      DOUBLE PRECISION T(N)
+      DO 10 I = 1, N
+   10 T(I) = I + 0.25D0*K
+      END
+      SUBROUTINE WATCH(X, N)
+      DOUBLE PRECISION X(N)
+      IF (X(1) .LT. 0) PRINT *, X
+      END
+";
+    // Two directives say it.
+    let twice = faults(text);
+    assert!(
+        twice.contains("two directives say what WATCH does"),
+        "{twice}"
+    );
+    let first = text.find("!     farfel: external(WATCH").unwrap();
+    let line = text[first..].find('\n').unwrap();
+    let text = format!("{}{}", &text[..first], &text[first + line + 1..]);
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}"));
+    let out = support::run(&format!("{fortran}{library}"), support::CHECKED);
+    compare(&out, 1e-14, &fortran);
+    // Without, derivatives would go through LOOKUP.
+    let said = faults(&text.replace("external(LOOKUP", "other(LOOKUP"));
+    assert!(said.contains("LOOKUP"), "{said}");
+}
+
 /// Linear systems, factored and solved by LAPACK, and what is around them, to second order.
 const SYSTEM: &str = "
       SUBROUTINE LINEAR(T, Y)

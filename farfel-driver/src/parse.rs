@@ -50,6 +50,7 @@ pub(crate) fn parse(
         let nothing = |diagnostics| Parsed {
             program: Program::default(),
             diagnostics,
+            modules: Vec::new(),
         };
         let file = text.map_or_else(nothing, |_| {
             parsed.next().unwrap_or_else(|| nothing(Vec::new()))

@@ -5,7 +5,13 @@
 //! !farfel: derivative(SOLVE(N, A, B, X), tangent = SOLVE_D, adjoint = SOLVE_B, in = (A, B), out = (X))
 //! !farfel: constant(TABLE)
 //! !farfel: constant begin
+//! !farfel: external(EXCHANGE(A, N, WORK), reads = (A, N), writes = (A, WORK))
 //! ```
+//!
+//! The last one is about a procedure whose text is not part of the program: what it does with its arguments, so
+//! that it need not be taken to change them all. Tapenade's `C$AD DO-NOT-DIFF` and
+//! `C$AD END-DO-NOT-DIFF` are understood as well: statements between them are constant, and leave derivatives as
+//! they are, where ours make them zero.
 //!
 //! A directive about a procedure may stand in any program unit, or before one; without the name
 //! of a procedure it is about the unit where it stands. `read` finds directives where a file
@@ -15,10 +21,13 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Attribute, Given, Name, Place, Program, SpecKind, StmtKind, SymId, Symbol, Type, Unit,
-    UnitKind, walk_block,
+    UnitKind, Usage, walk_block,
 };
 use crate::source::Span;
 use std::collections::BTreeMap;
+
+/// How it is said what a procedure without text does.
+const EXTERNAL: &str = "the form is `external(P(A, B, N), reads = (A, N), writes = (B))`";
 
 /// Where the forms of the directives are explained.
 const FORM: &str = "the form is `derivative(P(A, B, X), tangent = P_D, adjoint = P_B, in = (A, B), out = (X))`; without `P(…)` it is about the subprogram in which it stands";
@@ -37,6 +46,7 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
         let word = text.trim_start_matches(['!', ' ', '\t']);
         if word.starts_with(['F', 'f']) {
             match directive(word, span) {
+                Some(Ok(Directive::External(given))) => found.push(given),
                 Some(Ok(Directive::Derivative(mut given))) => {
                     if given.procedure.is_empty() {
                         given.procedure = unit.name.clone();
@@ -76,6 +86,8 @@ const OURS: &str = "FARFEL_";
 
 enum Directive {
     Derivative(Given),
+    /// What a procedure without text does with its arguments.
+    External(Given),
     /// Procedures of libraries whose derivatives come along.
     Library(Vec<Name>),
     /// Without names: the unit itself.
@@ -88,7 +100,10 @@ enum Directive {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Border {
     /// Behind this comment.
-    Begin,
+    Begin {
+        /// The derivatives of what the statements change stay as they are.
+        leaves: bool,
+    },
     /// Before it.
     End,
 }
@@ -96,12 +111,28 @@ pub(crate) enum Border {
 /// Does a comment begin or end a region?
 pub(crate) fn border(text: &str) -> Option<Border> {
     let word = text.trim_start_matches(['!', ' ', '\t']);
+    if let Some(tapenade) = word.strip_prefix('$') {
+        return tapenade_border(tapenade);
+    }
     if !word.starts_with(['F', 'f']) {
         return None;
     }
     match directive(word, Span::NONE) {
         Some(Ok(Directive::Region(border))) => Some(border),
         _ => None,
+    }
+}
+
+/// The same for what stands behind the `$` of Tapenade's directives.
+fn tapenade_border(text: &str) -> Option<Border> {
+    let mut words = text.split_ascii_whitespace();
+    let ad = words.next()?;
+    let word = words.next().filter(|_| ad.eq_ignore_ascii_case("AD"))?;
+    let is = |name: &str| word.eq_ignore_ascii_case(name);
+    match () {
+        () if is("DO-NOT-DIFF") => Some(Border::Begin { leaves: true }),
+        () if is("END-DO-NOT-DIFF") => Some(Border::End),
+        () => None,
     }
 }
 
@@ -120,6 +151,12 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
                 fault(span, "this directive is not understood").help(FORM),
             )),
         }),
+        "EXTERNAL" => Some(match external(&mut words, span) {
+            Some(given) => Ok(Directive::External(given)),
+            None => Err(Box::new(
+                fault(span, "this directive is not understood").help(EXTERNAL),
+            )),
+        }),
         "LIBRARY" => {
             let names = words.names().filter(|l| !l.is_empty() && words.done());
             Some(names.map(Directive::Library).ok_or_else(|| {
@@ -131,7 +168,7 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
         }
         "CONSTANT" => {
             let border = match words.0.iter().rev().collect::<String>().trim() {
-                "BEGIN" => Some(Border::Begin),
+                "BEGIN" => Some(Border::Begin { leaves: false }),
                 "END" => Some(Border::End),
                 _ => None,
             };
@@ -181,6 +218,39 @@ fn derivative(words: &mut Words, span: Span) -> Option<Given> {
             return (any && words.done()).then_some(given);
         }
     }
+}
+
+fn external(words: &mut Words, span: Span) -> Option<Given> {
+    words.take('(')?;
+    let name = words.name()?;
+    let arguments = words.names().filter(|_| words.peek() != Some('('))?;
+    let (mut reads, mut writes) = (None, None);
+    while words.take(',').is_some() {
+        let list = match words.name()?.as_str() {
+            "READS" => &mut reads,
+            "WRITES" => &mut writes,
+            _ => return None,
+        };
+        words.take('=')?;
+        if list.replace(words.names()?).is_some() {
+            return None;
+        }
+    }
+    words.take(')')?;
+    if !words.done() || reads.is_none() && writes.is_none() {
+        return None;
+    }
+    let said = |list: &Option<Vec<Name>>, n: &Name| list.as_ref().is_some_and(|l| l.contains(n));
+    let usage = arguments.iter().map(|n| Usage {
+        reads: said(&reads, n),
+        writes: said(&writes, n),
+    });
+    Some(Given {
+        inputs: reads.clone(),
+        outputs: writes.clone(),
+        arguments: Some(arguments.clone()),
+        ..Given::described(name, usage.collect(), span)
+    })
 }
 
 /// Names and signs of a text, whose blanks and case do not matter.
@@ -271,7 +341,10 @@ pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
     let mut settled: BTreeMap<Name, Given> = BTreeMap::new();
     for given in written {
         if let Some(other) = settled.get(&given.procedure) {
-            let message = format!("the derivative of {} is given twice", given.procedure);
+            let message = match given.usage.is_some() || other.usage.is_some() {
+                true => format!("two directives say what {} does", given.procedure),
+                false => format!("the derivative of {} is given twice", given.procedure),
+            };
             faults.push(fault(given.span, message).related(other.span, "here, too"));
         } else if let Some(given) = complete(given, program, faults) {
             settled.insert(given.procedure.clone(), given);
@@ -379,6 +452,25 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
     }
     if given.is_constant() {
         return Some(given);
+    }
+    if given.usage.is_some() {
+        if let Some(unit) = text {
+            let message = format!(
+                "{name} is part of the program, so that its text says what it does with its arguments"
+            );
+            let d = fault(span, message).related(unit.name_span, "defined here");
+            faults.push(d.help("take the directive out"));
+            return None;
+        }
+        let arguments = given.arguments.iter().flatten();
+        let arguments: Vec<&Name> = arguments.collect();
+        for listed in given.inputs.iter().chain(&given.outputs).flatten() {
+            if !arguments.contains(&listed) {
+                let message = format!("{listed} is not an argument of {name}");
+                faults.push(fault(span, message));
+            }
+        }
+        return (faults.len() == before).then_some(given);
     }
     match text {
         Some(unit) => {

@@ -6,6 +6,10 @@
 //! !farfel: fixed-point(tolerance = 1D-12, iterations = 500)
 //! ```
 //!
+//! Tapenade's directives that mean the same are understood as well: `C$AD FP-LOOP "Z" adj_reduction=1.e-6`,
+//! whose list of variables is not needed here, and `C$AD BINOMIAL-CKP 1000 20 1`, whose second number is that of
+//! `checkpoint`.
+//!
 //! `!farfel: checkpoint` among the declarations of a subprogram is about its calls.
 //!
 //! `read` finds them where a file is parsed and hangs them on the loops: from there on they are
@@ -13,7 +17,7 @@
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::given::Words;
-use crate::ir::{Block, LoopMark, LoopMarkKind, SpecKind, Stmt, StmtKind, Unit, UnitKind};
+use crate::ir::{Block, LoopMark, LoopMarkKind, Name, SpecKind, Stmt, StmtKind, Unit, UnitKind};
 use crate::source::Span;
 
 /// The most values that can be asked for.
@@ -137,6 +141,9 @@ fn is_joint(text: &str) -> bool {
 /// What a comment says of a loop, or the form that it should have; `None` where it is about
 /// something else.
 fn mark(text: &str) -> Option<Result<LoopMarkKind, &'static str>> {
+    if let Some(tapenade) = text.trim_start_matches(['!', ' ', '\t']).strip_prefix('$') {
+        return tapenade_mark(tapenade).map(Ok);
+    }
     let (word, rest) = text.trim_start_matches(['!', ' ', '\t']).split_once(':')?;
     if !word.trim().eq_ignore_ascii_case("farfel") {
         return None;
@@ -156,6 +163,47 @@ fn mark(text: &str) -> Option<Result<LoopMarkKind, &'static str>> {
         )),
         _ => None,
     }
+}
+
+/// The same for what stands behind the `$` of Tapenade's directives.
+fn tapenade_mark(text: &str) -> Option<LoopMarkKind> {
+    let (ad, rest) = text.trim().split_once(char::is_whitespace)?;
+    if !ad.eq_ignore_ascii_case("AD") {
+        return None;
+    }
+    let (word, rest) = rest.trim().split_once(char::is_whitespace)?;
+    match word.to_ascii_uppercase().as_str() {
+        "FP-LOOP" => {
+            // Behind the names of what becomes stationary.
+            let (_, settings) = rest.rsplit_once('"').unwrap_or(("", rest));
+            let mut tolerance = None;
+            let mut words = Words::of(settings);
+            while let Some(name) = words.name() {
+                words.take('=')?;
+                let number = words.number()?;
+                if name == "ADJ_REDUCTION" {
+                    tolerance = relative(number);
+                }
+            }
+            Some(LoopMarkKind::FixedPoint {
+                tolerance,
+                iterations: None,
+            })
+        }
+        "BINOMIAL-CKP" => {
+            let most = rest.split_ascii_whitespace().nth(1)?.parse().ok()?;
+            (1..=MOST)
+                .contains(&most)
+                .then_some(LoopMarkKind::Checkpoint(most))
+        }
+        _ => None,
+    }
+}
+
+/// A constant between zero and one.
+fn relative(number: String) -> Option<Name> {
+    let value: f64 = number.replace('D', "E").parse().ok()?;
+    (value > 0.0 && value < 1.0).then(|| number.into())
 }
 
 fn whole(words: &mut Words) -> Option<u32> {
@@ -182,12 +230,7 @@ fn fixed_point(words: &mut Words) -> Option<LoopMarkKind> {
             words.take('=')?;
             match word.as_str() {
                 "TOLERANCE" => {
-                    let number = words.number()?;
-                    let value: f64 = number.replace('D', "E").parse().ok()?;
-                    if !(value > 0.0 && value < 1.0) {
-                        return None;
-                    }
-                    tolerance = Some(number.into());
+                    tolerance = Some(relative(words.number()?)?);
                 }
                 "ITERATIONS" => iterations = Some(whole(words)?),
                 _ => return None,

@@ -3,7 +3,8 @@
 use super::shipped;
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::Span;
-use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind};
+use farfel_lang::effects::described;
+use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind, Usage};
 use std::collections::{HashMap, HashSet};
 
 /// A procedure without text, whose derivative somebody must provide.
@@ -81,15 +82,23 @@ impl Rule {
         }
     }
 
-    /// Of a procedure of which only its arguments are known, and which of them have a derivative.
-    pub(crate) fn assumed(args: usize, active: &Set) -> Rule {
+    /// Of a procedure of which only its arguments are known, and which of them have a derivative; with
+    /// what is said of its arguments.
+    pub(crate) fn assumed(args: usize, active: &Set, usage: Option<&[Usage]>) -> Rule {
+        let usage = Described(usage);
+        let writes = |i: &usize| *i == args || usage.writes(*i);
         Rule {
             tangent: None,
             adjoint: None,
             args,
-            inputs: active.ones().filter(|i| *i < args).collect(),
-            outputs: active.ones().filter(|i| *i <= args).collect(),
-            sets: (0..args).filter(|i| !active.contains(*i)).collect(),
+            inputs: active
+                .ones()
+                .filter(|i| *i < args && usage.reads(*i))
+                .collect(),
+            outputs: active.ones().filter(|i| *i <= args && writes(i)).collect(),
+            sets: (0..args)
+                .filter(|i| !active.contains(*i) && writes(i))
+                .collect(),
             constant: false,
             assumed: true,
             partial: Vec::new(),
@@ -146,21 +155,55 @@ pub(crate) fn stand_in(procedure: &str) -> Name {
     format!("{}GIVEN_{procedure}", shipped::PREFIX).into()
 }
 
+/// What is said of the arguments of a procedure without text. Where nothing is said, it may read and
+/// write them all.
+#[derive(Debug, Clone, Copy)]
+pub struct Described<'r>(Option<&'r [Usage]>);
+
+impl Described<'_> {
+    fn at(&self, position: usize) -> Usage {
+        let anything = Usage {
+            reads: true,
+            writes: true,
+        };
+        let nothing = Usage {
+            reads: false,
+            writes: false,
+        };
+        // It knows nothing of what it gets too much.
+        let told = |u: &[Usage]| u.get(position).copied().unwrap_or(nothing);
+        self.0.map_or(anything, told)
+    }
+
+    /// May it read the argument at a position?
+    pub fn reads(&self, position: usize) -> bool {
+        self.at(position).reads
+    }
+
+    /// May it give the argument at a position another value?
+    pub fn writes(&self, position: usize) -> bool {
+        self.at(position).writes
+    }
+}
+
 /// The rules of a program.
 #[derive(Debug, Default)]
-pub struct Rules(HashMap<Name, Rule>);
+pub struct Rules {
+    by_name: HashMap<Name, Rule>,
+    /// What is said of procedures without text, besides.
+    usage: HashMap<Name, Vec<Usage>>,
+}
 
 impl Rules {
     /// What directives say, and the rules that come along for procedures without text.
     pub fn of(program: &Program) -> Rules {
         let text: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
-        let mut rules = HashMap::new();
-        for unit in program.units.iter().filter(|u| u.constant) {
-            let given = Given::constant(unit.name.clone(), unit.span);
-            rules.insert(unit.name.clone(), Rule::of(&given, Some(unit), false));
-        }
+        let Rules {
+            by_name: mut rules,
+            usage,
+        } = Rules::without_derivatives(&program.units.iter().collect::<Vec<_>>());
         for unit in &program.units {
-            for given in &unit.given {
+            for given in unit.given.iter().filter(|g| g.usage.is_none()) {
                 if rules.contains_key(&given.procedure) {
                     continue;
                 }
@@ -186,33 +229,66 @@ impl Rules {
                 }
             }
         }
-        Rules(rules)
+        Rules {
+            by_name: rules,
+            usage,
+        }
     }
 
-    /// Rules for procedures without text, by the adjoints that somebody provides.
-    pub(crate) fn assumed(provide: &[Provide]) -> Rules {
+    /// What is constant, and what is said of procedures without text.
+    pub(crate) fn without_derivatives(units: &[&Unit]) -> Rules {
+        let units = || units.iter().copied();
+        let mut rules = HashMap::new();
+        for unit in units().filter(|u| u.constant) {
+            let given = Given::constant(unit.name.clone(), unit.span);
+            rules.insert(unit.name.clone(), Rule::of(&given, Some(unit), false));
+        }
+        let given = units().flat_map(|u| &u.given);
+        for given in given.filter(|g| g.is_constant()) {
+            let text = || units().find(|u| u.name == given.procedure);
+            let rule = rules.entry(given.procedure.clone());
+            rule.or_insert_with(|| Rule::of(given, text(), false));
+        }
+        let usage = described(units());
+        Rules {
+            by_name: rules,
+            usage: usage.map(|(n, u)| (n.clone(), u.to_vec())).collect(),
+        }
+    }
+
+    /// Rules for procedures without text, by the adjoints that somebody provides. `tangents`: the
+    /// rules by which tangents were made.
+    pub(crate) fn assumed(provide: &[Provide], tangents: &Rules) -> Rules {
         let rule = |p: &Provide| Rule {
             adjoint: Some(p.derivative.clone()),
-            ..Rule::assumed(p.args, &p.active)
+            ..Rule::assumed(p.args, &p.active, tangents.described(&p.procedure).0)
         };
         let rules = provide.iter().map(|p| (p.procedure.clone(), rule(p)));
-        Rules(rules.collect())
+        Rules {
+            by_name: rules.collect(),
+            usage: tangents.usage.clone(),
+        }
+    }
+
+    /// What is said of the arguments of a procedure without text.
+    pub fn described(&self, procedure: &str) -> Described<'_> {
+        Described(self.usage.get(procedure).map(Vec::as_slice))
     }
 
     /// The rule of a procedure.
     pub fn get(&self, procedure: &str) -> Option<&Rule> {
-        self.0.get(procedure)
+        self.by_name.get(procedure)
     }
 
     /// The rule for which a name stands in, with the name of the procedure.
     pub(crate) fn stood_in(&self, name: &str) -> Option<(&Name, &Rule)> {
         let name = name.strip_prefix(shipped::PREFIX)?.strip_prefix("GIVEN_")?;
-        self.0.get_key_value(name)
+        self.by_name.get_key_value(name)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&Name, &Rule)> {
-        self.0.iter()
+        self.by_name.iter()
     }
 }
 

@@ -50,7 +50,7 @@ impl<'w> Sweeper<'w> {
     fn provided(&self, callee: SymId) -> Option<(Procedure<'w>, Cow<'w, Rule>)> {
         let world = self.world;
         if let Some(dummy) = world.parts[self.part].dummies.get(&callee) {
-            let rule = Rule::assumed(dummy.args, &dummy.active);
+            let rule = Rule::assumed(dummy.args, &dummy.active, None);
             return Some((Procedure::Dummy(dummy.procedure), Cow::Owned(rule)));
         }
         let name = &self.make.unit.symbols[callee].name;

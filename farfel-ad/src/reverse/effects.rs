@@ -8,6 +8,7 @@ use farfel_lang::callgraph::Below;
 use farfel_lang::effects::{self, Dummies, Locations, Question};
 pub(super) use farfel_lang::effects::{Besides, Effect, Touched};
 use farfel_lang::ir::{Expr, Name, Stmt, Unit};
+use std::collections::{HashMap, HashSet};
 
 /// The effects of all units that can be reached.
 #[derive(Debug)]
@@ -79,18 +80,59 @@ fn with_derivatives(
     made
 }
 
+/// What calls of given derivatives do, by the procedures. `known`: what is known of these themselves.
+fn given_effects<'r, 'k>(
+    rules: &'r Rules,
+    commons: usize,
+    known: &dyn Fn(&Name) -> Option<&'k Effect>,
+) -> Vec<(&'r Name, Effect)> {
+    let given = rules.iter().filter(|(_, r)| !r.constant);
+    let effects = given.map(|(procedure, rule)| {
+        let own = known(procedure);
+        let assigned = |i: usize| match own {
+            Some(effect) => effect.assigned.contains(i),
+            None => rule.outputs.contains(&i) || rule.sets.contains(&i),
+        };
+        let nothing = Effect::nothing(rule.args, commons);
+        let active = |i: usize| rule.is_active(i);
+        let assigned = |i: usize| i == rule.args || assigned(i);
+        // As many arguments as calls have.
+        let mut own = own.unwrap_or(&nothing).clone();
+        if own.args != rule.args {
+            own = nothing;
+        }
+        let mut effect = with_derivatives(&own, &active, &assigned);
+        effect.besides = Besides::Nothing;
+        (procedure, effect)
+    });
+    effects.collect()
+}
+
 impl Effects {
     /// Analyses all units of a call graph.
     pub fn of(graph: &Below, commons: &Commons) -> Self {
-        Self::with_dummies(graph, commons, Vec::new())
+        Self::with_dummies(graph, commons, Vec::new(), &Rules::default())
     }
 
-    /// The same with dummy procedures that are known.
-    pub fn with_dummies(graph: &Below, commons: &Commons, dummies: Vec<KnownDummy>) -> Self {
+    /// The same with dummy procedures that are known, and with what stands for procedures without text.
+    pub fn with_dummies(
+        graph: &Below,
+        commons: &Commons,
+        dummies: Vec<KnownDummy>,
+        rules: &Rules,
+    ) -> Self {
         let known = dummies.into_iter().map(|d| {
             let place = (d.unit.clone(), d.name.clone());
             (place, Box::new(d) as Box<dyn effects::KnownDummy>)
         });
+        let text: HashSet<&Name> = graph.units.iter().map(|u| &u.name).collect();
+        let said = effects::described(graph.units.iter().copied());
+        let mut without_text: HashMap<Name, Effect> = said
+            .map(|(name, usage)| (name.clone(), Effect::described(usage, commons.vars.len())))
+            .collect();
+        let mut given = given_effects(rules, commons.vars.len(), &|n| without_text.get(n));
+        given.retain(|(procedure, _)| !text.contains(procedure));
+        without_text.extend(given.into_iter().map(|(n, effect)| (stand_in(n), effect)));
         // Callees last.
         let units: Vec<&Unit> = graph.units.iter().rev().copied().collect();
         let spaces: Vec<Space> = units.iter().map(|u| Space::of(u, commons)).collect();
@@ -100,25 +142,15 @@ impl Effects {
             commons: commons.vars.len(),
             reads: true,
             dummies: Dummies::Known(known.collect()),
+            without_text,
             own,
-            ..Question::default()
         };
         Effects(effects::Effects::of(&units, question))
     }
 
     /// Adds what calls of given derivatives stand for: of the procedure, and on derivatives.
     pub fn add_given(&mut self, rules: &Rules, commons: usize) {
-        for (procedure, rule) in rules.iter().filter(|(_, r)| !r.constant) {
-            let own = self.get(procedure);
-            let assigned = |i: usize| match own {
-                Some(effect) => effect.assigned.contains(i),
-                None => rule.outputs.contains(&i) || rule.sets.contains(&i),
-            };
-            let nothing = Effect::nothing(rule.args, commons);
-            let active = |i: usize| rule.is_active(i);
-            let assigned = |i: usize| i == rule.args || assigned(i);
-            let mut effect = with_derivatives(own.unwrap_or(&nothing), &active, &assigned);
-            effect.besides = Besides::Nothing;
+        for (procedure, effect) in given_effects(rules, commons, &|n| self.get(n)) {
             self.0.insert(stand_in(procedure), effect);
         }
     }

@@ -103,7 +103,7 @@ pub fn differentiate_heads(
             .collect(),
         suffix: Name::default(),
         heads: true,
-        rules: Rules::assumed(&made.provide),
+        rules: Rules::assumed(&made.provide, &made.dependence.rules),
     };
     let contexts: Vec<(Name, Context)> = made
         .units

@@ -268,7 +268,7 @@ impl World {
         let graph = Below::of(&all, names.iter().map(Name::as_str));
         let commons = Commons::of(&graph.units);
         let dummies = known_dummies(closure, &tangents, &order);
-        let mut effects = Effects::with_dummies(&graph, &commons, dummies);
+        let mut effects = Effects::with_dummies(&graph, &commons, dummies, &order.rules);
         effects.add_given(&order.rules, commons.vars.len());
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {

@@ -4,7 +4,7 @@ use super::generator::Gen;
 use crate::calls::calls;
 use crate::custom_rules::rules::{carries, stand_in};
 use crate::custom_rules::shipped;
-use crate::locations::{Context, differentiable};
+use crate::locations::{Context, Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type};
 use farfel_lang::types::type_of;
@@ -132,7 +132,8 @@ impl Gen<'_> {
         }
     }
 
-    /// After a call of a constant procedure, what it assigns has derivative zero.
+    /// After a call without derivatives, what it gives other values has derivative zero: what a constant
+    /// procedure assigns, and what one without text gives a value without reading it, as a directive says.
     pub(super) fn zero_constants(
         &mut self,
         callee: SymId,
@@ -140,18 +141,22 @@ impl Gen<'_> {
         node: usize,
     ) -> Vec<Stmt> {
         let constant = self.engine.dependence.rule(self.source, callee);
-        let Some(summary) = self.engine.dependence.callee(self.source, callee) else {
-            return Vec::new();
+        let constant = constant.is_some_and(|r| r.constant);
+        let summary = self.engine.dependence.callee(self.source, callee);
+        let within = |i: &usize| *i < args.len();
+        let (assigned, arrays): (Vec<usize>, Set) = match summary {
+            Some(s) if constant => (s.assigned.ones().filter(within).collect(), s.arrays.clone()),
+            None if !constant => {
+                let described = self.engine.dependence.described(self.source, callee);
+                let set = |i: &usize| described.writes(*i) && !described.reads(*i);
+                // Whether an element or an array is meant, nobody says.
+                let mut arrays = Set::with_capacity(args.len());
+                arrays.insert_range(..);
+                ((0..args.len()).filter(set).collect(), arrays)
+            }
+            _ => return Vec::new(),
         };
-        if !constant.is_some_and(|r| r.constant) {
-            return Vec::new();
-        }
-        let assigned: Vec<usize> = summary
-            .assigned
-            .ones()
-            .filter(|i| *i < args.len())
-            .collect();
-        let arrays = summary.arrays.clone();
+        let shared = summary.map(|s| (s.args, s.assigned.clone()));
         let mut zeros = Vec::new();
         for i in assigned {
             let Some(s) = args[i].base() else { continue };
@@ -166,7 +171,7 @@ impl Gen<'_> {
                 ExprKind::Element(..) if arrays.contains(i) => {
                     let name = &self.source.symbols[callee].name;
                     let message = format!(
-                        "which elements {name}, which is constant, gives a value to is not known"
+                        "which elements {name}, which has no derivative here, gives a value to is not known"
                     );
                     let d = Diagnostic::error(&rules::AD_UNSUPPORTED, args[i].span, message)
                         .help("pass a whole array");
@@ -181,8 +186,10 @@ impl Gen<'_> {
                 }
             }
         }
-        let (args, shared) = (summary.args, summary.assigned.clone());
-        for k in shared.ones().filter_map(|o| o.checked_sub(args + 1)) {
+        let shared: Vec<usize> = (shared.iter())
+            .flat_map(|(args, set)| set.ones().filter_map(|o| o.checked_sub(*args + 1)))
+            .collect();
+        for k in shared {
             let loc = self.space.common(k);
             if !self.activity.live[node].contains(loc) || !self.varied.contains(loc) {
                 continue;

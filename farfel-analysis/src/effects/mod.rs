@@ -13,7 +13,7 @@ pub use assigned::Assigned;
 use crate::access::{self, Access, Call, callee_name};
 use arguments::passes_procedure;
 use farfel_ir::ir::{
-    EntryPoint, Expr, ExprKind, Name, Place, SpecKind, Stmt, SymId, Unit, walk_block,
+    EntryPoint, Expr, ExprKind, Name, Place, SpecKind, Stmt, SymId, Unit, Usage, walk_block,
 };
 use fixedbitset::FixedBitSet as Set;
 use std::borrow::Cow;
@@ -60,6 +60,17 @@ impl Effect {
             read: Set::with_capacity(args + 1 + commons),
             besides: Besides::Nothing,
         }
+    }
+
+    /// That of a procedure without text, of whose arguments this is said.
+    pub fn described(usage: &[Usage], commons: usize) -> Self {
+        let mut effect = Effect::nothing(usage.len(), commons);
+        for (i, u) in usage.iter().enumerate() {
+            effect.assigned.set(i, u.writes);
+            effect.read.set(i, u.reads);
+        }
+        effect.besides = Besides::Once;
+        effect
     }
 
     /// Adds what another procedure with the same arguments may do. Does that change anything
@@ -219,9 +230,11 @@ impl Effects {
         } = question;
         let entries = units.iter().flat_map(|(u, _)| u.entry_points());
         let nothing = |e: EntryPoint| (e.name.clone(), Effect::nothing(e.args.len(), commons));
+        let said = described(units.iter().map(|(u, _)| *u));
+        let said = said.map(|(name, usage)| (name.clone(), Effect::described(usage, commons)));
         let mut all = Effects {
-            by_name: without_text
-                .into_iter()
+            by_name: said
+                .chain(without_text)
                 .chain(entries.map(nothing))
                 .collect(),
             dummies,
@@ -435,6 +448,14 @@ impl Effects {
         };
         touched.besides = touched.besides.max(besides);
     }
+}
+
+/// What is said of the arguments of procedures without text, in all units of a program.
+pub fn described<'p>(
+    units: impl Iterator<Item = &'p Unit>,
+) -> impl Iterator<Item = (&'p Name, &'p [Usage])> {
+    let given = units.flat_map(|u| &u.given);
+    given.filter_map(|g| Some((&g.procedure, g.usage.as_deref()?)))
 }
 
 /// For the name of a procedure, the positions of the units that must be looked at again when its effect

@@ -50,6 +50,7 @@ Files:
   -o, -output NAME              One file, NAME_d.f; without, one for each source
   -O, -outputdirectory DIR      Where to put it [default: .]
   -splitoutputfiles             One file for each subprogram
+  -ext FILE                     What procedures without text do with their arguments
   -I DIR                        Where to look for INCLUDE files, too
   -nbdirsmax N                  The most directions; without, NBDIRSMAX of DIFFSIZES.inc
   -noisize                      Do not ask for sizes in DIFFSIZES.inc

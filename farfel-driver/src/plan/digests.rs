@@ -122,6 +122,12 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
     if unit.joint {
         text.push_str("joint\n");
     }
+    if unit.constant {
+        text.push_str("constant\n");
+    }
+    if unit.leaves_derivatives {
+        text.push_str("leaves derivatives\n");
+    }
     for given in &unit.given {
         // Where that is said does not matter.
         let given = Given {

@@ -99,6 +99,9 @@ pub struct Unit {
     pub contained: bool,
     /// Made of statements that are constant for differentiation.
     pub constant: bool,
+    /// What is constant leaves the derivatives of what it changes as they are: Tapenade's
+    /// DO-NOT-DIFF. Elsewhere they become zero.
+    pub leaves_derivatives: bool,
     /// A comment asks that calls of it are carried out again in backward sweeps, so that less is kept.
     pub joint: bool,
     /// Names.
@@ -143,7 +146,17 @@ pub struct EntryPoint<'u> {
     pub statement: Option<&'u Entry>,
 }
 
-/// A derivative that is given by subprograms, or that there is none.
+/// What a procedure without text does with one of its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Its value may be read.
+    pub reads: bool,
+    /// It may get another value.
+    pub writes: bool,
+}
+
+/// What comments or settings say of a procedure: that its derivative is given by subprograms, that there is
+/// none, or, where it has no text, what it does with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     /// Of which procedure; for a constant, also of which variable.
@@ -160,6 +173,8 @@ pub struct Given {
     pub tangent: Option<Name>,
     /// The subroutine that computes adjoints.
     pub adjoint: Option<Name>,
+    /// What it does with each argument, and nothing is said of its derivative.
+    pub usage: Option<Vec<Usage>>,
     /// Where that is said.
     pub span: Span,
 }
@@ -175,13 +190,22 @@ impl Given {
             sets: Vec::new(),
             tangent: None,
             adjoint: None,
+            usage: None,
             span,
+        }
+    }
+
+    /// What a procedure without text does with its arguments, in their order.
+    pub fn described(procedure: Name, usage: Vec<Usage>, span: Span) -> Self {
+        Given {
+            usage: Some(usage),
+            ..Given::constant(procedure, span)
         }
     }
 
     /// True where no derivatives go through it.
     pub fn is_constant(&self) -> bool {
-        self.tangent.is_none() && self.adjoint.is_none()
+        self.tangent.is_none() && self.adjoint.is_none() && self.usage.is_none()
     }
 
     /// Is the argument of a name followed by its derivative?
@@ -847,6 +871,7 @@ impl Unit {
             recursive: false,
             contained: false,
             constant: false,
+            leaves_derivatives: false,
             joint: false,
             symbols: Symbols::default(),
             implicit: Implicit::default(),

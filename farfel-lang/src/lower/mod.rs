@@ -115,6 +115,32 @@ pub struct Lowered {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Makes subroutines of the statements that are constant for differentiation, as lowering does, in a
+/// program that is otherwise left as it is. Returns the names of these subroutines, which end in `suffix`.
+///
+/// # Errors
+///
+/// What is wrong with the comments that say so.
+pub fn constant_regions(program: &mut Program, suffix: &str) -> Result<Vec<Name>, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    regions::to_subroutines(program, suffix, &mut diagnostics);
+    if any_errors(&diagnostics) {
+        return Err(diagnostics);
+    }
+    if program.units.iter().all(|u| u.nested.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let known: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
+    let families = lift::lift(program, &mut diagnostics);
+    recursion::mark(program, &families);
+    program.number();
+    if any_errors(&diagnostics) {
+        return Err(diagnostics);
+    }
+    let new = program.units.iter().map(|u| u.name.clone());
+    Ok(new.filter(|n| !known.contains(n)).collect())
+}
+
 /// Lowers a program that [`resolve`](crate::resolve::resolve) found no errors in.
 pub fn lower(program: Program, until: Stage) -> Lowered {
     lower_with(program, until, &Options::default())
@@ -166,7 +192,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 let resolved = Level::Resolved;
                 boz::settle(program);
                 holds("bits", program, diagnostics, resolved);
-                regions::to_subroutines(program, diagnostics);
+                regions::to_subroutines(program, "", diagnostics);
                 holds("regions", program, diagnostics, resolved);
                 formulas::to_functions(program);
                 holds("formulas", program, diagnostics, resolved);

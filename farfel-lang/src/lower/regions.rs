@@ -19,16 +19,20 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::HashSet;
 
-/// Takes the regions of all units out of them.
-pub(super) fn to_subroutines(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
+/// Takes the regions of all units out of them; the names of the subroutines end in `suffix`.
+pub(super) fn to_subroutines(
+    program: &mut Program,
+    suffix: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     for unit in &mut program.units {
-        visit(unit, diagnostics);
+        visit(unit, suffix, diagnostics);
     }
 }
 
-fn visit(unit: &mut Unit, diagnostics: &mut Vec<Diagnostic>) {
+fn visit(unit: &mut Unit, suffix: &str, diagnostics: &mut Vec<Diagnostic>) {
     for nested in &mut unit.nested {
-        visit(nested, diagnostics);
+        visit(nested, suffix, diagnostics);
     }
     let mut any = unit.specs.iter().any(|s| spec_border(s).is_some());
     walk_block(&unit.body, &mut |s| any |= border(s).is_some());
@@ -50,6 +54,7 @@ fn visit(unit: &mut Unit, diagnostics: &mut Vec<Diagnostic>) {
     let mut regions = Regions {
         formats: all,
         outside,
+        suffix,
         new: Vec::new(),
         diagnostics,
     };
@@ -98,24 +103,25 @@ impl Outside {
 struct Regions<'d> {
     formats: Vec<Spec>,
     outside: Outside,
+    suffix: &'d str,
     new: Vec<Unit>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
 impl Regions<'_> {
     fn block(&mut self, unit: &mut Unit, body: &mut Block) {
-        let mut open: Option<(Span, Block)> = None;
+        let mut open: Option<(Span, bool, Block)> = None;
         for mut s in std::mem::take(body) {
             match (border(&s), &mut open) {
-                (Some(Border::Begin), None) => open = Some((s.span, Vec::new())),
-                (Some(Border::Begin), Some((first, _))) => {
+                (Some(Border::Begin { leaves }), None) => open = Some((s.span, leaves, Vec::new())),
+                (Some(Border::Begin { .. }), Some((first, ..))) => {
                     let d = fault(s.span, "a constant region within another one");
                     self.diagnostics
                         .push(d.related(*first, "the other one begins here"));
                 }
                 (Some(Border::End), Some(_)) => {
-                    if let Some((span, inner)) = open.take() {
-                        body.extend(self.region(unit, span, inner));
+                    if let Some((span, leaves, inner)) = open.take() {
+                        body.extend(self.region(unit, span, leaves, inner));
                     }
                 }
                 (Some(Border::End), None) => self.diagnostics.push(
@@ -127,7 +133,7 @@ impl Regions<'_> {
                         "write `!farfel: constant begin` before it, at the same depth of IF and DO",
                     ),
                 ),
-                (None, Some((_, inner))) => inner.push(s),
+                (None, Some((.., inner))) => inner.push(s),
                 (None, None) => {
                     for b in s.blocks_mut() {
                         self.block(unit, b);
@@ -136,7 +142,7 @@ impl Regions<'_> {
                 }
             }
         }
-        if let Some((span, inner)) = open {
+        if let Some((span, _, inner)) = open {
             self.diagnostics.push(
                 fault(
                     span,
@@ -149,9 +155,9 @@ impl Regions<'_> {
     }
 
     /// The call of a new subroutine in place of some statements.
-    fn region(&mut self, unit: &mut Unit, span: Span, mut inner: Block) -> Block {
+    fn region(&mut self, unit: &mut Unit, span: Span, leaves: bool, mut inner: Block) -> Block {
         walk_block(&inner, &mut |s| {
-            if border(s) == Some(Border::Begin) {
+            if matches!(border(s), Some(Border::Begin { .. })) {
                 self.diagnostics
                     .push(fault(s.span, "a constant region within another one"));
             }
@@ -168,13 +174,14 @@ impl Regions<'_> {
             );
             return inner;
         }
-        let wanted = format!("CONSTANT{}", self.new.len() + 1);
+        let wanted = format!("CONSTANT{}{}", self.new.len() + 1, self.suffix);
         let taken =
             |n: &str| unit.symbols.find(n).is_some() || unit.nested.iter().any(|u| u.name == n);
         let name: Name = unused_name(&wanted, &taken);
         let mut made = Unit::new(UnitKind::Subroutine, name.clone(), span);
         made.origin = Origin::Generated;
         made.constant = true;
+        made.leaves_derivatives = leaves;
         made.given.clone_from(&unit.given);
         let mut map: Vec<(SymId, SymId)> = Vec::new();
         for_each_symbol_mut(&mut inner, &mut |s| {

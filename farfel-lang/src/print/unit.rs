@@ -31,6 +31,7 @@ impl Writer<'_> {
             stmt_ids: _,
             constant: _,
             joint: _,
+            leaves_derivatives: _,
         } = unit;
         let scope = Scope::new(unit);
         for block in before {

@@ -45,7 +45,7 @@ mod tests;
 
 use crate::diagnostic::Diagnostic;
 use crate::ir;
-use crate::source::{FileId, Sources};
+use crate::source::{FileId, Sources, Span};
 use std::sync::Arc;
 
 pub(crate) use descriptors::fault_of_format;
@@ -136,6 +136,9 @@ pub struct Parsed {
     pub program: ir::Program,
     /// Faults in the order of the text, those in INCLUDE files last.
     pub diagnostics: Vec<Diagnostic>,
+    /// The MODULE statements of modules, which are passed over to their END. A fault (F0008) has the
+    /// same place.
+    pub modules: Vec<Span>,
 }
 
 /// Reads a file of `sources`; `form` is found by [`detect()`] when it is not given.

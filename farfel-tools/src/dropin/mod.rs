@@ -14,12 +14,17 @@
 //! | COMMON | /C/ has /C_D/ beside it, with the derivatives that go from one subprogram to another |
 //! | adjoints | the same with FOO_B and XB; functions become subroutines that get the cotangent of the result; sweeps of their own below the heads |
 //! | activity | one derivative for each subprogram, good for all its calls |
+//! | procedures without text | what `-ext` says of them, else they may read and change all that they get; a derivative that goes through one is called, and the user's |
+//! | directives | DO-NOT-DIFF, FP-LOOP and BINOMIAL-CKP as Farfel's own for the same; others change no result, and nothing is made of them |
+//! | modules | passed over where no source uses them |
 //! | sizes that the program does not tell | NBDIRSMAX and ISIZE1OFX, in the user's DIFFSIZES.inc |
 
+mod descriptions;
 pub mod heads;
 pub mod options;
 
 use crate::tapes;
+use descriptions::Description;
 use farfel_ad::layout::{
     Contexts, Extent, Layout, Members, Numbering, Pattern, SIZES_FILE, Taken, Unknown,
 };
@@ -31,14 +36,14 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol,
-    unused_name, walk_block,
+    Given, Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Unit, UnitKind,
+    for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::syntax::{Loader, parse};
-use farfel_lang::{Diagnostic, FileId, Severity, Sources};
+use farfel_lang::{Diagnostic, FileId, Severity, Sources, Span};
 use options::{Mode, Options};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -85,8 +90,11 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         ids.push(id);
         let parsed = parse(&mut sources, id, None, &mut loader);
         program.units.extend(parsed.program.units);
-        diagnostics.extend(parsed.diagnostics);
+        // Who uses a module is a fault; nobody else needs it.
+        let module = |d: &Diagnostic| parsed.modules.contains(&d.span);
+        diagnostics.extend(parsed.diagnostics.into_iter().filter(|d| !module(d)));
     }
+    let described = describe(options, &mut sources, &mut loader, &mut diagnostics);
     let lints = Lints::default().with_real(options.real);
     let found = match any_errors(&diagnostics) {
         true => resolve_readable(&mut program, &diagnostics, &lints),
@@ -95,6 +103,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     diagnostics.extend(found);
     diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
     program.units.iter_mut().for_each(tapes::mark);
+    give(&mut program, &described);
     for d in &mut diagnostics {
         // Old libraries pass functions without telling their types. The compiler has the last
         // word on that.
@@ -126,6 +135,64 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         files,
         said,
         messages,
+    }
+}
+
+/// What is said of procedures without text, in the files that the command line names.
+fn describe(
+    options: &Options,
+    sources: &mut Sources,
+    loader: &mut dyn Loader,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> HashMap<Name, Description> {
+    let mut all = HashMap::new();
+    for path in &options.descriptions {
+        let path = path.display().to_string();
+        let (name, text) = match loader.load("", &path) {
+            Ok(found) => found,
+            Err(why) => {
+                let message = format!("the descriptions in {path} cannot be read: {why}");
+                let d = Diagnostic::error(&rules::INCLUDE_FAILED, Span::NONE, message);
+                diagnostics.push(d.help("`-ext` wants the name of a file"));
+                continue;
+            }
+        };
+        let file = sources.add(name, text.clone());
+        match descriptions::read(file, &text) {
+            Ok(found) => all.extend(found),
+            Err(fault) => {
+                let message = format!("this description is not understood: {}", fault.message);
+                diagnostics.push(Diagnostic::error(
+                    &rules::GIVEN_DERIVATIVE,
+                    fault.at,
+                    message,
+                ));
+            }
+        }
+    }
+    all
+}
+
+/// Tells units what is said of the procedures without text that they call.
+fn give(program: &mut Program, described: &HashMap<Name, Description>) {
+    if described.is_empty() {
+        return;
+    }
+    let points = program.units.iter().flat_map(Unit::entry_points);
+    let known: HashSet<Name> = points.map(|e| e.name.clone()).collect();
+    for unit in &mut program.units {
+        let symbols = unit.symbols.iter().map(|(_, s)| s);
+        let called = symbols.filter(|s| s.place == Place::Global && s.class.is_procedure());
+        let called = called.filter(|s| !known.contains(&s.name));
+        let said: Vec<Given> = called
+            .filter_map(|s| Some((s, described.get(&s.name)?)))
+            .flat_map(|(s, d)| {
+                let usage = Given::described(s.name.clone(), d.usage.clone(), Span::NONE);
+                let constant = Given::constant(s.name.clone(), Span::NONE);
+                [usage].into_iter().chain(d.constant.then_some(constant))
+            })
+            .collect();
+        unit.given.extend(said);
     }
 }
 
@@ -197,7 +264,9 @@ fn units(
     };
     for adjoint in kinds {
         let entries = heads::kept_by_entries(program, &options.heads, *adjoint);
-        let run = Run::of(options, program, *adjoint).with_own_state(&entries);
+        let run = Run::of(options, program, *adjoint).with_regions()?;
+        let regions = run.copies.clone();
+        let run = run.with_own_state(&entries);
         let mut derived = run.derivatives(&mut messages, warnings);
         let mut run = match &derived {
             Err(faults) if faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON) => {
@@ -207,7 +276,7 @@ fn units(
                     Some((program, copies)) => {
                         let bound = Run {
                             program: Cow::Owned(program),
-                            copies,
+                            copies: [&copies[..], &regions].concat(),
                             ..run
                         };
                         derived = bound.derivatives(&mut messages, warnings);
@@ -286,6 +355,21 @@ impl<'a> Run<'a> {
             (true, false) => "B",
             (true, true) => "BV",
         }
+    }
+
+    /// The same with subroutines for statements that are not to be differentiated.
+    fn with_regions(self) -> Result<Self, Vec<Diagnostic>> {
+        let mut program = self.program.clone().into_owned();
+        let suffix = format!("_{}", self.tag());
+        let copies = farfel_lang::lower::constant_regions(&mut program, &suffix)?;
+        Ok(match copies.is_empty() {
+            true => self,
+            false => Run {
+                program: Cow::Owned(program),
+                copies,
+                ..self
+            },
+        })
     }
 
     /// The same with one state for all that is made of some units.

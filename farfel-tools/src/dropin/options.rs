@@ -83,6 +83,8 @@ pub struct Options {
     pub real: u8,
     /// Where INCLUDE files are looked for, too.
     pub include: Vec<PathBuf>,
+    /// Descriptions of procedures without text.
+    pub descriptions: Vec<PathBuf>,
     /// The sources.
     pub files: Vec<PathBuf>,
     /// What to tell the user: options that are accepted and do nothing.
@@ -133,13 +135,7 @@ const IGNORED_WITH_VALUE: &[(&str, Option<&str>)] = &[
     ("-tgtmodulename", None),
     ("-modulename", None),
     ("-diffmodulename", None),
-    (
-        "-ext",
-        Some(
-            "procedures without text are called by the names of their derivatives; descriptions of libraries are not read",
-        ),
-    ),
-    ("-extad", Some("descriptions of libraries are not read")),
+    ("-extad", Some("descriptions of derivatives are not read")),
     ("-copyname", None),
     ("-nocheckpoint", None),
     ("-linelength", None),
@@ -218,6 +214,7 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
         no_isize: false,
         real: 4,
         include: Vec::new(),
+        descriptions: Vec::new(),
         files: Vec::new(),
         notes: Vec::new(),
     };
@@ -273,6 +270,7 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
             }
             "-fixinterface" => options.fix_interface = true,
             "-noisize" | "-noisize77" => options.no_isize = true,
+            "-ext" => options.descriptions.push(PathBuf::from(value()?)),
             "-I" => options.include.push(PathBuf::from(value()?)),
             "-inputlanguage" | "-outputlanguage" => {
                 let language = value()?;

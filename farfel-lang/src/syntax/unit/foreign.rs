@@ -17,6 +17,8 @@ pub(super) struct Skipped {
     depth: usize,
     /// How many program units are open in it.
     units: usize,
+    /// It is a module on the level of program units, and begins here.
+    module: Option<Span>,
 }
 
 impl Parser<'_> {
@@ -52,6 +54,7 @@ impl Parser<'_> {
                 word: f.word.rsplit(' ').next().unwrap_or(f.word),
                 depth: 1,
                 units: 0,
+                module: (f.word == "MODULE" && !self.frame.open).then(|| st.whole()),
             });
         }
     }
@@ -65,6 +68,7 @@ impl Parser<'_> {
                 word: "TYPE",
                 depth: 1,
                 units: 0,
+                module: None,
             });
             return true;
         }
@@ -132,13 +136,15 @@ impl Parser<'_> {
             } else if kind == Kind::End {
                 if skipped.units == 0 {
                     // It closes the module, or the unit around a block without end.
+                    self.modules.extend(skipped.module);
                     return matches!(word, "MODULE" | "SUBMODULE");
                 }
                 skipped.units = skipped.units.saturating_sub(1);
             }
         }
-        if skipped.depth > 0 {
-            self.skipped = Some(skipped);
+        match skipped.depth {
+            0 => self.modules.extend(skipped.module),
+            _ => self.skipped = Some(skipped),
         }
         true
     }

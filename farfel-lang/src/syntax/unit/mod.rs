@@ -44,6 +44,8 @@ struct Parser<'a> {
     comments: Vec<Comment>,
     /// A block that is passed over.
     skipped: Option<foreign::Skipped>,
+    /// Modules that were passed over.
+    modules: Vec<Span>,
     /// What follows is not read any more.
     given_up: bool,
     /// How the text is written, if anyone wants to know.
@@ -88,6 +90,7 @@ pub(in crate::syntax) fn parse_traced(
     let Parsed {
         program,
         diagnostics,
+        ..
     } = parser.parsed();
     Trace {
         statements,
@@ -110,6 +113,7 @@ impl<'a> Parser<'a> {
             outer: Vec::new(),
             comments: Vec::new(),
             skipped: None,
+            modules: Vec::new(),
             given_up: false,
             traced: None,
         }
@@ -126,6 +130,7 @@ impl<'a> Parser<'a> {
         Parsed {
             program: Program { units: self.units },
             diagnostics,
+            modules: self.modules,
         }
     }
 }

@@ -1,0 +1,301 @@
+//! `farfel tapenade`: what is said of procedures without text (`-ext`), Tapenade's directives, and modules that
+//! nobody uses.
+
+use farfel_tests::tapenade::{agree, read, statements, tapenade};
+use farfel_tests::{sandbox, write};
+
+/// What Tapenade's command line is told of the procedures in [`LIBRARY`].
+const DESCRIPTIONS: &str = "subroutine wrap:
+  external:
+  shape: (param 1, param 2, param 3)
+  type: (none(), none(), none())
+  ReadNotWritten:     (0, 1, 1)
+  NotReadThenWritten: (0, 0, 0)
+  ReadThenWritten:    (1, 0, 0)
+
+subroutine fetch:
+  external:
+  shape: (param 1, param 2, param 3)
+  ReadNotWritten:     (1, 0, 1)
+  NotReadThenWritten: (0, 1, 0)
+  ReadThenWritten:    (0, 0, 0)
+
+subroutine keep:
+  external:
+  shape: (param 1, param 2)
+  ReadNotWritten:     (1, 1)
+  ReadThenWritten:    (0, 0)
+  NotReadThenWritten: (0, 0)
+
+function scale:
+  external:
+  shape: (param 1, param 2, result)
+  ReadNotWritten:     (1, 1, 0)
+  ReadThenWritten:    (0, 0, 0)
+  NotReadThenWritten: (0, 0, 1)
+";
+
+/// Two levels of arrays with bounds that are passed on; a name of a file; values from outside that
+/// overwrite what has a derivative.
+const MODEL: &str = "      SUBROUTINE HEAD(X, Y, N)
+      INTEGER N, I, K
+      DOUBLE PRECISION X(3), Y, P(0:7, N), Q(0:7, N)
+      DO 20 K = 1, N
+      DO 10 I = 0, 7
+      P(I, K) = X(1)*I + X(2)**K
+      IF (I .EQ. 0) P(I, K) = X(3)
+   10 Q(I, K) = I
+   20 CONTINUE
+      DO 30 I = 1, 2
+      CALL STEP(P, Q, N, 7)
+   30 CONTINUE
+      Y = 0
+      DO 50 K = 1, N
+      DO 40 I = 0, 7
+   40 Y = Y + P(I, K)*Q(7 - I, K)
+   50 CONTINUE
+      END
+      SUBROUTINE STEP(P, Q, N, M)
+      INTEGER N, M, I
+      DOUBLE PRECISION P(0:M, N), Q(0:M, N), T(3), SCALE, Y
+      CHARACTER*8 NAME
+      EXTERNAL SCALE
+      T(1) = P(1, 1)**2
+      T(2) = P(2, 1)
+      T(3) = 2
+      CALL BOTH(P, Q, N, M)
+      WRITE (NAME, '(A, I1)') 'file', N
+      Y = T(1)
+      CALL FETCH(NAME, T, 3)
+C$AD DO-NOT-DIFF
+      CALL WRITEIT(NAME, P(2, 1), T)
+C$AD END-DO-NOT-DIFF
+      DO 10 I = 1, 3
+   10 P(I, N) = P(I, N)*T(I)*SCALE(P(2, N), I) + Y
+      END
+      SUBROUTINE BOTH(P, Q, N, M)
+      INTEGER N, M
+      DOUBLE PRECISION P(0:M, N), Q(0:M, N)
+      P(3, N) = SIN(P(3, N))
+      CALL WRAP(P, M, N)
+      CALL WRAP(Q, M, N)
+      P(4, 1) = P(4, 1)*P(5, N)
+      CALL KEEP(P, N)
+      END
+";
+
+/// What the model calls, with derivatives by hand.
+const LIBRARY: &str = "      SUBROUTINE WRAP(P, M, N)
+      DOUBLE PRECISION P(0:M, N)
+      DO 10 K = 1, N
+      P(0, K) = P(M - 1, K)
+   10 P(M, K) = P(1, K)
+      END
+      SUBROUTINE WRAP_D(P, PD, M, N)
+      DOUBLE PRECISION P(0:M, N), PD(0:M, N)
+      CALL WRAP(P, M, N)
+      CALL WRAP(PD, M, N)
+      END
+      SUBROUTINE WRAP_B(P, PB, M, N)
+      DOUBLE PRECISION P(0:M, N), PB(0:M, N)
+      DO 10 K = 1, N
+      PB(1, K) = PB(1, K) + PB(M, K)
+      PB(M, K) = 0
+      PB(M - 1, K) = PB(M - 1, K) + PB(0, K)
+   10 PB(0, K) = 0
+      END
+      SUBROUTINE FETCH(NAME, T, N)
+      CHARACTER*(*) NAME
+      DOUBLE PRECISION T(N)
+      DO 10 I = 1, N
+   10 T(I) = 0.5D0 + I + ICHAR(NAME(5:5)) - ICHAR('0')
+      END
+      SUBROUTINE KEEP(P, N)
+      DOUBLE PRECISION P(*)
+      END
+      SUBROUTINE WRITEIT(NAME, P, T)
+      CHARACTER*(*) NAME
+      DOUBLE PRECISION P, T(3)
+      IF (NAME .EQ. 'none') PRINT *, P, T
+      END
+      DOUBLE PRECISION FUNCTION SCALE(P, I)
+      DOUBLE PRECISION P
+      SCALE = EXP(-P)/I
+      END
+      DOUBLE PRECISION FUNCTION SCALE_D(P, PD, I, S)
+      DOUBLE PRECISION P, PD, S
+      S = EXP(-P)/I
+      SCALE_D = -S*PD
+      END
+      SUBROUTINE SCALE_B(P, PB, I, SB)
+      DOUBLE PRECISION P, PB, SB
+      PB = PB - EXP(-P)/I*SB
+      SB = 0
+      END
+";
+
+const MAIN: &str = "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XD(3), XB(3), Y, YD, YB, YP, YM, H, P(3)
+      H = 1D-6
+      DO 10 I = 1, 3
+   10 X(I) = 0.2D0*I
+      YB = 1
+      CALL HEAD_B(X, XB, Y, YB, 2)
+      DO 30 I = 1, 3
+      DO 20 J = 1, 3
+      XD(J) = 0
+   20 P(J) = X(J)
+      XD(I) = 1
+      CALL HEAD_D(P, XD, Y, YD, 2)
+      P(I) = X(I) + H
+      CALL HEAD(P, YP, 2)
+      P(I) = X(I) - H
+      CALL HEAD(P, YM, 2)
+      PRINT *, XB(I), (YP - YM)/(2*H)
+   30 PRINT *, YD, (YP - YM)/(2*H)
+      END
+";
+
+/// Tangents and adjoints through described procedures, by differences: the bounds of arrays are known to stay, a
+/// value that is read from outside has no derivative any more, the name of a file need not be kept, and nothing of
+/// what is not to be differentiated is.
+#[test]
+fn procedures_do_what_is_said_of_them() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "model.f", MODEL);
+    write(dir, "library.f", LIBRARY);
+    write(dir, "main.f", MAIN);
+    write(dir, "descriptions", DESCRIPTIONS);
+    write(
+        dir,
+        "modules.f90",
+        "MODULE DIFFSIZES\n  IMPLICIT NONE\n  INTEGER, PARAMETER :: NBDIRSMAX = 16\nEND MODULE DIFFSIZES\n",
+    );
+    for mode in ["-d", "-b"] {
+        let files = ["model.f", "modules.f90"];
+        let options = [mode, "-ext", "descriptions", "-head", "head(y)/(x)"];
+        let ran = tapenade(dir, &[&options[..], &files].concat()).success();
+        let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+        assert!(
+            !said.contains("writeit") && !said.contains("keep"),
+            "{said}"
+        );
+    }
+    let adjoint = statements(&read(dir, "model_b.f"));
+    // The bounds stay, so that no subprogram is divided.
+    assert!(!adjoint.iter().any(|s| s.contains("_E_B")), "{adjoint:#?}");
+    let sources = ["main.f", "model.f", "model_d.f", "model_b.f", "library.f"];
+    agree(dir, &sources, 6, 1e-7);
+}
+
+/// A procedure that leaves everything as it is, but for what depends on nothing, has no derivative.
+#[test]
+fn identities_are_called_as_they_are() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)\n      DOUBLE PRECISION X, Y\n      Y = X*X\n      CALL LOOK(X, Y)\n      Y = Y*Y\n      END\n",
+    );
+    write(
+        dir,
+        "lib",
+        "subroutine look:\nexternal:\nshape: (param 1, param 2)\nReadNotWritten: (1, 0)\nReadThenWritten: (0, 1)\nNotReadThenWritten: (0, 0)\ndeps: (id,\n id)\n",
+    );
+    tapenade(dir, &["-ext", "lib", "-head", "s(y)/(x)", "s.f"]).success();
+    let text = statements(&read(dir, "s_d.f"));
+    assert!(text.contains(&"CALLLOOK(X,Y)".to_owned()), "{text:#?}");
+}
+
+/// What is wrong with a file of descriptions is said at its place, and so is the use of a module.
+#[test]
+fn faults_have_places() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)\n      Y = X*X\n      END\n",
+    );
+    write(dir, "lib", "subroutine look:\nshape: (param 1\n");
+    let fails = |options: &[&str]| {
+        let ran = tapenade(dir, options).failure();
+        String::from_utf8_lossy(&ran.get_output().stderr).into_owned()
+    };
+    let said = fails(&["-ext", "lib", "-head", "s", "s.f"]);
+    assert!(said.contains("this parenthesis is not closed"), "{said}");
+    assert!(said.contains("lib:2:8"), "{said}");
+    let said = fails(&["-ext", "none", "-head", "s", "s.f"]);
+    assert!(
+        said.contains("the descriptions in none cannot be read"),
+        "{said}"
+    );
+    write(
+        dir,
+        "m.f90",
+        "module m\n real x\nend module\nsubroutine t(y)\n use m\n y = x\nend\n",
+    );
+    let said = fails(&["-head", "s", "s.f", "m.f90"]);
+    assert!(said.contains("the module M is not known"), "{said}");
+}
+
+/// The loops that Tapenade's directives mark have the adjoints that Farfel's own marks ask for.
+#[test]
+fn loops_have_the_marks_of_tapenade() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Z)
+      DOUBLE PRECISION X, Z, OLD
+      OLD = -1
+!$AD FP-LOOP \"Z,OLD\" adj_reduction=1.e-10
+      DO WHILE (ABS(Z - OLD) .GT. 1D-13)
+        OLD = Z
+        Z = COS(Z*X)/2
+      END DO
+      END
+      SUBROUTINE T(X, Y, N)
+      DOUBLE PRECISION X, Y
+C$AD BINOMIAL-CKP 100 3 1
+      DO I = 1, N
+        Y = Y*SIN(X) + X*Y**2/I
+      END DO
+      END
+",
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Z, XB, ZB, ZP, ZM
+      X = 0.7D0
+      Z = 1
+      XB = 0
+      ZB = 1
+      CALL S_B(X, XB, Z, ZB)
+      ZP = 1
+      ZM = 1
+      CALL S(X + 1D-6, ZP)
+      CALL S(X - 1D-6, ZM)
+      PRINT *, XB, (ZP - ZM)/2D-6
+      Z = 0.5D0
+      XB = 0
+      ZB = 1
+      CALL T_B(X, XB, Z, ZB, 40)
+      ZP = 0.5D0
+      ZM = 0.5D0
+      CALL T(X + 1D-6, ZP, 40)
+      CALL T(X - 1D-6, ZM, 40)
+      PRINT *, XB, (ZP - ZM)/2D-6
+      END
+",
+    );
+    tapenade(dir, &["-b", "-head", "s(z)/(x) t(y)/(x y)", "s.f"]).success();
+    let text = read(dir, "s_b.f");
+    assert!(text.contains("1.D-10*LARGEST"), "{text}");
+    agree(dir, &["main.f", "s.f", "s_b.f"], 2, 1e-7);
+}
